@@ -336,7 +336,8 @@ def _page_windows(parts: list[Part], spec: TensorSpec) -> list[Box] | None:
 def is_plain(tensor: StoredTensor) -> bool:
     """Return whether the elements of a tensor lie in its file one after the other, as they are."""
     is_dense = tensor.host is not None and not tensor.host.is_tiled
-    return is_dense and not tensor.swapped and len(tensor.parts) == 1 and tensor.image is None
+    is_stored = tensor.sections[0] is tensor  # not made from codes and scales
+    return is_dense and is_stored and not tensor.swapped and len(tensor.parts) == 1 and tensor.image is None
 
 
 def stored_shape(tensor: StoredTensor) -> tuple[int, ...]:

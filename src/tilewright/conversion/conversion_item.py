@@ -22,6 +22,7 @@ from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestE
 from ..files.file_names import unique_file_names
 from ..files.mesh import Mesh
 from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
+from ..files.stored_tensor import StoredTensor
 from ..files.tensorbin import encode_file_start
 from ..memory import TensorSpec
 from .assembled_source import AssembledSource
@@ -215,7 +216,7 @@ class ConversionItem:
         return ManifestEntry(
             self.name,
             {
-                name: SourceEntry(ByteRange(tensor.path.name, *tensor.byte_range, digest), tensor.kind)
+                name: describe_source(tensor, digest)
                 for (name, tensor), digest in zip(source.tensors.items(), hashes, strict=True)
             },
             target.spec,
@@ -234,6 +235,17 @@ class ConversionItem:
             pairs = zip(sources.items(), hashes, strict=True)
             sources = {key: replace(each, bytes=replace(each.bytes, sha256=digest)) for (key, each), digest in pairs}
         return replace(recorded, sources=sources, output=ByteRange(self.slot.file, 0, self.slot.size, output_hash))
+
+
+def describe_source(tensor: StoredTensor, digest: str) -> SourceEntry:
+    """Return the manifest entry of a source tensor, whose bytes have a hash.
+
+    >>> from tilewright.files.array_source import store_arrays
+    >>> describe_source(store_arrays({"x": np.zeros(3, np.uint8)})["x"], NO_HASH).kind
+    'uint8'
+    """
+    first, *others = [ByteRange(each.path.name, *each.byte_range, digest) for each in tensor.sections]
+    return SourceEntry(first, tensor.kind, tuple([(each.file, each.start, each.end) for each in others]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,13 +121,30 @@ def hash_range(path: Path, start: int, end: int, file: SourceFile | None = None)
     >>> hash_range(Path(__file__), 0, 0)[:8]
     'e3b0c442'
     """
-    source = SourceFile(path) if file is None else file
-    digest, buffer = hashlib.sha256(), np.empty(min(_CHUNK, max(1, end - start)), np.uint8)
+    digest = hashlib.sha256()
+    _update_hash(digest, SourceFile(path) if file is None else file, start, end)
+    return digest.hexdigest()
+
+
+def hash_tensor(tensor: StoredTensor) -> str:
+    """Return the SHA-256 of the bytes of a stored tensor, those of its sections one after the other.
+
+    >>> from tilewright.files.array_source import store_arrays
+    >>> hash_tensor(store_arrays({"x": np.frombuffer(b"abc", np.uint8)})["x"])[:8]
+    'ba7816bf'
+    """
+    digest = hashlib.sha256()
+    for section in tensor.sections:
+        _update_hash(digest, section.file, *section.byte_range)
+    return digest.hexdigest()
+
+
+def _update_hash(digest: hashlib._Hash, file: SourceFile, start: int, end: int) -> None:
+    buffer = np.empty(min(_CHUNK, max(1, end - start)), np.uint8)
     for at in range(start, end, _CHUNK):
         piece = buffer[: min(_CHUNK, end - at)]
-        source.read_runs([(at, len(piece))], piece)
+        file.read_runs([(at, len(piece))], piece)
         digest.update(piece.data)
-    return digest.hexdigest()
 
 
 class SourceHashes:
@@ -144,7 +161,7 @@ class SourceHashes:
         """Return the hash of a tensor, which is read again if it is not known."""
         key = tensor.path, tensor.byte_range
         if key not in self._hashes:
-            self._hashes[key] = hash_range(tensor.path, *tensor.byte_range, tensor.file)
+            self._hashes[key] = hash_tensor(tensor)
         return self._hashes[key]
 
 

@@ -382,9 +382,8 @@ def choose_target(output: OutputTensor, for_all: Settings, to: str) -> Conversio
         return None
     element = source.format
     if element is None:
-        raise FormatError(
-            f"elements of type {source.kind} have no number format in tilewright; leave the tensor out with skip = true"
-        )
+        reasons = [each.problem for each in source.tensors.values() if each.problem is not None]
+        raise FormatError(f"{reasons[0]}; leave the tensor out with skip = true")
     dtype, note = _choose_format(element, own, for_all, to)
     order = dimension_order(len(source.value.shape), both.transpose)
     mesh = _choose_mesh(both, tuple([source.value.shape[d] for d in order]), to)

@@ -160,7 +160,7 @@ class TensorJob:
             self._draft.commit()
         self._close()
         time = 0 if slot.shared else self.final.stat().st_mtime_ns
-        files = tuple([(tensor.file.time, tensor.file.size) for tensor in tensors])
+        files = tuple([tensor.file_state for tensor in tensors])
         return ItemRecord(item.key, hashes, output_hash, files, time)
 
     def abandon(self) -> None:

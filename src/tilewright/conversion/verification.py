@@ -35,7 +35,7 @@ from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
 from .conversion_plan import Sources, open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
 from .expressions import evaluate
-from .output_file import hash_range
+from .output_file import hash_range, hash_tensor
 from .rules import ConversionTarget
 from .slabs import SlabCutter
 from .work_folder import WorkFolder, output_names
@@ -284,7 +284,7 @@ def _compare_with_source(
     except TilewrightError as problem:
         return Verdict(name, size, str(problem))
     for key, recorded in entry.sources.items():
-        result = hash_range(sources[key].path, *sources[key].byte_range, sources[key].file)
+        result = hash_tensor(sources[key])
         if result != recorded.bytes.sha256:
             changed = "the source" if key == name else f"source {key!r}"
             return Verdict(name, size, f"{changed} has changed: expected SHA-256 {recorded.bytes.sha256}, got {result}")

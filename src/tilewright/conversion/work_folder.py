@@ -27,7 +27,7 @@ from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.strict_json import parse_json
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
 from .conversion_plan import ConversionPlan
-from .output_file import SourceHashes, hash_range
+from .output_file import SourceHashes, hash_range, hash_tensor
 
 try:
     import fcntl
@@ -325,7 +325,7 @@ class ExistingOutput:
             # the manifest of a copied file has the hashes of what it was made from at first
             if item.recorded is not None or current[0] == hashes:
                 time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
-                files = tuple([(tensor.file.time, tensor.file.size) for tensor in item.source.tensors.values()])
+                files = tuple([tensor.file_state for tensor in item.source.tensors.values()])
                 result[item.key] = ItemRecord(item.key, current[0], entry.output.sha256, files, time)
         if len(result) == len(self.plan.items) == len(entries):
             return result
@@ -398,8 +398,8 @@ def is_still_valid(item: ConversionItem, done: ItemRecord, out: Path, folder: Wo
     """Return whether neither the source nor the output of a finished item has changed."""
     slot = item.slot
     for tensor, file, digest in zip(item.source.tensors.values(), done.source_files, done.source_hashes, strict=True):
-        is_same_file = (tensor.file.time, tensor.file.size) == file
-        if not is_same_file and hash_range(tensor.path, *tensor.byte_range, tensor.file) != digest:
+        is_same_file = tensor.file_state == file
+        if not is_same_file and hash_tensor(tensor) != digest:
             return False
     if slot.shared:
         return is_in_payload(item, done, folder)

@@ -92,12 +92,15 @@ class ByteRange:
 class SourceEntry:
     """A tensor of the source: its bytes, and the file's name of their type.
 
+    A quantised tensor has other `sections`, (file, start, end) each; the hash is that of all bytes in this order.
+
     >>> SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32").to_json()["dtype"]
     'F32'
     """
 
     bytes: ByteRange
     kind: str
+    sections: tuple[tuple[str, int, int], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the source as plain data.
@@ -105,7 +108,8 @@ class SourceEntry:
         >>> sorted(SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32").to_json())
         ['dtype', 'file', 'range', 'sha256']
         """
-        return {**self.bytes.to_json(), "dtype": self.kind}
+        sections = [{"file": file, "range": [start, end]} for file, start, end in self.sections]
+        return {**self.bytes.to_json(), "dtype": self.kind, **({"sections": sections} if sections else {})}
 
     @classmethod
     def from_json(cls, data: Any) -> SourceEntry:
@@ -114,7 +118,19 @@ class SourceEntry:
         >>> SourceEntry.from_json({"file": "x", "range": [0, 2], "sha256": "00" * 32, "dtype": "U8"}).kind
         'U8'
         """
-        return cls(ByteRange.from_json(data), expect_string(data.get("dtype"), "the dtype of the source"))
+        first = ByteRange.from_json(data)
+        kind = expect_string(data.get("dtype"), "the dtype of the source")
+        listed = data.get("sections", [])
+        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+            raise FileFormatError(f"expected a list of sections of the source, got {repr(listed)[:40]}")
+        return cls(first, kind, tuple([_parse_section(each) for each in listed]))
+
+
+def _parse_section(data: Mapping[str, Any]) -> tuple[str, int, int]:
+    ends = expect_integers(data.get("range"), "byte range")
+    if len(ends) != 2 or ends[0] > ends[1]:
+        raise FileFormatError(f"expected [start, end] as byte range, got {list(ends)}")
+    return expect_string(data.get("file", ""), "a file name"), ends[0], ends[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from math import prod
 from typing import Any
 
@@ -22,7 +22,22 @@ from .strict_json import spec_to_json
 from .tensor_file import TensorFile, open_tensors, select_names
 from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
 
-_MAX_KINDS = 5  # of placements that are counted
+_MAX_KINDS = 5  # of placements that are counted, and of problems that are listed
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSection:
+    """A tensor of the file that a quantised tensor is made from: its codes, or its scales.
+
+    >>> StoredSection("w_scale", (4, 1), "F32", "w.safetensors", (64, 80)).shape
+    (4, 1)
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    path: str
+    byte_range: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +45,8 @@ class TensorFacts:
     """One tensor of a file: its name, shape, format, placement, byte range and padding.
 
     On a `mesh` of devices, `shape` is that of the entire tensor, `spec` that of each device's part, and `parts` says
-    which devices hold what.
+    which devices hold what. The `sections` of a quantised tensor are its codes and scales. `problem` says why values
+    cannot be read, if they cannot.
 
     >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes
     6528
@@ -46,14 +62,18 @@ class TensorFacts:
     padding_bytes: int
     mesh: Mesh | None = None
     parts: tuple[DevicePart, ...] = ()
+    sections: tuple[StoredSection, ...] = ()
+    problem: str | None = None
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that the tensor takes.
+        """Return the bytes that the tensor takes, with all its sections.
 
         >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).nbytes
         2
         """
+        if self.sections:
+            return sum([each.byte_range[1] - each.byte_range[0] for each in self.sections])
         return self.byte_range[1] - self.byte_range[0]
 
     @property
@@ -79,11 +99,23 @@ class TensorFacts:
             ("bytes", f"{self.nbytes}, from {self.byte_range[0]} to {self.byte_range[1]}"),
             ("padding", f"{self.padding_bytes} bytes ({100 * self.padding_bytes / max(1, self.nbytes):.3g} %)"),
         ]
+        if self.problem is not None:
+            lines.append(("problem", self.problem))
         if self.mesh is not None:
             lines.insert(2, ("mesh", str(self.mesh)))
         if self.spec is not None:
             lines.append(("spec" if self.mesh is None else "part spec", repr(self.spec)))
-        return "\n".join([format_steps(lines), *self._part_lines()])
+        return "\n".join([format_steps(lines), *self._section_lines(), *self._part_lines()])
+
+    def _section_lines(self) -> list[str]:
+        """Return a table of the tensors of the file that a quantised tensor is made from."""
+        if not self.sections:
+            return []
+        rows = [("section", "shape", "type", "bytes in the file")]
+        for each in self.sections:
+            start, end = each.byte_range
+            rows.append((each.name, "x".join(map(str, each.shape)) or "scalar", each.kind, f"{start} to {end}"))
+        return format_table(rows)
 
     def _part_lines(self) -> list[str]:
         """Return a table of the parts of a mesh: the devices that hold each, its box, and its bytes in the file."""
@@ -106,7 +138,8 @@ class TensorFacts:
         spec = None if self.spec is None else spec_to_json(self.spec)
         mesh = None if self.mesh is None else self.mesh.to_json()
         parts = [part.to_json() for part in self.parts]
-        return {**result, "spec": spec, "mesh": mesh, "parts": parts, "nbytes": self.nbytes}
+        sections = [asdict(each) for each in self.sections]
+        return {**result, "spec": spec, "mesh": mesh, "parts": parts, "sections": sections, "nbytes": self.nbytes}
 
 
 class Inspection(Shown):
@@ -245,7 +278,9 @@ class Inspection(Shown):
         lines += [f"  {key}: {_shorten(value)}" for key, value in sorted(self.metadata.items())]
         placed = Counter([tensor.placed for tensor in self.tensors])
         kinds = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
-        return "\n".join([*lines, self.table(width), *kinds])
+        problems = [f"{each.name} cannot be read: {each.problem}" for each in self.tensors if each.problem is not None]
+        more = [f"and {len(problems) - _MAX_KINDS} more"] if len(problems) > _MAX_KINDS else []
+        return "\n".join([*lines, self.table(width), *kinds, *problems[:_MAX_KINDS], *more])
 
     def __str__(self) -> str:
         return self.text()
@@ -281,7 +316,7 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
     return TensorFacts(
         tensor.name,
         tensor.shape,
-        None if tensor.format is None else tensor.format.name,
+        tensor.format_name,
         tensor.kind,
         tensor.spec,
         str(tensor.path),
@@ -289,7 +324,13 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
         padding,
         tensor.mesh,
         tensor.device_parts,
+        () if tensor.sections[0] is tensor else tuple([_describe_section(each) for each in tensor.sections]),
+        tensor.problem,
     )
+
+
+def _describe_section(tensor: StoredTensor) -> StoredSection:
+    return StoredSection(tensor.name, tensor.shape, tensor.kind, str(tensor.path), tensor.byte_range)
 
 
 def _shorten(value: str) -> str:

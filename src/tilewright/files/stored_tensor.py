@@ -296,7 +296,46 @@ class StoredTensor:
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).nbytes
         32
         """
-        return self.byte_range[1] - self.byte_range[0]
+        return sum([end - start for start, end in [each.byte_range for each in self.sections]])
+
+    @property
+    def sections(self) -> tuple[StoredTensor, ...]:
+        """Return the tensors of the file that the values are made from: the tensor itself, unless it is quantised.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64)
+        >>> x.sections == (x,)
+        True
+        """
+        return (self,)
+
+    @property
+    def file_state(self) -> tuple[int, int]:
+        """Return the times and sizes of the files, added up: they change when one of the files does.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64)
+        >>> x.file_state == (x.file.time, x.file.size)
+        True
+        """
+        return sum([each.file.time for each in self.sections]), sum([each.file.size for each in self.sections])
+
+    @property
+    def format_name(self) -> str | None:
+        """Return the name of the format of the stored numbers, None if tilewright has none for their type.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).format_name
+        'uint8'
+        """
+        return None if self.format is None else self.format.name
+
+    @property
+    def problem(self) -> str | None:
+        """Return why the values cannot be read, None if they can.
+
+        >>> StoredTensor.dense("x", "C64", (1,), None, SourceFile(__file__), 0, 8).problem
+        'elements of type C64 have no number format in tilewright'
+        """
+        known = self.format is not None
+        return None if known else f"elements of type {self.kind} have no number format in tilewright"
 
     @property
     def size(self) -> int:
@@ -389,10 +428,7 @@ class StoredTensor:
         (32, 32)
         """
         if self.host is None:
-            raise FormatError(
-                f"{self.name} has elements of type {self.kind}, which has no number format in tilewright; use raw for"
-                " its bytes"
-            )
+            raise FormatError(f"{self.name} cannot be read: {self.problem}; use raw for its bytes")
         return PagedBoxes(self.host)
 
     @property
@@ -487,9 +523,30 @@ class StoredTensor:
             return (values.byteswap() if self.swapped else values).reshape(spec.shape.logical)
         return from_bytes(data, spec)
 
+    def file_offsets(self, at: Coordinate) -> tuple[int, int | None]:
+        """Return the file offsets of the value of the element `at` a coordinate, and of its scale if it has one.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((64, 64), "bfloat8_b"), SourceFile(__file__), 100)
+        >>> x.file_offsets((0, 17))
+        (421, 116)
+        """
+        host = self.pages.spec
+        laid = tuple([at[d] for d in self.order])
+        part, _ = next(self.parts_in(Box(laid, (1,) * len(laid))))
+        inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
+        page, element = divmod(host.host(*inside), host.page_elements)
+        start = page * host.page_bytes
+        if self.image is not None:
+            ((start, _),) = self.image.runs([(start, host.page_bytes)])
+        start += part.offset
+        if not host.dtype.has_blocks:
+            return start + element * host.dtype.itemsize, None
+        data = host.dtype.sections(host.page_elements).data_offset
+        return start + data + element * host.dtype.bits // 8, start + element // host.dtype.block
+
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.shape)) or "scalar"
-        return f"<StoredTensor {self.name!r}: {shape} {self.format or self.kind}, {self.nbytes} bytes>"
+        return f"<StoredTensor {self.name!r}: {shape} {self.format_name or self.kind}, {self.nbytes} bytes>"
 
 
 @lru_cache(maxsize=4096)  # a checkpoint has many tensors of few shapes

@@ -17,6 +17,8 @@ from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside
 from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file, refuse_lfs_pointer
 from .mesh import DeviceLike
 from .npy import read_npy, read_npz
+from .quantization_config import read_quantization_config
+from .quantized_checkpoint import join_sections
 from .safetensors import read_safetensors
 from .source_file import FilePath
 from .stored_tensor import StoredTensor
@@ -98,7 +100,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         ...     [path.name for path in open_tensors(folder).files]
         ['x.npy']
         """
-        return list(dict.fromkeys([_tensor.path for _tensor in self._tensors.values()]))
+        return list(dict.fromkeys([part.path for tensor in self._tensors.values() for part in tensor.sections]))
 
     @property
     def nbytes(self) -> int:
@@ -151,9 +153,19 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     """
     file = Path(path)
     if file.is_dir():
-        return _read_directory(find_checkpoint_folder(file), follow_symlinks)
+        folder = find_checkpoint_folder(file)
+        return _join_quantized(_read_directory(folder, follow_symlinks), folder)
     with _name_file_in_errors(file):
-        return _read_sharded(file, follow_symlinks) if file.name.endswith(INDEX) else _read_file(file)
+        tensors = _read_sharded(file, follow_symlinks) if file.name.endswith(INDEX) else _read_file(file)
+    return _join_quantized(tensors, file.parent)
+
+
+def _join_quantized(file: TensorFile, folder: Path) -> TensorFile:
+    """Return the tensors of a checkpoint in a folder, those that are stored as codes and scales as one each."""
+    if any(tensor.spec is not None for tensor in file.values()):  # made by convert, or by ttnn
+        return file
+    tensors = join_sections(list(file.values()), lambda: read_quantization_config(folder))
+    return TensorFile(file.path, file.kind, tensors, file.metadata)
 
 
 @contextmanager

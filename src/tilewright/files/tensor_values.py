@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError, LayoutError
 from ..formats.quantization import PackedTiles, split_tiles
-from ..layout.box import Box
 from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.chip import ChipLike
 from ..memory.explanation import format_steps, scale_name
@@ -230,7 +229,7 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
         exponents = np.frexp(factors)[1].astype(np.int64) - 1
     return DecodedTile(
         tensor.name,
-        tensor.kind if tensor.format is None else tensor.format.name,
+        tensor.format_name or tensor.kind,
         (row, column),
         start[len(shape) - len(tensor.shape) :],
         face,
@@ -361,7 +360,7 @@ def read_element(
     too_large = placed.allocated_bytes > placed.known_chip.bank_bytes(placed.memory.buffer_type)
     result = explain(placed, inside, 0 if base is None and too_large else base)  # a file may hold more than a chip
     value = tensor.read(tuple([slice(c, c + 1) for c in at])).reshape(-1)[0].item()
-    offset, scale_offset = _file_offsets(tensor, at)
+    offset, scale_offset = tensor.file_offsets(at)
     return StoredElement(tensor.name, str(tensor.path), value, offset, scale_offset, result, at, devices, tensor.mesh)
 
 
@@ -376,23 +375,6 @@ def spec_on_chip(tensor: StoredTensor, chip: ChipLike) -> TensorSpec:
     [6] int16 in rows, interleaved in DRAM, wormhole_n150
     """
     if tensor.format is None:
-        raise FormatError(f"{tensor.name} has elements of type {tensor.kind}, which has no number format in tilewright")
+        raise FormatError(f"{tensor.name} cannot be read: {tensor.problem}")
     spec = tensor.spec or TensorSpec(tensor.shape, tensor.format)
     return spec if spec.chip is not None else spec.with_chip(chip)
-
-
-def _file_offsets(tensor: StoredTensor, at: tuple[int, ...]) -> tuple[int, int | None]:
-    """Return the file offsets of an element's value and of its block's scale (None for scalar formats)."""
-    host = tensor.pages.spec
-    laid = tuple([at[d] for d in tensor.order])
-    part, _ = next(tensor.parts_in(Box(laid, (1,) * len(laid))))
-    inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
-    page, element = divmod(host.host(*inside), host.page_elements)
-    start = page * host.page_bytes
-    if tensor.image is not None:
-        ((start, _),) = tensor.image.runs([(start, host.page_bytes)])
-    start += part.offset
-    if not host.dtype.has_blocks:
-        return start + element * host.dtype.itemsize, None
-    data = host.dtype.sections(host.page_elements).data_offset
-    return start + data + element * host.dtype.bits // 8, start + element // host.dtype.block

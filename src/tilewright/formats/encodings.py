@@ -36,16 +36,17 @@ def pack_codes(codes: Codes, bits: int) -> Codes:
 
 
 def unpack_codes(packed: Codes, bits: int) -> Codes:
-    """Return each row of packed codes as one code per byte: the inverse of `pack_codes`.
+    """Return each row of packed codes as one code per byte: the inverse of `pack_codes`; other bits are dropped.
 
     >>> unpack_codes(np.array([[33, 67]], dtype=np.uint8), 4).tolist()
     [[1, 2, 3, 4]]
     """
     if bits == 8:
         return packed
-    single = np.unpackbits(packed, axis=-1, bitorder="little")
+    count = packed.shape[-1] * 8 // bits
+    single = np.unpackbits(packed, axis=-1, bitorder="little", count=count * bits)
     codes = np.packbits(single.reshape(-1, bits), axis=-1, bitorder="little")
-    return codes.reshape(len(packed), packed.shape[-1] * 8 // bits)
+    return codes.reshape(len(packed), count)
 
 
 def _validate_bits(encoding: object, bits: int, least: int) -> None:

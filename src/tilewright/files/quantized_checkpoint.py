@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantised checkpoints: which of their tensors belong together, and the tensors that these make.
+
+Names and shapes decide; the configuration is asked for what they do not say, such as the size of blocks whose last one
+is short, and must agree. What fits no convention is refused when it is read, with the reason, and never read unscaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ..formats.code_table import CodeTable, ElementName
+from ..layout.tuples import ceil_div
+from .quantization_config import QuantizationConfig
+from .quantized_tensor import QuantizedTensor, ScaledCodes, as_bytes, reshape_stored
+from .stored_tensor import StoredTensor
+
+_DEFAULT_BLOCK = (128, 128)  # of FP8 checkpoints whose configuration is missing
+_MX_GROUP, _NVFP4_GROUP = 32, 16
+_MIN_GROUP = 16
+_E2M1 = CodeTable("e2m1", 4)
+_INT8 = CodeTable("int", 8)
+_FLOAT8: dict[str, ElementName] = {
+    "float8_e4m3": "float8_e4m3",
+    "float8_e5m2": "float8_e5m2",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+}
+_E8M0 = "F8_E8M0"
+_CODES = (*_FLOAT8, "uint8", "int8", "F4")  # types of tensors that are codes if there are scales beside them
+_SCALES = ("float32", "bfloat16", "float16")
+_SCALE_SUFFIXES = ("_scale_inv", "_scale")  # of the name of the codes
+_SCALE_NAMES = ("scale", "qscale_weight")  # in the place of "weight"
+_FOREIGN = {  # what lies beside the codes of conventions that are not read
+    "qzeros": "GPTQ or AWQ",
+    "g_idx": "GPTQ",
+    "absmax": "bitsandbytes",
+    "SCB": "bitsandbytes",
+    "codebooks": "AQLM",
+    "weight_scales": "EETQ",
+}
+
+
+class _RefusedError(Exception):
+    """The reason why tensors that belong together cannot be read."""
+
+
+@dataclass(frozen=True)
+class RefusedTensor(StoredTensor):
+    """A quantised tensor that is listed, but cannot be read, for a `reason`.
+
+    >>> from tilewright.files.source_file import SourceFile
+    >>> codes = StoredTensor.dense("w", "U8", (2,), None, SourceFile(__file__), 0, 2)
+    >>> RefusedTensor.of("w", codes, "it has no scales").problem
+    'it has no scales'
+    """
+
+    reason: str = ""
+
+    @classmethod
+    def of(cls, name: str, codes: StoredTensor, reason: str) -> RefusedTensor:
+        """Return the tensor `name` that would be made from `codes`.
+
+        >>> from tilewright.files.source_file import SourceFile
+        >>> codes = StoredTensor.dense("w_packed", "U8", (2,), None, SourceFile(__file__), 0, 2)
+        >>> RefusedTensor.of("w", codes, "it has no scales").format is None
+        True
+        """
+        part = (codes.byte_range, codes.file, None, codes.parts, codes.order)
+        return cls(name, codes.kind, codes.shape, None, None, *part, reason=reason)
+
+    @property
+    def problem(self) -> str:
+        """Return the reason."""
+        return self.reason
+
+
+def join_sections(
+    tensors: Sequence[StoredTensor], read_config: Callable[[], QuantizationConfig | None]
+) -> list[StoredTensor]:
+    """Return tensors with those that belong together made into one: codes, scales and the like.
+
+    `read_config` returns the configuration of the checkpoint, and is called if any tensor may be quantised.
+
+    >>> import numpy as np
+    >>> from tilewright.files.array_source import store_arrays
+    >>> stored = store_arrays({"w": np.ones((2, 2), np.int8), "w_scale": np.full((2, 1), 0.5, np.float32)})
+    >>> [(each.name, each.read().tolist()) for each in join_sections(list(stored.values()), lambda: None)]
+    [('w', [[0.5, 0.5], [0.5, 0.5]])]
+    """
+    if not any(_may_be_codes(tensor) for tensor in tensors):
+        return list(tensors)
+    checkpoint = _Checkpoint({tensor.name: tensor for tensor in tensors}, read_config())
+    made: dict[str, StoredTensor] = {}
+    used: set[str] = set()
+    for tensor in tensors:
+        joined = checkpoint.join(tensor)
+        if joined is not None:
+            made[tensor.name] = joined
+            used |= {each.name for each in joined.sections} - {joined.name}
+    return [made.get(tensor.name, tensor) for tensor in tensors if tensor.name in made or tensor.name not in used]
+
+
+def _may_be_codes(tensor: StoredTensor) -> bool:
+    return _type_of(tensor) in _CODES or tensor.name.endswith(("_packed", ".qweight"))
+
+
+def _type_of(tensor: StoredTensor) -> str:
+    """Return the name of the number format, or the file's name of a type that has none."""
+    return tensor.format_name or tensor.kind
+
+
+@dataclass(frozen=True)
+class _Checkpoint:
+    """The tensors of a checkpoint by name, and what its configuration says."""
+
+    tensors: Mapping[str, StoredTensor]
+    config: QuantizationConfig | None
+
+    def join(self, tensor: StoredTensor) -> StoredTensor | None:
+        """Return what is made from a tensor of codes and those beside it, None if it is something else."""
+        name, end = tensor.name, "_" + tensor.name.rpartition("_")[2]
+        base, make = {
+            "_blocks": (name.removesuffix(end), self._join_blocks),
+            "_packed": (name.removesuffix(end), self._join_packed),
+            "_qdata": (name.removesuffix(end), self._join_torchao),
+        }.get(end, (name, self._join_weight))
+        try:
+            content = make(base, tensor)
+            if content is None:
+                return None
+            if base != name and base in self.tensors:
+                raise _RefusedError(f"there is also a tensor {base!r}")
+        except _RefusedError as problem:
+            return RefusedTensor.of(base, tensor, str(problem))
+        return QuantizedTensor.of(base, content)
+
+    def _find(self, name: str) -> StoredTensor | None:
+        return self.tensors.get(name)
+
+    def _expect(self, name: str) -> StoredTensor:
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            raise _RefusedError(f"quantised, but there is no {name!r}")
+        return tensor
+
+    def _join_blocks(self, base: str, codes: StoredTensor) -> ScaledCodes | None:
+        """Return the MXFP4 experts of gpt-oss: blocks of 16 bytes, the last two dimensions merge."""
+        scales = self._find(f"{base}_scales")
+        is_mxfp4 = self.config is not None and self.config.method == "mxfp4"
+        if _type_of(codes) != "uint8" or (scales is None and not is_mxfp4):
+            return None
+        scales = self._expect(f"{base}_scales")
+        *lead, blocks, size = codes.shape if len(codes.shape) > 2 else (0, 0, 0)
+        if size != _MX_GROUP // 2 or scales.shape != (*lead, blocks) or _type_of(scales) != "uint8":
+            raise _RefusedError(
+                f"MXFP4 needs blocks [..., n, 16] and scales [..., n] of bytes; got {_describe(codes)} and"
+                f" {_describe(scales)}"
+            )
+        rows = reshape_stored(as_bytes(codes), (*lead, blocks * size))
+        return ScaledCodes("mxfp4", (*lead, blocks * _MX_GROUP), _E2M1, rows, scales, (1, _MX_GROUP), is_e8m0=True)
+
+    def _join_torchao(self, base: str, codes: StoredTensor) -> ScaledCodes | None:
+        """Return a tensor of torchao, whose scales are exponents."""
+        scales = self._find(f"{base}_scale")
+        if scales is None or _type_of(codes) not in _CODES:
+            return None
+        return self._scale_codes(base, codes, scales)
+
+    def _join_packed(self, base: str, codes: StoredTensor) -> ScaledCodes | None:
+        """Return a tensor of compressed-tensors: packed small floats, or packed integers."""
+        if _type_of(codes) == "int32":
+            return self._join_integers(base, codes)
+        if _type_of(codes) != "uint8":
+            raise _RefusedError(f"expected packed codes of type uint8 or int32, got {_describe(codes)}")
+        return self._scale_codes(base, codes, self._expect(f"{base}_scale"))
+
+    def _join_weight(self, base: str, codes: StoredTensor) -> ScaledCodes | None:
+        """Return codes under the name of the weight itself, if they have scales beside them."""
+        module, _, last = base.rpartition(".")
+        prefix = f"{module}." if module else ""
+        foreign = last == "qweight" or f"{base}.absmax" in self.tensors
+        for end, convention in _FOREIGN.items():
+            if f"{prefix}{end}" in self.tensors and (foreign or _type_of(codes) in _CODES):
+                raise _RefusedError(f"quantised by {convention} (see {prefix}{end}), which is not read")
+        if foreign:
+            raise _RefusedError(
+                f"quantised by {'GPTQ or AWQ' if last == 'qweight' else 'bitsandbytes'}, which is not read"
+            )
+        if _type_of(codes) not in _CODES:
+            return None
+        names = [f"{base}{end}" for end in _SCALE_SUFFIXES]
+        names += [f"{prefix}{each}" for each in _SCALE_NAMES] if last == "weight" else []
+        scales = next((self.tensors[name] for name in names if name in self.tensors), None)
+        if scales is not None:
+            return self._scale_codes(base, codes, scales)
+        if self.config is not None and last == "weight":
+            raise _RefusedError(f"the checkpoint is quantised ({self.config.method}), but there is no {names[1]!r}")
+        return None
+
+    def _scale_codes(self, base: str, codes: StoredTensor, scales: StoredTensor) -> ScaledCodes:
+        """Return codes of small floats or bytes with their scales."""
+        if f"{base}_g_idx" in self.tensors:
+            raise _RefusedError(f"its columns are in another order (see {base}_g_idx), which is not read")
+        if len(codes.shape) < 2:
+            raise _RefusedError(f"expected codes of at least 2 dimensions, got {_describe(codes)}")
+        kind, scale_kind = _type_of(codes), _type_of(scales)
+        is_e8m0 = scale_kind in ("uint8", _E8M0)
+        packed = kind in ("uint8", "F4") or (kind == "int8" and is_e8m0)
+        if packed:
+            return self._scale_packed(base, codes, scales, is_e8m0)
+        if not is_e8m0 and scale_kind not in _SCALES:
+            raise _RefusedError(f"expected scales of type float32, bfloat16 or float16, got {_describe(scales)}")
+        table = _INT8 if kind == "int8" else CodeTable(_FLOAT8[kind], 8)
+        grid, group = self._fit_scales(codes.shape, scales, _MX_GROUP if is_e8m0 else None)
+        zeros = self._find(f"{base}_zero_point")
+        if zeros is not None:
+            zeros = _reshape_grid(zeros, grid, f"{base}_zero_point")
+        is_mx = is_e8m0 and group == (1, _MX_GROUP)
+        name = f"mxfp8_{table.element.removeprefix('float8_')}" if is_mx else table.element if kind != "int8" else kind
+        return ScaledCodes(
+            name if is_mx else f"{name} scaled per {_describe_group(codes.shape, grid, group)}",
+            codes.shape,
+            table,
+            as_bytes(codes),
+            _as_grid(scales, grid),
+            group,
+            is_e8m0,
+            zeros=zeros,
+        )
+
+    def _scale_packed(self, base: str, codes: StoredTensor, scales: StoredTensor, is_e8m0: bool) -> ScaledCodes:
+        """Return small floats of less than a byte: NVFP4 with float8 scales, MXFP4 and MXFP6 with exponents."""
+        rows = as_bytes(codes)
+        *lead, width = rows.shape
+        count = scales.shape[-1] if scales.shape else 0
+        if scales.shape[:-1] != tuple(lead) or not count:
+            raise _RefusedError(
+                f"expected a scale for each group of each row of {_describe(codes)}, got {_describe(scales)}"
+            )
+        if is_e8m0:
+            bits, rest = divmod(8 * width, count * _MX_GROUP)
+            if rest or bits not in (4, 6):
+                raise _RefusedError(
+                    f"{count} scales of groups of {_MX_GROUP} do not fit rows of {width} bytes of 4-bit or 6-bit codes"
+                )
+            table = _E2M1 if bits == 4 else CodeTable("e2m3", 6)
+            shape = (*lead, count * _MX_GROUP)
+            name = "mxfp4" if bits == 4 else "mxfp6_e2m3"
+            return ScaledCodes(name, shape, table, rows, as_bytes(scales), (1, _MX_GROUP), is_e8m0=True)
+        if _type_of(scales) != "float8_e4m3":
+            raise _RefusedError(
+                f"expected scales of type float8_e4m3 or uint8 for packed codes, got {_describe(scales)}"
+            )
+        if 2 * width != count * _NVFP4_GROUP:
+            raise _RefusedError(
+                f"{2 * width} columns need {2 * width / _NVFP4_GROUP:g} scales of groups of 16, got {count}"
+            )
+        divisor, factor = self._find(f"{base}_global_scale"), self._find(f"{base}_scale_2")
+        chosen = divisor if divisor is not None else factor
+        if chosen is None:
+            raise _RefusedError(
+                f"NVFP4 needs a scale of the tensor, but there is no '{base}_global_scale' or '{base}_scale_2'"
+            )
+        once = tuple([1] * len(rows.shape))
+        per_matrix = (*lead[:-1], 1, 1)
+        factor = _reshape_grid(chosen, per_matrix if prod(chosen.shape) > 1 else once, chosen.name)
+        return ScaledCodes(
+            "nvfp4",
+            (*lead, 2 * width),
+            _E2M1,
+            rows,
+            scales,
+            (1, _NVFP4_GROUP),
+            factor=factor,
+            divides=divisor is not None,
+        )
+
+    def _join_integers(self, base: str, words: StoredTensor) -> ScaledCodes:
+        """Return integers of a few bits that are packed into words along rows."""
+        scales = self._expect(f"{base}_scale")
+        if f"{base}_g_idx" in self.tensors:
+            raise _RefusedError(f"its columns are in another order (see {base}_g_idx), which is not read")
+        if len(words.shape) < 2 or _type_of(scales) not in _SCALES:
+            raise _RefusedError(
+                f"expected packed rows, and scales of floats; got {_describe(words)} and {_describe(scales)}"
+            )
+        *lead, count = words.shape
+        shape = self._packed_shape(base, lead)
+        bits = self._packed_bits(shape, count)
+        shape = (*lead, count * 32 // bits) if shape is None else shape
+        grid, group = self._fit_scales(shape, scales, None)
+        zeros = self._find(f"{base}_zero_point")
+        if zeros is not None:
+            expected = (*lead[:-1], ceil_div(grid[-2] * bits, 32), grid[-1])
+            if _type_of(zeros) != "int32" or zeros.shape != expected:
+                raise _RefusedError(
+                    f"expected zero points of type int32 and shape {list(expected)}, got {_describe(zeros)}"
+                )
+        name = f"int{bits} scaled per {_describe_group(shape, grid, group)}"
+        return ScaledCodes(
+            name,
+            shape,
+            CodeTable("offset_int", bits),
+            as_bytes(words),
+            _as_grid(scales, grid),
+            group,
+            zeros=zeros,
+            zeros_are_packed=zeros is not None,
+            shape_section=self._find(f"{base}_shape"),
+        )
+
+    def _packed_shape(self, base: str, lead: Sequence[int]) -> tuple[int, ...] | None:
+        """Return the shape that a tensor beside packed integers holds."""
+        stored = self._find(f"{base}_shape")
+        if stored is None:
+            return None
+        if len(stored.shape) != 1 or not 2 <= stored.size <= 8 or _type_of(stored) not in ("int64", "int32"):
+            raise _RefusedError(f"expected a shape of a few integers, got {_describe(stored)}")
+        shape = tuple([int(n) for n in stored.read()])
+        if shape[:-1] != tuple(lead) or shape[-1] < 1:
+            raise _RefusedError(f"{base}_shape is {list(shape)}, which does not fit packed rows of {list(lead)}")
+        return shape
+
+    def _packed_bits(self, shape: tuple[int, ...] | None, words: int) -> int:
+        """Return the bits of integers of which a row takes so many words."""
+        configured = [] if self.config is None else self.config.values(lambda scheme: scheme.bits)
+        if shape is None:
+            if len(configured) != 1:
+                raise _RefusedError(
+                    "packed integers need a '..._shape' beside them, or a config.json that says their bits"
+                )
+            return int(configured[0])
+        fitting = [bits for bits in range(2, 9) if words in _row_words(shape[-1], bits)]
+        chosen = [bits for bits in fitting if bits in configured] or fitting
+        if len(chosen) != 1 or (configured and chosen[0] not in configured):
+            raise _RefusedError(
+                f"rows of {shape[-1]} integers in {words} words have {' or '.join(map(str, fitting)) or 'no number of'}"
+                f" bits; config.json says {' or '.join(map(str, configured)) or 'nothing'}"
+            )
+        return chosen[0]
+
+    def _fit_scales(
+        self, shape: Sequence[int], scales: StoredTensor, group: int | None
+    ) -> tuple[tuple[int, ...], tuple[int, int]]:
+        """Return the shape of the grid of scales, and the rows and columns that share one of them."""
+        found = {each: grid for grid, each in _fits(tuple(shape), scales.shape, self._candidates(group))}
+        if len(found) == 1:
+            ((chosen, grid),) = found.items()
+            return grid, chosen
+        if found:
+            shown = " or ".join([f"{rows} x {columns}" for rows, columns in found])
+            raise _RefusedError(f"scales of shape {list(scales.shape)} may be of blocks of {shown} of {list(shape)}")
+        raise _RefusedError(
+            f"scales of shape {list(scales.shape)} fit neither the tensor, nor rows, groups or blocks of {list(shape)}"
+            + (f" as config.json describes them ({self._configured()})" if self._configured() else "")
+        )
+
+    def _candidates(self, group: int | None) -> list[tuple[int, int]]:
+        """Return the blocks that scales may belong to, by the configuration, or else by custom."""
+        blocks: list[tuple[int, int]] = []
+        if self.config is not None:
+            blocks += self.config.values(lambda scheme: scheme.block)
+            blocks += [(1, n) for n in self.config.values(lambda scheme: scheme.group)]
+        if group is not None:
+            blocks.append((1, group))
+        return list(dict.fromkeys(blocks)) or [_DEFAULT_BLOCK]
+
+    def _configured(self) -> str:
+        schemes = self._candidates(None) if self.config is not None and self.config.schemes else []
+        return ", ".join([f"{rows} x {columns}" for rows, columns in schemes])
+
+
+def _fits(
+    shape: tuple[int, ...], scales: tuple[int, ...], blocks: Sequence[tuple[int, int]]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, int]]]:
+    """Yield the shapes of the grid, and the blocks, that scales of a shape may mean for a tensor of a shape."""
+    *lead, rows, columns = shape
+    once = (1,) * len(lead)
+    whole = (max(rows, 1), max(columns, 1))
+    if prod(scales) == 1:
+        yield (*once, 1, 1), whole
+        return
+    if scales in ((*lead, rows, 1), (*lead, rows)):
+        yield (*lead, rows, 1), (1, whole[1])
+        return
+    if lead and scales in (tuple(lead), (*lead, 1), (*lead, 1, 1)):
+        yield (*lead, 1, 1), whole
+        return
+    if scales == (*lead, 1, columns):
+        yield (*lead, 1, columns), (whole[0], 1)
+        return
+    for high, wide in blocks:
+        grid = (*lead, ceil_div(rows, high), ceil_div(columns, wide))
+        if scales in (grid, (*lead, grid[-2], 1, grid[-1], 1)):
+            yield grid, (high, wide)
+            return
+    if len(scales) == len(shape) and scales[:-1] == (*lead, rows) and scales[-1] and columns % scales[-1] == 0:
+        group = columns // scales[-1]
+        if blocks == [_DEFAULT_BLOCK] and group >= _MIN_GROUP and group.bit_count() == 1:
+            yield scales, (1, group)
+
+
+def _row_words(columns: int, bits: int) -> tuple[int, int]:
+    """Return the words that a row of integers may take: filled as far as needed, or in whole sets of 32 integers."""
+    return ceil_div(columns * bits, 32), ceil_div(columns, 32) * bits
+
+
+def _as_grid(scales: StoredTensor, grid: tuple[int, ...]) -> StoredTensor:
+    """Return scales with the shape of their grid; exponents as bytes."""
+    return reshape_stored(as_bytes(scales) if scales.format is None else scales, grid)
+
+
+def _reshape_grid(tensor: StoredTensor, grid: tuple[int, ...], name: str) -> StoredTensor:
+    if prod(tensor.shape) != prod(grid):
+        raise _RefusedError(f"expected {name!r} to have the shape {list(grid)}, got {_describe(tensor)}")
+    return reshape_stored(tensor, grid)
+
+
+def _describe(tensor: StoredTensor) -> str:
+    return f"{_type_of(tensor)} of shape {list(tensor.shape)}"
+
+
+def _describe_group(shape: Sequence[int], grid: tuple[int, ...], group: tuple[int, int]) -> str:
+    """Return a description of what shares a scale."""
+    if prod(grid) == 1:
+        return "tensor"
+    if group == (max(shape[-2], 1), max(shape[-1], 1)):
+        return "matrix"
+    if group == (1, shape[-1]):
+        return "row"
+    if group[0] == 1:
+        return f"group of {group[1]}"
+    return "column" if group[1] == 1 else f"{group[0]} x {group[1]}"
