@@ -99,6 +99,31 @@ TW_EXPORT int32_t tw_run(const tw_nest *nests, int32_t count, const uint8_t *src
 TW_EXPORT int32_t tw_run_streaming(const tw_nest *nests, int32_t count, const uint8_t *src, uint8_t *dst,
                                    int32_t threads) TW_NOEXCEPT;
 
+/*
+ * What quantised codes are: small floats and integers, whose scales are apart; E2M1 has two to a byte, the low nibble first.
+ * Or block types of ggml, which hold their scales.
+ */
+enum {
+    TW_CODE_E2M1, TW_CODE_E4M3, TW_CODE_E5M2, TW_CODE_INT8,
+    TW_CODE_Q4_0, TW_CODE_Q4_1, TW_CODE_Q8_0, TW_CODE_Q4_K, TW_CODE_Q5_K, TW_CODE_Q6_K, TW_CODE_MXFP4
+};
+
+/*
+ * Rows of codes, row_bytes apart, with a scale for each group of group_rows x group_columns; rows of scales are scale_row
+ * floats apart. The first code is at (first_row, first_column) of its group. Block types ignore all but row_bytes.
+ */
+typedef struct {
+    int32_t element, bits; /* bits: those of a code */
+    int64_t row_bytes, scale_row, group_rows, group_columns, first_row, first_column;
+} tw_coding;
+
+/*
+ * Makes float32 of codes, row after row: number x scale, or as the block type defines. Returns 0, or -1 for an unknown
+ * element, or columns that are not whole blocks.
+ */
+TW_EXPORT int32_t tw_decode(const tw_coding *coding, const uint8_t *codes, const float *scales, int64_t rows,
+                            int64_t columns, float *out) TW_NOEXCEPT;
+
 /* A copy that a worker of a pipeline runs; see tw_run_transfers. */
 typedef struct {
     const tw_nest *nests;
@@ -141,6 +166,12 @@ TW_EXPORT int64_t tw_read_runs(int32_t handle, const int64_t *starts, int64_t co
  * bin. Only bins range[0] to range[1] - 1 are written.
  */
 TW_EXPORT void tw_pair_sums(const double *a, const double *b, int64_t count, double *sums, int64_t *range) TW_NOEXCEPT;
+
+/*
+ * Returns how many of `count` pairs of float32 or bfloat16 differ, where a NaN equals a NaN, and writes the largest finite
+ * difference; -1 for other types.
+ */
+TW_EXPORT int64_t tw_differences(int32_t type, const void *a, const void *b, int64_t count, float *largest) TW_NOEXCEPT;
 
 /*
  * Returns the instruction sets used on this machine, e.g. "avx512bw avx512vl avx2", or "portable". The environment

@@ -2,6 +2,7 @@
 #include "copy/kernels.h"
 
 #include "formats/convert.h"
+#include "formats/decode.h"
 #include "copy/lines.h"
 #include "formats/pack.h"
 #include "copy/panel_kernels.h"
@@ -14,6 +15,6 @@
 namespace tw::TW_ISA {
 
 extern const Kernels kernels = {copy_bits, copy_lines, copy_panel,  copy_interleaved,    copy_by_table, fence,
-                                converter, pack_blocks, unpack_blocks, shift_unit};
+                                converter, pack_blocks, unpack_blocks, decode_rows, shift_unit};
 
 }  // namespace tw::TW_ISA

@@ -74,6 +74,9 @@ struct Kernels {
     void (*pack)(const Packing &packing, const uint8_t *values, uint8_t *codes, uint8_t *scales);
     // Unpacks blocks.
     void (*unpack)(const Unpacking &unpacking, const uint8_t *codes, const uint8_t *scales, uint8_t *values);
+    // Makes float32 of codes.
+    bool (*decode)(const tw_coding &coding, const uint8_t *codes, const float *scales, int64_t rows, int64_t columns,
+                   float *out);
     // The least distance from a line, in bytes, that Put::shift can make up for; 0: it does not know how.
     int shift_unit;
 };

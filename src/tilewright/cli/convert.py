@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields
+from functools import reduce
 from importlib import import_module
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +23,7 @@ from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
     from ..conversion import ConversionPlan, ConversionReport, ProgressEvent
+    from ..conversion.exactness import Rounding
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
 _MOST_NOTES = 8
@@ -243,6 +246,19 @@ def format_seconds(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
+def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
+    """Return lines that say which tensors are exact, and how far the others are from their sources."""
+    rounded = {name: each for name, each in rounding.items() if not each.is_exact}
+    exact = len(rounding) - len(rounded)
+    lines = [f"{count_of(exact, 'tensor')} exact"] if exact else []
+    if rounded:
+        total = reduce(add, rounded.values())
+        worst = max(rounded, key=lambda name: rounded[name].largest_error)
+        where = f" in {worst}" if len(rounding) > 1 else ""
+        lines.append(f"{count_of(len(rounded), 'tensor')} rounded: {total}{where}")
+    return lines
+
+
 def format_report(report: ConversionReport) -> str:
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
     reused = f", {report.reused} already done" if report.reused else ""
@@ -251,6 +267,7 @@ def format_report(report: ConversionReport) -> str:
         f"{count_of(report.converted, 'tensor')} converted{reused}{skipped}: {format_bytes(report.bytes_in)} read,"
         f" {format_bytes(report.bytes_out)} written in {format_seconds(report.seconds)}{rate}"
     )
+    line += "".join([f"\n{each}" for each in format_rounding(report.rounding)])
     if report.complete:
         return f"{line}\n{report.out} is complete; check it with tilewright verify {report.out}"
     return f"{line}\n{report.out} is not complete: {count_of(report.elsewhere, 'tensor')} left to other parts"

@@ -27,6 +27,7 @@ from ..layout import Box, Layout, compose, row_major
 from ..layout.tuples import ceil_div, round_up
 from ..memory import TensorSpec
 from ..memory.device import host_placement
+from .exactness import Rounding, compare_values, holds_values, may_round
 from .output_file import Piece
 
 _MIN_RUN_BYTES = 512  # shorter runs are read with what lies between them,
@@ -197,6 +198,9 @@ class AssembledSource:
             parts.append(part)
         if self._must_gather(parts, spec):
             total += box.size * max([each.itemsize for each in self._steps(parts)])
+        if self.may_round(spec):  # values as they come out, to be compared
+            direct = len(parts) == 1 and holds_values(spec.dtype, self._element(parts[0].source))
+            total += box.size * (4 if direct else 2 * self._wide_format(spec).itemsize)
         return total
 
     def _readings(self, box: Box) -> Iterator[tuple[Part, PartReading]]:
@@ -267,6 +271,58 @@ class AssembledSource:
             source = Placement(_add_modes(reading.layout, lead), self._element(part.source))
             whole = target if window.shape == spec.padded_shape else _cut_placement(target, window)
             execute(plan_copy(source, whole, pad=True), values, out, threads)
+
+    def may_round(self, spec: TensorSpec) -> bool:
+        """Return whether values may change on the way to `spec`."""
+        formats = [tensor.format for tensor in self.tensors.values()]
+        return bool(self.value.added) or any(
+            may_round(source, target)
+            for source in formats
+            for target in (*self.through, spec.dtype)
+            if source is not None
+        )
+
+    def measure_rounding(
+        self,
+        parts: Sequence[PartValues],
+        spec: TensorSpec,
+        pages: ByteArray,
+        allocate: Allocate,
+        threads: int = 1,
+        box: Box | None = None,
+        start: int = 0,
+    ) -> Rounding:
+        """Return how the values that `pack` wrote with these arguments differ from those of the sources."""
+        packed = host_placement(spec)
+        if box is not None:
+            packed, at, spec = _place_box(spec, 0, box)
+            pages = pages[start + at :]
+        shape = spec.shape.logical
+        if not prod(shape):
+            return Rounding(0)
+        lead = len(spec.padded_shape) - len(shape)
+        if len(parts) == 1 and parts[0].part.box.shape == shape and not self.value.added:
+            # where the source lies without gaps, values are compared as it holds them
+            _, reading, values = parts[0]
+            element = self._element(parts[0].part.source)
+            if reading.elements == values.size == prod(shape) and holds_values(spec.dtype, element):
+                actual = allocate(values.nbytes).view(values.dtype)
+                place = Placement(_add_modes(reading.layout, lead), element)
+                execute(plan_copy(packed, place, crop=True), pages, actual, threads)
+                return compare_values(values, actual)
+        wide = self._wide_format(spec)
+        expected = replace(self, through=(wide,))._gather(parts, shape, allocate, threads)
+        rows = Placement(_add_modes(row_major(*shape), lead), wide)
+        actual = allocate(rows.nbytes).view(wide.dtype)
+        execute(plan_copy(packed, rows, crop=True), pages, actual, threads)
+        return compare_values(expected, actual)
+
+    def _wide_format(self, spec: TensorSpec) -> ScalarFormat:
+        """Return a format in which the values of sources and target are compared."""
+        single = scalar_format_of("float32")
+        formats = [scalar_format_of(tensor.dtype) for tensor in self.tensors.values()]
+        fits = not any(may_round(each, single) for each in (*formats, spec.dtype.value_format))
+        return single if fits else scalar_format_of("float64")
 
     def covers(self, spec: TensorSpec) -> bool:
         """Return whether the parts fill all pages of `spec` without padding."""

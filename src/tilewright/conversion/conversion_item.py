@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
@@ -26,6 +26,7 @@ from ..files.stored_tensor import StoredTensor
 from ..files.tensorbin import encode_file_start
 from ..memory import TensorSpec
 from .assembled_source import AssembledSource
+from .exactness import Rounding
 from .rules import ConversionTarget
 
 NO_HASH = "0" * 64
@@ -261,6 +262,7 @@ class ItemRecord:
     output_hash: str
     source_files: tuple[tuple[int, int], ...]  # time and size of the file of each source
     output_time: int
+    rounding: Rounding | None = None  # of records of earlier releases, it is not known
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as plain data.
@@ -268,7 +270,8 @@ class ItemRecord:
         >>> ItemRecord("k", ("a",), "b", ((1, 2),), 3).to_json()["key"]
         'k'
         """
-        return {name: getattr(self, name) for name in self.__slots__}
+        rounding = None if self.rounding is None else astuple(self.rounding)
+        return {**{name: getattr(self, name) for name in self.__slots__}, "rounding": rounding}
 
     @classmethod
     def from_json(cls, data: Any) -> ItemRecord | None:
@@ -279,8 +282,11 @@ class ItemRecord:
         """
         try:
             files = tuple([(int(time), int(size)) for time, size in data["source_files"]])
-            return cls(data["key"], tuple(data["source_hashes"]), data["output_hash"], files, data["output_time"])
-        except (KeyError, TypeError, ValueError):
+            numbers = data.get("rounding")
+            rounding = None if numbers is None else Rounding(int(numbers[0]), int(numbers[1]), float(numbers[2]))
+            hashes = tuple(data["source_hashes"])
+            return cls(data["key"], hashes, data["output_hash"], files, data["output_time"], rounding)
+        except (KeyError, TypeError, ValueError, IndexError):
             return None
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,6 +20,7 @@ from ..files.source_file import FilePath
 from ..tiling.plan_executor import count_workers, submit_unique
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord
 from .conversion_plan import ConversionPlan, Sources, plan_conversion
+from .exactness import Rounding
 from .job_memory import MemoryPlan
 from .output_file import OutputFile
 from .work_folder import ExistingOutput, Journal, WorkFolder, is_in_payload
@@ -60,6 +61,8 @@ class ProgressEvent:
 class ConversionReport:
     """What a conversion did; it is not `complete` while other parts are missing.
 
+    `rounding` says for each tensor that was converted how many of its values were rounded, and by how much at most.
+
     >>> ConversionReport("out", "npy", 4, 0, 0, 96, 608, 0.5, True).converted
     4
     """
@@ -75,6 +78,7 @@ class ConversionReport:
     complete: bool
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    rounding: Mapping[str, Rounding] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data.
@@ -179,6 +183,7 @@ def run_plan(
         complete,
         plan.skipped,
         plan.notes,
+        run.rounding(),
     )
 
 
@@ -223,6 +228,11 @@ class _ConversionRun:
         self.report_progress("start", None)
         for item in reused:
             self.report_progress("reused", item.name)
+
+    def rounding(self) -> dict[str, Rounding]:
+        """Return how the tensors that were converted were rounded."""
+        known = {item.name: self.done[item.key].rounding for item in self.pending if item.key in self.done}
+        return {name: rounding for name, rounding in known.items() if rounding is not None}
 
     def report_progress(self, kind: str, name: str | None) -> None:
         """Call the progress callback with an event."""

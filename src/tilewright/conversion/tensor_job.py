@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from threading import Lock
 
@@ -17,8 +18,11 @@ from ..atomic import Draft, write_file
 from ..errors import FormatError
 from ..files.source_file import ByteArray
 from ..files.stored_tensor import PagedBoxes
+from ..layout import Box
+from ..memory import TensorSpec
 from .assembled_source import PartValues
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
+from .exactness import Rounding
 from .job_memory import OutputBuffers, Scratch
 from .output_file import NumberedPieces, OutputFile, PieceHashes, SourceHashes, hash_range
 from .rules import needs_range_check
@@ -56,6 +60,8 @@ class TensorJob:
         self._draft = None if slot.shared else Draft(self.final, drafts)
         self._open_file = (drafts / PAYLOAD).open("r+b", buffering=0) if self._draft is None else self._draft.file
         self._file = OutputFile(self._open_file.fileno(), self.final)
+        self._may_round = item.recorded is None and item.source.may_round(item.target.spec)
+        self._rounding = Rounding(0 if self._may_round else prod(item.source.value.shape))
 
     @property
     def can_be_hashed_later(self) -> bool:
@@ -90,17 +96,35 @@ class TensorJob:
         if strip.buffer is not None:
             pages, at = strip.buffer, begin - strip.start
             item.source.pack(parts, item.target.spec, pages, *options, box=slab.box, start=at)
+            self._measure_rounding(parts, item.target.spec, pages, scratch, slab.box, at)
             return hashed
         spec, runs = self._boxes.box_spec(slab.box), self._boxes.runs(slab.box)
         start = begin + runs[0][0] if len(runs) == 1 and item.slot.image is None else None
         pages = scratch.allocate(spec.nbytes, start)
         if spec.nbytes:
             item.source.pack(parts, spec, pages, *options)
+            self._measure_rounding(parts, spec, pages, scratch)
         position = 0
         for offset, size in runs:
             self._write_pages(begin, offset, pages[position : position + size])
             position += size
         return [*hashed, (self.output_hashes, number, ((start, pages),))]
+
+    def _measure_rounding(
+        self,
+        parts: list[PartValues],
+        spec: TensorSpec,
+        pages: ByteArray,
+        scratch: Scratch,
+        box: Box | None = None,
+        start: int = 0,
+    ) -> None:
+        """Count the values of a slab that were rounded."""
+        if not self._may_round:
+            return
+        here = self.item.source.measure_rounding(parts, spec, pages, scratch.allocate, self.threads, box, start)
+        with self._lock:
+            self._rounding += here
 
     def _write_pages(self, begin: int, offset: int, pages: ByteArray) -> None:
         """Write pages with an offset in the tensor, whose data begin at `begin`."""
@@ -161,7 +185,7 @@ class TensorJob:
         self._close()
         time = 0 if slot.shared else self.final.stat().st_mtime_ns
         files = tuple([tensor.file_state for tensor in tensors])
-        return ItemRecord(item.key, hashes, output_hash, files, time)
+        return ItemRecord(item.key, hashes, output_hash, files, time, self._rounding)
 
     def abandon(self) -> None:
         """Close the file, and remove it unless it is shared."""

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..copying.code_decoding import can_decode, decode_codes
 from ..formats import float32, scalar_format_of
 from ..formats.code_table import CodeTable, decode_e8m0
 from ..formats.encodings import unpack_codes
@@ -168,7 +169,10 @@ class ScaledCodes:
         start = left // step * step
         stop = min(round_up(left + columns, step), self.codes.shape[-1] * 8 // bits)
         window = Box((*lead.offset, first, start * bits // 8), (*lead.shape, rows, ceil_div((stop - start) * bits, 8)))
-        numbers = self.table.decode(self.codes.read_stored(window))[..., left - start : left - start + columns]
+        packed = self.codes.read_stored(window)
+        if self.zeros is None and can_decode(self._code):
+            return self._decode_natively(packed, lead, first, start, stop)[..., left - start : left - start + columns]
+        numbers = self.table.decode(packed)[..., left - start : left - start + columns]
         down = (first + np.arange(rows)) // self.group[0]
         across = (left + np.arange(columns)) // self.group[1]
         spread = (..., (down - down[0])[:, None], across - across[0])
@@ -179,6 +183,25 @@ class ScaledCodes:
                 numbers = numbers - self._read_zeros(lead, corner, extent)[spread]
             result: Singles = numbers * self._read_scales(lead, corner, extent)[spread]
         return result
+
+    @property
+    def _code(self) -> str:
+        """Return the name of the codes in the native library."""
+        return "int8" if self.table == CodeTable("int", 8) else self.table.element
+
+    def _decode_natively(self, packed: Array, lead: Box, first: int, start: int, stop: int) -> Singles:
+        """Return the values of packed codes: those of columns `start` to `stop`, from row `first` on."""
+        rows, (high, wide) = packed.shape[-2], self.group
+        corner = (first // high, start // wide)
+        extent = ((first + rows - 1) // high + 1 - corner[0], (stop - 1) // wide + 1 - corner[1])
+        scales = self._read_scales(lead, corner, extent)
+        scales = np.broadcast_to(scales, (*lead.shape, *extent))
+        inside = (first % high, start % wide)
+        matrices = [
+            decode_codes(self._code, packed[at], stop - start, scales[at], self.group, inside)
+            for at in np.ndindex(*lead.shape)
+        ]
+        return np.stack(matrices).reshape(*lead.shape, rows, stop - start) if lead.shape else matrices[0]
 
     def _split(self, box: Box) -> tuple[Box, tuple[int, int], tuple[int, int]]:
         """Return the leading dimensions of a box, and the start and extent of its rows and columns."""
@@ -220,8 +243,8 @@ class ScaledCodes:
         *lead, row, column = at
         code = _dense_offset(self.codes, (*lead, row, column * self.table.bits // 8))
         grid = (*lead, row // self.group[0], column // self.group[1])
-        kept = [c if n > 1 else 0 for c, n in zip(grid, self.scales.shape, strict=True)]
-        return code, _dense_offset(self.scales, tuple(kept))
+        inside = [c if n > 1 else 0 for c, n in zip(grid, self.scales.shape, strict=True)]
+        return code, _dense_offset(self.scales, tuple(inside))
 
 
 def _read_grid(grid: StoredTensor, lead: Box, corner: tuple[int, int], extent: tuple[int, int]) -> Array:

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Rounding`: how many values of a tensor a conversion has changed, and by how much at most."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ..copying import native_library
+from ..formats import Format, ScalarFormat
+
+_TYPE_CODES = {np.dtype(np.float32): 1, np.dtype(ml_dtypes.bfloat16): 3}  # of native/tilewright.h
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """Of so many `values`, so many are `rounded`; the `largest_error` is the largest difference of finite numbers.
+
+    >>> print(Rounding(1024, 0, 0.0))
+    exact
+    >>> print(Rounding(1024, 3, 0.25) + Rounding(1024, 1, 0.5))
+    4 of 2048 values rounded, largest error 0.5
+    """
+
+    values: int
+    rounded: int = 0
+    largest_error: float = 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether no value was changed.
+
+        >>> Rounding(1024, 3, 0.25).is_exact
+        False
+        """
+        return not self.rounded
+
+    def __add__(self, other: Rounding) -> Rounding:
+        error = max(self.largest_error, other.largest_error)
+        return Rounding(self.values + other.values, self.rounded + other.rounded, error)
+
+    def __str__(self) -> str:
+        if self.is_exact:
+            return "exact"
+        return f"{self.rounded} of {self.values} values rounded, largest error {self.largest_error:.6g}"
+
+
+def compare_values(expected: NDArray[Any], actual: NDArray[Any]) -> Rounding:
+    """Return how `actual` values differ from `expected` ones; a NaN equals a NaN.
+
+    >>> print(compare_values(np.array([1.0, 2.0, np.nan]), np.array([1.0, 2.5, np.nan])))
+    1 of 3 values rounded, largest error 0.5
+    """
+    library, code = native_library.load_library(), _TYPE_CODES.get(expected.dtype)
+    is_contiguous = expected.flags.c_contiguous and actual.flags.c_contiguous
+    if library is not None and code is not None and expected.dtype == actual.dtype and is_contiguous:
+        largest = ctypes.c_float()
+        addresses = (expected.ctypes.data, actual.ctypes.data, expected.size, ctypes.addressof(largest))
+        return Rounding(expected.size, int(library.tw_differences(code, *addresses)), largest.value)
+    a, b = expected.astype(np.float64), actual.astype(np.float64)
+    differs = (a != b) & ~(np.isnan(a) & np.isnan(b))
+    with np.errstate(invalid="ignore"):
+        away = np.abs(a[differs] - b[differs])
+    return Rounding(a.size, int(differs.sum()), float(away[np.isfinite(away)].max(initial=0.0)))
+
+
+def may_round(source: Format, target: Format) -> bool:
+    """Return whether a value of one format may not exist in another.
+
+    >>> from tilewright import format_of
+    >>> may_round(format_of("bfloat16"), format_of("float32")), may_round(format_of("float16"), format_of("bfloat16"))
+    (False, True)
+    >>> may_round(format_of("bfloat16"), format_of("bfloat8_b")), may_round(format_of("int32"), format_of("int64"))
+    (True, False)
+    """
+    if source == target:
+        return False
+    if source.has_blocks or target.has_blocks:
+        return True
+    if target.kind != "float":
+        return source.kind == "float"  # integers that do not fit are refused
+    if source.kind != "float":
+        return bool(source.bits > _float_info(target).nmant + 1)
+    inner, outer = _float_info(source), _float_info(target)
+    return bool(inner.nmant > outer.nmant or inner.maxexp > outer.maxexp or inner.minexp < outer.minexp)
+
+
+def holds_values(blocks: Format, element: ScalarFormat) -> bool:
+    """Return whether every value of a format with shared exponents of 8 bits is one of `element`.
+
+    >>> from tilewright import format_of
+    >>> (
+    ...     holds_values(format_of("bfloat8_b"), format_of("bfloat16")),
+    ...     holds_values(format_of("mxfp4"), format_of("float16")),
+    ... )
+    (True, False)
+    """
+    return blocks.has_blocks and blocks.aligned and element.name in ("bfloat16", "float32")
+
+
+def _float_info(element: ScalarFormat) -> Any:
+    finfo: Any = ml_dtypes.finfo  # which has no types
+    return finfo(element.dtype)
