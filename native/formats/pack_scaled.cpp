@@ -4,6 +4,7 @@
 // whole lines. A NaN that its element cannot say becomes the scale of its block, over codes of 0.
 #include "formats/pack.h"
 
+#include "formats/brain_codes.h"
 #include "formats/scaled.h"
 #include "simd/block_maxima.h"
 #include "simd/join_codes.h"
@@ -56,23 +57,31 @@ TW_INLINE void encode_pieces(const uint32_t *factors, Load load, Put put) {
     join_pieces<Element::bits>(bytes, put);
 }
 
-// The same for usual pieces of bfloat16 at at(number), two by two: the upper halves of words are float32 but for the lower
-// halves, and these too when they are moved up.
+// Whether values are encoded by integers, not by float32.
+template <class Type, class From>
+constexpr bool by_integers = std::is_same_v<From, Brain> && std::is_same_v<typename Type::Scale, PowerOfTwo>;
+
+// The same for usual pieces of bfloat16 at at(number), two by two. As float32, the upper halves of words are but for the
+// lower halves, and these too when they are moved up.
 template <class Type, class At, class Put>
 TW_INLINE void encode_brains(const uint32_t *factors, At at, Put put) {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
     constexpr int per_block = Type::block_size / piece;
     const auto bytes = [&](int i) {
-        Words codes[2];
+        Shorts codes[2];
         for (int k = 0; k < 2; ++k) {
             const int n = 4 * i + 2 * k;
             const Words values = words_of(line_of(load_half_line(at(n)), load_half_line(at(n + 1))));
             const Words factor = per_block > 1 ? Words(factors[n / 2]) : halves_of(factors[n], factors[n + 1]);
-            codes[k] = Element::encode_shorts(Scale::template ratio<Brain>(values << 16, factor),
-                                              Scale::template ratio<Brain>(values & 0xffff0000u, factor), values);
+            if constexpr (by_integers<Type, Brain>) {
+                codes[k] = BrainCodes<Element>::encode(shorts_of(values), shorts_of(factor));
+            } else {
+                codes[k] = shorts_of(Element::encode_shorts(Scale::template ratio<Brain>(values << 16, factor),
+                                                            Scale::template ratio<Brain>(values & 0xffff0000u, factor), values));
+            }
         }
-        return bytes_of_shorts(codes);
+        return bytes_of(codes);
     };
     join_pieces<Element::bits>(bytes, put);
 }
@@ -195,7 +204,12 @@ struct Packer {
         const Words largest = block_maxima<From, at_once, per_block>([&](int n) { return pieces.at<per_block>(n); });
         out.usual = !any_above(largest, largest_finite);
         out.bytes = Scale::template choose<Element>(largest);
-        store_words(out.factors, Scale::template factor<From>(out.bytes));
+        if constexpr (by_integers<Type, From>) {
+            out.usual &= !any_above(where_less(largest, BrainCodes<Element>::lowest, largest, 0u), 0u);
+            store_words(out.factors, BrainCodes<Element>::base(out.bytes));
+        } else {
+            store_words(out.factors, Scale::template factor<From>(out.bytes));
+        }
     }
 
     static TW_INLINE Words load(const Pieces &pieces, int n) { return words_of(load_sixteen<From>(pieces.at<per_block>(n))); }

@@ -22,12 +22,14 @@ constexpr uint32_t largest_finite = 0x7f7fffffu;
 // What the topmost codes of a small float mean: numbers; one NaN, the very last; infinity and NaN.
 enum class Specials { none, nan, ieee };
 
-template <int exponent_bits, int mantissa_bits, Specials specials>
+template <int exponent_bits, int fraction_bits, Specials specials>
 struct SmallFloat {
+    static constexpr int mantissa_bits = fraction_bits;
     static constexpr int bits = 1 + exponent_bits + mantissa_bits;
     static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
     static constexpr int top_exponent = (1 << exponent_bits) - 1 - bias - (specials == Specials::ieee);
     static constexpr bool has_nan = specials != Specials::none;
+    static constexpr bool is_integer = false;
     static constexpr uint32_t last = (1u << (bits - 1)) - 1;
     static constexpr uint32_t first_special =
         specials == Specials::none ? last + 1 : specials == Specials::nan ? last : last + 1 - (1u << mantissa_bits);
@@ -127,8 +129,12 @@ private:
 // An 8-bit integer in two's complement that counts steps of 2^-6; -128 is read but never made.
 struct SmallInteger {
     static constexpr int bits = 8;
+    static constexpr int mantissa_bits = 6;
+    static constexpr int bias = 1;  // as if 64 were the first normal number
     static constexpr int top_exponent = 0;
     static constexpr bool has_nan = false;
+    static constexpr bool is_integer = true;
+    static constexpr uint32_t first_special = 128;
 
     static TW_INLINE Words counted(const Words &a) { return a; }
 
@@ -141,10 +147,6 @@ struct SmallInteger {
         Words codes[4];
         for (int i = 0; i < 4; ++i) codes[i] = encode(ratios[i]);
         return bytes_of(codes);
-    }
-
-    static TW_INLINE Words encode_shorts(const Words &even, const Words &odd, const Words &) {
-        return shorts_of(encode(even), encode(odd));
     }
 
     template <bool>
