@@ -50,8 +50,7 @@ private:
         if constexpr (Element::bits == 4) return a + look_up(offsets_of_quarters, a >> 5);
 #endif
         // The larger half of a step is added. A tie becomes the last number before the next code, which an odd one is added to.
-        const Shorts raised = smaller(straight(a), static_cast<uint16_t>(largest + half - 1));
-        return raised + ((raised >> cut) & 1);
+        return rounded_by<cut>(smaller(straight(a), static_cast<uint16_t>(largest + half - 1)));
     }
 
     // Returns codes before rounding, and half a step less one.
@@ -64,7 +63,7 @@ private:
         Shorts sum = excess(a, steepest << 7);
         for (int i = steepest - 1; i > 0; --i) sum = sum + sum + excess(a, static_cast<uint16_t>(i << 7));
         sum = sum + a;
-        for (int i = 7; 1 << i < static_cast<int>(half); ++i) sum = sum + sum;
+        for (uint32_t steps = 1; steps < slope(0); steps += steps) sum = sum + sum;
         return sum + static_cast<uint16_t>(half + half - 1);
 #endif
     }

@@ -99,6 +99,21 @@ TW_INLINE Words words_of(const Shorts &a) {
 // Returns the lower bits of a, all but the topmost, and the topmost one of b.
 TW_INLINE Shorts with_sign(const Shorts &a, const Shorts &b) { return shorts_of(merge(0x7fff7fffu, words_of(a), words_of(b))); }
 
+// Returns numbers, one more where a bit of them is set.
+template <int bit>
+TW_INLINE Shorts rounded_by(const Shorts &a) {
+#if defined(__AVX512BW__)
+    return each_short_part(
+        [](ShortPart x) {
+            const __mmask32 odd = _mm512_test_epi16_mask(x, _mm512_set1_epi16(static_cast<short>(1 << bit)));
+            return _mm512_mask_add_epi16(x, odd, x, _mm512_set1_epi16(1));
+        },
+        a);
+#else
+    return a + ((a >> bit) & 1);
+#endif
+}
+
 // Returns 64 bytes of two times thirty-two numbers below 256.
 TW_INLINE Line bytes_of(const Shorts *a) {
 #if defined(__AVX512BW__)

@@ -187,7 +187,7 @@ TW_INLINE Words words_of(const Sixteen &a) {
 // Returns the bits of a that a mask has, and those of b that it does not have.
 TW_INLINE Words merge(uint32_t mask, const Words &a, const Words &b) {
 #if defined(__AVX512BW__)
-    return each_part([mask](Part x, Part y) { return _mm512_ternarylogic_epi32(part_of(mask), x, y, 0xca); }, a, b);
+    return each_part([mask](Part x, Part y) { return _mm512_ternarylogic_epi32(x, y, part_of(mask), 0xe4); }, a, b);
 #else
     return (a & mask) | (b & ~mask);
 #endif
