@@ -101,5 +101,51 @@ private:
 #endif
 };
 
+#if defined(__AVX512BW__)
+
+// The codes of bfloat16 as E2M1 under a scale with a fraction of 3 bits. Values are multiples of 2^-12 of the power of two
+// in the scale, and their product with the inverse of its fraction is the ratio in multiples of 2^-11. Any value from the
+// first tie on, 1/4, is exact, and ties are then; the inverse is a little too large, by less than a multiple, and values
+// next to a tie are two of them away.
+struct BrainRatios {
+    static TW_INLINE Words twice(const Words &a) { return a | (a << 16); }
+
+    // Returns the largest magnitudes that `encode` distinguishes under scales, and the inverses of the fractions of these,
+    // both in both halves of each word.
+    static TW_INLINE Words limit(const Words &scale) { return twice((((scale >> 23) + 3u) << 7) | 127u); }
+    static TW_INLINE Words inverse(const Words &scale) { return twice(look_up(inverses, scale >> 20)); }
+
+    static TW_INLINE Shorts encode(const Shorts &values, const Shorts &limit, const Shorts &inverse) {
+        const Shorts a = smaller(values & 0x7fff, limit);
+        const Shorts steps = ((a << 8) | 0x8000) >> ((limit - a) >> 7);
+        const Shorts ratio = smaller(upper_product(steps, inverse), (32 << 9) - 1);
+        return with_sign(ratio + look_up(offsets, ratio >> 9), values) >> 12;
+    }
+
+private:
+    static constexpr auto inverses = [] {
+        std::array<uint32_t, 16> table{};
+        for (uint32_t i = 0; i < 16; ++i) table[i] = ((8u << 15) + 7 + i % 8) / (8 + i % 8);
+        return table;
+    }();
+    // For each quarter of a ratio, as offsets_of_quarters above.
+    static constexpr auto offsets = [] {
+        constexpr uint32_t ties[] = {1, 3, 5, 7, 10, 14, 20};  // in quarters; every other one belongs to the code above
+        std::array<uint16_t, 32> table{};
+        for (uint32_t i = 0; i < 32; ++i) {
+            uint32_t code = 0;
+            bool last = false;
+            for (uint32_t k = 0; k < 7; ++k) {
+                last |= i == ties[k] && k % 2 == 0;
+                code += i > ties[k] || (i == ties[k] && k % 2 == 1);
+            }
+            table[i] = static_cast<uint16_t>((code << 12) - (i << 9) + (last ? 4095 : 0));
+        }
+        return table;
+    }();
+};
+
+#endif
+
 }  // namespace
 }  // namespace tw::TW_ISA

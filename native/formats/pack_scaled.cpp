@@ -57,14 +57,26 @@ TW_INLINE void encode_pieces(const uint32_t *factors, Load load, Put put) {
     join_pieces<Element::bits>(bytes, put);
 }
 
-// Whether values are encoded by integers, not by float32.
+// What is known of blocks before they are encoded.
+struct Scales {
+    Words bytes;
+    bool usual;
+    alignas(64) uint32_t factors[16], limits[16];
+};
+
+// How values are encoded when they are usual: by float32, or bfloat16 by integers.
+enum class By { floats, exponents, ratios };
+
 template <class Type, class From>
-constexpr bool by_integers = std::is_same_v<From, Brain> && std::is_same_v<typename Type::Scale, PowerOfTwo>;
+constexpr By by = !std::is_same_v<From, Brain>                              ? By::floats
+                  : std::is_same_v<typename Type::Scale, PowerOfTwo> ? By::exponents
+                  : width == line                                    ? By::ratios
+                                                                     : By::floats;
 
 // The same for usual pieces of bfloat16 at at(number), two by two. As float32, the upper halves of words are but for the
 // lower halves, and these too when they are moved up.
 template <class Type, class At, class Put>
-TW_INLINE void encode_brains(const uint32_t *factors, At at, Put put) {
+TW_INLINE void encode_brains(const Scales &scales, At at, Put put) {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
     constexpr int per_block = Type::block_size / piece;
@@ -73,9 +85,14 @@ TW_INLINE void encode_brains(const uint32_t *factors, At at, Put put) {
         for (int k = 0; k < 2; ++k) {
             const int n = 4 * i + 2 * k;
             const Words values = words_of(line_of(load_half_line(at(n)), load_half_line(at(n + 1))));
-            const Words factor = per_block > 1 ? Words(factors[n / 2]) : halves_of(factors[n], factors[n + 1]);
-            if constexpr (by_integers<Type, Brain>) {
+            const auto of_blocks = [&](const uint32_t *a) { return per_block > 1 ? Words(a[n / 2]) : halves_of(a[n], a[n + 1]); };
+            const Words factor = of_blocks(scales.factors);
+            if constexpr (by<Type, Brain> == By::exponents) {
                 codes[k] = BrainCodes<Element>::encode(shorts_of(values), shorts_of(factor));
+#if defined(__AVX512BW__)
+            } else if constexpr (by<Type, Brain> == By::ratios) {
+                codes[k] = BrainRatios::encode(shorts_of(values), shorts_of(of_blocks(scales.limits)), shorts_of(factor));
+#endif
             } else {
                 codes[k] = shorts_of(Element::encode_shorts(Scale::template ratio<Brain>(values << 16, factor),
                                                             Scale::template ratio<Brain>(values & 0xffff0000u, factor), values));
@@ -184,13 +201,6 @@ struct Packer {
         }
     };
 
-    // What is known of blocks before they are encoded.
-    struct Scales {
-        Words bytes;
-        bool usual;
-        alignas(64) uint32_t factors[16];
-    };
-
     TW_INLINE Pieces pieces_of(const Place &at) const {
         int64_t step = p.mode[0].src, half = p.half;
 #if defined(__GNUC__)
@@ -204,9 +214,15 @@ struct Packer {
         const Words largest = block_maxima<From, at_once, per_block>([&](int n) { return pieces.at<per_block>(n); });
         out.usual = !any_above(largest, largest_finite);
         out.bytes = Scale::template choose<Element>(largest);
-        if constexpr (by_integers<Type, From>) {
+        if constexpr (by<Type, From> == By::exponents) {
             out.usual &= !any_above(where_less(largest, BrainCodes<Element>::lowest, largest, 0u), 0u);
             store_words(out.factors, BrainCodes<Element>::base(out.bytes));
+#if defined(__AVX512BW__)
+        } else if constexpr (by<Type, From> == By::ratios) {
+            const Words divisor = Scale::divisor(out.bytes);
+            store_words(out.factors, BrainRatios::inverse(divisor));
+            store_words(out.limits, BrainRatios::limit(divisor));
+#endif
         } else {
             store_words(out.factors, Scale::template factor<From>(out.bytes));
         }
@@ -220,7 +236,7 @@ struct Packer {
         store_halves<at_once>(at.scales, scales_second, scales.bytes);
         const auto codes_of = [&](auto put) {
             if constexpr (std::is_same_v<From, Brain>) {
-                encode_brains<Type>(scales.factors, [&](int n) { return pieces.at<per_block>(n); }, put);
+                encode_brains<Type>(scales, [&](int n) { return pieces.at<per_block>(n); }, put);
             } else {
                 encode_pieces<Type, true, From>(scales.factors, [&](int n) { return load(pieces, n); }, put);
             }

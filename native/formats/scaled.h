@@ -192,11 +192,12 @@ struct FloatScale {
         const Words code = Float::encode(over(largest, Element::decode(Element::last)));
         return larger(code, smaller(largest, 1u));
     }
+    // Returns the scales to divide by.
+    static TW_INLINE Words divisor(const Words &byte) { return where_equal(byte, 0u, 127u << 23, Float::decode(byte)); }
     template <class From>
     static TW_INLINE Words factor(const Words &byte) {
-        const Words value = where_equal(byte, 0u, 127u << 23, Float::decode(byte));
-        if constexpr (is_short<From>) return over(127u << 23, value) + 1u;
-        return value;
+        if constexpr (is_short<From>) return over(127u << 23, divisor(byte)) + 1u;
+        return divisor(byte);
     }
     // A quotient need not be exact, only on the same side of every tie. A tie times a scale has 7 bits; a value of at most
     // 11 bits that is not one differs from it by 2^-11 at least. The inverse of the scale is too large, by 2^-22 at most,

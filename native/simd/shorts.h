@@ -140,14 +140,25 @@ TW_INLINE Shorts operator*(const Shorts &a, const Shorts &b) {
     return each_short_part([](ShortPart x, ShortPart y) { return _mm512_mullo_epi16(x, y); }, a, b);
 }
 
+TW_INLINE Shorts operator<<(const Shorts &a, int n) {
+    return each_short_part([n](ShortPart x) { return _mm512_slli_epi16(x, n); }, a);
+}
+TW_INLINE Shorts operator|(const Shorts &a, const Shorts &b) {
+    return each_short_part([](ShortPart x, ShortPart y) { return _mm512_or_si512(x, y); }, a, b);
+}
+// Returns numbers shifted down, each by its own distance.
+TW_INLINE Shorts operator>>(const Shorts &a, const Shorts &n) {
+    return each_short_part([](ShortPart x, ShortPart y) { return _mm512_srlv_epi16(x, y); }, a, n);
+}
+// Returns the upper halves of products.
+TW_INLINE Shorts upper_product(const Shorts &a, const Shorts &b) {
+    return each_short_part([](ShortPart x, ShortPart y) { return _mm512_mulhi_epu16(x, y); }, a, b);
+}
+
 // Returns the numbers of a table that the last bits of `index` name.
-template <size_t size>
-TW_INLINE Shorts look_up(const std::array<uint16_t, size> &table, const Shorts &index) {
-    static_assert(size == 32 || size == 64);
-    const __m512i low = _mm512_loadu_si512(table.data());
-    if constexpr (size == 32) return each_short_part([&](ShortPart x) { return _mm512_permutexvar_epi16(x, low); }, index);
-    const __m512i high = _mm512_loadu_si512(table.data() + size - 32);
-    return each_short_part([&](ShortPart x) { return _mm512_permutex2var_epi16(low, x, high); }, index);
+TW_INLINE Shorts look_up(const std::array<uint16_t, 32> &table, const Shorts &index) {
+    const __m512i all = _mm512_loadu_si512(table.data());
+    return each_short_part([&](ShortPart x) { return _mm512_permutexvar_epi16(x, all); }, index);
 }
 #endif
 
