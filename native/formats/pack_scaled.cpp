@@ -32,6 +32,9 @@ struct Pieces {
 template <int bits, class Bytes, class Put>
 TW_INLINE void join_pieces(Bytes bytes, Put put) {
     constexpr int joined = lines_joined<bits>, made = lines_made<bits>;
+#if defined(__GNUC__)
+#  pragma GCC unroll 4  // so that the places of pieces are known when this is compiled
+#endif
     for (int i = 0; i < pieces_at_once / 4; i += joined) {
         Line apart[joined], lines[made];
         for (int k = 0; k < joined; ++k) apart[k] = bytes(i + k);
