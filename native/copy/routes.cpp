@@ -273,7 +273,9 @@ bool try_pack(Job &job, const uint8_t *dst, bool stream) {
     }
     sort_by_source(ordered.mode + 1, ordered.rank - 1);
     job.route = Route::pack;
-    job.gathers = stream && descriptor.table_count == 0 && !codes_on_lines(job, dst) && gather_boxes(job, ordered);
+    // Of less than 8 bits, codes are so few that fetching their lines costs no more than gathering them.
+    job.gathers = stream && job.kind.bits == 8 && descriptor.table_count == 0 && !codes_on_lines(job, dst) &&
+                  gather_boxes(job, ordered);
     if (!job.gathers) job.boxes = make_strips(ordered, int64_t{job.kind.block_size} * job.src_size, entries(job));
     return true;
 }
