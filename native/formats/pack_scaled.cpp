@@ -122,7 +122,7 @@ TW_NOINLINE void pack_any(const uint32_t *values, uint8_t *out, uint8_t *scales)
         }
     }
     const Words largest = maxima<at_once>(most);
-    const Words scale = Scale::template choose<Element>(smaller(largest, largest_finite));
+    const Words scale = Scale::template choose<Element, float>(smaller(largest, largest_finite));
     store_halves<at_once>(scales, at_once / 2, scale);
     uint32_t factors[16], found[16];
     store_words(factors, Scale::template factor<float>(scale));
@@ -217,7 +217,7 @@ struct Packer {
         if (!is_apart(pieces.step)) fetch_ahead(pieces);
         const Words largest = block_maxima<From, at_once, per_block>([&](int n) { return pieces.at<per_block>(n); });
         out.usual = !any_above(largest, largest_finite);
-        out.bytes = Scale::template choose<Element>(largest);
+        out.bytes = Scale::template choose<Element, From>(largest);
         if constexpr (by<Type, From> == By::exponents) {
             out.usual &= !any_above(where_less(largest, BrainCodes<Element>::lowest, largest, 0u), 0u);
             store_words(out.factors, BrainCodes<Element>::base(out.bytes));

@@ -52,6 +52,9 @@ struct SmallFloat {
         return code;
     }
 
+    // The same for finite ratios that are not negative.
+    static TW_INLINE Words encode_magnitudes(const Words &ratio) { return magnitude_codes(ratio) & last; }
+
     // The same for finite ratios, a byte each.
     static TW_INLINE Line encode_bytes(const Words *ratios) {
         Words codes[4];
@@ -162,7 +165,8 @@ struct SmallInteger {
 struct PowerOfTwo {
     static constexpr uint8_t nan = 255;
 
-    template <class Element>
+    // Returns scales for the largest magnitudes of blocks, which are finite.
+    template <class Element, class From>
     static TW_INLINE Words choose(const Words &largest) {
         constexpr uint32_t top = Element::top_exponent;
         return larger(largest >> 23, top) - top;
@@ -187,9 +191,11 @@ struct FloatScale {
     using Float = SmallFloat<4, 3, Specials::nan>;
     static constexpr uint8_t nan = Float::nan;
 
-    template <class Element>
+    template <class Element, class From>
     static TW_INLINE Words choose(const Words &largest) {
-        const Words code = Float::encode(over(largest, Element::decode(Element::last)));
+        static_assert(std::is_same_v<Element, SmallFloat<2, 1, Specials::none>>);
+        constexpr uint32_t six = 0x40c00000u, sixth = 0x3e2aaaabu;
+        const Words code = Float::encode_magnitudes(ratio<From>(largest, is_short<From> ? sixth + 1 : six));
         return larger(code, smaller(largest, 1u));
     }
     // Returns the scales to divide by.
@@ -199,9 +205,10 @@ struct FloatScale {
         if constexpr (is_short<From>) return over(127u << 23, divisor(byte)) + 1u;
         return divisor(byte);
     }
-    // A quotient need not be exact, only on the same side of every tie. A tie times a scale has 7 bits; a value of at most
-    // 11 bits that is not one differs from it by 2^-11 at least. The inverse of the scale is too large, by 2^-22 at most,
-    // so a product with it may be cut off after 16 bits: a tie becomes exact then, and nothing else becomes one.
+    // A quotient need not be exact, only on the same side of every tie. A tie times a scale has 7 bits, and so has a tie of
+    // scales times 6; a value of at most 11 bits that is not one differs from it by 2^-11 at least. The inverse is too large,
+    // by 2^-22 at most, so a product with it may be cut off after 16 bits: a tie becomes exact then, and nothing else
+    // becomes one.
     template <class From>
     static TW_INLINE Words ratio(const Words &x, const Words &factor) {
         if constexpr (is_short<From>) return times(x, factor) & 0xffffff00u;
