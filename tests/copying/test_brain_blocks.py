@@ -31,7 +31,8 @@ def brains(spread: int, seed: int) -> np.ndarray[Any, Any]:
     if seed % 2:
         special = rng.random(SHAPE) < 1e-3
         bits[special] = rng.choice([0x7F80, 0xFF80, 0x7FC0, 0xFFC1, 0x7F81], int(special.sum()))
-    return bits.astype(np.uint16).view(formats.bfloat16.dtype)
+    values: np.ndarray[Any, Any] = bits.astype(np.uint16).view(formats.bfloat16.dtype)
+    return values
 
 
 @pytest.mark.parametrize("name", SCALED)
