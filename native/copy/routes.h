@@ -37,6 +37,7 @@ struct Job {
     bool stream = false;
     Lines lines;                     // for that route and unpack: everything but the loops
     int64_t piece_aux = 0;           // unpack: from a line's first scale to its second
+    bool gathers = false;            // pack: the codes and scales of a box are one run, written as a whole
     Panel panel;                     // for transpose: likewise
     Interleave interleave;                     // for interleave: likewise
     Table table;                     // for table: likewise
@@ -51,10 +52,12 @@ void sort_by_source(Mode *mode, int count);
 // Checks a nest and fills in all but the route. Returns false when the nest is not supported.
 bool check_nest(const tw_nest &descriptor, Job &job);
 
-// Chooses the route and the boxes. `stream` says that the target is too large for the caches.
 // Returns whether the route of a job takes scratch memory.
-inline bool needs_scratch(const Job &job) { return job.route == Route::staged || job.route == Route::transpose; }
+inline bool needs_scratch(const Job &job) {
+    return job.route == Route::staged || job.route == Route::transpose || job.gathers;
+}
 
+// Chooses the route and the boxes. `stream` says that the target is too large for the caches.
 void choose_route(Job &job, const uint8_t *src, const uint8_t *dst, bool stream);
 
 }  // namespace tw

@@ -4,6 +4,7 @@
 // whole lines. A NaN that its element cannot say becomes the scale of its block, over codes of 0.
 #include "formats/pack.h"
 
+#include "formats/brain_codes.h"
 #include "formats/scaled.h"
 #include "simd/block_maxima.h"
 #include "simd/join_codes.h"
@@ -31,6 +32,9 @@ struct Pieces {
 template <int bits, class Bytes, class Put>
 TW_INLINE void join_pieces(Bytes bytes, Put put) {
     constexpr int joined = lines_joined<bits>, made = lines_made<bits>;
+#if defined(__GNUC__)
+#  pragma GCC unroll 4  // so that the places of pieces are known when this is compiled
+#endif
     for (int i = 0; i < pieces_at_once / 4; i += joined) {
         Line apart[joined], lines[made];
         for (int k = 0; k < joined; ++k) apart[k] = bytes(i + k);
@@ -56,23 +60,48 @@ TW_INLINE void encode_pieces(const uint32_t *factors, Load load, Put put) {
     join_pieces<Element::bits>(bytes, put);
 }
 
-// The same for usual pieces of bfloat16 at at(number), two by two: the upper halves of words are float32 but for the lower
-// halves, and these too when they are moved up.
+// What is known of blocks before they are encoded.
+struct Scales {
+    Words bytes;
+    bool usual;
+    alignas(64) uint32_t factors[16], limits[16];
+};
+
+// How values are encoded when they are usual: by float32, or bfloat16 by integers.
+enum class By { floats, exponents, ratios };
+
+template <class Type, class From>
+constexpr By by = !std::is_same_v<From, Brain>                              ? By::floats
+                  : std::is_same_v<typename Type::Scale, PowerOfTwo> ? By::exponents
+                  : width == line                                    ? By::ratios
+                                                                     : By::floats;
+
+// The same for usual pieces of bfloat16 at at(number), two by two. As float32, the upper halves of words are but for the
+// lower halves, and these too when they are moved up.
 template <class Type, class At, class Put>
-TW_INLINE void encode_brains(const uint32_t *factors, At at, Put put) {
+TW_INLINE void encode_brains(const Scales &scales, At at, Put put) {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
     constexpr int per_block = Type::block_size / piece;
     const auto bytes = [&](int i) {
-        Words codes[2];
+        Shorts codes[2];
         for (int k = 0; k < 2; ++k) {
             const int n = 4 * i + 2 * k;
             const Words values = words_of(line_of(load_half_line(at(n)), load_half_line(at(n + 1))));
-            const Words factor = per_block > 1 ? Words(factors[n / 2]) : halves_of(factors[n], factors[n + 1]);
-            codes[k] = Element::encode_shorts(Scale::template ratio<Brain>(values << 16, factor),
-                                              Scale::template ratio<Brain>(values & 0xffff0000u, factor), values);
+            const auto of_blocks = [&](const uint32_t *a) { return per_block > 1 ? Words(a[n / 2]) : halves_of(a[n], a[n + 1]); };
+            const Words factor = of_blocks(scales.factors);
+            if constexpr (by<Type, Brain> == By::exponents) {
+                codes[k] = BrainCodes<Element>::encode(shorts_of(values), shorts_of(factor));
+#if defined(__AVX512BW__)
+            } else if constexpr (by<Type, Brain> == By::ratios) {
+                codes[k] = BrainRatios::encode(shorts_of(values), shorts_of(of_blocks(scales.limits)), shorts_of(factor));
+#endif
+            } else {
+                codes[k] = shorts_of(Element::encode_shorts(Scale::template ratio<Brain>(values << 16, factor),
+                                                            Scale::template ratio<Brain>(values & 0xffff0000u, factor), values));
+            }
         }
-        return bytes_of_shorts(codes);
+        return bytes_of(codes);
     };
     join_pieces<Element::bits>(bytes, put);
 }
@@ -93,7 +122,7 @@ TW_NOINLINE void pack_any(const uint32_t *values, uint8_t *out, uint8_t *scales)
         }
     }
     const Words largest = maxima<at_once>(most);
-    const Words scale = Scale::template choose<Element>(smaller(largest, largest_finite));
+    const Words scale = Scale::template choose<Element, float>(smaller(largest, largest_finite));
     store_halves<at_once>(scales, at_once / 2, scale);
     uint32_t factors[16], found[16];
     store_words(factors, Scale::template factor<float>(scale));
@@ -175,13 +204,6 @@ struct Packer {
         }
     };
 
-    // What is known of blocks before they are encoded.
-    struct Scales {
-        Words bytes;
-        bool usual;
-        alignas(64) uint32_t factors[16];
-    };
-
     TW_INLINE Pieces pieces_of(const Place &at) const {
         int64_t step = p.mode[0].src, half = p.half;
 #if defined(__GNUC__)
@@ -192,10 +214,29 @@ struct Packer {
     }
 
     TW_INLINE void scan(const Pieces &pieces, Scales &out) const {
+        if (!is_apart(pieces.step)) fetch_ahead(pieces);
         const Words largest = block_maxima<From, at_once, per_block>([&](int n) { return pieces.at<per_block>(n); });
         out.usual = !any_above(largest, largest_finite);
-        out.bytes = Scale::template choose<Element>(largest);
-        store_words(out.factors, Scale::template factor<From>(out.bytes));
+        out.bytes = Scale::template choose<Element, From>(largest);
+        if constexpr (by<Type, From> == By::exponents) {
+            out.usual &= !any_above(where_less(largest, BrainCodes<Element>::lowest, largest, 0u), 0u);
+            store_words(out.factors, BrainCodes<Element>::base(out.bytes));
+#if defined(__AVX512BW__)
+        } else if constexpr (by<Type, From> == By::ratios) {
+            const Words divisor = Scale::divisor(out.bytes);
+            store_words(out.factors, BrainRatios::inverse(divisor));
+            store_words(out.limits, BrainRatios::limit(divisor));
+#endif
+        } else {
+            store_words(out.factors, Scale::template factor<From>(out.bytes));
+        }
+    }
+
+    // Fetches what follows further on: the hardware follows a single stream only up to the end of its page.
+    static TW_INLINE void fetch_ahead(const Pieces &pieces) {
+        constexpr int64_t ahead = 6144;
+        constexpr int pieces_of_line = line / piece / static_cast<int>(sizeof(From));
+        for (int n = 0; n < pieces_at_once; n += pieces_of_line) prefetch_near(pieces.at<per_block>(n) + ahead);
     }
 
     static TW_INLINE Words load(const Pieces &pieces, int n) { return words_of(load_sixteen<From>(pieces.at<per_block>(n))); }
@@ -206,7 +247,7 @@ struct Packer {
         store_halves<at_once>(at.scales, scales_second, scales.bytes);
         const auto codes_of = [&](auto put) {
             if constexpr (std::is_same_v<From, Brain>) {
-                encode_brains<Type>(scales.factors, [&](int n) { return pieces.at<per_block>(n); }, put);
+                encode_brains<Type>(scales, [&](int n) { return pieces.at<per_block>(n); }, put);
             } else {
                 encode_pieces<Type, true, From>(scales.factors, [&](int n) { return load(pieces, n); }, put);
             }

@@ -22,12 +22,14 @@ constexpr uint32_t largest_finite = 0x7f7fffffu;
 // What the topmost codes of a small float mean: numbers; one NaN, the very last; infinity and NaN.
 enum class Specials { none, nan, ieee };
 
-template <int exponent_bits, int mantissa_bits, Specials specials>
+template <int exponent_bits, int fraction_bits, Specials specials>
 struct SmallFloat {
+    static constexpr int mantissa_bits = fraction_bits;
     static constexpr int bits = 1 + exponent_bits + mantissa_bits;
     static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
     static constexpr int top_exponent = (1 << exponent_bits) - 1 - bias - (specials == Specials::ieee);
     static constexpr bool has_nan = specials != Specials::none;
+    static constexpr bool is_integer = false;
     static constexpr uint32_t last = (1u << (bits - 1)) - 1;
     static constexpr uint32_t first_special =
         specials == Specials::none ? last + 1 : specials == Specials::nan ? last : last + 1 - (1u << mantissa_bits);
@@ -49,6 +51,9 @@ struct SmallFloat {
         if constexpr (has_nan) code = where_less(infinity, a, nan, code);
         return code;
     }
+
+    // The same for finite ratios that are not negative.
+    static TW_INLINE Words encode_magnitudes(const Words &ratio) { return magnitude_codes(ratio) & last; }
 
     // The same for finite ratios, a byte each.
     static TW_INLINE Line encode_bytes(const Words *ratios) {
@@ -127,8 +132,12 @@ private:
 // An 8-bit integer in two's complement that counts steps of 2^-6; -128 is read but never made.
 struct SmallInteger {
     static constexpr int bits = 8;
+    static constexpr int mantissa_bits = 6;
+    static constexpr int bias = 1;  // as if 64 were the first normal number
     static constexpr int top_exponent = 0;
     static constexpr bool has_nan = false;
+    static constexpr bool is_integer = true;
+    static constexpr uint32_t first_special = 128;
 
     static TW_INLINE Words counted(const Words &a) { return a; }
 
@@ -141,10 +150,6 @@ struct SmallInteger {
         Words codes[4];
         for (int i = 0; i < 4; ++i) codes[i] = encode(ratios[i]);
         return bytes_of(codes);
-    }
-
-    static TW_INLINE Words encode_shorts(const Words &even, const Words &odd, const Words &) {
-        return shorts_of(encode(even), encode(odd));
     }
 
     template <bool>
@@ -160,7 +165,8 @@ struct SmallInteger {
 struct PowerOfTwo {
     static constexpr uint8_t nan = 255;
 
-    template <class Element>
+    // Returns scales for the largest magnitudes of blocks, which are finite.
+    template <class Element, class From>
     static TW_INLINE Words choose(const Words &largest) {
         constexpr uint32_t top = Element::top_exponent;
         return larger(largest >> 23, top) - top;
@@ -185,20 +191,24 @@ struct FloatScale {
     using Float = SmallFloat<4, 3, Specials::nan>;
     static constexpr uint8_t nan = Float::nan;
 
-    template <class Element>
+    template <class Element, class From>
     static TW_INLINE Words choose(const Words &largest) {
-        const Words code = Float::encode(over(largest, Element::decode(Element::last)));
+        static_assert(std::is_same_v<Element, SmallFloat<2, 1, Specials::none>>);
+        constexpr uint32_t six = 0x40c00000u, sixth = 0x3e2aaaabu;
+        const Words code = Float::encode_magnitudes(ratio<From>(largest, is_short<From> ? sixth + 1 : six));
         return larger(code, smaller(largest, 1u));
     }
+    // Returns the scales to divide by.
+    static TW_INLINE Words divisor(const Words &byte) { return where_equal(byte, 0u, 127u << 23, Float::decode(byte)); }
     template <class From>
     static TW_INLINE Words factor(const Words &byte) {
-        const Words value = where_equal(byte, 0u, 127u << 23, Float::decode(byte));
-        if constexpr (is_short<From>) return over(127u << 23, value) + 1u;
-        return value;
+        if constexpr (is_short<From>) return over(127u << 23, divisor(byte)) + 1u;
+        return divisor(byte);
     }
-    // A quotient need not be exact, only on the same side of every tie. A tie times a scale has 7 bits; a value of at most
-    // 11 bits that is not one differs from it by 2^-11 at least. The inverse of the scale is too large, by 2^-22 at most,
-    // so a product with it may be cut off after 16 bits: a tie becomes exact then, and nothing else becomes one.
+    // A quotient need not be exact, only on the same side of every tie. A tie times a scale has 7 bits, and so has a tie of
+    // scales times 6; a value of at most 11 bits that is not one differs from it by 2^-11 at least. The inverse is too large,
+    // by 2^-22 at most, so a product with it may be cut off after 16 bits: a tie becomes exact then, and nothing else
+    // becomes one.
     template <class From>
     static TW_INLINE Words ratio(const Words &x, const Words &factor) {
         if constexpr (is_short<From>) return times(x, factor) & 0xffffff00u;

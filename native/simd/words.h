@@ -187,7 +187,7 @@ TW_INLINE Words words_of(const Sixteen &a) {
 // Returns the bits of a that a mask has, and those of b that it does not have.
 TW_INLINE Words merge(uint32_t mask, const Words &a, const Words &b) {
 #if defined(__AVX512BW__)
-    return each_part([mask](Part x, Part y) { return _mm512_ternarylogic_epi32(part_of(mask), x, y, 0xca); }, a, b);
+    return each_part([mask](Part x, Part y) { return _mm512_ternarylogic_epi32(x, y, part_of(mask), 0xe4); }, a, b);
 #else
     return (a & mask) | (b & ~mask);
 #endif
@@ -326,27 +326,6 @@ TW_INLINE Words shorts_of(const Words &even, const Words &odd) {
     return each_part([](Part x, Part y) { return _mm256_blend_epi16(x, _mm256_slli_epi32(y, 16), 0xaa); }, even, odd);
 #else
     return merge(0xffffu, even, odd << 16);
-#endif
-}
-
-// Returns 64 bytes of two times thirty-two shorts below 256.
-TW_INLINE Line bytes_of_shorts(const Words *a) {
-#if defined(__AVX512BW__)
-    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-    return {{{_mm512_permutexvar_epi64(order, _mm512_packus_epi16(a[0].v[0], a[1].v[0]))}}};
-#elif defined(__AVX2__)
-    const auto half = [](const Words &x) {
-        return Vec{_mm256_permute4x64_epi64(_mm256_packus_epi16(x.v[0], x.v[1]), 0xd8)};
-    };
-    return {{half(a[0]), half(a[1])}};
-#else
-    uint8_t made[line];
-    for (int i = 0; i < 2; ++i) {
-        uint16_t each[32];
-        std::memcpy(each, a[i].v, sizeof(each));
-        for (int k = 0; k < 32; ++k) made[32 * i + k] = static_cast<uint8_t>(each[k]);
-    }
-    return load_line(made);
 #endif
 }
 
