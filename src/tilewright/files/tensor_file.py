@@ -143,8 +143,8 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
 
     `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, `.gguf` (or any part
     of a split one), the index of a bank image, or a directory of these, such as a model of the Hugging Face hub or one
-    of its snapshots, or the directory above a single weight cache. `follow_symlinks` allows links that point outside of a directory (or of the hub's model). Damaged files raise
-    a `FileFormatError`.
+    of its snapshots, or the directory above a single weight cache. `follow_symlinks` allows links that point outside
+    of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
