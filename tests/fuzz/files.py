@@ -75,7 +75,7 @@ def seeds(parser: str) -> list[bytes]:
             golden = Path(__file__).parent.parent / "golden" / "quantised" / "gguf"
             arrays = {"a": ARRAYS["a"], "q": (8, (2, 32), bytes(68)), "k": (12, (256,), bytes(144))}
             metadata = {"general.alignment": 32, "words": ["a", "b"], "deep": [[1], [2]], "x": ("f64", 0.5), "y": True}
-            return [gguf_bytes(arrays, metadata), (golden / "version2.gguf").read_bytes()]
+            return [gguf_bytes(arrays, metadata), (golden / "filled_k.gguf").read_bytes()]
         if parser == "index":
             return [json.dumps({"metadata": {}, "weight_map": {"a": "m.safetensors"}}).encode()]
         if parser == "image":

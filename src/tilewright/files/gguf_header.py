@@ -34,6 +34,7 @@ MAX_HEADER_BYTES = 1 << 28  # the largest vocabularies take a tenth of it
 _FIRST_READ = 1 << 16
 _MAX_KEY_BYTES = (1 << 16) - 1  # what the format allows
 _MAX_RANK = 4
+_MAX_ELEMENTS = 1 << 56
 _MAX_DEPTH = 4  # of arrays in arrays
 _MAX_ITEMS = 1024  # of an array that are remembered
 _MAX_LISTED = 8  # of an array that are written as text
@@ -293,6 +294,8 @@ def _read_tensor(cursor: _Cursor) -> tuple[str, int, tuple[int, ...], int]:
     if rank > _MAX_RANK:
         raise FileFormatError(f"{what} has {rank} dimensions; GGUF allows {_MAX_RANK}")
     shape = tuple([cursor.integer(8, f"the shape of {what}") for _ in range(rank)])[::-1]
+    if prod([max(1, n) for n in shape]) > _MAX_ELEMENTS:  # an empty tensor may have any other extents
+        raise FileFormatError(f"{what} has shape {list(shape)}, larger than {_MAX_ELEMENTS} elements")
     number, offset = cursor.integer(4, f"the type of {what}"), cursor.integer(8, f"the offset of {what}")
     if number not in GGML_TYPES and number not in SCALAR_TYPES:
         _refuse_type(what, number)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, TypeAlias
 
 from ..conversion.assembled_source import stored_assembly
@@ -335,6 +336,8 @@ def _name_experts(pattern: str, stacked: StoredTensor) -> dict[str, Assembly]:
 
 def _undo_changes(architecture: Architecture, module: str, value: Assembly, config: Config) -> Assembly:
     """Return a tensor of a module as Hugging Face has it."""
+    if not prod(value.shape) or not value.shape:
+        return value  # there is nothing to change; the recipe refuses it
     heads = config["num_attention_heads"]
     kv_heads = config.get("num_key_value_heads") or heads
     if architecture.paired and module in ("attn_q", "attn_k"):
