@@ -138,17 +138,22 @@ def test_metadata_of_every_type(tmp_path):
     }
 
 
-def test_inspect_fits_narrow_and_wide_terminals(tmp_path, monkeypatch):
-    name = "blk.0.a_rather_long_name_of_a_tensor_that_has_to_be_cut_in_a_narrow_terminal_window.weight"
+def test_inspect_fits_narrow_and_wide_terminals(tmp_path):
     metadata = {"general.architecture": "llama", "tokenizer.chat_template": "{% for m in messages %}" * 40}
-    path = write_gguf(tmp_path / "x.gguf", {name: np.zeros((2, 3), np.float32)}, metadata)
+    path = write_gguf(tmp_path / "x.gguf", {"blk.0.attn_q.weight": np.zeros((2, 3), np.float32)}, metadata)
     for columns in (80, 200):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        lines = invoke("inspect", str(path)).output.splitlines()
-        assert any("general.architecture: llama" in line for line in lines)
+        lines = inspect(path).text(columns).splitlines()
+        assert max(map(len, lines[1:])) <= columns
+        assert "  general.architecture: llama" in lines
+    assert "general.architecture: llama" in invoke("inspect", str(path)).output
     listed = json.loads(invoke("inspect", str(path), "--json").output)
     assert listed["kind"] == "gguf"
     assert listed["metadata"]["tokenizer.chat_template"] == metadata["tokenizer.chat_template"]
+
+
+def test_metadata_cannot_send_commands_to_a_terminal(tmp_path):
+    path = write_gguf(tmp_path / "x.gguf", PLAIN, {"a\x1b[31m": "b\x1b]0;c\x07\nd"})
+    assert "  a\ufffd[31m: b\ufffd]0;c\ufffd d" in str(inspect(path)).splitlines()
 
 
 def split_in(folder, parts=3, changes=None):

@@ -178,6 +178,15 @@ def test_a_mixtral_gives_the_same_cache(tmp_path):
     assert cache_files(path, tmp_path / "b", "T3K") == expected
 
 
+def test_experts_that_are_not_stacked_have_names(tmp_path):
+    sizes = {"embedding_length": 4, "block_count": 1, "attention.head_count": 2, "expert_count": 2}
+    metadata = {"general.architecture": "llama", **{f"llama.{name}": value for name, value in sizes.items()}}
+    arrays = {f"blk.0.ffn_{n}.{e}.weight": np.zeros((8, 4), np.float32) for n in ("gate", "up", "down") for e in (0, 1)}
+    opened = open_tensors(write_gguf(tmp_path / "x.gguf", arrays, metadata))
+    experts = [f"model.layers.0.block_sparse_moe.experts.{e}.w{n}.weight" for n in (1, 3, 2) for e in (0, 1)]
+    assert list(name_gguf_model(opened.metadata, opened).weights) == experts
+
+
 def quantize_q8_0(values):
     """Return blocks of Q8_0 and the values that they stand for."""
     blocks = values.reshape(-1, 32).astype(np.float32)

@@ -202,6 +202,7 @@ _NUMBERS = {
 }
 _REQUIRED = ("hidden_size", "num_hidden_layers", "num_attention_heads")
 _LAYER = re.compile(r"blk\.(\d+)\.([a-z_0-9]+)\.(weight|bias)")
+_EXPERT = re.compile(r"blk\.(\d+)\.ffn_(gate|up|down)\.(\d+)\.weight")  # of files from before experts were stacked
 _MODULE = re.compile(r"([a-z_0-9]+)\.(weight|bias)")
 _MAX_EXPERTS = 4096
 # What people add to the name of a model when they quantise it.
@@ -242,7 +243,7 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
         if (found := _LAYER.fullmatch(name)) is not None and found[2] in architecture.experts:
             tensors[name] = tensor
             weights |= _name_experts(
-                f"{architecture.prefix}{found[1]}.{architecture.experts[found[2]]}.{found[3]}", tensor
+                f"{architecture.prefix}{int(found[1])}.{architecture.experts[found[2]]}.{found[3]}", tensor
             )
             continue
         renamed, module = _rename(architecture, name)
@@ -316,6 +317,9 @@ def _rename(architecture: Architecture, name: str) -> tuple[str, str]:
     """Return the name of a tensor in Hugging Face, and its module in GGUF; what no table has stays as it is."""
     if (found := _LAYER.fullmatch(name)) is not None and found[2] in architecture.layers:
         return f"{architecture.prefix}{int(found[1])}.{architecture.layers[found[2]]}.{found[3]}", found[2]
+    if (found := _EXPERT.fullmatch(name)) is not None and architecture.experts:
+        expert = architecture.experts[f"ffn_{found[2]}_exps"].format(int(found[3]))
+        return f"{architecture.prefix}{int(found[1])}.{expert}.weight", ""
     if (found := _MODULE.fullmatch(name)) is not None and found[1] in architecture.model:
         return f"{architecture.model[found[1]]}.{found[2]}", found[1]
     return name, ""
