@@ -206,7 +206,7 @@ _EXPERT = re.compile(r"blk\.(\d+)\.ffn_(gate|up|down)\.(\d+)\.weight")  # of fil
 _MODULE = re.compile(r"([a-z_0-9]+)\.(weight|bias)")
 _MAX_EXPERTS = 4096
 # What people add to the name of a model when they quantise it.
-_LABEL = re.compile(r"(-\d{5}-of-\d{5})?\.gguf$|[-._](I?Q\d\w*|TQ\d_\d|MXFP4\w*|NVFP4|B?F16|F32)$", re.IGNORECASE)
+_LABEL = re.compile(r"(-\d{5}-of-\d{5})?\.gguf$|[-._](GGUF|I?Q\d\w*|TQ\d_\d|MXFP4\w*|NVFP4|B?F16|F32)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -393,9 +393,9 @@ def group_projections(joined: Assembly, heads: int, kv_heads: int) -> Assembly:
 
 
 def model_spelling(path: str) -> str:
-    """Return the name of a model from the `path` of its GGUF file: without suffix, part, and type of quantisation.
+    """Return the name of a model from the `path` of its GGUF file or folder: without suffix, part, and type.
 
     >>> model_spelling("models/Llama-3.2-1B-Instruct-Q4_K_M.gguf"), model_spelling("qwen2.5-7b-00001-of-00002.gguf")
     ('models/Llama-3.2-1B-Instruct', 'qwen2.5-7b')
     """
-    return _LABEL.sub("", _LABEL.sub("", path))
+    return _LABEL.sub("", _LABEL.sub("", path.rstrip("/")))

@@ -123,7 +123,7 @@ class Checkpoint:
             raise FileFormatError(f"{path}: expected an object, got {repr(config)[:40]}")
         numbers = {name: tensor for name, tensor in tensors.items() if tensor.format is not None}
         return cls(
-            "/".join(hub.groups()) if (hub := _HUB_FOLDER.fullmatch(Path(source).name)) else os.fspath(source),
+            _spell(source),
             config,
             {name: stored_assembly(tensor) for name, tensor in numbers.items()},
             {name: format_of(tensor.dtype) for name, tensor in numbers.items()},
@@ -136,7 +136,7 @@ class Checkpoint:
         whole = {name: stored_assembly(tensor) for name, tensor in numbers.items()}
         formats = {name: format_of(tensor.dtype) for name, tensor in numbers.items()}
         formats |= {name: formats[value.sources[0]] for name, value in model.weights.items()}
-        return cls(model_spelling(os.fspath(source)), model.config, {**whole, **model.weights}, formats)
+        return cls(model_spelling(_spell(source)), model.config, {**whole, **model.weights}, formats)
 
     @property
     def memory_dtype(self) -> ScalarFormat:
@@ -388,6 +388,11 @@ def open_checkpoint(source: FilePath) -> tuple[Checkpoint, Mapping[str, StoredTe
         model = name_gguf_model(tensors.metadata, tensors)
         return Checkpoint.of_gguf(source, model), model.tensors
     return Checkpoint.of(source, tensors), tensors
+
+
+def _spell(source: FilePath) -> str:
+    """Return a checkpoint as HF_MODEL spells it: its path, or the name of a model of the hub."""
+    return "/".join(hub.groups()) if (hub := _HUB_FOLDER.fullmatch(Path(source).name)) else os.fspath(source)
 
 
 def model_name(source: FilePath) -> str:
