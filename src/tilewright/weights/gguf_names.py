@@ -327,15 +327,13 @@ def _rename(architecture: Architecture, name: str) -> tuple[str, str]:
 
 def _name_experts(pattern: str, stacked: StoredTensor) -> dict[str, Assembly]:
     """Return the weights of experts that are stacked in one tensor."""
-    if not stacked.shape or stacked.shape[0] > _MAX_EXPERTS:
-        raise FileFormatError(f"expected at most {_MAX_EXPERTS} experts in {stacked.name}, got shape {stacked.shape}")
+    shape = stacked.shape
+    if len(shape) < 2 or not 0 < shape[0] <= _MAX_EXPERTS or not prod(shape):
+        raise FileFormatError(f"expected 1 to {_MAX_EXPERTS} experts in {stacked.name}, got shape {list(shape)}")
     if stacked.format is None:
         return {}
     whole = stored_assembly(stacked)
-    return {
-        pattern.format(expert): whole.slice(expert, expert + 1).reshape(*stacked.shape[1:])
-        for expert in range(stacked.shape[0])
-    }
+    return {pattern.format(expert): whole.slice(expert, expert + 1).reshape(*shape[1:]) for expert in range(shape[0])}
 
 
 def _undo_changes(architecture: Architecture, module: str, value: Assembly, config: Config) -> Assembly:
