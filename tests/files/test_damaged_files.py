@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright.files import open_tensors
 
+from .gguf_files import gguf_bytes
 from .samples import safetensors_bytes, write_safetensors
 
 ARRAYS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.arange(4, dtype=np.uint8)}
@@ -35,11 +36,16 @@ def npz_bytes(compressed):
     return file.getvalue()
 
 
+ARRAYS_OF_GGUF = {"a": ARRAYS["a"], "b": ARRAYS["b"].astype(np.int8)}
 WHOLE = {
     "m.safetensors": safetensors_bytes(ARRAYS, metadata={"format": "pt"}),
     "x.npy": npy_bytes(ARRAYS["a"]),
     "x.npz": npz_bytes(False),
     "y.npz": npz_bytes(True),
+    "x.gguf": gguf_bytes(
+        {**ARRAYS_OF_GGUF, "q": (12, (2, 256), bytes(288))},
+        {"general.architecture": "llama", "words": ["a", "b"], "flag": True, "deep": [[1], [2, 3]], "n": ("i64", -1)},
+    ),
     "t.safetensors": safetensors_bytes(
         {"a": np.zeros(1088, np.uint8)},
         metadata={

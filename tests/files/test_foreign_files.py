@@ -14,7 +14,6 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12
         ("model.pt", b"PK\x03\x04", ("a PyTorch checkpoint", "safetensors.torch.save_file")),
         ("pytorch_model.bin", b"PK\x03\x04", ("a PyTorch checkpoint", "weights_only=True")),
         ("model.pth", b"\x80\x02", ("a PyTorch checkpoint",)),
-        ("model.gguf", b"GGUF\x03", ("a GGUF file", "use the safetensors")),
         ("renamed.bin", b"GGUF\x03", ("a GGUF file",)),
         ("model.onnx", b"\x08\x07", ("an ONNX model", "onnx.load")),
         ("model.h5", b"\x89HDF\r\n", ("an HDF5 file", "numpy.savez")),

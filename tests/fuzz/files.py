@@ -25,6 +25,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
+from ..files.gguf_files import gguf_bytes
 from .frames import changed, dictionary
 
 ARRAYS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.arange(4, dtype=np.uint8)}
@@ -33,6 +34,7 @@ PARSERS = {
     "npy": "x.npy",
     "npz": "x.npz",
     "tensorbin": "x.tensorbin",
+    "gguf": "x.gguf",
     "index": "model.safetensors.index.json",
     "manifest": "tilewright.json",
     "image": "x.banks.json",
@@ -69,6 +71,11 @@ def seeds(parser: str) -> list[bytes]:
             converted = converted_in(folder / "out")
             suffix = ".tensorbin" if parser == "tensorbin" else ".json"
             return [path.read_bytes() for path in converted if path.suffix == suffix]
+        if parser == "gguf":
+            golden = Path(__file__).parent.parent / "golden" / "quantised" / "gguf"
+            arrays = {"a": ARRAYS["a"], "q": (8, (2, 32), bytes(68)), "k": (12, (256,), bytes(144))}
+            metadata = {"general.alignment": 32, "words": ["a", "b"], "deep": [[1], [2]], "x": ("f64", 0.5), "y": True}
+            return [gguf_bytes(arrays, metadata), (golden / "filled_k.gguf").read_bytes()]
         if parser == "index":
             return [json.dumps({"metadata": {}, "weight_map": {"a": "m.safetensors"}}).encode()]
         if parser == "image":

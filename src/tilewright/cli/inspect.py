@@ -37,7 +37,7 @@ def command(
 ) -> Answer:
     """List the tensors of a file or directory with their specs, sizes and padding; or print one tile, decoded.
 
-    Files are .safetensors (also sharded, by their index), .npy, .npz, .tensorbin, and directories of these. Only
+    Files are .safetensors (also sharded, by their index), .npy, .npz, .gguf, .tensorbin, and directories of these. Only
     headers are read. For block formats a tile is printed with the exponents of its blocks. Of a tensor on a mesh of
     devices, --tensor prints what each device holds, and where it is in the file.
 

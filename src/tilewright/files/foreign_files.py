@@ -13,12 +13,11 @@ _TORCH = (
     "a PyTorch checkpoint",
     "save it as safetensors: safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')",
 )
-_GGUF = ("a GGUF file of llama.cpp", "use the safetensors that it was made from")
+_GGUF = ("a GGUF file of llama.cpp under another name", "rename it to end in .gguf")
 _HDF5 = ("an HDF5 file", "save its datasets with numpy.savez, or safetensors.numpy.save_file")
 _MAGIC = {b"GGUF": _GGUF, b"\x89HDF": _HDF5}
 _SUFFIXES = {
     **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin"), _TORCH),
-    ".gguf": _GGUF,
     **dict.fromkeys((".h5", ".hdf5", ".keras"), _HDF5),
     ".onnx": (
         "an ONNX model",
@@ -35,13 +34,13 @@ def refuse_foreign_file(path: Path, known: str) -> None:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "model.gguf")
-    ...     _ = path.write_bytes(b"GGUF")
+    ...     path = Path(folder, "model.h5")
+    ...     _ = path.write_bytes(b"")
     ...     try:
     ...         refuse_foreign_file(path, ".npy")
     ...     except FileFormatError as problem:
-    ...         print(str(problem).removeprefix(folder))
-    /model.gguf is a GGUF file of llama.cpp, which tilewright does not read; use the safetensors that it was made from
+    ...         print(str(problem).removeprefix(folder).partition(";")[0])
+    /model.h5 is an HDF5 file, which tilewright does not read
     """
     refuse_lfs_pointer(path)
     kind = _MAGIC.get(_read_start(path, 4)) or _SUFFIXES.get(path.suffix.lower())

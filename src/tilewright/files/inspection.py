@@ -23,6 +23,7 @@ from .tensor_file import TensorFile, open_tensors, select_names
 from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
 
 _MAX_KINDS = 5  # of placements that are counted, and of problems that are listed
+_MAX_VALUE, _MIN_VALUE = 60, 20  # characters of metadata: without a width, and in the narrowest one
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +276,7 @@ class Inspection(Shown):
         size = sum([path.stat().st_size for path in files])
         counts = f"{count_of(len(self.tensors), 'tensor')}, {size} bytes in {count_of(len(files), 'file')}"
         lines = [f"{self.path}: {self.kind}, {counts}"]
-        lines += [f"  {key}: {_shorten(value)}" for key, value in sorted(self.metadata.items())]
+        lines += [_format_pair(key, value, width) for key, value in sorted(self.metadata.items())]
         placed = Counter([tensor.placed for tensor in self.tensors])
         kinds = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
         problems = [f"{each.name} cannot be read: {each.problem}" for each in self.tensors if each.problem is not None]
@@ -333,6 +334,9 @@ def _describe_section(tensor: StoredTensor) -> StoredSection:
     return StoredSection(tensor.name, tensor.shape, tensor.kind, str(tensor.path), tensor.byte_range)
 
 
-def _shorten(value: str) -> str:
-    one_line = " ".join(value.split())
-    return one_line if len(one_line) <= 60 else f"{one_line[:57]}..."
+def _format_pair(key: str, value: str, width: int | None) -> str:
+    """Return a line of metadata, of at most `width` characters if that is given, without control characters."""
+    name = "".join([c if c.isprintable() else "\ufffd" for c in key])
+    words = "".join([c if c.isprintable() else "\ufffd" for c in " ".join(value.split())])
+    most = _MAX_VALUE if width is None else max(_MIN_VALUE, width - len(name) - 4)
+    return f"  {name}: {words if len(words) <= most else words[: most - 3] + '...'}"

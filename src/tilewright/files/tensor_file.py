@@ -15,12 +15,14 @@ from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file, refuse_lfs_pointer
+from .gguf import SUFFIX as GGUF_SUFFIX
+from .gguf import choose_gguf_file, read_gguf
 from .mesh import DeviceLike
 from .npy import read_npy, read_npz
 from .quantization_config import read_quantization_config
 from .quantized_checkpoint import join_sections
 from .safetensors import read_safetensors
-from .source_file import FilePath
+from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
 from .strict_json import expect_string, read_json
 from .tensorbin import read_tensorbin_tensor
@@ -35,9 +37,9 @@ _MAX_NAMED = 4
 class TensorFile(Mapping[str, StoredTensor]):
     """The tensors at `path`, a file, sharded checkpoint or directory: a mapping from names to `StoredTensor`.
 
-    `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "bank image", "converted" (a directory
-    with our manifest) or "directory"; `files` are the paths that hold the tensors; `metadata` is the free text that
-    safetensors files carry.
+    `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "gguf", "bank image", "converted" (a
+    directory with our manifest) or "directory"; `files` are the paths that hold the tensors; `metadata` is the free
+    text that safetensors files carry, or the metadata of a GGUF file.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -139,10 +141,10 @@ def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[st
 def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     """Return the tensors of a file or directory; headers are read and validated, data is read on demand.
 
-    `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, the index of a bank
-    image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots, or the directory
-    above a single weight cache. `follow_symlinks` allows links that point outside of a directory (or of the hub's
-    model). Damaged files raise a `FileFormatError`.
+    `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, `.gguf` (or any part
+    of a split one), the index of a bank image, or a directory of these, such as a model of the Hugging Face hub or one
+    of its snapshots, or the directory above a single weight cache. `follow_symlinks` allows links that point outside
+    of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -182,12 +184,15 @@ def _read_file(path: Path) -> TensorFile:
     if path.name.endswith(INDEX_SUFFIX):
         image = read_bank_image(path, decode_file_name(path.name[: -len(INDEX_SUFFIX)]))
         return TensorFile(path, "bank image", [image])
-    if path.suffix not in SUFFIXES:
-        refuse_foreign_file(path, ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}")))
+    if path.suffix not in (*SUFFIXES, GGUF_SUFFIX):
+        refuse_foreign_file(path, ", ".join((*SUFFIXES, GGUF_SUFFIX, f"*{INDEX}", f"*{INDEX_SUFFIX}")))
     refuse_lfs_pointer(path)
     if path.suffix == ".safetensors":
         tensors, metadata = read_safetensors(path)
         return TensorFile(path, "safetensors", tensors, metadata)
+    if path.suffix == GGUF_SUFFIX:
+        tensors, metadata = read_gguf(SourceFile(path))
+        return TensorFile(path, "gguf", tensors, metadata)
     if path.suffix == ".npz":
         return TensorFile(path, "npz", read_npz(path))
     read = read_npy if path.suffix == ".npy" else read_tensorbin_tensor
@@ -240,6 +245,12 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
+        with _name_file_in_errors(folder):
+            model = choose_gguf_file(names)
+        if model is not None:
+            path = resolve_inside(folder, model, follow_symlinks)
+            with _name_file_in_errors(path):
+                return _read_file(path)
         for name in names:
             if name.endswith(FOREIGN_SUFFIXES):
                 refuse_foreign_file(folder / name, "")

@@ -26,7 +26,8 @@ def plan_cache(source: FilePath, out: FilePath | None, machine: str, **options: 
     """Return the plan of a weight cache: every file with its parts, spec and mesh; nothing is written.
 
     Args:
-        source: the checkpoint: a directory of Hugging Face with config.json, or a snapshot of its hub.
+        source: the checkpoint: a directory of Hugging Face with config.json, a snapshot of its hub, or a GGUF file of
+            an architecture that `gguf_names` has a table for.
         out: what TT_CACHE_PATH will name; by default "model_cache/" and the name of the source, where tt_transformers
             looks without that variable.
         machine: the machine, such as "N300"; the recipe lists them.

@@ -29,6 +29,7 @@ from ..files.strict_json import expect_integers, expect_string, read_json
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout.tuples import ceil_div
 from ..memory import Chip, MemoryConfig, Sharding, TensorSpec, interleaved, width_sharded
+from .gguf_names import NamedModel, model_spelling, name_gguf_model
 from .optimizations import Optimizations
 from .recipe import DEFAULT_RECIPE, Recipe
 from .recipe_run import RecipeOutput, RecipeRun
@@ -122,11 +123,20 @@ class Checkpoint:
             raise FileFormatError(f"{path}: expected an object, got {repr(config)[:40]}")
         numbers = {name: tensor for name, tensor in tensors.items() if tensor.format is not None}
         return cls(
-            "/".join(hub.groups()) if (hub := _HUB_FOLDER.fullmatch(Path(source).name)) else os.fspath(source),
+            _spell(source),
             config,
             {name: stored_assembly(tensor) for name, tensor in numbers.items()},
             {name: format_of(tensor.dtype) for name, tensor in numbers.items()},
         )
+
+    @classmethod
+    def of_gguf(cls, source: FilePath, model: NamedModel) -> Checkpoint:
+        """Return the checkpoint of a GGUF model at a path."""
+        numbers = {name: tensor for name, tensor in model.tensors.items() if tensor.format is not None}
+        whole = {name: stored_assembly(tensor) for name, tensor in numbers.items()}
+        formats = {name: format_of(tensor.dtype) for name, tensor in numbers.items()}
+        formats |= {name: formats[value.sources[0]] for name, value in model.weights.items()}
+        return cls(model_spelling(_spell(source)), model.config, {**whole, **model.weights}, formats)
 
     @property
     def memory_dtype(self) -> ScalarFormat:
@@ -374,7 +384,15 @@ def read_options(record: Mapping[str, Any]) -> CacheOptions:
 def open_checkpoint(source: FilePath) -> tuple[Checkpoint, Mapping[str, StoredTensor]]:
     """Return the checkpoint at a path, and its tensors; links of a hub snapshot are followed."""
     tensors = open_tensors(source, follow_symlinks=True)
+    if tensors.kind == "gguf":
+        model = name_gguf_model(tensors.metadata, tensors)
+        return Checkpoint.of_gguf(source, model), model.tensors
     return Checkpoint.of(source, tensors), tensors
+
+
+def _spell(source: FilePath) -> str:
+    """Return a checkpoint as HF_MODEL spells it: its path, or the name of a model of the hub."""
+    return "/".join(hub.groups()) if (hub := _HUB_FOLDER.fullmatch(Path(source).name)) else os.fspath(source)
 
 
 def model_name(source: FilePath) -> str:
