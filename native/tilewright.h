@@ -124,6 +124,14 @@ typedef struct {
 TW_EXPORT int32_t tw_decode(const tw_coding *coding, const uint8_t *codes, const float *scales, int64_t rows,
                             int64_t columns, float *out) TW_NOEXCEPT;
 
+/*
+ * Makes tiles of bfloat8_b of codes, those that packing the float32 of tw_decode makes: 32 x 32 elements each, 64 scale bytes
+ * and then the codes of four faces; the tiles follow each other row after row. Returns 0, or -1 for an unknown element, or
+ * rows and columns that are not whole tiles and blocks.
+ */
+TW_EXPORT int32_t tw_recode(const tw_coding *coding, const uint8_t *codes, const float *scales, int64_t rows,
+                            int64_t columns, uint8_t *tiles) TW_NOEXCEPT;
+
 /* A copy that a worker of a pipeline runs; see tw_run_transfers. */
 typedef struct {
     const tw_nest *nests;

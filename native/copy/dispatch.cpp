@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "copy/kernels.h"
+#include "formats/recode.h"
 
 #if defined(TW_X86)
 #  if defined(_MSC_VER)
@@ -21,6 +22,7 @@ namespace {
 struct Choice {
     const Kernels *kernels;
     const char *features;
+    RecodeBand recode;
 };
 
 #if defined(TW_X86)
@@ -64,6 +66,14 @@ bool left_out(const char *level) {
 
 bool has(unsigned word, int bit) { return word >> bit & 1; }
 
+// Returns the kernel for processors that can look up bytes in a table of 128.
+RecodeBand recoder([[maybe_unused]] bool vbmi) {
+#  if defined(TW_VBMI)
+    if (vbmi) return avx512vbmi::recode_band;
+#  endif
+    return nullptr;
+}
+
 Choice choose() {
     Registers one = cpuid(1), seven = cpuid(7);
     unsigned long long saved = has(one.c, 27) ? saved_registers() : 0;
@@ -71,15 +81,15 @@ Choice choose() {
     bool f16c = has(one.c, 29), avx2 = has(seven.b, 5), bmi2 = has(seven.b, 8);
     bool avx512 = has(seven.b, 16) && has(seven.b, 17) && has(seven.b, 30) && has(seven.b, 31);  // F DQ BW VL
     if (ymm && zmm && avx2 && f16c && bmi2 && avx512 && !left_out("avx512")) {
-        return {&avx512::kernels, "avx512f avx512dq avx512bw avx512vl avx2 f16c bmi2"};
+        return {&avx512::kernels, "avx512f avx512dq avx512bw avx512vl avx2 f16c bmi2", recoder(has(seven.c, 1))};
     }
-    if (ymm && avx2 && f16c && bmi2 && !left_out("avx2")) return {&avx2::kernels, "avx2 f16c bmi2"};
-    return {&portable::kernels, "portable"};
+    if (ymm && avx2 && f16c && bmi2 && !left_out("avx2")) return {&avx2::kernels, "avx2 f16c bmi2", nullptr};
+    return {&portable::kernels, "portable", nullptr};
 }
 
 #else
 
-Choice choose() { return {&portable::kernels, "portable"}; }
+Choice choose() { return {&portable::kernels, "portable", nullptr}; }
 
 #endif
 
@@ -91,6 +101,8 @@ const Choice &choice() {
 }  // namespace
 
 const Kernels &best_kernels() { return *choice().kernels; }
+
+RecodeBand best_recoder() { return choice().recode; }
 
 const char *cpu_features() { return choice().features; }
 

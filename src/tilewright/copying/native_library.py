@@ -41,6 +41,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "tw_run_streaming": (_INT32, [_POINTER, _INT32, _POINTER, _POINTER, _INT32]),
     "tw_run_transfers": (_INT32, [_POINTER, _INT64, _POINTER, _INT32, _POINTER, _INT32, _INT64]),
     "tw_decode": (_INT32, [_POINTER, _POINTER, _POINTER, _INT64, _INT64, _POINTER]),
+    "tw_recode": (_INT32, [_POINTER, _POINTER, _POINTER, _INT64, _INT64, _POINTER]),
     "tw_current_core": (_INT32, []),
     "tw_sha256_pair": (_INT32, [_POINTER, _POINTER, _INT64, _POINTER, _POINTER, _INT64]),
     "tw_read_runs": (_INT64, [_INT32, _POINTER, _INT64, _INT64, _POINTER]),
