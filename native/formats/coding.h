@@ -14,13 +14,13 @@ inline bool is_valid(const tw_coding &coding, int64_t rows, int64_t columns) {
 }
 
 // Returns the elements that are coded together: those of a block, or of a byte.
-inline int64_t block_elements(int element) {
+constexpr int64_t block_elements(int element) {
     constexpr int64_t elements[] = {2, 1, 1, 1, 32, 32, 32, 256, 256, 256, 32};
     return elements[element];
 }
 
 // Returns the bytes of a number of elements that is a multiple of this.
-inline int64_t code_bytes(int element, int64_t count) {
+constexpr int64_t code_bytes(int element, int64_t count) {
     constexpr int64_t bytes[] = {1, 1, 1, 1, 18, 20, 34, 144, 176, 210, 17};
     return count / block_elements(element) * bytes[element];
 }

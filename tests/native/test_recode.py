@@ -135,6 +135,14 @@ def test_e2m1_under_every_power_of_two(level, columns):
     check(level, values, "e2m1", codes, columns, scales, (1, 32))
 
 
+def test_e2m1_from_within_a_group(level):
+    rng = np.random.default_rng(9)
+    numbers = rng.integers(0, 16, (32, 96), dtype=np.uint8)
+    scales = np.ldexp(np.float32(1), rng.integers(-9, 9, (32, 4)))
+    values = E2M1[numbers] * np.repeat(scales, 32, 1)[:, 16:112]
+    check(level, values, "e2m1", numbers[:, ::2] | numbers[:, 1::2] << 4, 96, scales, (1, 32), (0, 16))
+
+
 def half_bytes(bits):
     return np.asarray(bits, np.uint16)[..., None].view(np.uint8)
 
