@@ -3,9 +3,9 @@
 
     .venv/bin/python bench/quantised.py
 
-A ratio of 1.0 means: as fast as copying the tiles (they are larger than the codes, but for Q8_0 with its equal scales) with
-memcpy, on one thread. `recode` goes straight from codes to tiles; `decode + pack` makes float32 of them and tiles of these,
-as before. All of a row take turns, round after round, and the best round counts.
+A ratio of 1.0 means: as fast as copying the codes or the tiles, whichever are more bytes, with memcpy, on one thread.
+`recode` goes straight from codes to tiles; `decode + pack` makes float32 of them and tiles of these. All of a row take
+turns, round after round, and the best round counts.
 """
 
 from __future__ import annotations

@@ -95,9 +95,9 @@ def recode_codes(
 ) -> NDArray[np.uint8]:
     """Return the bfloat8_b tiles of rows of codes, bit for bit those of the values that `decode_codes` returns.
 
-    The parameters are those of `decode_codes`; rows and columns are whole tiles of 32 x 32. `out` are the bytes to write,
-    1088 for each tile; it is made if it is not given. The codes do not become float32 in memory, so this takes a third to
-    a fifth of the time of decoding and packing.
+    The parameters are those of `decode_codes`; rows and columns are whole tiles of 32 x 32, and blocks. `out` are the
+    bytes to write, 1088 for each tile; without it, they are allocated. No float32 go to memory, so that this is several
+    times as fast as decoding and packing.
 
     >>> codes = np.full((32, 32), 3, np.uint8)
     >>> tile = recode_codes("int8", codes, 32, np.ones((1, 1), np.float32), (32, 32)) if can_decode("int8") else None
@@ -106,7 +106,9 @@ def recode_codes(
     """
     rows = len(codes)
     if rows % 32 or columns % 32:
-        raise FormatError(f"expected rows and columns that are whole tiles of 32 x 32, got {rows} x {columns}; pad the codes")
+        raise FormatError(
+            f"expected rows and columns that are whole tiles of 32 x 32, got {rows} x {columns}; pad the codes"
+        )
     size = rows // 32 * (columns // 32) * TILE_BYTES
     tiles: NDArray[np.uint8] = aligned_empty(size, np.uint8) if out is None else out
     if tiles.dtype != np.uint8 or tiles.size != size or not tiles.flags.c_contiguous:
