@@ -133,11 +133,13 @@ private:
 
     TW_INLINE void measure(int r, int64_t part, __m512 scale, __m512 least) {
         const __m512i n[4] = {nibbles(r, part), nibbles(r + 1, part), nibbles(r + 2, part), nibbles(r + 3, part)};
-        const auto magnitude = [&](__m512i code) {
-            const __m512 value = _mm512_sub_ps(_mm512_mul_ps(scale, _mm512_cvtepi32_ps(code)), least);
+        const __m512 counts = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        const auto magnitude = [&](__m512i code) {  // the four lowest bits of it
+            const __m512 value = _mm512_fmsub_ps(scale, _mm512_permutexvar_ps(code, counts), least);
             return _mm512_and_si512(_mm512_castps_si512(value), words(0x7fffffff));
         };
-        const __m512i exponents = _mm512_srli_epi32(_mm512_max_epu32(magnitude(largest(n)), magnitude(smallest(n))), 23);
+        const __m512i ends[2] = {magnitude(reduce_to_largest(n)), magnitude(reduce_to_smallest(n))};
+        const __m512i exponents = _mm512_srli_epi32(_mm512_max_epu32(ends[0], ends[1]), 23);
         const __m512 unit = steps(exponents);
         blocks_[r / 4][part] = {exponents, _mm512_mul_ps(scale, unit), _mm512_mul_ps(least, unit)};
     }

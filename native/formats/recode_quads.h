@@ -28,7 +28,7 @@ TW_INLINE __m512i load_four(const uint32_t *p) {
     return _mm512_broadcast_i32x4(load16(reinterpret_cast<const uint8_t *>(p)));
 }
 
-// Returns the byte of each block that `most` finds among its sixteen: the largest or the smallest.
+// Returns the byte of each block that `most` finds among its sixteen, the largest or the smallest, as the lowest of a word.
 template <class Most>
 TW_INLINE __m512i reduce(const __m512i *row, Most most) {
     const auto halves = [&](__m512i a, __m512i b) { return most(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)); };
@@ -36,14 +36,17 @@ TW_INLINE __m512i reduce(const __m512i *row, Most most) {
     const __m512 even = _mm512_shuffle_ps(a, b, 0x88), odd = _mm512_shuffle_ps(a, b, 0xdd);
     __m512i all = most(_mm512_castps_si512(even), _mm512_castps_si512(odd));
     all = most(all, _mm512_srli_epi32(all, 16));
-    return _mm512_and_si512(most(all, _mm512_srli_epi32(all, 8)), words(255));
+    return most(all, _mm512_srli_epi32(all, 8));
 }
-TW_INLINE __m512i largest(const __m512i *row) {
+TW_INLINE __m512i reduce_to_largest(const __m512i *row) {
     return reduce(row, [](__m512i a, __m512i b) { return _mm512_max_epu8(a, b); });
 }
-TW_INLINE __m512i smallest(const __m512i *row) {
+TW_INLINE __m512i reduce_to_smallest(const __m512i *row) {
     return reduce(row, [](__m512i a, __m512i b) { return _mm512_min_epu8(a, b); });
 }
+
+// Returns the largest byte of each block.
+TW_INLINE __m512i largest(const __m512i *row) { return _mm512_and_si512(reduce_to_largest(row), words(255)); }
 
 // Returns the lowest byte of word i of each lane, sixteen times.
 TW_INLINE __m512i spread_byte(__m512i blocks, int i) { return _mm512_shuffle_epi8(blocks, bytes(4 * i)); }
