@@ -4,8 +4,8 @@
     .venv/bin/python bench/quantised.py
 
 A ratio of 1.0 means: as fast as copying the codes or the tiles, whichever are more bytes, with memcpy, on one thread.
-`recode` goes straight from codes to tiles; `decode + pack` makes float32 of them and tiles of these. All of a row take
-turns, round after round, and the best round counts.
+`recode` goes straight from codes to tiles; `decode + pack` makes float32 of them and tiles of these, in memory that was
+touched before. All of a row take turns, round after round, and the best round counts.
 """
 
 from __future__ import annotations
@@ -73,13 +73,14 @@ def report(weights: Weights, size: int, rounds: int) -> None:
     """Print the row of some weights."""
     tiles = aligned_empty(size * size // 1024 * 1088, np.uint8)
     packed: NDArray[Any] = tw.tilize(np.zeros((size, size), np.float32), dtype="bfloat8_b")
-    tiles[...] = 0
+    values = aligned_empty((size, size), np.float32)
+    tiles[...], values[...] = 0, 0
     codes = (weights.code, weights.codes, size, weights.scales, weights.group)
     larger = max(weights.codes, tiles, key=lambda array: array.nbytes)
     tasks: dict[str, Task] = {
         "memcpy": memcpy(np.ones(larger.nbytes, np.uint8), larger.reshape(-1), 1),
         "recode": partial(recode_codes, *codes, out=tiles),
-        "pair": lambda: tw.tilize(decode_codes(*codes), dtype="bfloat8_b", out=packed, threads=1),
+        "pair": lambda: tw.tilize(decode_codes(*codes, out=values), dtype="bfloat8_b", out=packed, threads=1),
     }
     times = best_times(tasks, rounds)
     assert np.array_equal(tiles, packed.reshape(-1).view(np.uint8)), weights.name
