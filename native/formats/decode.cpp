@@ -132,16 +132,14 @@ struct Q4_1 {
     }
 };
 
+// Codes are twice their numbers here, so that they are integers: -0 is 0. No exponent is NaN.
 struct Mxfp4 {
     static constexpr int64_t elements = 32, bytes = 17;
     static TW_INLINE void decode(const uint8_t *block, float *out) {
+        static constexpr int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
         const uint32_t e = block[0];
-        const float scale = float_of(e == 0 ? 1u << 22 : e << 23);
-        if (e == 255) {
-            for (int i = 0; i < 32; ++i) out[i] = float_of(quiet_nan);
-            return;
-        }
-        each_nibble(block + 1, out, [scale](int n, int) { return CodeE2M1::number(static_cast<uint32_t>(n)) * scale; });
+        const float scale = float_of(e < 2 ? 1u << (21 + e) : (e - 1) << 23);  // 2^(e - 128)
+        each_nibble(block + 1, out, [scale](int n, int) { return static_cast<float>(doubled[n]) * scale; });
     }
 };
 
