@@ -199,7 +199,9 @@ class ConversionItem:
         identity: dict[str, Any] = {
             "entry": self.entry().to_json(),
             "parts": [repr(part) for part in self.source.value.parts],
-            "laid": [[list(tensor.order), tensor.swapped] for tensor in self.source.tensors.values()],
+            "laid": [
+                [list(tensor.order), tensor.swapped, *(tensor.strides or ())] for tensor in self.source.tensors.values()
+            ],
             "output": [self.to, self.slot.file, self.slot.start, self.slot.size],
             "tilewright": self.version,
         }

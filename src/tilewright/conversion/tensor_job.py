@@ -15,8 +15,8 @@ from threading import Lock
 
 from ..atomic import Draft, write_file
 from ..errors import FormatError
+from ..files.paged_boxes import PagedBoxes
 from ..files.source_file import ByteArray
-from ..files.stored_tensor import PagedBoxes
 from .assembled_source import PartValues
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
 from .job_memory import OutputBuffers, Scratch

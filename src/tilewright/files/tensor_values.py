@@ -384,9 +384,12 @@ def spec_on_chip(tensor: StoredTensor, chip: ChipLike) -> TensorSpec:
 def _file_offsets(tensor: StoredTensor, at: tuple[int, ...]) -> tuple[int, int | None]:
     """Return the file offsets of an element's value and of its block's scale (None for scalar formats)."""
     host = tensor.pages.spec
-    laid = tuple([at[d] for d in tensor.order])
+    laid = tuple([at[tensor.order.index(d)] for d in range(len(at))])
     part, _ = next(tensor.parts_in(Box(laid, (1,) * len(laid))))
     inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
+    if tensor.strides is not None:
+        element = sum([c * step for c, step in zip(inside, tensor.strides, strict=True)])
+        return part.offset + element * host.dtype.itemsize, None
     page, element = divmod(host.host(*inside), host.page_elements)
     start = page * host.page_bytes
     if tensor.image is not None:
