@@ -163,6 +163,15 @@ class SourceFile:
         return f"SourceFile({str(self.path)!r})"
 
 
+def as_source_file(path: FilePath | SourceFile) -> SourceFile:
+    """Return the file at a path, or one that is open already.
+
+    >>> as_source_file(SourceFile(__file__)).path.name
+    'source_file.py'
+    """
+    return path if isinstance(path, SourceFile) else SourceFile(path)
+
+
 def _read_at(handle: int, offset: int, part: memoryview) -> int:
     if hasattr(os, "preadv"):
         return os.preadv(handle, [part], offset)
