@@ -366,7 +366,7 @@ class Drawable:
         if _SHAPE.fullmatch(text):
             shape, _, settings = text.partition(":")
             return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
-        from ..files.tensor_file import SUFFIXES
+        from ..files.file_kinds import SUFFIXES
         from ..layout import parse
 
         if text.endswith(SUFFIXES):

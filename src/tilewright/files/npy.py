@@ -17,7 +17,7 @@ from .stored_tensor import StoredTensor
 from .strict_json import expect_integer
 from .zip_members import UnpackedMember, find_member_ranges, open_zip, reject_overlaps
 
-_MAGIC = b"\x93NUMPY"
+NPY_MAGIC = b"\x93NUMPY"
 _MAX_HEADER_BYTES = 65_535
 MAX_NPY_HEADER = _MAX_HEADER_BYTES + 12
 """Bytes at the start of a file that hold its header."""
@@ -32,7 +32,7 @@ def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
     >>> parse_npy_header(file.getvalue())
     ({'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}, 128)
     """
-    if start[: len(_MAGIC)] != _MAGIC or len(start) < 10:
+    if start[: len(NPY_MAGIC)] != NPY_MAGIC or len(start) < 10:
         raise FileFormatError("not an .npy file: wrong magic bytes")
     major = start[6]
     if major not in (1, 2, 3):

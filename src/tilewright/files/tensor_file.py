@@ -13,18 +13,18 @@ from ..errors import FileFormatError, LayoutError
 from ..tables import count_of
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
+from .file_kinds import FILE_KINDS, MAIN_SUFFIXES, SUFFIXES, find_file_kind, read_tensors
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
-from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file, refuse_lfs_pointer
+from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
 from .mesh import DeviceLike
-from .npy import read_npy, read_npz
-from .safetensors import read_safetensors
-from .source_file import FilePath
+from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
 from .strict_json import expect_string, read_json
-from .tensorbin import read_tensorbin_tensor
 
-INDEX = ".safetensors.index.json"
-SUFFIXES = (".safetensors", ".npy", ".npz", ".tensorbin")
+INDICES = {".safetensors.index.json": "safetensors", ".bin.index.json": "torch"}
+"""How the indices of sharded checkpoints end, and the kind of their shards."""
+
+_TORCH_MODEL = "pytorch_model.bin"  # what transformers reads of several files
 _MAX_INDEX_BYTES = 100_000_000
 _CACHE_DEPTHS = ("*/*.tensorbin", "*/*/*.tensorbin", "*/*/*/*.tensorbin")  # of weight caches below their directory
 _MAX_NAMED = 4
@@ -33,9 +33,9 @@ _MAX_NAMED = 4
 class TensorFile(Mapping[str, StoredTensor]):
     """The tensors at `path`, a file, sharded checkpoint or directory: a mapping from names to `StoredTensor`.
 
-    `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "bank image", "converted" (a directory
-    with our manifest) or "directory"; `files` are the paths that hold the tensors; `metadata` is the free text that
-    safetensors files carry.
+    `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "torch", "sharded torch", "bank image",
+    "converted" (a directory with our manifest) or "directory"; `files` are the paths that hold the tensors; `metadata`
+    is the free text that safetensors files carry.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -137,10 +137,11 @@ def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[st
 def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     """Return the tensors of a file or directory; headers are read and validated, data is read on demand.
 
-    `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, the index of a bank
-    image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots, or the directory
-    above a single weight cache. `follow_symlinks` allows links that point outside of a directory (or of the hub's
-    model). Damaged files raise a `FileFormatError`.
+    `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, a PyTorch checkpoint
+    (`.pt`, `.pth`, `.bin`, whose pickles are never executed), the index of a bank image, or a directory of these, such
+    as a model of the Hugging Face hub or one of its snapshots, or the directory above a single weight cache. Files are
+    recognised by their content, where that tells. `follow_symlinks` allows links that point outside of a directory (or
+    of the hub's model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +154,7 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     if file.is_dir():
         return _read_directory(find_checkpoint_folder(file), follow_symlinks)
     with _name_file_in_errors(file):
-        return _read_sharded(file, follow_symlinks) if file.name.endswith(INDEX) else _read_file(file)
+        return _read_sharded(file, follow_symlinks) if file.name.endswith(tuple(INDICES)) else _read_file(file)
 
 
 @contextmanager
@@ -170,16 +171,8 @@ def _read_file(path: Path) -> TensorFile:
     if path.name.endswith(INDEX_SUFFIX):
         image = read_bank_image(path, decode_file_name(path.name[: -len(INDEX_SUFFIX)]))
         return TensorFile(path, "bank image", [image])
-    if path.suffix not in SUFFIXES:
-        refuse_foreign_file(path, ", ".join((*SUFFIXES, f"*{INDEX}", f"*{INDEX_SUFFIX}")))
-    refuse_lfs_pointer(path)
-    if path.suffix == ".safetensors":
-        tensors, metadata = read_safetensors(path)
-        return TensorFile(path, "safetensors", tensors, metadata)
-    if path.suffix == ".npz":
-        return TensorFile(path, "npz", read_npz(path))
-    read = read_npy if path.suffix == ".npy" else read_tensorbin_tensor
-    return TensorFile(path, path.suffix[1:], [read(path, decode_file_name(path.stem))])
+    kind, tensors, metadata = read_tensors(SourceFile(path))
+    return TensorFile(path, kind, tensors, metadata)
 
 
 def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
@@ -191,29 +184,32 @@ def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
     homes = {
         expect_string(name, "a name"): expect_string(home, f"the file of {name!r}") for name, home in listed.items()
     }
+    kind = next(kind for suffix, kind in INDICES.items() if index.name.endswith(suffix))
     shards: dict[str, dict[str, StoredTensor]] = {}
     metadata: dict[str, str] = {}
     for home in dict.fromkeys(homes.values()):
         path = resolve_inside(index.parent, home, follow_symlinks)
-        if path.suffix != ".safetensors":
-            raise FileFormatError(f"the index names {home!r}, which is not a .safetensors file")
         try:
             with _name_file_in_errors(path):
                 shard = _read_file(path)
         except FileNotFoundError:
             raise FileFormatError(f"the index names {home!r}, which does not exist") from None
+        if shard.kind != kind:
+            raise FileFormatError(f"the index names {home!r}, which is not a {kind} file")
         shards[home] = dict(shard)
         metadata |= shard.metadata
     for name, home in homes.items():
         if name not in shards[home]:
             raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
-    return TensorFile(index, "sharded safetensors", tensors, metadata)
+    return TensorFile(index, f"sharded {kind}", tensors, metadata)
 
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     names = sorted([each.name for each in folder.iterdir() if not each.name.startswith(".")])
-    indices = [name for name in names if name.endswith(INDEX)]
+    main, fallback = [[name for name in names if name.endswith(suffix)] for suffix in INDICES]
+    known = [name for name in names if Path(name).suffix in MAIN_SUFFIXES or name.endswith(INDEX_SUFFIX)]
+    indices = main or ([] if known or MANIFEST_NAME in names else fallback)
     if len(indices) > 1:
         raise FileFormatError(f"{folder} has several indices: {', '.join(indices)}; give one of them")
     if indices:
@@ -225,12 +221,12 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         with _name_file_in_errors(path):
             manifest = read_manifest(path)
             return TensorFile(folder, "converted", open_converted_tensors(folder, manifest, follow_symlinks))
-    known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
+    files = files or _find_fallback_files(folder, names, follow_symlinks)
     if not files:
         for name in names:
             if name.endswith(FOREIGN_SUFFIXES):
-                refuse_foreign_file(folder / name, "")
+                refuse_foreign_file(SourceFile(resolve_inside(folder, name, follow_symlinks)), "")
         below = find_caches_below(folder)
         if len(below) == 1:
             return _read_directory(below[0], follow_symlinks)
@@ -244,6 +240,18 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         tensors += file.values()
         metadata |= file.metadata
     return TensorFile(folder, "directory", tensors, metadata)
+
+
+def _find_fallback_files(folder: Path, names: list[str], follow_symlinks: bool) -> list[Path]:
+    """Return the files of the first fallback kind that a directory has; of PyTorch models, that of transformers."""
+    for kind in FILE_KINDS:
+        if kind.fallback:
+            own = [_TORCH_MODEL] if _TORCH_MODEL in names and _TORCH_MODEL.endswith(kind.suffixes) else names
+            paths = [resolve_inside(folder, name, follow_symlinks) for name in own if name.endswith(kind.suffixes)]
+            files = [path for path in paths if find_file_kind(SourceFile(path)) is kind]
+            if files:
+                return files
+    return []
 
 
 def find_caches_below(folder: Path) -> list[Path]:

@@ -389,7 +389,7 @@ def _file_offsets(tensor: StoredTensor, at: tuple[int, ...]) -> tuple[int, int |
     inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
     if tensor.strides is not None:
         element = sum([c * step for c, step in zip(inside, tensor.strides, strict=True)])
-        return part.offset + element * host.dtype.itemsize, None
+        return part.offset + element * tensor.dtype.itemsize, None
     page, element = divmod(host.host(*inside), host.page_elements)
     start = page * host.page_bytes
     if tensor.image is not None:

@@ -89,8 +89,8 @@ def read_torch_checkpoint(path: FilePath | SourceFile) -> list[StoredTensor]:
         value, storages, is_little = _read_legacy(file)
     else:
         raise FileFormatError(
-            "not a PyTorch checkpoint: it is neither a zip file nor starts with torch's magic number; save it again with"
-            " torch.save(model.state_dict(), path)"
+            "not a PyTorch checkpoint: it is neither a zip file nor starts with torch's magic number; save it again"
+            " with torch.save(model.state_dict(), path)"
         )
     swapped = is_little != (sys.byteorder == "little")
     return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value)]
@@ -171,8 +171,8 @@ def _read_zip(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
     for info in needed:
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
             raise FileFormatError(
-                f"member {info.filename[:80]!r} is compressed or encrypted, so that parts of it cannot be read; save the"
-                " file again with torch.save(torch.load(path, weights_only=True), path)"
+                f"member {info.filename[:80]!r} is compressed or encrypted, so that parts of it cannot be read; save"
+                " the file again with torch.save(torch.load(path, weights_only=True), path)"
             )
     ranges = dict(zip([info.filename for info in needed], find_member_ranges(needed, file), strict=True))
     reject_overlaps(list(ranges.values()))

@@ -226,8 +226,8 @@ class _Interpreter:
     def _refuse_opcode(self, code: int) -> NoReturn:
         name = _NAMES_OF_OPCODES.get(code, f"0x{code:02X}")
         raise FileFormatError(
-            f"the pickle has opcode {name} at byte {self._source.position - 1}, which no PyTorch checkpoint needs; it is"
-            " not executed"
+            f"the pickle has opcode {name} at byte {self._source.position - 1}, which no PyTorch checkpoint needs; it"
+            " is not executed"
         )
 
     def _push(self, value: Any) -> None:
