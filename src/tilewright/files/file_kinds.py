@@ -11,6 +11,7 @@ from ..errors import FileFormatError
 from .file_names import decode_file_name
 from .foreign_files import refuse_foreign_file, refuse_lfs_pointer
 from .npy import NPY_MAGIC, read_npy, read_npz
+from .onnx import read_onnx
 from .safetensors import MAX_HEADER_BYTES, read_safetensors
 from .source_file import SourceFile
 from .stored_tensor import StoredTensor
@@ -64,6 +65,7 @@ FILE_KINDS = (
     NPZ,
     FileKind("tensorbin", (".tensorbin",), _read_named(read_tensorbin_tensor)),
     TORCH,
+    FileKind("onnx", (".onnx",), lambda file: (read_onnx(file), {}), fallback=True),
 )
 """The kinds of files that are read; no content matches two of them."""
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..copying import native_library
 from ..errors import FileFormatError
+from .file_names import resolve_inside
 
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 FilePath: TypeAlias = "str | os.PathLike[str]"
@@ -158,6 +159,14 @@ class SourceFile:
         out = np.empty(size, np.uint8)
         self.read_runs([(offset, size)], out)
         return out.tobytes()
+
+    def open_beside(self, name: str) -> SourceFile:
+        """Return the file of another name in the same directory; raise if the name points outside.
+
+        >>> SourceFile(__file__).open_beside("npy.py").path.name
+        'npy.py'
+        """
+        return SourceFile(resolve_inside(self.path.parent, name))
 
     def __repr__(self) -> str:
         return f"SourceFile({str(self.path)!r})"

@@ -18,9 +18,10 @@ from typing import Any
 
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat
+from .range_reader import RangeReader
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
-from .torch_pickle import MAX_PICKLE_BYTES, TORCH_TYPES, PickleSource, TensorRef, read_pickle
+from .torch_pickle import MAX_PICKLE_BYTES, TORCH_TYPES, TensorRef, read_pickle
 from .zip_members import ZIP_START, find_member_ranges, open_zip, reject_overlaps
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
@@ -184,7 +185,7 @@ def _read_zip(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
         for name, (first, last) in ranges.items()
         if name.startswith(folder)
     }
-    return read_pickle(PickleSource(file, start, end)), storages, _is_little(file, ranges.get(order))
+    return read_pickle(RangeReader(file, start, end, "the pickle")), storages, _is_little(file, ranges.get(order))
 
 
 def _is_little(file: SourceFile, place: tuple[int, int] | None) -> bool:
@@ -198,7 +199,7 @@ def _is_little(file: SourceFile, place: tuple[int, int] | None) -> bool:
 
 def _read_legacy(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
     """Return the same of a file in the legacy container."""
-    source = PickleSource(file, 0, file.size)
+    source = RangeReader(file, 0, file.size, "the pickle")
     if read_pickle(source) != LEGACY_MAGIC or read_pickle(source) != _LEGACY_VERSION:
         raise FileFormatError(f"expected torch's magic number and version {_LEGACY_VERSION} at the start, got others")
     system, value, keys = read_pickle(source), read_pickle(source), read_pickle(source)

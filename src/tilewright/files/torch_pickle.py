@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ..errors import FileFormatError
-from .source_file import SourceFile
+from .range_reader import RangeReader
 
 MAX_PICKLE_BYTES = 100_000_000
 _MAX_OPCODES = 10_000_000
-_MAX_NAME_BYTES = 1000  # of a line with a module or a name
 _MAX_INTEGER_BYTES = 64
 _MAX_DIMENSIONS = 64
-_CHUNK = 1 << 16
 
 # The type of the elements of storages that name it in their class.
 _STORAGE_TYPES = {
@@ -133,44 +131,6 @@ class GlobalName:
         return f"{self.module}.{self.name}"
 
 
-class PickleSource:
-    """A range of a file that is read from front to back.
-
-    >>> source = PickleSource(SourceFile(__file__), 0, 100)
-    >>> source.take(6), source.position
-    (b'# SPDX', 6)
-    """
-
-    def __init__(self, file: SourceFile, start: int, end: int) -> None:
-        self.position, self._file, self._end = start, file, end
-        self._data, self._at = b"", 0
-
-    def take(self, size: int) -> bytes:
-        """Return the next `size` bytes."""
-        if self._at + size > len(self._data):
-            if size > min(self._end - self.position, MAX_PICKLE_BYTES):
-                raise FileFormatError(f"the pickle ends before {size} bytes that it announces at byte {self.position}")
-            count = min(max(size, _CHUNK), self._end - self.position)
-            self._data, self._at = self._file.read(self.position, count), 0
-        result = self._data[self._at : self._at + size]
-        self._at += size
-        self.position += size
-        return result
-
-    def take_integer(self, size: int) -> int:
-        """Return the next `size` bytes as an unsigned integer."""
-        return int.from_bytes(self.take(size), "little")
-
-    def take_line(self) -> str:
-        """Return the text up to the end of the line."""
-        result = bytearray()
-        while (byte := self.take(1)) != b"\n":
-            result += byte
-            if len(result) > _MAX_NAME_BYTES:
-                raise FileFormatError(f"the pickle has a name of more than {_MAX_NAME_BYTES} bytes")
-        return decode_text(bytes(result))
-
-
 def decode_text(data: bytes) -> str:
     """Return the text of UTF-8 bytes.
 
@@ -183,14 +143,15 @@ def decode_text(data: bytes) -> str:
         raise FileFormatError(f"the pickle has text that is not UTF-8: {data[:40]!r}") from None
 
 
-def read_pickle(source: PickleSource) -> Any:
+def read_pickle(source: RangeReader) -> Any:
     """Return the value of the pickle at the position of `source`, which is moved behind it.
 
     >>> import tempfile
+    >>> from tilewright.files.source_file import SourceFile
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     _ = file.write(b"\\x80\\x02}X\\x01\\x00\\x00\\x00aK\\x07s.")
     ...     file.flush()
-    ...     read_pickle(PickleSource(SourceFile(file.name), 0, 13))
+    ...     read_pickle(RangeReader(SourceFile(file.name), 0, 13, "the pickle"))
     {'a': 7}
     """
     return _Interpreter(source).run()
@@ -199,7 +160,7 @@ def read_pickle(source: PickleSource) -> Any:
 class _Interpreter:
     """The stack and the memo of one pickle while it is read."""
 
-    def __init__(self, source: PickleSource) -> None:
+    def __init__(self, source: RangeReader) -> None:
         self._source = source
         self._stack: list[Any] = []
         self._outer: list[list[Any]] = []  # the stacks below each mark
@@ -341,8 +302,8 @@ class _Interpreter:
         self._push(self._source.take(self._source.take_integer(size_bytes)))
 
     def push_global(self) -> None:
-        module = self._source.take_line()
-        self._push(_check_global(module, self._source.take_line()))
+        module = decode_text(self._source.take_line())
+        self._push(_check_global(module, decode_text(self._source.take_line())))
 
     def push_stack_global(self) -> None:
         name, module = self._pop(), self._pop()
