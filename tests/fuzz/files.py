@@ -25,6 +25,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
+from ..files import onnx_samples, torch_samples
 from .frames import changed, dictionary
 
 ARRAYS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.arange(4, dtype=np.uint8)}
@@ -37,6 +38,8 @@ PARSERS = {
     "manifest": "tilewright.json",
     "image": "x.banks.json",
     "rules": "rules.toml",
+    "torch": "x.pt",
+    "onnx": "x.onnx",
 }
 MOST_BYTES = 4096
 
@@ -69,6 +72,12 @@ def seeds(parser: str) -> list[bytes]:
             converted = converted_in(folder / "out")
             suffix = ".tensorbin" if parser == "tensorbin" else ".json"
             return [path.read_bytes() for path in converted if path.suffix == suffix]
+        if parser == "torch":
+            listed = b"](" + torch_samples.tensor("0", (6,), (1,)) + b"Ne"
+            value = torch_samples.dictionary({"w": torch_samples.tensor("0", (2, 2), (3, 1)), "l": listed})
+            return [make(value, {"0": bytes(24)}) for make in (torch_samples.zipped, torch_samples.legacy)]
+        if parser == "onnx":
+            return [onnx_samples.SOUND]
         if parser == "index":
             return [json.dumps({"metadata": {}, "weight_map": {"a": "m.safetensors"}}).encode()]
         if parser == "image":
