@@ -160,13 +160,23 @@ class SourceFile:
         self.read_runs([(offset, size)], out)
         return out.tobytes()
 
-    def open_beside(self, name: str) -> SourceFile:
+    def map_range(self, start: int, end: int) -> ByteArray:
+        """Return the bytes from `start` to `end` as a read-only memory map.
+
+        >>> SourceFile(__file__).map_range(2, 6).tobytes()
+        b'SPDX'
+        """
+        return self.map()[start:end]
+
+    def open_beside(self, name: str, follow_symlinks: bool = False) -> SourceFile:
         """Return the file of another name in the same directory; raise if the name points outside.
+
+        `follow_symlinks` allows links that do.
 
         >>> SourceFile(__file__).open_beside("npy.py").path.name
         'npy.py'
         """
-        return SourceFile(resolve_inside(self.path.parent, name))
+        return SourceFile(resolve_inside(self.path.parent, name, follow_symlinks))
 
     def __repr__(self) -> str:
         return f"SourceFile({str(self.path)!r})"

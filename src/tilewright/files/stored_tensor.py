@@ -243,8 +243,7 @@ class StoredTensor:
         >>> StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0).raw.tobytes()
         b'# S'
         """
-        start, end = self.byte_range
-        return self.file.map()[start:end]
+        return self.file.map_range(*self.byte_range)
 
     @property
     def device_parts(self) -> tuple[DevicePart, ...]:

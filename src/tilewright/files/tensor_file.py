@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from .file_kinds import FILE_KINDS, MAIN_SUFFIXES, SUFFIXES, find_file_kind, rea
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
 from .mesh import DeviceLike
+from .remote_file import as_url_path, is_url, open_model_file
 from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
 from .strict_json import expect_string, read_json
@@ -139,9 +141,10 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
 
     `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, a PyTorch checkpoint
     (`.pt`, `.pth`, `.bin`, whose pickles are never executed), the index of a bank image, or a directory of these, such
-    as a model of the Hugging Face hub or one of its snapshots, or the directory above a single weight cache. Files are
-    recognised by their content, where that tells. `follow_symlinks` allows links that point outside of a directory (or
-    of the hub's model). Damaged files raise a `FileFormatError`.
+    as a model of the Hugging Face hub or one of its snapshots, or the directory above a single weight cache. It may be
+    a URL, too: `https://host/model.safetensors`, or `hf://owner/model[@revision][/file]`; only what is needed is read.
+    Files are recognised by their content, where that tells. `follow_symlinks` allows links that point outside of a
+    directory (or of the hub's model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -150,11 +153,14 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     ...     {name: each.shape for name, each in open_tensors(folder).items()}
     {'x': (3,), 'y': (2,)}
     """
+    if is_url(path):
+        with _name_file_in_errors(as_url_path(path)):
+            return _read_source(open_model_file(os.fspath(path)), follow_symlinks)
     file = Path(path)
     if file.is_dir():
         return _read_directory(find_checkpoint_folder(file), follow_symlinks)
     with _name_file_in_errors(file):
-        return _read_sharded(file, follow_symlinks) if file.name.endswith(tuple(INDICES)) else _read_file(file)
+        return _read_file(file, follow_symlinks)
 
 
 @contextmanager
@@ -167,15 +173,21 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
         raise FileFormatError(text if str(path) in text else f"{path}: {text}") from None
 
 
-def _read_file(path: Path) -> TensorFile:
+def _read_file(path: Path, follow_symlinks: bool = False) -> TensorFile:
     if path.name.endswith(INDEX_SUFFIX):
         image = read_bank_image(path, decode_file_name(path.name[: -len(INDEX_SUFFIX)]))
         return TensorFile(path, "bank image", [image])
-    kind, tensors, metadata = read_tensors(SourceFile(path))
-    return TensorFile(path, kind, tensors, metadata)
+    return _read_source(SourceFile(path), follow_symlinks)
 
 
-def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
+def _read_source(file: SourceFile, follow_symlinks: bool = False) -> TensorFile:
+    if file.path.name.endswith(tuple(INDICES)):
+        return _read_sharded(file, follow_symlinks)
+    kind, tensors, metadata = read_tensors(file)
+    return TensorFile(file.path, kind, tensors, metadata)
+
+
+def _read_sharded(index: SourceFile, follow_symlinks: bool) -> TensorFile:
     """Return the tensors that the index of a sharded checkpoint lists."""
     result = read_json(index, "the index", _MAX_INDEX_BYTES)
     listed = result.get("weight_map") if isinstance(result, dict) else None
@@ -184,14 +196,14 @@ def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
     homes = {
         expect_string(name, "a name"): expect_string(home, f"the file of {name!r}") for name, home in listed.items()
     }
-    kind = next(kind for suffix, kind in INDICES.items() if index.name.endswith(suffix))
+    kind = next(kind for suffix, kind in INDICES.items() if index.path.name.endswith(suffix))
     shards: dict[str, dict[str, StoredTensor]] = {}
     metadata: dict[str, str] = {}
     for home in dict.fromkeys(homes.values()):
-        path = resolve_inside(index.parent, home, follow_symlinks)
         try:
-            with _name_file_in_errors(path):
-                shard = _read_file(path)
+            file = index.open_beside(home, follow_symlinks)
+            with _name_file_in_errors(file.path):
+                shard = _read_source(file)
         except FileNotFoundError:
             raise FileFormatError(f"the index names {home!r}, which does not exist") from None
         if shard.kind != kind:
@@ -202,7 +214,7 @@ def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
         if name not in shards[home]:
             raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
-    return TensorFile(index, f"sharded {kind}", tensors, metadata)
+    return TensorFile(index.path, f"sharded {kind}", tensors, metadata)
 
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
@@ -215,7 +227,7 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     if indices:
         index = resolve_inside(folder, indices[0], follow_symlinks)
         with _name_file_in_errors(index):
-            return _read_sharded(folder / indices[0], follow_symlinks)
+            return _read_sharded(SourceFile(folder / indices[0]), follow_symlinks)
     if MANIFEST_NAME in names:
         path = resolve_inside(folder, MANIFEST_NAME, follow_symlinks)
         with _name_file_in_errors(path):

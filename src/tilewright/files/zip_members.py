@@ -78,7 +78,7 @@ class FileStream(io.RawIOBase):
         """Read bytes into a buffer; return their number."""
         out = np.frombuffer(buffer, np.uint8)
         size = max(0, min(len(out), self._file.size - self._at))
-        self._file.read_runs([(self._at, size)], out[:size])
+        out[:size] = np.frombuffer(self._file.read(self._at, size), np.uint8)
         self._at += size
         return size
 
