@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.cli import main
 from tilewright.files import http_ranges, open_tensors, remote_file
 from tilewright.files.remote_file import RemoteFile, UrlPath, is_url, resolve_url
 
+from ..cli.runner import invoke
 from .onnx_samples import MATRIX, external, initializer, model
 from .range_server import serve
 from .samples import safetensors_bytes
@@ -205,15 +205,38 @@ def test_conversions_continue_after_a_failure(server, tmp_path):
         np.testing.assert_array_equal(tensor.read(), ARRAYS[key])
 
 
-def test_the_command_line_takes_urls(server, tmp_path, capsys):
+def test_the_command_line_takes_urls(server, tmp_path):
     url = f"{server.url}/m/model.safetensors"
-    assert main(["inspect", url]) == 0
-    assert url in capsys.readouterr().out
-    assert main(["inspect", url, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["files"][0]["nbytes"] == len(server.files["/m/model.safetensors"])
-    assert main(["convert", url, str(tmp_path / "out")]) == 0
-    assert main(["verify", str(tmp_path / "out"), url]) == 0
-    assert main(["diff", url, url]) == 0
+    shown = invoke("inspect", url)
+    assert (shown.exit_code, url in shown.stdout) == (0, True)
+    facts = json.loads(invoke("inspect", url, "--json").stdout)
+    assert facts["files"][0]["nbytes"] == len(server.files["/m/model.safetensors"])
+    out = str(tmp_path / "out")
+    commands = [
+        ["convert", url, out],
+        ["verify", out, url],
+        ["diff", url, url],
+        ["explain", url, "--tensor", "a", "--at", "3,3"],
+    ]
+    for words in commands:
+        assert invoke(*words).exit_code == 0, words
+    server.every = "404"
+    assert invoke("inspect", url).exit_code != 0
+
+
+def test_a_cache_is_prepared_from_a_model_of_the_hub(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    tw.files.write_sample_llama(tmp_path / "model")
+    for path in (tmp_path / "model").iterdir():
+        server.files[f"/o/m/resolve/main/{path.name}"] = path.read_bytes()
+    for source, out in (("hf://o/m", "remote"), (str(tmp_path / "model"), "local")):
+        found = invoke("prepare", source, str(tmp_path / out), "--for", "N150")
+        assert found.exit_code == 0, found.output
+    remote, local = [
+        {path.name: path.read_bytes() for path in (tmp_path / out).rglob("*.tensorbin")} for out in ("remote", "local")
+    ]
+    assert remote == local
+    assert remote
 
 
 def test_without_tags_the_content_is_hashed_again(server):

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ..errors import FileFormatError
 from .file_names import decode_file_name
 from .foreign_files import refuse_foreign_file, refuse_lfs_pointer
+from .hdf5 import HDF5_START, KERAS_WEIGHTS, read_hdf5
 from .npy import NPY_MAGIC, read_npy, read_npz
 from .onnx import read_onnx
 from .safetensors import MAX_HEADER_BYTES, read_safetensors
@@ -59,12 +60,20 @@ TORCH = FileKind(
     lambda start, _: is_legacy_checkpoint(start),
     fallback=True,
 )
+HDF5 = FileKind(
+    "hdf5",
+    (".h5", ".hdf5", ".keras"),
+    lambda file: (read_hdf5(file), {}),
+    lambda start, _: start.startswith(HDF5_START),
+    fallback=True,
+)
 FILE_KINDS = (
     FileKind("safetensors", (".safetensors",), read_safetensors, _is_safetensors),
     FileKind("npy", (".npy",), _read_named(read_npy), lambda start, _: start.startswith(NPY_MAGIC)),
     NPZ,
     FileKind("tensorbin", (".tensorbin",), _read_named(read_tensorbin_tensor)),
     TORCH,
+    HDF5,
     FileKind("onnx", (".onnx",), lambda file: (read_onnx(file), {}), fallback=True),
 )
 """The kinds of files that are read; no content matches two of them."""
@@ -107,6 +116,8 @@ def _find_zip_kind(file: SourceFile, own: FileKind | None) -> FileKind | None:
         return own
     if find_pickle(names) is not None:
         return TORCH
+    if KERAS_WEIGHTS in names:
+        return HDF5
     return NPZ if names and all(name.endswith(".npy") for name in names) else None
 
 

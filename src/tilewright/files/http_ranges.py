@@ -70,9 +70,12 @@ class HttpRanges:
                 for chunk in self._request(offset + done, len(out) - done):
                     out[done : done + len(chunk)] = chunk
                     done += len(chunk)
-            except (OSError, http.client.HTTPException) as caught:
-                if isinstance(caught, urllib.error.HTTPError) and caught.code not in _RETRIED_STATUS:
+            except urllib.error.HTTPError as caught:
+                caught.close()
+                if caught.code not in _RETRIED_STATUS:
                     raise self._translate(caught) from None
+                problem = caught
+            except (OSError, http.client.HTTPException) as caught:
                 problem = caught
             if self._is_complete(offset, done, len(out)):
                 break
@@ -101,6 +104,7 @@ class HttpRanges:
         except urllib.error.HTTPError as problem:
             if problem.code != 416 or offset or not self._is_empty(problem):
                 raise
+            problem.close()
             self.size = 0
             return
         with response:

@@ -44,15 +44,16 @@ _ZIP_READ_ERRORS: tuple[type[Exception], ...] = (*_ZIP_ERRORS, OSError)
 
 
 class FileStream(io.RawIOBase):
-    """A source file as a Python file object that is read and sought, for libraries that take one.
+    """A source file, or the bytes from `start` to `end` of it, as a Python file object for libraries that take one.
 
-    >>> FileStream(SourceFile(__file__)).read(6)
-    b'# SPDX'
+    >>> FileStream(SourceFile(__file__)).read(6), FileStream(SourceFile(__file__), 2, 6).read()
+    (b'# SPDX', b'SPDX')
     """
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: SourceFile, start: int = 0, end: int | None = None) -> None:
         super().__init__()
-        self._file, self._at = file, 0
+        self._file, self._at, self._start = file, 0, start
+        self._size = (file.size if end is None else end) - start
 
     def readable(self) -> bool:
         """Return True."""
@@ -68,7 +69,7 @@ class FileStream(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Move to an offset, counted from the start, the position or the end; return the new position."""
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._file.size}[whence]
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
         if base + offset < 0:
             raise OSError(22, "Invalid argument")
         self._at = base + offset
@@ -77,8 +78,8 @@ class FileStream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read bytes into a buffer; return their number."""
         out = np.frombuffer(buffer, np.uint8)
-        size = max(0, min(len(out), self._file.size - self._at))
-        out[:size] = np.frombuffer(self._file.read(self._at, size), np.uint8)
+        size = max(0, min(len(out), self._size - self._at))
+        out[:size] = np.frombuffer(self._file.read(self._start + self._at, size), np.uint8)
         self._at += size
         return size
 
@@ -146,29 +147,21 @@ def reject_overlaps(ranges: list[tuple[int, int]]) -> None:
             raise FileFormatError(f"two members overlap in bytes {start} to {end}")
 
 
-class UnpackedMember(SourceFile):
-    """A compressed member of a zip file, unpacked to a nameless temporary file on first use.
+class UnpackedFile(SourceFile):
+    """Bytes that are made from those of another file, on first use, in a nameless temporary file.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with zipfile.ZipFile(f"{folder}/a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-    ...         archive.writestr("x", b"12")
-    ...     file = SourceFile(f"{folder}/a.zip")
-    ...     with open_zip(file) as archive:
-    ...         info = archive.getinfo("x")
-    ...     UnpackedMember(file, info).read(1, 1)
-    b'2'
+    A subclass has a `_copy_to`, which writes them.
+
+    >>> [each.__name__ for each in UnpackedFile.__subclasses__()][:1]
+    ['UnpackedMember']
     """
 
-    __slots__ = ("__weakref__", "_container", "_handle", "_info", "_once")
+    __slots__ = ("__weakref__", "_container", "_handle", "_once")
 
-    def __init__(self, container: SourceFile, info: zipfile.ZipInfo) -> None:
-        self.path, self.size, self.time, self._map = container.path, info.file_size, container.time, None
-        self._container, self._info, self._once = container, info, Lock()
+    def __init__(self, container: SourceFile, size: int) -> None:
+        self.path, self.size, self.time, self._map = container.path, size, container.time, None
+        self._container, self._once = container, Lock()
         self._handle: Any = None
-
-    def __reduce__(self) -> Any:
-        return UnpackedMember, (self._container, self._info)
 
     def _reopen(self) -> int:
         with self._once:
@@ -186,6 +179,32 @@ class UnpackedMember(SourceFile):
             raise
         handle.flush()
         return handle
+
+    def _copy_to(self, handle: Any) -> None:
+        raise NotImplementedError
+
+
+class UnpackedMember(UnpackedFile):
+    """A compressed member of a zip file, unpacked.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with zipfile.ZipFile(f"{folder}/a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+    ...         archive.writestr("x", b"12")
+    ...     file = SourceFile(f"{folder}/a.zip")
+    ...     with open_zip(file) as archive:
+    ...         info = archive.getinfo("x")
+    ...     UnpackedMember(file, info).read(1, 1)
+    b'2'
+    """
+
+    __slots__ = ("_info",)
+
+    def __init__(self, container: SourceFile, info: zipfile.ZipInfo) -> None:
+        super().__init__(container, info.file_size)
+        self._info = info
+
+    def __reduce__(self) -> Any:
+        return UnpackedMember, (self._container, self._info)
 
     def _copy_to(self, handle: Any) -> None:
         left, name = self.size, f"{self.path}: {self._info.filename!r}"
