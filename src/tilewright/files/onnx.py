@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat
 from .array_source import ArraySource
-from .protobuf import BYTES, FIXED32, FIXED64, VARINT, Field, decode_varints, read_fields
+from .protobuf import BYTES, FIXED32, FIXED64, VARINT, WireField, decode_varints, read_fields
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
 
@@ -92,16 +92,16 @@ def read_onnx(path: FilePath | SourceFile) -> list[StoredTensor]:
 class _TensorMessage:
     """The fields of one initialiser."""
 
-    def __init__(self, file: SourceFile, field: Field) -> None:
+    def __init__(self, file: SourceFile, field: WireField) -> None:
         self._file, self.name = file, ""
         self._dims: list[int] = []
         self._type, self._location = 0, 0
-        self._values: dict[int, list[Field]] = {}
+        self._values: dict[int, list[WireField]] = {}
         self._external: dict[str, str] = {}
         for each in read_fields(file, field.start, field.end, "an initialiser"):
             self._add(each)
 
-    def _add(self, field: Field) -> None:
+    def _add(self, field: WireField) -> None:
         if field.number == _DIMS:
             self._dims += self._read_integers(field, "the dims of an initialiser")
             if len(self._dims) > _MAX_DIMENSIONS:
@@ -120,7 +120,7 @@ class _TensorMessage:
         elif field.number in (_RAW_DATA, _FLOAT_DATA, _INT32_DATA, _INT64_DATA, _DOUBLE_DATA, _UINT64_DATA):
             self._values.setdefault(field.number, []).append(field)
 
-    def _read_text(self, field: Field) -> str:
+    def _read_text(self, field: WireField) -> str:
         size = field.end - field.start
         if field.wire_type != BYTES or size > _MAX_TEXT_BYTES:
             raise FileFormatError(f"expected a text of at most {_MAX_TEXT_BYTES} bytes in an initialiser, got {size}")
@@ -129,7 +129,7 @@ class _TensorMessage:
         except UnicodeDecodeError:
             raise FileFormatError("an initialiser has a text that is not UTF-8") from None
 
-    def _read_integers(self, field: Field, name: str) -> list[int]:
+    def _read_integers(self, field: WireField, name: str) -> list[int]:
         """Return the values of a field that may be packed."""
         if field.wire_type == VARINT:
             return [field.value]
@@ -207,7 +207,7 @@ class _TensorMessage:
         source = ArraySource(self.name, array, self._file.path)
         return source, 0, source.size
 
-    def _decode_integers(self, fields: list[Field], kind: str, bits: int) -> np.ndarray[Any, Any]:
+    def _decode_integers(self, fields: list[WireField], kind: str, bits: int) -> np.ndarray[Any, Any]:
         if bits < 8:
             raise FileFormatError(f"{self.name[:80]!r} of type {kind} is not raw; save it again with raw data")
         if any(each.wire_type not in (VARINT, BYTES) for each in fields):

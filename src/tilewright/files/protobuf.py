@@ -19,10 +19,10 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """The wire types; groups are not among them, which no one writes any more."""
 
 
-class Field(NamedTuple):
+class WireField(NamedTuple):
     """A field of a message: its `number`, its wire type, its integer value, and the range of its bytes in the file.
 
-    >>> Field(1, VARINT, 7, 0, 2).value
+    >>> WireField(1, VARINT, 7, 0, 2).value
     7
     """
 
@@ -33,7 +33,7 @@ class Field(NamedTuple):
     end: int
 
 
-def read_fields(file: SourceFile, start: int, end: int, name: str) -> Iterator[Field]:
+def read_fields(file: SourceFile, start: int, end: int, name: str) -> Iterator[WireField]:
     """Yield the fields of the message from `start` to `end` of a file; what they hold is not read.
 
     `name` is what messages of errors call it.
@@ -54,15 +54,15 @@ def read_fields(file: SourceFile, start: int, end: int, name: str) -> Iterator[F
             raise FileFormatError(f"{name} has field number {number}; it is not a protocol buffer")
         begin = source.position
         if wire_type == VARINT:
-            yield Field(number, wire_type, _take_varint(source, name), begin, source.position)
+            yield WireField(number, wire_type, _take_varint(source, name), begin, source.position)
         elif wire_type == BYTES:
             size = _take_varint(source, name)
             begin = source.position
             source.skip(size)
-            yield Field(number, wire_type, size, begin, source.position)
+            yield WireField(number, wire_type, size, begin, source.position)
         elif wire_type in (FIXED32, FIXED64):
             size = 4 if wire_type == FIXED32 else 8
-            yield Field(number, wire_type, source.take_integer(size), begin, source.position)
+            yield WireField(number, wire_type, source.take_integer(size), begin, source.position)
         else:
             raise FileFormatError(f"{name} has a field of wire type {wire_type}; it is not a protocol buffer")
     raise FileFormatError(f"{name} has more than {_MAX_FIELDS} fields")

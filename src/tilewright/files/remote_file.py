@@ -111,7 +111,7 @@ def open_model_file(url: str) -> RemoteFile:
     raise FileNotFoundError(2, f"None of {', '.join(MODEL_FILES)} on the server; name a file", url)
 
 
-class _FsspecRanges:
+class _FsspecFile:
     """A file of any file system that fsspec knows, with the interface of `HttpRanges`."""
 
     def __init__(self, url: str, start_bytes: int) -> None:
@@ -167,7 +167,7 @@ class RemoteFile(SourceFile):
 
     def __init__(self, url: str) -> None:
         self.url = url
-        ranges = HttpRanges if urlsplit(url).scheme.lower() in ("http", "https") else _FsspecRanges
+        ranges = HttpRanges if urlsplit(url).scheme.lower() in ("http", "https") else _FsspecFile
         self._ranges: Any = ranges(url, _BLOCK)  # either has the same interface
         self._set_up(self._ranges.size, self._ranges.identity)
         self._blocks[0] = self._ranges.start

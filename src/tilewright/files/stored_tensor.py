@@ -165,10 +165,10 @@ class StoredTensor:
         start: int,
         swapped: bool = False,
     ) -> StoredTensor:
-        """Return a tensor whose elements lie `strides` elements of `itemsize` bytes apart, the first one at `start`.
+        """Return a tensor whose elements lie `strides` elements of `itemsize` bytes apart, the first at `start` in `file`.
 
-        `name`, `kind`, `element` and `swapped` are those of `dense`. Strides are not negative; elements may be used
-        several times. A tensor that is contiguous in some order of its dimensions is stored as a dense one.
+        `name`, `kind`, `shape`, `element` and `swapped` are those of `dense`. Strides are not negative; elements may be
+        used several times. A tensor that is contiguous in some order of its dimensions is stored as a dense one.
 
         >>> from tilewright import format_of
         >>> every_other = ((4,), (2,), format_of("uint8"), 1, SourceFile(__file__), 2)
