@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.files import open_tensors
-from tilewright.files.torch_pickle import TORCH_TYPES
+from tilewright.files.torch_objects import TORCH_TYPES
 
 from .test_damaged_files import read_all
 from .torch_samples import dictionary, integer, integers, legacy, name, tensor, text, zipped
@@ -224,6 +224,12 @@ def test_sharded_checkpoints(tmp_path):
         open_tensors(tmp_path)
     tw.files.write_safetensors(tmp_path / "model.safetensors", {"s": VALUES})
     assert list(open_tensors(tmp_path)) == ["s"]  # as transformers does
+
+
+def test_an_index_that_names_itself_is_refused(tmp_path):
+    write_index(tmp_path, {"a": "pytorch_model.bin.index.json"})
+    with pytest.raises(tw.FileFormatError, match="a JSON text"):
+        open_tensors(tmp_path)
 
 
 def test_folders_with_a_model_of_transformers(tmp_path):

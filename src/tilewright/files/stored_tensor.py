@@ -165,7 +165,7 @@ class StoredTensor:
         start: int,
         swapped: bool = False,
     ) -> StoredTensor:
-        """Return a tensor whose elements lie `strides` elements of `itemsize` bytes apart, the first at `start` in `file`.
+        """Return a tensor whose elements are `strides` elements of `itemsize` bytes apart, from `start` of `file` on.
 
         `name`, `kind`, `shape`, `element` and `swapped` are those of `dense`. Strides are not negative; elements may be
         used several times. A tensor that is contiguous in some order of its dimensions is stored as a dense one.

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from ..errors import FileFormatError, LayoutError
@@ -30,6 +32,7 @@ _TORCH_MODEL = "pytorch_model.bin"  # what transformers reads of several files
 _MAX_INDEX_BYTES = 100_000_000
 _CACHE_DEPTHS = ("*/*.tensorbin", "*/*/*.tensorbin", "*/*/*/*.tensorbin")  # of weight caches below their directory
 _MAX_NAMED = 4
+_MAX_OPENED = 8  # shards at a time
 
 
 class TensorFile(Mapping[str, StoredTensor]):
@@ -197,24 +200,31 @@ def _read_sharded(index: SourceFile, follow_symlinks: bool) -> TensorFile:
         expect_string(name, "a name"): expect_string(home, f"the file of {name!r}") for name, home in listed.items()
     }
     kind = next(kind for suffix, kind in INDICES.items() if index.path.name.endswith(suffix))
-    shards: dict[str, dict[str, StoredTensor]] = {}
+    shards: dict[str, TensorFile] = {}
     metadata: dict[str, str] = {}
-    for home in dict.fromkeys(homes.values()):
-        try:
-            file = index.open_beside(home, follow_symlinks)
-            with _name_file_in_errors(file.path):
-                shard = _read_source(file)
-        except FileNotFoundError:
-            raise FileFormatError(f"the index names {home!r}, which does not exist") from None
-        if shard.kind != kind:
-            raise FileFormatError(f"the index names {home!r}, which is not a {kind} file")
-        shards[home] = dict(shard)
-        metadata |= shard.metadata
+    with ThreadPoolExecutor(_MAX_OPENED) as pool:  # each may be a request
+        distinct = list(dict.fromkeys(homes.values()))
+        for home, shard in zip(distinct, pool.map(partial(_read_shard, index, follow_symlinks), distinct), strict=True):
+            if shard.kind != kind:
+                raise FileFormatError(f"the index names {home!r}, which is not a {kind} file")
+            shards[home] = shard
+            metadata |= shard.metadata
     for name, home in homes.items():
         if name not in shards[home]:
             raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
     return TensorFile(index.path, f"sharded {kind}", tensors, metadata)
+
+
+def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFile:
+    """Return the tensors of a file that an index names."""
+    try:
+        file = index.open_beside(home, follow_symlinks)
+        with _name_file_in_errors(file.path):
+            kind, tensors, metadata = read_tensors(file)
+            return TensorFile(file.path, kind, tensors, metadata)
+    except FileNotFoundError:
+        raise FileFormatError(f"the index names {home!r}, which does not exist") from None
 
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:

@@ -21,7 +21,8 @@ from ..formats import SCALAR_FORMATS, ScalarFormat
 from .range_reader import RangeReader
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
-from .torch_pickle import MAX_PICKLE_BYTES, TORCH_TYPES, TensorRef, read_pickle
+from .torch_objects import TORCH_TYPES, TensorRef
+from .torch_pickle import MAX_PICKLE_BYTES, read_pickle
 from .zip_members import ZIP_START, find_member_ranges, open_zip, reject_overlaps
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
