@@ -45,16 +45,18 @@ def test_raw_and_float_data(tmp_path):
                 initializer("text", (1,), 8, 6, b"x"),
                 initializer("c64", (1,), 14, 9, bytes(8)),
                 initializer("int4", (3,), 22, 9, b"\x21\x03"),
+                initializer("typed int4", (3,), 22, 5, packed([0xF1, 3])),
             ),
         )
     )
     assert found.kind == "onnx"
-    assert list(found) == ["raw", "floats", "doubles", "unpacked", "scalar", "empty", "c64", "int4"]
+    assert list(found) == ["raw", "floats", "doubles", "unpacked", "scalar", "empty", "c64", "int4", "typed int4"]
     np.testing.assert_array_equal(found["raw"].read(), MATRIX)
     np.testing.assert_array_equal(found["floats"].read(), MATRIX)
     assert found["doubles"].read().tolist() == [0, 1, 2]
     assert found["unpacked"].read().tolist() == [1, 2]
     assert found["scalar"].shape == ()
+    assert found["typed int4"].raw.tobytes() == b"\xf1\x03"
     assert (found["int4"].format, found["int4"].raw.tobytes()) == (None, b"\x21\x03")
 
 
@@ -107,7 +109,7 @@ def test_external_data(tmp_path):
         ("outside of float16", model(initializer("w", (1,), 10, 5, packed([70000])))),
         ("ends within", model(initializer("w", (1,), 6, 5, b"\xff"))),
         ("more than 64 bits", model(initializer("w", (1,), 6, 5, b"\xff" * 10 + b"\x01"))),
-        ("not raw", model(initializer("w", (1,), 22, 5, packed([1])))),
+        ("outside of int4", model(initializer("w", (1,), 22, 5, packed([256])))),
         ("more than 64 dimensions", model(initializer("w", [1] * 65, 1, 9, bytes(4)))),
         ("segments", model(initializer("w", (1,), 1, 9, bytes(4), field(3, b"")))),
         ("sparse", model(field(15, b""))),

@@ -59,6 +59,10 @@ _KINDS: dict[int, _Kind] = {
     22: ("int4", 4, None, _INT32_DATA),
     23: ("float4e2m1", 4, None, _INT32_DATA),
     24: ("float8e8m0", 8, None, _INT32_DATA),
+    25: ("uint2", 2, None, _INT32_DATA),
+    26: ("int2", 2, None, _INT32_DATA),
+    27: ("float6e2m3", 6, None, _INT32_DATA),
+    28: ("float6e3m2", 6, None, _INT32_DATA),
 }
 
 
@@ -208,8 +212,6 @@ class _TensorMessage:
         return source, 0, source.size
 
     def _decode_integers(self, fields: list[WireField], kind: str, bits: int) -> np.ndarray[Any, Any]:
-        if bits < 8:
-            raise FileFormatError(f"{self.name[:80]!r} of type {kind} is not raw; save it again with raw data")
         if any(each.wire_type not in (VARINT, BYTES) for each in fields):
             raise FileFormatError(f"{self.name[:80]!r} has values of a wrong wire type")
         parts = []
@@ -220,7 +222,8 @@ class _TensorMessage:
         if kind == "uint64":
             return values.astype("<u8")
         signed = values.view(np.int64)
-        is_signed = kind.startswith("int")
+        is_signed = kind.startswith("int") and bits >= 8
+        bits = max(bits, 8)  # smaller ones are packed into bytes
         low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if is_signed else (0, (1 << bits) - 1)
         if len(signed) and (int(signed.min()) < low or int(signed.max()) > high):
             raise FileFormatError(f"{self.name[:80]!r} has values outside of {kind}: expected {low} to {high}")
