@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..errors import FileFormatError
+from .bank_image import INDEX_SUFFIX
 from .file_names import decode_file_name
 from .foreign_files import refuse_foreign_file, refuse_lfs_pointer
 from .hdf5 import HDF5_START, KERAS_WEIGHTS, read_hdf5
@@ -78,6 +79,9 @@ FILE_KINDS = (
 )
 """The kinds of files that are read; no content matches two of them."""
 
+INDICES = {".safetensors.index.json": "safetensors", ".bin.index.json": "torch"}
+"""How the indices of sharded checkpoints end, and the kind of their shards."""
+
 MAIN_SUFFIXES = tuple([suffix for kind in FILE_KINDS if not kind.fallback for suffix in kind.suffixes])
 SUFFIXES = tuple([suffix for kind in FILE_KINDS for suffix in kind.suffixes])
 
@@ -133,5 +137,5 @@ def read_tensors(file: SourceFile) -> tuple[str, list[StoredTensor], dict[str, s
     refuse_lfs_pointer(file)
     kind = find_file_kind(file)
     if kind is None:
-        refuse_foreign_file(file, ", ".join(SUFFIXES))
+        refuse_foreign_file(file, ", ".join([*SUFFIXES, *[f"*{each}" for each in (*INDICES, INDEX_SUFFIX)]]))
     return kind.name, *kind.read(file)

@@ -99,8 +99,8 @@ def refuse_foreign_file(file: SourceFile, known: str) -> NoReturn:
     kind = _find_foreign_kind(file)
     if kind is not None:
         raise FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
-    what = "has unknown content" if file.size else "is empty"
-    raise FileFormatError(f"{file.path} {what}, and unknown suffix {file.path.suffix!r}; known suffixes: {known}")
+    content = "unknown content" if file.size else "no content: it is empty"
+    raise FileFormatError(f"{file.path} has unknown suffix {file.path.suffix!r} and {content}; known suffixes: {known}")
 
 
 def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:

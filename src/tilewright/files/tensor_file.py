@@ -16,7 +16,7 @@ from ..errors import FileFormatError, LayoutError
 from ..tables import count_of
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
-from .file_kinds import FILE_KINDS, MAIN_SUFFIXES, SUFFIXES, find_file_kind, read_tensors
+from .file_kinds import FILE_KINDS, INDICES, MAIN_SUFFIXES, SUFFIXES, find_file_kind, read_tensors
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
 from .mesh import DeviceLike
@@ -24,9 +24,6 @@ from .remote_file import as_url_path, is_url, open_model_file
 from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
 from .strict_json import expect_string, read_json
-
-INDICES = {".safetensors.index.json": "safetensors", ".bin.index.json": "torch"}
-"""How the indices of sharded checkpoints end, and the kind of their shards."""
 
 _TORCH_MODEL = "pytorch_model.bin"  # what transformers reads of several files
 _MAX_INDEX_BYTES = 100_000_000
