@@ -111,6 +111,7 @@ def test_external_data(tmp_path):
         ("more than 64 bits", model(initializer("w", (1,), 6, 5, b"\xff" * 10 + b"\x01"))),
         ("outside of int4", model(initializer("w", (1,), 22, 5, packed([256])))),
         ("more than 64 dimensions", model(initializer("w", [1] * 65, 1, 9, bytes(4)))),
+        ("not packed", model(initializer("w", (1,), 6, more=b"\x28\x01" * 100_001))),
         ("segments", model(initializer("w", (1,), 1, 9, bytes(4), field(3, b"")))),
         ("sparse", model(field(15, b""))),
         ("not UTF-8", model(field(5, field(8, b"\xff")))),
@@ -131,6 +132,12 @@ def test_models_that_are_refused(tmp_path, message, data):
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=20))
 def test_packed_integers(values):
     assert decode_varints(packed(values), "x").tolist() == values
+
+
+@pytest.mark.parametrize("value", [1, 300, 2**64 - 1])
+def test_many_packed_integers(value):
+    many = decode_varints(varint(value) * 600_000, "x")
+    assert (len(many), set(many.tolist())) == (600_000, {value})
 
 
 @given(st.data())

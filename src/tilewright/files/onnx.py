@@ -25,6 +25,7 @@ _MAX_TEXT_BYTES = 4096
 _MAX_DIMENSIONS = 64
 _MAX_EXTERNAL_ENTRIES = 16
 _MAX_INITIALIZERS = 200_000
+_MAX_UNPACKED = 100_000  # no one writes them any more
 
 # The name of a type, the bits of an element, its number format, and the field of values that are not raw.
 _Kind = tuple[str, int, "ScalarFormat | None", int]
@@ -122,7 +123,10 @@ class _TensorMessage:
         elif field.number == _SEGMENT:
             raise FileFormatError("an initialiser is cut into segments, which are not read")
         elif field.number in (_RAW_DATA, _FLOAT_DATA, _INT32_DATA, _INT64_DATA, _DOUBLE_DATA, _UINT64_DATA):
-            self._values.setdefault(field.number, []).append(field)
+            fields = self._values.setdefault(field.number, [])
+            fields.append(field)
+            if len(fields) > _MAX_UNPACKED:
+                raise FileFormatError(f"{self.name[:80]!r} has more than {_MAX_UNPACKED} values that are not packed")
 
     def _read_text(self, field: WireField) -> str:
         size = field.end - field.start
@@ -216,8 +220,11 @@ class _TensorMessage:
             raise FileFormatError(f"{self.name[:80]!r} has values of a wrong wire type")
         parts = []
         for each in fields:
-            data = self._file.read(each.start, each.end - each.start)
-            parts.append(decode_varints(data, f"the data of {self.name[:80]!r}"))
+            if each.wire_type == VARINT:
+                parts.append(np.array([each.value], np.uint64))
+            else:
+                data = self._file.read(each.start, each.end - each.start)
+                parts.append(decode_varints(data, f"the data of {self.name[:80]!r}"))
         values = np.concatenate(parts)
         if kind == "uint64":
             return values.astype("<u8")

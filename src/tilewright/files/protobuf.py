@@ -15,6 +15,7 @@ from .source_file import SourceFile
 
 _MAX_VARINT_BYTES = 10
 _MAX_FIELDS = 10_000_000
+_CHUNK = 1 << 20  # bytes that are decoded at a time: their shifts take many times as much
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """The wire types; groups are not among them, which no one writes any more."""
 
@@ -86,12 +87,24 @@ def decode_varints(data: bytes, name: str) -> NDArray[np.uint64]:
     >>> decode_varints(b"\\x01\\x96\\x01", "x").tolist()
     [1, 150]
     """
-    parts = np.frombuffer(data, np.uint8)
-    if not len(parts):
-        return np.zeros(0, np.uint64)
-    ends = np.flatnonzero(parts < 0x80)
-    if not len(ends) or ends[-1] != len(parts) - 1:
+    result, rest = [np.zeros(0, np.uint64)], b""
+    for at in range(0, len(data), _CHUNK):
+        block = rest + data[at : at + _CHUNK]
+        parts = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(parts < 0x80)
+        whole = int(ends[-1]) + 1 if len(ends) else 0
+        rest = block[whole:]
+        if len(rest) >= _MAX_VARINT_BYTES:
+            raise FileFormatError(f"{name} has an integer of more than 64 bits")
+        if whole:
+            result.append(_decode_block(parts[:whole], ends, name))
+    if rest:
         raise FileFormatError(f"{name} ends within an integer")
+    return np.concatenate(result)
+
+
+def _decode_block(parts: NDArray[np.uint8], ends: NDArray[np.intp], name: str) -> NDArray[np.uint64]:
+    """Return the integers in some bytes; `ends` are the indices of their last bytes."""
     starts = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - starts + 1
     if int(lengths.max()) > _MAX_VARINT_BYTES or bool(((lengths == _MAX_VARINT_BYTES) & (parts[ends] > 1)).any()):

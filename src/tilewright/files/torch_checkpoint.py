@@ -35,6 +35,7 @@ _MAX_NAME_LENGTH = 4096
 _MIN_EXPANSION_BYTES = 1 << 30  # tensors that repeat elements may always be this large,
 _MAX_EXPANSION = 64  # and otherwise this many times as large as their file
 _COUNT_BYTES = 8
+_MAX_LEGACY_BYTES = 2 * MAX_PICKLE_BYTES  # of all pickles together
 _FORMATS: dict[str, ScalarFormat | None] = {kind: SCALAR_FORMATS.get(kind) for kind in TORCH_TYPES}
 _FORMATS["float8_e4m3fn"] = SCALAR_FORMATS["float8_e4m3"]
 
@@ -200,7 +201,7 @@ def _is_little(file: SourceFile, place: tuple[int, int] | None) -> bool:
 
 def _read_legacy(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
     """Return the same of a file in the legacy container."""
-    source = RangeReader(file, 0, file.size, "the pickle")
+    source = RangeReader(file, 0, min(file.size, _MAX_LEGACY_BYTES), "the pickle")
     if read_pickle(source) != LEGACY_MAGIC or read_pickle(source) != _LEGACY_VERSION:
         raise FileFormatError(f"expected torch's magic number and version {_LEGACY_VERSION} at the start, got others")
     system, value, keys = read_pickle(source), read_pickle(source), read_pickle(source)
