@@ -8,9 +8,11 @@ import http.client
 import os
 import random
 import re
+import ssl
 import time
 import urllib.error
 import urllib.request
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,9 +37,14 @@ class _SafeRedirect(urllib.request.HTTPRedirectHandler):
         if urlsplit(newurl).scheme not in ("http", "https"):
             raise FileFormatError(f"{req.full_url} redirects to {newurl[:200]!r}, which is not on a web server")
         result = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if result is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
+        if result is not None and urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:  # scheme and host
             result.remove_header("Authorization")
         return result
+
+
+@cache  # certificates take long to load
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_SafeRedirect, urllib.request.HTTPSHandler(context=ssl.create_default_context()))
 
 
 class HttpRanges:
@@ -98,9 +105,8 @@ class HttpRanges:
         token = os.environ.get("HF_TOKEN")
         if token and urlsplit(self.url).netloc == urlsplit(hub_endpoint()).netloc:
             headers["Authorization"] = f"Bearer {token}"
-        opener = urllib.request.build_opener(_SafeRedirect)
         try:
-            response = opener.open(urllib.request.Request(self.url, headers=headers), timeout=_TIMEOUT)
+            response = _opener().open(urllib.request.Request(self.url, headers=headers), timeout=_TIMEOUT)
         except urllib.error.HTTPError as problem:
             if problem.code != 416 or offset or not self._is_empty(problem):
                 raise
