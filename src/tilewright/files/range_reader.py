@@ -65,7 +65,12 @@ class RangeReader:
         >>> RangeReader(SourceFile(__file__), 0, 100, "the header").take_line()[:6]
         b'# SPDX'
         """
-        result = bytearray()
+        at = self.position - self._begin
+        stop = self._data.find(b"\n", at, at + _MAX_LINE_BYTES)
+        if stop >= 0:
+            self.position += stop + 1 - at
+            return self._data[at:stop]
+        result = bytearray()  # it goes on behind what has been read
         while (byte := self.take(1)) != b"\n":
             result += byte
             if len(result) > _MAX_LINE_BYTES:
