@@ -18,7 +18,7 @@ from tilewright.files import open_tensors
 from tilewright.files.torch_objects import TORCH_TYPES
 
 from .test_damaged_files import read_all
-from .torch_samples import dictionary, integer, integers, legacy, name, tensor, text, zipped
+from .torch_samples import dictionary, integer, integers, legacy, name, pickle, tensor, text, zipped
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "quantised" / "pickles"
 RECORDED = json.loads((GOLDEN / "pickles.json").read_text())
@@ -102,6 +102,23 @@ def test_any_prefix_and_members_between(tmp_path):
     value = dictionary({"w": tensor("0", (6,), (1,))})
     for prefix in ("", "a/b/", "data.pkl/"):
         assert list(open_tensors(write(tmp_path / "m.pt", zipped(value, STORAGES, prefix)))) == ["w"]
+
+
+def test_members_with_64_bit_sizes(tmp_path):
+    with zipfile.ZipFile(tmp_path / "m.pt", "w") as archive:
+        for key, data in {"data.pkl": pickle(dictionary({"w": tensor("0", (6,), (1,))})), "data/0": VALUES}.items():
+            with archive.open(f"m/{key}", "w", force_zip64=True) as member:
+                member.write(data)
+    np.testing.assert_array_equal(open_tensors(tmp_path / "m.pt")["w"].read(), VALUES)
+
+
+def test_two_members_of_one_name_are_refused(tmp_path):
+    data = zipped(dictionary({"w": tensor("0", (6,), (1,))}), STORAGES).replace(b"model/data/0", b"model/data/x")
+    twice = zipped(dictionary({"w": tensor("0", (6,), (1,))}), {"0": STORAGES["0"], "x": STORAGES["0"]})
+    assert "w" in open_tensors(write(tmp_path / "m.pt", twice))
+    for each, message in ((data, "missing"), (twice.replace(b"model/data/x", b"model/data/0"), "two members")):
+        with pytest.raises(tw.FileFormatError, match=message):
+            open_tensors(write(tmp_path / "m.pt", each))
 
 
 def test_compressed_members_are_refused_with_the_remedy(tmp_path):

@@ -162,7 +162,10 @@ def _make_tensor(
 def _read_zip(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
     """Return the value of the pickle, the storages by key, and whether they are little-endian."""
     with open_zip(file) as archive:
-        members = {info.filename: info for info in archive.infolist()}
+        listed = archive.infolist()
+    members = {info.filename: info for info in listed}
+    if len(members) < len(listed):
+        raise FileFormatError("the zip file has two members of one name")
     pickle = find_pickle(list(members))
     if pickle is None:
         raise FileFormatError("the zip file is not a PyTorch checkpoint: it has no data.pkl; unpack it")
