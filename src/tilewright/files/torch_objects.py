@@ -34,7 +34,7 @@ UNTYPED = "untyped"
 TORCH_TYPES = {
     **dict.fromkeys(("bool", "uint8", "int8"), 1),
     **dict.fromkeys(("uint16", "int16", "float16", "bfloat16"), 2),
-    **dict.fromkeys(("uint32", "int32", "float32", "complex32"), 4),
+    **dict.fromkeys(("uint32", "int32", "float32", "complex32", "bcomplex32"), 4),
     **dict.fromkeys(("uint64", "int64", "float64", "complex64"), 8),
     "complex128": 16,
     **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), 1),
@@ -42,8 +42,14 @@ TORCH_TYPES = {
 }
 """Bytes of an element of torch's types."""
 
-_CONTAINERS = ("collections.OrderedDict", "collections.Counter")
-_LEAVES = ("torch.Size", "torch.device", "_codecs.encode", "builtins.complex", "__builtin__.complex")
+_BUILTINS = ("builtins", "__builtin__")  # the latter in protocol 2
+_CONTAINERS = ("collections.OrderedDict", "collections.Counter", "collections.defaultdict")
+_SETS = tuple([f"{module}.{name}" for module in _BUILTINS for name in ("set", "frozenset")])
+_LEAVES = (
+    *("torch.Size", "torch.device", "_codecs.encode"),
+    *[f"{module}.{name}" for module in _BUILTINS for name in ("complex", "bytearray")],
+)
+_FACTORIES = tuple([f"{module}.{name}" for module in _BUILTINS for name in ("list", "dict", "int", "float")])
 _TENSOR_CLASSES = ("torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Parameter", "torch.nn.Parameter")
 
 
@@ -133,7 +139,15 @@ def check_global(module: str, name: str) -> GlobalName:
     result = GlobalName(module, name)
     is_storage = module in ("torch", "torch.cuda") and name in _STORAGE_TYPES
     is_type = module == "torch" and name in TORCH_TYPES
-    known = (*_CONTAINERS, *_LEAVES, *_TENSOR_CLASSES, *_REBUILDERS, "torch.storage.UntypedStorage")
+    known = (
+        *_CONTAINERS,
+        *_SETS,
+        *_LEAVES,
+        *_FACTORIES,
+        *_TENSOR_CLASSES,
+        *_REBUILDERS,
+        "torch.storage.UntypedStorage",
+    )
     if is_storage or is_type or str(result) in known:
         return result
     raise FileFormatError(
@@ -193,6 +207,8 @@ def rebuild(target: GlobalName, arguments: tuple[Any, ...]) -> Any:
     name = str(target)
     if name in _CONTAINERS:
         return _rebuild_container(name, arguments)
+    if name in _SETS:  # items are not hashed
+        return arguments[0] if arguments and isinstance(arguments[0], (list, tuple)) else []
     if name == "torch.Size" and len(arguments) == 1:
         return _expect_sizes(arguments[0], "a torch.Size")
     if name in _LEAVES:
@@ -205,6 +221,8 @@ def rebuild(target: GlobalName, arguments: tuple[Any, ...]) -> Any:
 
 def _rebuild_container(name: str, arguments: tuple[Any, ...]) -> dict[Any, Any]:
     result: dict[Any, Any] = {}
+    if name == "collections.defaultdict":
+        return result  # the function that makes missing values does not matter
     if arguments and isinstance(arguments[0], dict):
         result.update(arguments[0])
     elif arguments and isinstance(arguments[0], list):
