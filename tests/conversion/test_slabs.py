@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.conversion.assembled_source import AssembledSource
 from tilewright.conversion.rules import ConversionTarget
 from tilewright.conversion.slabs import SlabCutter
-from tilewright.files.stored_tensor import PagedBoxes
+from tilewright.files.paged_boxes import PagedBoxes
 from tilewright.memory import TensorSpec
 
 from ..cases import examples

@@ -10,7 +10,8 @@ from math import lcm, prod
 from typing import NamedTuple
 
 from ..errors import OutOfMemory
-from ..files.stored_tensor import PagedBoxes, inverse_order
+from ..files.paged_boxes import PagedBoxes
+from ..files.stored_tensor import inverse_order
 from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..layout.tuples import ceil_div, round_up
 from .assembled_source import AssembledSource

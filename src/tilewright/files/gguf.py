@@ -33,7 +33,7 @@ _MAX_NAMED = 4
 class GgmlBlocks:
     """A tensor of blocks of a ggml `kind`: their bytes are those of `records`, [..., bytes of a row].
 
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> stored = store_arrays({"w": np.array([[0, 0x3C, *range(32)]], np.uint8)})
     >>> GgmlBlocks(GGML_TYPES[8], (1, 32), stored["w"]).read(Box((0, 3), (1, 2))).tolist()
     [[3.0, 4.0]]

@@ -85,14 +85,15 @@ def join_sections(
     `read_config` returns the configuration of the checkpoint, and is called if any tensor may be quantised.
 
     >>> import numpy as np
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> stored = store_arrays({"w": np.ones((2, 2), np.int8), "w_scale": np.full((2, 1), 0.5, np.float32)})
     >>> [(each.name, each.read().tolist()) for each in join_sections(list(stored.values()), lambda: None)]
     [('w', [[0.5, 0.5], [0.5, 0.5]])]
     """
-    if not any(_may_be_codes(tensor) for tensor in tensors):
+    by_name = {tensor.name: tensor for tensor in tensors}
+    if not any(_may_be_codes(tensor, by_name) for tensor in tensors):
         return list(tensors)
-    checkpoint = _Checkpoint({tensor.name: tensor for tensor in tensors}, read_config())
+    checkpoint = _Checkpoint(by_name, read_config())
     made: dict[str, StoredTensor] = {}
     used: set[str] = set()
     for tensor in tensors:
@@ -103,8 +104,17 @@ def join_sections(
     return [made.get(tensor.name, tensor) for tensor in tensors if tensor.name in made or tensor.name not in used]
 
 
-def _may_be_codes(tensor: StoredTensor) -> bool:
-    return _type_of(tensor) in _CODES or tensor.name.endswith(("_packed", ".qweight"))
+def _is_contiguous(tensor: StoredTensor) -> bool:
+    in_order = tensor.order == tuple(range(len(tensor.shape)))
+    return in_order and tensor.strides is None and not tensor.swapped
+
+
+def _may_be_codes(tensor: StoredTensor, by_name: Mapping[str, StoredTensor]) -> bool:
+    name = tensor.name
+    if name.endswith(("_packed", "_blocks", "_qdata", ".qweight")):
+        return True
+    has_scales = any(f"{name}{end}" in by_name for end in _SCALE_SUFFIXES)
+    return _type_of(tensor) in _CODES and (has_scales or name.rpartition(".")[2] == "weight")
 
 
 def _type_of(tensor: StoredTensor) -> str:
@@ -133,6 +143,9 @@ class _Checkpoint:
                 return None
             if base != name and base in self.tensors:
                 raise _RefusedError(f"there is also a tensor {base!r}")
+            for each in content.sections:
+                if not _is_contiguous(self.tensors[each.name]):
+                    raise _RefusedError(f"the elements of {each.name!r} do not lie one after the other in the file")
         except _RefusedError as problem:
             return RefusedTensor.of(base, tensor, str(problem))
         return QuantizedTensor.of(base, content)
