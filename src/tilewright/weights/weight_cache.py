@@ -24,6 +24,7 @@ from ..files import StoredTensor, open_tensors
 from ..files.conversion_manifest import MARKER_PREFIX
 from ..files.file_names import find_checkpoint_folder
 from ..files.mesh import Mesh, Topology
+from ..files.quantized_checkpoint import RefusedTensor
 from ..files.remote_file import is_url
 from ..files.source_file import FilePath, SourceFile
 from ..files.strict_json import expect_integers, expect_string, read_json
@@ -407,6 +408,9 @@ def open_checkpoint(source: FilePath) -> tuple[Checkpoint, Mapping[str, StoredTe
     if tensors.kind == "gguf":
         model = name_gguf_model(tensors.metadata, tensors)
         return Checkpoint.of_gguf(source, model), model.tensors
+    for tensor in tensors.values():
+        if isinstance(tensor, RefusedTensor):  # a weight; what has no number format for another reason may not be one
+            raise FormatError(f"{tensor.name} cannot be read: {tensor.problem}")
     return Checkpoint.of(source, tensors), tensors
 
 
