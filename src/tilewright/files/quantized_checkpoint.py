@@ -47,7 +47,7 @@ class _RefusedError(Exception):
     """The reason why tensors that belong together cannot be read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RefusedTensor(StoredTensor):
     """A quantised tensor that is listed, but cannot be read, for a `reason`.
 

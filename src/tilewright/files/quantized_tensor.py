@@ -49,7 +49,7 @@ class QuantizedContent(Protocol):
         """Return the file offsets of the code of an element, and of its scale if that is a tensor of its own."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QuantizedTensor(StoredTensor):
     """A tensor that is read as float32 from the sections of `content`; its file and byte range are those of the codes.
 
