@@ -306,12 +306,13 @@ class _Checkpoint:
         shape = (*lead, count * 32 // bits) if shape is None else shape
         grid, group = self._fit_scales(shape, scales, None)
         zeros = self._find(f"{base}_zero_point")
-        if zeros is not None:
+        packed_zeros = zeros is not None and _type_of(zeros) == "int32"
+        if zeros is not None and not packed_zeros:
+            zeros = _reshape_grid(zeros, grid, zeros.name)
+        elif zeros is not None:
             expected = (*lead[:-1], ceil_div(grid[-2] * bits, 32), grid[-1])
-            if _type_of(zeros) != "int32" or zeros.shape != expected:
-                raise _RefusedError(
-                    f"expected zero points of type int32 and shape {list(expected)}, got {_describe(zeros)}"
-                )
+            if zeros.shape != expected:
+                raise _RefusedError(f"expected zero points, int32 of shape {list(expected)}, got {_describe(zeros)}")
         name = f"int{bits} scaled per {_describe_group(shape, grid, group)}"
         return ScaledCodes(
             name,
@@ -321,7 +322,7 @@ class _Checkpoint:
             _as_grid(scales, grid),
             group,
             zeros=zeros,
-            zeros_are_packed=zeros is not None,
+            zeros_are_packed=packed_zeros,
             shape_section=self._find(f"{base}_shape"),
         )
 
@@ -346,7 +347,7 @@ class _Checkpoint:
                     "packed integers need a '..._shape' beside them, or a config.json that says their bits"
                 )
             return int(configured[0])
-        fitting = [bits for bits in range(2, 9) if words in _row_words(shape[-1], bits)]
+        fitting = [bits for bits in range(1, 9) if words in _row_words(shape[-1], bits)]
         chosen = [bits for bits in fitting if bits in configured] or fitting
         if len(chosen) != 1 or (configured and chosen[0] not in configured):
             raise _RefusedError(
