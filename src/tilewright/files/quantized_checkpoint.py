@@ -43,6 +43,9 @@ _FOREIGN = {  # what lies beside the codes of conventions that are not read
 }
 
 
+_NOT_READ = "which is not read; use a checkpoint of the model in another format"
+
+
 class _RefusedError(Exception):
     """The reason why tensors that belong together cannot be read."""
 
@@ -197,13 +200,9 @@ class _Checkpoint:
         foreign = last == "qweight" or f"{base}.absmax" in self.tensors
         for end, convention in _FOREIGN.items():
             if f"{prefix}{end}" in self.tensors and (foreign or _type_of(codes) in _CODES):
-                raise _RefusedError(
-                    f"quantised by {convention} (see {prefix}{end}), which is not read; use a checkpoint of the model in another format"
-                )
+                raise _RefusedError(f"quantised by {convention} (see {prefix}{end}), {_NOT_READ}")
         if foreign:
-            raise _RefusedError(
-                f"quantised by {'GPTQ or AWQ' if last == 'qweight' else 'bitsandbytes'}, which is not read"
-            )
+            raise _RefusedError(f"quantised by {'GPTQ or AWQ' if last == 'qweight' else 'bitsandbytes'}, {_NOT_READ}")
         if _type_of(codes) not in _CODES:
             return None
         names = [f"{base}{end}" for end in _SCALE_SUFFIXES]
@@ -218,9 +217,7 @@ class _Checkpoint:
     def _scale_codes(self, base: str, codes: StoredTensor, scales: StoredTensor) -> ScaledCodes:
         """Return codes of small floats or bytes with their scales."""
         if f"{base}_g_idx" in self.tensors:
-            raise _RefusedError(
-                f"its columns are in another order (see {base}_g_idx), which is not read; use a checkpoint of the model in another format"
-            )
+            raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(codes.shape) < 2:
             raise _RefusedError(f"expected codes of at least 2 dimensions, got {_describe(codes)}")
         kind, scale_kind = _type_of(codes), _type_of(scales)
@@ -299,9 +296,7 @@ class _Checkpoint:
         """Return integers of a few bits that are packed into words along rows."""
         scales = self._expect(f"{base}_scale")
         if f"{base}_g_idx" in self.tensors:
-            raise _RefusedError(
-                f"its columns are in another order (see {base}_g_idx), which is not read; use a checkpoint of the model in another format"
-            )
+            raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(words.shape) < 2 or _type_of(scales) not in _SCALES:
             raise _RefusedError(
                 f"expected packed rows, and scales of floats; got {_describe(words)} and {_describe(scales)}"
