@@ -39,7 +39,7 @@ class SlabCutter:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(f"{folder}/x.npy", numpy.zeros((100, 64), numpy.float32))
     ...     source = AssembledSource.of(open_tensors(folder)["x"])
-    ...     slabs = SlabCutter(source, ConversionTarget(TensorSpec((100, 64), "bfloat8_b")), 24_000)
+    ...     slabs = SlabCutter(source, ConversionTarget(TensorSpec((100, 64), "bfloat8_b")), 40_000)
     >>> [slab.box.shape for slab in slabs]
     [(64, 64), (36, 64)]
     """
