@@ -36,7 +36,9 @@ class RemoteLibrary:
         self.tw_run = _RemoteFunction(partial(self._run, "tw_run"))
         self.tw_run_streaming = _RemoteFunction(partial(self._run, "tw_run_streaming"))
         self.tw_decode = _RemoteFunction(partial(self._decode, "tw_decode", lambda rows, columns: 4 * rows * columns))
-        self.tw_recode = _RemoteFunction(partial(self._decode, "tw_recode", lambda rows, columns: rows * columns * 17 // 16))
+        self.tw_recode = _RemoteFunction(
+            partial(self._decode, "tw_recode", lambda rows, columns: rows * columns * 17 // 16)
+        )
         self.tw_fingerprint = _RemoteFunction(self._fingerprint)
         self.tw_sha256_pair = _RemoteFunction(self._sha256_pair)
         self.tw_pair_sums = _RemoteFunction(self._pair_sums)
@@ -82,7 +84,10 @@ class RemoteLibrary:
 
     def _decode(self, name, made, coding, codes, scales, rows, columns, out):
         own = NativeCoding.from_address(coding)
-        down, across = (own.first_row + rows - 1) // own.group_rows, (own.first_column + columns - 1) // own.group_columns
+        down, across = (
+            (own.first_row + rows - 1) // own.group_rows,
+            (own.first_column + columns - 1) // own.group_columns,
+        )
         read = [
             ctypes.string_at(codes, rows * own.row_bytes),
             ctypes.string_at(scales, 4 * (down * own.scale_row + across + 1)) if own.element < 4 else b"",

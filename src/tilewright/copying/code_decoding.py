@@ -33,7 +33,7 @@ CODE_NUMBERS = {
 }
 
 
-class _NativeCoding(ctypes.Structure):
+class NativeCoding(ctypes.Structure):
     """The struct `tw_coding` of native/tilewright.h."""
 
     _fields_ = (
@@ -79,7 +79,7 @@ def decode_codes(
     grid = np.ones((1, 1), np.float32) if scales is None else np.ascontiguousarray(scales, np.float32)
     out: NDArray[np.float32] = aligned_empty(len(packed) * columns, np.float32).reshape(len(packed), columns)
     number, bits = CODE_NUMBERS[code], 4 if code == "e2m1" else 8
-    coding = _NativeCoding(number, bits, packed.strides[0] if packed.ndim else 0, grid.shape[1], *group, *first)
+    coding = NativeCoding(number, bits, packed.strides[0] if packed.ndim else 0, grid.shape[1], *group, *first)
     address = ctypes.addressof(coding)
     status = library.tw_decode(address, packed.ctypes.data, grid.ctypes.data, len(packed), columns, out.ctypes.data)
     assert status == 0, (code, codes.shape, columns)
