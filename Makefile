@@ -111,7 +111,7 @@ test-aarch64: $(INSTALLED) ## run the native engine's tests against the library 
 	$(CROSS) -std=c++20 -O2 -Wall -Wextra -Inative tests/native/remote.cpp -o $(AARCH64)/remote -ldl
 	TILEWRIGHT_TEST_REMOTE="$(EMULATOR) $(AARCH64)/remote $(AARCH64)/native/_native.so" \
 		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider -k "not explained and not refused" tests/native \
-		tests/test_native.py tests/copying/test_random_plans.py tests/compare/test_moments.py
+		tests/test_native.py tests/copying/test_random_plans.py tests/copying/test_brain_blocks.py tests/compare/test_moments.py
 
 # Small plans are shared out too, so that every kind of plan runs on several threads. Python is not instrumented, but its
 # locks are seen. A race made on purpose has to be reported first. A race ends the process, since pytest would not see

@@ -132,13 +132,13 @@ struct Q4_1 {
     }
 };
 
+// Codes are twice their numbers here, so that they are integers: -0 is 0. No exponent is NaN.
 struct Mxfp4 {
     static constexpr int64_t elements = 32, bytes = 17;
     static TW_INLINE void decode(const uint8_t *block, float *out) {
-        // Twice the numbers, as integers: there is no -0, and half of every power of two is finite.
         static constexpr int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
         const uint32_t e = block[0];
-        const float scale = float_of(e < 2 ? 1u << (21 + e) : (e - 1) << 23);
+        const float scale = float_of(e < 2 ? 1u << (21 + e) : (e - 1) << 23);  // 2^(e - 128)
         each_nibble(block + 1, out, [scale](int n, int) { return static_cast<float>(doubled[n]) * scale; });
     }
 };

@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.conversion.assembled_source import AssembledSource
 from tilewright.conversion.rules import ConversionTarget
 from tilewright.conversion.slabs import SlabCutter
-from tilewright.files.stored_tensor import PagedBoxes
+from tilewright.files.paged_boxes import PagedBoxes
 from tilewright.memory import TensorSpec
 
 from ..cases import examples
@@ -81,9 +81,9 @@ def test_the_smallest_slab_is_a_tile(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((64, 64), np.float32))
     source = AssembledSource.of(tw.open_tensors(tmp_path)["x"])
     target = ConversionTarget(TensorSpec((64, 64), "bfloat8_b"))
-    assert {slab.box.shape for slab in SlabCutter(source, target, 9152)} == {(32, 32)}
+    assert {slab.box.shape for slab in SlabCutter(source, target, 13248)} == {(32, 32)}
     with pytest.raises(tw.OutOfMemory, match="32 x 32"):
-        list(SlabCutter(source, target, 9151))
+        list(SlabCutter(source, target, 13247))
 
 
 @examples(60)

@@ -42,15 +42,15 @@ def test_packing_is_that_of_the_reference_wherever_the_target_starts(name: str, 
     layout = tiled_layout(SHAPE) if tiled else row_major(*SHAPE)
     place = Placement(layout, name, tile_elements=1024)
     plan = plan_copy(Placement(row_major(*SHAPE), "bfloat16"), place)
-    room = np.empty(place.nbytes + 128, np.uint8)
-    start = -room.ctypes.data % 64 + past
+    memory = np.empty(place.nbytes + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + past
     for seed, spread in enumerate((3, 8, 14, 24, 40)):
         values = brains(spread, seed)
         wanted = np.zeros(place.nbytes, np.uint8)
         execute(plan, values.reshape(-1).view(np.uint8), wanted, engine="reference")
         for streaming in (False, True):
-            room[:] = 0xEE
-            NativeRunner(plan, 1, streaming)(values.ctypes.data, room.ctypes.data + start)
-            np.testing.assert_array_equal(room[start : start + place.nbytes], wanted)
-            assert (room[:start] == 0xEE).all()
-            assert (room[start + place.nbytes :] == 0xEE).all()
+            memory[:] = 0xEE
+            NativeRunner(plan, 1, streaming)(values.ctypes.data, memory.ctypes.data + start)
+            np.testing.assert_array_equal(memory[start : start + place.nbytes], wanted)
+            assert (memory[:start] == 0xEE).all()
+            assert (memory[start + place.nbytes :] == 0xEE).all()

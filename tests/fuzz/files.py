@@ -25,6 +25,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
+from ..files import onnx_samples, torch_samples
 from ..files.gguf_files import gguf_bytes
 from .frames import changed, dictionary
 
@@ -39,6 +40,8 @@ PARSERS = {
     "manifest": "tilewright.json",
     "image": "x.banks.json",
     "rules": "rules.toml",
+    "torch": "x.pt",
+    "onnx": "x.onnx",
 }
 MOST_BYTES = 4096
 
@@ -76,6 +79,12 @@ def seeds(parser: str) -> list[bytes]:
             arrays = {"a": ARRAYS["a"], "q": (8, (2, 32), bytes(68)), "k": (12, (256,), bytes(144))}
             metadata = {"general.alignment": 32, "words": ["a", "b"], "deep": [[1], [2]], "x": ("f64", 0.5), "y": True}
             return [gguf_bytes(arrays, metadata), (golden / "filled_k.gguf").read_bytes()]
+        if parser == "torch":
+            listed = b"](" + torch_samples.tensor("0", (6,), (1,)) + b"Ne"
+            value = torch_samples.dictionary({"w": torch_samples.tensor("0", (2, 2), (3, 1)), "l": listed})
+            return [make(value, {"0": bytes(24)}) for make in (torch_samples.zipped, torch_samples.legacy)]
+        if parser == "onnx":
+            return [onnx_samples.SOUND]
         if parser == "index":
             return [json.dumps({"metadata": {}, "weight_map": {"a": "m.safetensors"}}).encode()]
         if parser == "image":

@@ -26,7 +26,7 @@ def changed(parser: str, data: bytes, most: int, seed: int, change: Change) -> b
     if random.Random(seed).random() < 0.5:
         if parser in LENGTHS:
             return with_new_header(data, *LENGTHS[parser], most, change)
-        if parser == "npz":
+        if parser == "npz" or (parser == "torch" and data.startswith(b"PK")):
             return with_new_member(data, most, seed, change)
     return change(data, most)
 

@@ -90,6 +90,22 @@ void run(void *library, const char *name) {
     write_all(dst.memory.first(), dst.memory.size());
 }
 
+// Runs tw_decode or tw_recode, which take the same arguments but for the type of what they write.
+void decode(void *library, const char *name) {
+    using Call = int32_t (*)(const tw_coding *, const uint8_t *, const float *, int64_t, int64_t, void *);
+    const auto call = reinterpret_cast<Call>(dlsym(library, name));
+    tw_coding coding;
+    read_all(&coding, sizeof(coding));
+    const int64_t rows = read_number(), columns = read_number();
+    Memory codes(0, read_number()), scales(0, read_number()), out(0, read_number());
+    read_all(codes.first(), codes.size());
+    read_all(scales.first(), scales.size());
+    const int32_t status =
+        call(&coding, codes.first(), reinterpret_cast<const float *>(scales.first()), rows, columns, out.first());
+    write_number(out.is_intact() ? status : -1000);
+    write_all(out.first(), out.size());
+}
+
 void fingerprint(void *library) {
     std::vector<uint8_t> data(static_cast<size_t>(read_number()));
     read_all(data.data(), data.size());
@@ -135,6 +151,8 @@ int main(int count, char **arguments) {
         read_all(name.data(), name.size());
         if (name == "tw_run" || name == "tw_run_streaming") {
             run(library, name.c_str());
+        } else if (name == "tw_decode" || name == "tw_recode") {
+            decode(library, name.c_str());
         } else if (name == "tw_fingerprint") {
             fingerprint(library);
         } else if (name == "tw_sha256_pair") {

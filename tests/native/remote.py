@@ -17,6 +17,7 @@ from functools import partial
 from types import SimpleNamespace
 
 from tilewright.copying import native_library
+from tilewright.copying.code_decoding import NativeCoding
 from tilewright.copying.native_engine import _NativeNest
 
 COMMAND = os.environ.get("TILEWRIGHT_TEST_REMOTE")
@@ -34,6 +35,10 @@ class RemoteLibrary:
         self._lock = threading.Lock()
         self.tw_run = _RemoteFunction(partial(self._run, "tw_run"))
         self.tw_run_streaming = _RemoteFunction(partial(self._run, "tw_run_streaming"))
+        self.tw_decode = _RemoteFunction(partial(self._decode, "tw_decode", lambda rows, columns: 4 * rows * columns))
+        self.tw_recode = _RemoteFunction(
+            partial(self._decode, "tw_recode", lambda rows, columns: rows * columns * 17 // 16)
+        )
         self.tw_fingerprint = _RemoteFunction(self._fingerprint)
         self.tw_sha256_pair = _RemoteFunction(self._sha256_pair)
         self.tw_pair_sums = _RemoteFunction(self._pair_sums)
@@ -75,6 +80,25 @@ class RemoteLibrary:
             after = self._read(len(before))
         assert status != -1000, "written outside of the target"
         ctypes.memmove(dst + dst_low, after, len(after))
+        return status
+
+    def _decode(self, name, made, coding, codes, scales, rows, columns, out):
+        own = NativeCoding.from_address(coding)
+        down, across = (
+            (own.first_row + rows - 1) // own.group_rows,
+            (own.first_column + columns - 1) // own.group_columns,
+        )
+        read = [
+            ctypes.string_at(codes, rows * own.row_bytes),
+            ctypes.string_at(scales, 4 * (down * own.scale_row + across + 1)) if own.element < 4 else b"",
+        ]
+        sizes = struct.pack("<qqqqq", rows, columns, *map(len, read), made(rows, columns))
+        with self._lock:
+            self._ask(name, bytes(own), sizes, *read)
+            status = self._number()
+            after = self._read(made(rows, columns))
+        assert status != -1000, "written outside of the target"
+        ctypes.memmove(out, after, len(after))
         return status
 
     def _fingerprint(self, data, count):

@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.copying import native_library
-from tilewright.copying.code_decoding import CODE_NUMBERS, _NativeCoding, recode_codes
+from tilewright.copying.code_decoding import CODE_NUMBERS, NativeCoding, recode_codes
 from tilewright.errors import FormatError
 from tilewright.formats.ggml_blocks import GGML_TYPES
 
@@ -34,7 +34,7 @@ def call(level, function, out, code, codes, columns, scales=None, group=(1, 1), 
     run = at_level(level, function)
     run.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2 + [ctypes.c_void_p]
     grid = np.ones((1, 1), np.float32) if scales is None else np.ascontiguousarray(scales, np.float32)
-    coding = _NativeCoding(CODE_NUMBERS[code], 8, codes.strides[0], grid.shape[1], *group, *first)
+    coding = NativeCoding(CODE_NUMBERS[code], 8, codes.strides[0], grid.shape[1], *group, *first)
     place = (codes.ctypes.data, grid.ctypes.data, len(codes), columns, out.ctypes.data)
     assert run(ctypes.addressof(coding), *place) == 0
 
@@ -216,7 +216,7 @@ def test_what_is_not_whole_tiles_is_refused():
         recode_codes("int8", np.zeros((31, 64), np.uint8), 64)
     with pytest.raises(FormatError, match="1088 contiguous bytes"):
         recode_codes("int8", np.zeros((32, 32), np.uint8), 32, out=np.zeros(32, np.uint8))
-    coding = _NativeCoding(99, 8, 32, 1, 1, 1, 0, 0)
+    coding = NativeCoding(99, 8, 32, 1, 1, 1, 0, 0)
     data = np.zeros(2048, np.uint8)
     library, place = native_library.load_library(), data.ctypes.data
     assert library.tw_recode(ctypes.addressof(coding), place, place, 32, 32, place) == -1

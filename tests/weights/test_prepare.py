@@ -240,7 +240,6 @@ REFUSED = {
     "no whole tiles": ({"intermediate_size": 500}, {}, "N300", "500 columns of the feed-forward network"),
     "odd width": ({"head_dim": 48}, {}, "N300", "a hidden size of 256 and heads of 48 must be multiples of 32"),
     "torch_dtype": ({"torch_dtype": "int4"}, {}, "N300", "expected a torch_dtype such as bfloat16, got 'int4'"),
-    "quantised": ({"quantization_config": {"quant_method": "fp8"}}, {}, "N300", "the checkpoint is quantised, which"),
     "experts": ({"model_type": "mixtral", "num_local_experts": 8}, {}, "N300", "8 experts need 8 devices, not 2"),
 }  # fmt: skip
 

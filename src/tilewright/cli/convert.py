@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
 _MOST_NOTES = 8
+_MAX_LISTED = 8  # tensors that were rounded
 
 
 @verb("convert")
@@ -251,11 +252,12 @@ def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
     rounded = {name: each for name, each in rounding.items() if not each.is_exact}
     exact = len(rounding) - len(rounded)
     lines = [f"{count_of(exact, 'tensor')} exact"] if exact else []
+    if len(rounded) <= _MAX_LISTED:
+        return lines + [f"{name}: {each}" for name, each in rounded.items()]
     if rounded:
         total = reduce(add, rounded.values())
         worst = max(rounded, key=lambda name: rounded[name].largest_error)
-        where = f" in {worst}" if len(rounding) > 1 else ""
-        lines.append(f"{count_of(len(rounded), 'tensor')} rounded: {total}{where}")
+        lines.append(f"{count_of(len(rounded), 'tensor')} rounded: {total} in {worst}; --json lists them")
     return lines
 
 

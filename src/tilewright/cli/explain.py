@@ -122,7 +122,7 @@ def _open_stored(
     except click.BadParameter as problem:
         from pathlib import Path
 
-        if not Path(what).exists():
+        if "://" not in what and not Path(what).exists():
             raise click.UsageError(f"{problem.message}, or name an existing file") from None
     else:
         for name, value in (("--tensor", tensor), ("--device", device)):

@@ -85,7 +85,7 @@ def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[
 
     from ..weights.model_fit import DeviceTensor
 
-    if not Path(text).exists():
+    if "://" not in text and not Path(text).exists():
         return [DeviceTensor("", _parse_request(text, options))]
     from ..files import open_tensors
 

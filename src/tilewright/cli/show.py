@@ -361,12 +361,12 @@ class Drawable:
         >>> Drawable.parse("4x60x90").shape
         (4, 60, 90)
         """
-        if Path(text).exists():
+        if "://" in text or Path(text).exists():
             return cls(text, stored=_open_stored(text, tensor, device, follow_links))
         if _SHAPE.fullmatch(text):
             shape, _, settings = text.partition(":")
             return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
-        from ..files.tensor_file import SUFFIXES
+        from ..files.file_kinds import SUFFIXES
         from ..layout import parse
 
         if text.endswith(SUFFIXES):

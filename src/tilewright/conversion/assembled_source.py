@@ -14,14 +14,15 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..copying import Placement, execute, plan_copy
-from ..copying.assembly import Assembly, Mode, Part, modes_layout
+from ..copying.assembly import Assembly, Part
 from ..copying.host_memory import aligned_empty
 from ..files import StoredTensor
+from ..files.paged_boxes import PagedBoxes
+from ..files.part_reading import PartReading
 from ..files.source_file import ByteArray
-from ..files.stored_tensor import PagedBoxes, inverse_order
+from ..files.stored_tensor import inverse_order
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout import Box, Layout, compose, row_major
 from ..layout.tuples import ceil_div, round_up
@@ -30,60 +31,7 @@ from ..memory.device import host_placement
 from .exactness import Rounding, compare_values, holds_values, may_round
 from .output_file import Piece
 
-_MIN_RUN_BYTES = 512  # shorter runs are read with what lies between them,
-_MAX_GAPS = 4  # if that is not more than this many times as much
-
 Allocate = Callable[[int], ByteArray]
-
-
-@dataclass(frozen=True, slots=True)
-class PartReading:
-    """How a part is read: runs of `count` elements of its source, and its layout over what they hold together."""
-
-    starts: NDArray[np.int64]
-    count: int
-    layout: Layout
-
-    @classmethod
-    def of(cls, part: Part, itemsize: int) -> PartReading:
-        """Return the reading of a part of a source with elements of `itemsize` bytes.
-
-        >>> columns = Assembly.of("w", (4, 4096)).slice(0, 1024, axis=1).parts[0]
-        >>> PartReading.of(columns, 2).starts, PartReading.of(columns, 2).count
-        (array([    0,  4096,  8192, 12288]), 1024)
-        """
-        starts, count, layout = _plan_reading(part.modes, itemsize)
-        return cls(starts + part.offset, count, layout)
-
-    @property
-    def elements(self) -> int:
-        """Return the number of elements that are read."""
-        return len(self.starts) * self.count
-
-
-@lru_cache(maxsize=128)  # layers have parts of the same shapes
-def _plan_reading(modes: tuple[Mode, ...], itemsize: int) -> tuple[NDArray[np.int64], int, Layout]:
-    """Return the starts of the runs of a part, the elements of a run, and the layout over them."""
-    leaves = sorted({pair for mode in modes for pair in mode if pair[0] > 1 and pair[1]}, key=lambda p: p[1])
-    dense, inner = 1, 0
-    for extent, step in leaves:
-        if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
-            break
-        dense = (extent - 1) * step + dense
-        inner += 1
-    outer = leaves[inner:]
-    if any(step < dense for _, step in outer):  # runs would overlap
-        outer, dense = [], sum([(n - 1) * step for mode in modes for n, step in mode]) + 1
-    compact = {}
-    size = dense
-    for extent, step in outer:
-        compact[(extent, step)] = size
-        size *= extent
-    starts = np.zeros((), np.int64)
-    for extent, step in reversed(outer):
-        starts = starts[..., None] + np.arange(extent, dtype=np.int64) * step
-    held = tuple([tuple([(n, compact.get((n, step), step)) for n, step in mode]) for mode in modes])
-    return starts.reshape(-1), dense, modes_layout(held)
 
 
 class PartValues(NamedTuple):
@@ -403,6 +351,10 @@ def stored_shape(tensor: StoredTensor) -> tuple[int, ...]:
 
 def stored_assembly(tensor: StoredTensor) -> Assembly:
     """Return a stored tensor as an assembly over its elements in the order in which they are stored."""
+    if tensor.strides is not None and is_plain(tensor):  # a view: over all elements from its first to its last
+        modes = tuple([((n, step),) for n, step in zip(tensor.shape, tensor.strides, strict=True)])
+        part = Part(Box((0,) * len(modes), tensor.shape), tensor.name, 0, modes)
+        return Assembly(tensor.shape, (part,), text=f"tensor({tensor.name!r})")
     whole = Assembly.of(tensor.name, stored_shape(tensor))
     return replace(whole.transpose(tensor.order), text=whole.text) if tensor.order else whole
 

@@ -201,7 +201,9 @@ class ConversionItem:
         identity: dict[str, Any] = {
             "entry": self.entry().to_json(),
             "parts": [repr(part) for part in self.source.value.parts],
-            "laid": [[list(tensor.order), tensor.swapped] for tensor in self.source.tensors.values()],
+            "laid": [
+                [list(tensor.order), tensor.swapped, *(tensor.strides or ())] for tensor in self.source.tensors.values()
+            ],
             "output": [self.to, self.slot.file, self.slot.start, self.slot.size],
             "tilewright": self.version,
         }
@@ -241,7 +243,7 @@ class ConversionItem:
 def describe_source(tensor: StoredTensor, digest: str) -> SourceEntry:
     """Return the manifest entry of a source tensor, whose bytes have a hash.
 
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> describe_source(store_arrays({"x": np.zeros(3, np.uint8)})["x"], NO_HASH).kind
     'uint8'
     """

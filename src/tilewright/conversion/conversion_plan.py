@@ -16,10 +16,10 @@ import numpy as np
 from ..byte_sizes import format_bytes
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
-from ..files.array_source import store_arrays
 from ..files.conversion_manifest import ConversionManifest
+from ..files.paged_boxes import PagedBoxes
 from ..files.source_file import FilePath
-from ..files.stored_tensor import PagedBoxes
+from ..files.stored_arrays import store_arrays
 from ..version import __version__
 from .assembled_source import aligned_bytes
 from .assembly_explanation import ItemExplanation, explain_item, find_items

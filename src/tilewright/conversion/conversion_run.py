@@ -78,7 +78,7 @@ class ConversionReport:
     complete: bool
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    rounding: Mapping[str, Rounding] = field(default_factory=dict)
+    rounding: Mapping[str, Rounding] = field(default_factory=dict, hash=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data.

@@ -10,7 +10,8 @@ from math import lcm, prod
 from typing import NamedTuple
 
 from ..errors import OutOfMemory
-from ..files.stored_tensor import PagedBoxes, inverse_order
+from ..files.paged_boxes import PagedBoxes
+from ..files.stored_tensor import inverse_order
 from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..layout.tuples import ceil_div, round_up
 from .assembled_source import AssembledSource
@@ -38,7 +39,7 @@ class SlabCutter:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(f"{folder}/x.npy", numpy.zeros((100, 64), numpy.float32))
     ...     source = AssembledSource.of(open_tensors(folder)["x"])
-    ...     slabs = SlabCutter(source, ConversionTarget(TensorSpec((100, 64), "bfloat8_b")), 24_000)
+    ...     slabs = SlabCutter(source, ConversionTarget(TensorSpec((100, 64), "bfloat8_b")), 40_000)
     >>> [slab.box.shape for slab in slabs]
     [(64, 64), (36, 64)]
     """

@@ -16,8 +16,8 @@ from threading import Lock
 
 from ..atomic import Draft, write_file
 from ..errors import FormatError
+from ..files.paged_boxes import PagedBoxes
 from ..files.source_file import ByteArray
-from ..files.stored_tensor import PagedBoxes
 from ..layout import Box
 from ..memory import TensorSpec
 from .assembled_source import PartValues

@@ -24,9 +24,10 @@ from ..files.conversion_manifest import (
 )
 from ..files.file_names import resolve_inside
 from ..files.mesh import DeviceLike, format_devices
+from ..files.paged_boxes import PagedBoxes
 from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.source_file import FilePath
-from ..files.stored_tensor import DevicePart, PagedBoxes
+from ..files.stored_tensor import DevicePart
 from ..files.tensor_file import find_caches_below
 from ..formats import scalar_format_of
 from ..memory import TensorSpec

@@ -38,7 +38,7 @@ TILE_BYTES = 64 + 32 * 32
 """The bytes of a bfloat8_b tile: its exponents and its codes."""
 
 
-class _NativeCoding(ctypes.Structure):
+class NativeCoding(ctypes.Structure):
     """The struct `tw_coding` of native/tilewright.h."""
 
     _fields_ = (
@@ -139,7 +139,7 @@ def _run(
     packed = np.ascontiguousarray(codes)
     grid = np.ones((1, 1), np.float32) if scales is None else np.ascontiguousarray(scales, np.float32)
     number, bits = CODE_NUMBERS[code], 4 if code == "e2m1" else 8
-    coding = _NativeCoding(number, bits, packed.strides[0] if packed.ndim else 0, grid.shape[1], *group, *first)
+    coding = NativeCoding(number, bits, packed.strides[0] if packed.ndim else 0, grid.shape[1], *group, *first)
     run = getattr(library, function)
     status = run(ctypes.addressof(coding), packed.ctypes.data, grid.ctypes.data, len(packed), columns, out)
     assert status == 0, (code, codes.shape, columns)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..copying.dlpack import as_host_array
-from ..errors import FormatError
-from ..formats.scalar_format import find_scalar_format
 from .file_names import encode_file_name
 from .source_file import ByteArray, SourceFile
-from .stored_tensor import StoredTensor
-from .tensor_file import TensorFile
 
 
 class ArraySource(SourceFile):
-    """The bytes of an array, read like those of a file; its `path` is the encoded name of its tensor.
+    """The bytes of an array, read like those of a file; its `path` is by default the encoded name of its tensor.
 
     >>> ArraySource("w", np.arange(4, dtype=np.uint8)).read(1, 2)
     b'\\x01\\x02'
@@ -30,8 +25,8 @@ class ArraySource(SourceFile):
 
     __slots__ = ("_bytes",)
 
-    def __init__(self, name: str, array: np.ndarray[Any, Any]) -> None:
-        self.path = Path(encode_file_name(name))
+    def __init__(self, name: str, array: np.ndarray[Any, Any], path: Path | None = None) -> None:
+        self.path = Path(encode_file_name(name)) if path is None else path
         self._map = None
         self._bytes: ByteArray = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self.size = self._bytes.size
@@ -75,23 +70,3 @@ class ArraySource(SourceFile):
         [6, 7, 0, 1]
         """
         self.read_runs(zip(starts.tolist(), repeat(size), strict=False), out)
-
-
-def store_arrays(arrays: Mapping[str, Any]) -> TensorFile:
-    """Return arrays, also those of other libraries on the host, as if they had been read from a file.
-
-    >>> store_arrays({"w": np.ones((2, 3), np.float32)})["w"].read().tolist()
-    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
-    """
-    return TensorFile(Path("arrays"), "arrays", [_store(str(name), array) for name, array in arrays.items()])
-
-
-def _store(name: str, value: Any) -> StoredTensor:
-    if isinstance(value, StoredTensor):
-        return value
-    array = as_host_array(value)
-    element = find_scalar_format(array)
-    if element is None:
-        raise FormatError(f"{name}: expected an array of numbers, got one of {array.dtype}")
-    source = ArraySource(name, array.astype(array.dtype.newbyteorder("="), copy=False))
-    return StoredTensor.dense(name, str(array.dtype), array.shape, element, source, 0, source.size)

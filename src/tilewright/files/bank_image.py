@@ -17,8 +17,9 @@ import numpy as np
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
 from ..memory.paging import Integers
+from .paged_boxes import Runs
 from .source_file import ByteArray, FilePath, SourceFile
-from .stored_tensor import Runs, StoredTensor
+from .stored_tensor import StoredTensor
 from .strict_json import read_json, spec_from_json, spec_to_json
 
 INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"

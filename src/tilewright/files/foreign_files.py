@@ -3,63 +3,117 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 from ..errors import FileFormatError
+from .source_file import SourceFile
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _MAX_POINTER_BYTES = 1024
-_TORCH = (
-    "a PyTorch checkpoint",
-    "save it as safetensors: safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')",
+_START_BYTES = 512
+
+
+class ForeignKind(NamedTuple):
+    """What a file is, and the next step."""
+
+    name: str
+    remedy: str
+
+
+_PICKLE = ForeignKind("a pickle, but not of torch.save", "save its arrays with numpy.savez, or safetensors")
+_TAR = ForeignKind(
+    "a tar archive", "unpack it; if torch before 0.1.10 wrote it, load it with torch and save it with safetensors"
 )
-_GGUF = ("a GGUF file of llama.cpp under another name", "rename it to end in .gguf")
-_HDF5 = ("an HDF5 file", "save its datasets with numpy.savez, or safetensors.numpy.save_file")
-_MAGIC = {b"GGUF": _GGUF, b"\x89HDF": _HDF5}
-_SUFFIXES = {
-    **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin"), _TORCH),
-    **dict.fromkeys((".h5", ".hdf5", ".keras"), _HDF5),
-    ".onnx": (
-        "an ONNX model",
-        "save what onnx.numpy_helper.to_array returns for each of onnx.load(path).graph.initializer with numpy.savez",
-    ),
-    ".msgpack": ("a Flax checkpoint", "save it with safetensors.flax.save_file"),
-    **dict.fromkeys((".pkl", ".pickle"), ("a pickle", "save its arrays with numpy.savez")),
+_ARCHIVE = ForeignKind("a compressed archive", "unpack it, and give the files in it")
+_WEB_PAGE = ForeignKind("a web page, not the file itself", "download it again; it may need a login")
+_TENSORFLOW = ForeignKind(
+    "a part of a TensorFlow checkpoint", "save what tf.train.load_checkpoint(path) reads with numpy.savez"
+)
+_SAVED_MODEL = ForeignKind(
+    "a TensorFlow SavedModel", "save the variables of tf.saved_model.load(folder) with numpy.savez"
+)
+_TFLITE = ForeignKind("a TensorFlow Lite model", "use the model that it was made from")
+_FLAX = ForeignKind("a Flax checkpoint", "save it with safetensors.flax.save_file")
+_CORE_ML = ForeignKind("a Core ML model", "use the model that it was made from")
+_ENGINE = ForeignKind("a compiled engine of TensorRT", "use the model that it was made from")
+_PADDLE = ForeignKind("a Paddle checkpoint", "save what paddle.load(path) returns with numpy.savez")
+_JSON = ForeignKind("a JSON text", "give the folder that it is in, or the file with the tensors")
+
+_MAGIC = {
+    (0, b"PK\x03\x04"): ForeignKind("a zip archive without tensors", "unpack it, and give the files in it"),
+    (0, b"\x1f\x8b"): _ARCHIVE,
+    (0, b"BZh"): _ARCHIVE,
+    (0, b"\xfd7zXZ\0"): _ARCHIVE,
+    (0, b"7z\xbc\xaf'\x1c"): _ARCHIVE,
+    (0, b"Rar!\x1a\x07"): _ARCHIVE,
+    (0, b"\x28\xb5\x2f\xfd"): _ARCHIVE,
+    (257, b"ustar"): _TAR,
+    (4, b"TFL3"): _TFLITE,
+    **{(0, b"\x80" + bytes([protocol])): _PICKLE for protocol in (2, 3, 4, 5)},
+    (0, b"<!DOCTYPE html"): _WEB_PAGE,
+    (0, b"<!doctype html"): _WEB_PAGE,
+    (0, b"<html"): _WEB_PAGE,
+    (0, b'{"'): _JSON,
+    (0, b"{\n"): _JSON,
 }
-FOREIGN_SUFFIXES = tuple(_SUFFIXES)
+_SUFFIXES = {
+    ".msgpack": _FLAX,
+    **dict.fromkeys((".pkl", ".pickle"), ForeignKind("a pickle", "save its arrays with numpy.savez")),
+    **dict.fromkeys((".index", ".meta"), _TENSORFLOW),
+    ".pb": _SAVED_MODEL,
+    ".tflite": _TFLITE,
+    **dict.fromkeys((".mlmodel", ".mlpackage"), _CORE_ML),
+    **dict.fromkeys((".engine", ".plan", ".trt"), _ENGINE),
+    ".pdparams": _PADDLE,
+    **dict.fromkeys((".tar", ".nemo"), _TAR),
+    **dict.fromkeys((".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar"), _ARCHIVE),
+    **dict.fromkeys(
+        (".pt", ".pth", ".ckpt", ".bin"),
+        ForeignKind(
+            "neither a PyTorch checkpoint nor another file of tensors",
+            "save one with torch.save(model.state_dict(), path)",
+        ),
+    ),
+}
+FOREIGN_SUFFIXES = (*_SUFFIXES, ".data-00000-of-00001")
 
 
-def refuse_foreign_file(path: Path, known: str) -> None:
-    """Raise an error that says what the file at `path` is, and the next step; `known` lists the suffixes that are read.
+def refuse_foreign_file(file: SourceFile, known: str) -> NoReturn:
+    """Raise an error that says what a file is, and the next step; `known` lists the suffixes that are read.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "model.h5")
-    ...     _ = path.write_bytes(b"")
+    ...     path = Path(folder, "flax_model.msgpack")
+    ...     _ = path.write_bytes(b"\\x82")
     ...     try:
-    ...         refuse_foreign_file(path, ".npy")
+    ...         refuse_foreign_file(SourceFile(path), ".npy")
     ...     except FileFormatError as problem:
     ...         print(str(problem).removeprefix(folder).partition(";")[0])
-    /model.h5 is an HDF5 file, which tilewright does not read
+    /flax_model.msgpack is a Flax checkpoint, which tilewright does not read
     """
-    refuse_lfs_pointer(path)
-    kind = _MAGIC.get(_read_start(path, 4)) or _SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        raise FileFormatError(f"{path} has unknown suffix {path.suffix!r}; known suffixes: {known}")
-    raise FileFormatError(f"{path} is {kind[0]}, which tilewright does not read; {kind[1]}")
+    refuse_lfs_pointer(file)
+    kind = _find_foreign_kind(file)
+    if kind is not None:
+        raise FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
+    content = "unknown content" if file.size else "no content: it is empty"
+    raise FileFormatError(f"{file.path} has unknown suffix {file.path.suffix!r} and {content}; known suffixes: {known}")
 
 
-def refuse_lfs_pointer(path: Path) -> None:
+def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:
+    start = file.read(0, min(file.size, _START_BYTES))
+    for (offset, magic), kind in _MAGIC.items():
+        if start[offset:].startswith(magic):
+            return kind
+    if ".data-0" in file.path.suffix:
+        return _TENSORFLOW
+    return _SUFFIXES.get(file.path.suffix.lower()) if file.size else None
+
+
+def refuse_lfs_pointer(file: SourceFile) -> None:
     """Raise an error if a file is a pointer that Git LFS left in the place of the file.
 
-    >>> refuse_lfs_pointer(Path(__file__))
+    >>> refuse_lfs_pointer(SourceFile(__file__))
     """
-    if path.stat().st_size <= _MAX_POINTER_BYTES and _read_start(path, len(_LFS_POINTER)) == _LFS_POINTER:
-        raise FileFormatError(f"{path} is a Git LFS pointer, not the file itself; download it with: git lfs pull")
-
-
-def _read_start(path: Path, size: int) -> bytes:
-    if not path.is_file():  # a device or a named pipe may never answer
-        return b""
-    with path.open("rb") as file:
-        return file.read(size)
+    if len(_LFS_POINTER) <= file.size <= _MAX_POINTER_BYTES and file.read(0, len(_LFS_POINTER)) == _LFS_POINTER:
+        raise FileFormatError(f"{file.path} is a Git LFS pointer, not the file itself; download it with: git lfs pull")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..copying.code_decoding import can_decode, decode_codes
 from ..errors import FileFormatError
 from ..formats.ggml_blocks import GGML_TYPES, GgmlType
 from ..formats.ggml_groups import Singles
@@ -32,7 +33,7 @@ _MAX_NAMED = 4
 class GgmlBlocks:
     """A tensor of blocks of a ggml `kind`: their bytes are those of `records`, [..., bytes of a row].
 
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> stored = store_arrays({"w": np.array([[0, 0x3C, *range(32)]], np.uint8)})
     >>> GgmlBlocks(GGML_TYPES[8], (1, 32), stored["w"]).read(Box((0, 3), (1, 2))).tolist()
     [[3.0, 4.0]]
@@ -60,7 +61,11 @@ class GgmlBlocks:
         first, last = left // self.kind.elements, ceil_div(left + columns, self.kind.elements)
         size = self.kind.nbytes
         window = Box((*lead, first * size), (*extents, (last - first) * size))
-        values = self.kind.decode(np.ascontiguousarray(self.records.read_stored(window)).reshape(-1, size))
+        rows = np.ascontiguousarray(self.records.read_stored(window)).reshape(-1, window.shape[-1])
+        if can_decode(self.name):
+            values = decode_codes(self.name, rows, (last - first) * self.kind.elements)
+        else:
+            values = self.kind.decode(rows.reshape(-1, size))
         start = left - first * self.kind.elements
         return values.reshape(*extents, -1)[..., start : start + columns]
 

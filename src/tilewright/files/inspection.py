@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from ..errors import LayoutError
@@ -17,6 +18,7 @@ from ..memory.explanation import format_steps
 from ..showing import Shown
 from ..tables import count_of, format_table
 from .mesh import DeviceLike, Mesh, format_devices
+from .remote_file import is_url
 from .stored_tensor import DevicePart, StoredTensor
 from .strict_json import spec_to_json
 from .tensor_file import TensorFile, open_tensors, select_names
@@ -217,12 +219,17 @@ class Inspection(Shown):
         except KeyError as problem:
             raise LayoutError(str(problem.args[0])) from None
 
+    def _file_sizes(self) -> dict[Path, int]:
+        """Return the sizes of the files that hold the tensors."""
+        remote = {each.path: each.file.size for each in self.file.values() if is_url(each.path)}
+        return {path: remote[path] if path in remote else path.stat().st_size for path in self.file.files}
+
     def to_json(self) -> dict[str, Any]:
         """Return the same for programs."""
         return {
             "path": self.path,
             "kind": self.kind,
-            "files": [{"path": str(path), "nbytes": path.stat().st_size} for path in self.file.files],
+            "files": [{"path": str(path), "nbytes": size} for path, size in self._file_sizes().items()],
             "metadata": self.metadata,
             "nbytes": self.nbytes,
             "elements": sum([prod(tensor.shape) for tensor in self.tensors]),
@@ -272,8 +279,8 @@ class Inspection(Shown):
         ...     inspect(folder).text().splitlines()[-1]
         '1 tensor in rows'
         """
-        files = self.file.files
-        size = sum([path.stat().st_size for path in files])
+        files = self._file_sizes()
+        size = sum(files.values())
         counts = f"{count_of(len(self.tensors), 'tensor')}, {size} bytes in {count_of(len(files), 'file')}"
         lines = [f"{self.path}: {self.kind}, {counts}"]
         lines += [_format_pair(key, value, width) for key, value in sorted(self.metadata.items())]

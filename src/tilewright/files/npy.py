@@ -4,33 +4,23 @@
 from __future__ import annotations
 
 import ast
-import os
-import struct
-import tempfile
-import weakref
 import zipfile
-import zlib
-from contextlib import suppress
-from itertools import pairwise
 from math import prod
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, format_of
-from .source_file import FilePath, SourceFile
+from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
 from .strict_json import expect_integer
+from .zip_members import UnpackedMember, find_member_ranges, open_zip, reject_overlaps
 
-_MAGIC = b"\x93NUMPY"
+NPY_MAGIC = b"\x93NUMPY"
 _MAX_HEADER_BYTES = 65_535
 MAX_NPY_HEADER = _MAX_HEADER_BYTES + 12
 """Bytes at the start of a file that hold its header."""
-
-_LOCAL_HEADER_BYTES = 30  # of a member of a zip file, before its name
-_CHUNK = 1 << 20
 
 
 def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
@@ -42,7 +32,7 @@ def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
     >>> parse_npy_header(file.getvalue())
     ({'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}, 128)
     """
-    if start[: len(_MAGIC)] != _MAGIC or len(start) < 10:
+    if start[: len(NPY_MAGIC)] != NPY_MAGIC or len(start) < 10:
         raise FileFormatError("not an .npy file: wrong magic bytes")
     major = start[6]
     if major not in (1, 2, 3):
@@ -161,7 +151,7 @@ def read_npy_layout(path: FilePath) -> NpyLayout:
         raise FileFormatError(f"{path}: {problem}") from None
 
 
-def read_npy(path: FilePath, name: str) -> StoredTensor:
+def read_npy(path: FilePath | SourceFile, name: str) -> StoredTensor:
     """Return the tensor of an `.npy` file.
 
     >>> import tempfile
@@ -171,11 +161,11 @@ def read_npy(path: FilePath, name: str) -> StoredTensor:
     ...     read_npy(Path(folder, "x.npy"), "x").read().tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    file = SourceFile(path)
+    file = as_source_file(path)
     return make_npy_tensor(name, file, 0, file.read(0, min(file.size, MAX_NPY_HEADER)), file.size)
 
 
-def read_npz(path: FilePath) -> list[StoredTensor]:
+def read_npz(path: FilePath | SourceFile) -> list[StoredTensor]:
     """Return the tensors of an `.npz` file; compressed ones are unpacked to a temporary file when they are read.
 
     >>> import tempfile
@@ -185,41 +175,16 @@ def read_npz(path: FilePath) -> list[StoredTensor]:
     ...     [(tensor.name, tensor.shape) for tensor in read_npz(Path(folder, "x.npz"))]
     [('a', (3,)), ('b', (2, 2))]
     """
-    file = SourceFile(path)
-    try:
-        with zipfile.ZipFile(file.path) as archive:
-            members = [info for info in archive.infolist() if not info.is_dir()]
-            result = [_open_member(archive, info, file) for info in members]
-            taken = sorted([_member_range(info, file) for info in members])
-    except FileFormatError:
-        raise
-    except _ZIP_READ_ERRORS as problem:
-        raise FileFormatError(f"cannot read the zip file: {problem}") from None
-    for (_, end), (start, _) in pairwise(taken):  # overlapping members are how a small file unpacks to terabytes
-        if start < end:
-            raise FileFormatError(f"two members overlap in bytes {start} to {end}")
+    file = as_source_file(path)
+    with open_zip(file) as archive:
+        members = [info for info in archive.infolist() if not info.is_dir()]
+        ranges = find_member_ranges(members, file)
+        result = [_open_member(archive, info, file, begin) for info, (begin, _) in zip(members, ranges, strict=True)]
+        reject_overlaps(ranges)
     return result
 
 
-_ZIP_ERRORS: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    LookupError,  # of an empty name, say
-    EOFError,
-    OverflowError,
-)
-with suppress(ImportError):  # a Python may be built without it
-    from lzma import LZMAError
-
-    _ZIP_ERRORS += (LZMAError,)
-_ZIP_READ_ERRORS: tuple[type[Exception], ...] = (*_ZIP_ERRORS, OSError)
-
-
-def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile) -> StoredTensor:
+def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile, begin: int) -> StoredTensor:
     if info.flag_bits & 1:
         raise FileFormatError(f"member {info.filename!r} is encrypted")
     if not info.filename.endswith(".npy"):
@@ -228,65 +193,5 @@ def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFi
     with archive.open(info) as member:
         start = member.read(min(info.file_size, MAX_NPY_HEADER))
     if info.compress_type != zipfile.ZIP_STORED:
-        return make_npy_tensor(name, _UnpackedMember(file.path, info), 0, start, info.file_size)
-    begin, end = _member_range(info, file)
-    if info.compress_size != info.file_size or end > file.size:
-        raise FileFormatError(f"member {info.filename!r} extends beyond the end of the file")
+        return make_npy_tensor(name, UnpackedMember(file, info), 0, start, info.file_size)
     return make_npy_tensor(name, file, begin, start, info.file_size)
-
-
-def _member_range(info: zipfile.ZipInfo, file: SourceFile) -> tuple[int, int]:
-    """Return (start, end) of a member's stored bytes in its zip file."""
-    local = file.read(info.header_offset, _LOCAL_HEADER_BYTES)
-    begin = info.header_offset + _LOCAL_HEADER_BYTES + sum(struct.unpack_from("<HH", local, 26))
-    return begin, begin + info.compress_size
-
-
-class _UnpackedMember(SourceFile):
-    """A compressed member of a zip file, unpacked to a nameless temporary file on first use."""
-
-    __slots__ = ("__weakref__", "_handle", "_info", "_once")
-
-    def __init__(self, path: FilePath, info: zipfile.ZipInfo) -> None:
-        super().__init__(path)
-        self._info, self._once = info, Lock()
-        self._handle: Any = None
-        self.size = info.file_size
-
-    def __reduce__(self) -> Any:
-        return _UnpackedMember, (self.path.absolute(), self._info)
-
-    def _reopen(self) -> int:
-        with self._once:
-            if self._handle is None:
-                self._handle = self._unpack()
-                weakref.finalize(self, self._handle.close)
-        return os.dup(self._handle.fileno())
-
-    def _unpack(self) -> Any:
-        handle = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as this object)
-        try:
-            self._copy_to(handle)
-        except BaseException:
-            handle.close()
-            raise
-        handle.flush()
-        return handle
-
-    def _copy_to(self, handle: Any) -> None:
-        left = self.size
-        try:
-            with zipfile.ZipFile(self.path) as archive, archive.open(self._info) as member:
-                while chunk := member.read(min(_CHUNK, left + 1)):
-                    left -= len(chunk)
-                    if left < 0:
-                        raise FileFormatError(f"{self.path}: {self._info.filename!r} is longer than its header says")
-                    handle.write(chunk)
-        except FileFormatError:
-            raise
-        except _ZIP_READ_ERRORS as problem:
-            if isinstance(problem, OSError) and problem.errno is not None:
-                raise  # a disk error; bzip2 raises OSError without errno for damaged data
-            raise FileFormatError(f"{self.path}: cannot unpack {self._info.filename!r}: {problem}") from None
-        if left:
-            raise FileFormatError(f"{self.path}: {self._info.filename!r} is {left} bytes shorter than its header says")

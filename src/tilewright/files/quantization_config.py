@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from .source_file import SourceFile
 from .strict_json import read_json
 
 _MAX_CONFIG_BYTES = 10_000_000
@@ -76,15 +76,17 @@ def _read_scheme(data: Mapping[str, Any]) -> WeightScheme:
     )
 
 
-def read_quantization_config(folder: Path) -> QuantizationConfig | None:
-    """Return what the configuration files of a checkpoint's folder say of quantisation, None if nothing.
+def read_quantization_config(open_beside: Callable[[str], SourceFile]) -> QuantizationConfig | None:
+    """Return what the configuration files of a checkpoint say of quantisation, None if nothing.
 
-    >>> read_quantization_config(Path("no such folder")) is None
+    `open_beside` opens a file next to the checkpoint, or raises FileNotFoundError.
+
+    >>> read_quantization_config(lambda name: SourceFile(f"no such folder/{name}")) is None
     True
     """
     for name in _CONFIG_FILES:
         try:
-            data = read_json(folder / name, name, _MAX_CONFIG_BYTES)
+            data = read_json(open_beside(name), name, _MAX_CONFIG_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             continue
         for each in (data, data.get("text_config")) if isinstance(data, dict) else ():

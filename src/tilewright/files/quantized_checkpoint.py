@@ -43,11 +43,14 @@ _FOREIGN = {  # what lies beside the codes of conventions that are not read
 }
 
 
+_NOT_READ = "which is not read; use a checkpoint of the model in another format"
+
+
 class _RefusedError(Exception):
     """The reason why tensors that belong together cannot be read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RefusedTensor(StoredTensor):
     """A quantised tensor that is listed, but cannot be read, for a `reason`.
 
@@ -85,14 +88,15 @@ def join_sections(
     `read_config` returns the configuration of the checkpoint, and is called if any tensor may be quantised.
 
     >>> import numpy as np
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> stored = store_arrays({"w": np.ones((2, 2), np.int8), "w_scale": np.full((2, 1), 0.5, np.float32)})
     >>> [(each.name, each.read().tolist()) for each in join_sections(list(stored.values()), lambda: None)]
     [('w', [[0.5, 0.5], [0.5, 0.5]])]
     """
-    if not any(_may_be_codes(tensor) for tensor in tensors):
+    by_name = {tensor.name: tensor for tensor in tensors}
+    if not any(_may_be_codes(tensor, by_name) for tensor in tensors):
         return list(tensors)
-    checkpoint = _Checkpoint({tensor.name: tensor for tensor in tensors}, read_config())
+    checkpoint = _Checkpoint(by_name, read_config())
     made: dict[str, StoredTensor] = {}
     used: set[str] = set()
     for tensor in tensors:
@@ -103,8 +107,17 @@ def join_sections(
     return [made.get(tensor.name, tensor) for tensor in tensors if tensor.name in made or tensor.name not in used]
 
 
-def _may_be_codes(tensor: StoredTensor) -> bool:
-    return _type_of(tensor) in _CODES or tensor.name.endswith(("_packed", ".qweight"))
+def _is_contiguous(tensor: StoredTensor) -> bool:
+    in_order = tensor.order == tuple(range(len(tensor.shape)))
+    return in_order and tensor.strides is None and not tensor.swapped
+
+
+def _may_be_codes(tensor: StoredTensor, by_name: Mapping[str, StoredTensor]) -> bool:
+    name = tensor.name
+    if name.endswith(("_packed", "_blocks", "_qdata", ".qweight")):
+        return True
+    has_scales = any(f"{name}{end}" in by_name for end in _SCALE_SUFFIXES)
+    return _type_of(tensor) in _CODES and (has_scales or name.rpartition(".")[2] == "weight")
 
 
 def _type_of(tensor: StoredTensor) -> str:
@@ -133,6 +146,9 @@ class _Checkpoint:
                 return None
             if base != name and base in self.tensors:
                 raise _RefusedError(f"there is also a tensor {base!r}")
+            for each in content.sections:
+                if not _is_contiguous(self.tensors[each.name]):
+                    raise _RefusedError(f"the elements of {each.name!r} do not lie one after the other in the file")
         except _RefusedError as problem:
             return RefusedTensor.of(base, tensor, str(problem))
         return QuantizedTensor.of(base, content)
@@ -184,11 +200,9 @@ class _Checkpoint:
         foreign = last == "qweight" or f"{base}.absmax" in self.tensors
         for end, convention in _FOREIGN.items():
             if f"{prefix}{end}" in self.tensors and (foreign or _type_of(codes) in _CODES):
-                raise _RefusedError(f"quantised by {convention} (see {prefix}{end}), which is not read")
+                raise _RefusedError(f"quantised by {convention} (see {prefix}{end}), {_NOT_READ}")
         if foreign:
-            raise _RefusedError(
-                f"quantised by {'GPTQ or AWQ' if last == 'qweight' else 'bitsandbytes'}, which is not read"
-            )
+            raise _RefusedError(f"quantised by {'GPTQ or AWQ' if last == 'qweight' else 'bitsandbytes'}, {_NOT_READ}")
         if _type_of(codes) not in _CODES:
             return None
         names = [f"{base}{end}" for end in _SCALE_SUFFIXES]
@@ -203,7 +217,7 @@ class _Checkpoint:
     def _scale_codes(self, base: str, codes: StoredTensor, scales: StoredTensor) -> ScaledCodes:
         """Return codes of small floats or bytes with their scales."""
         if f"{base}_g_idx" in self.tensors:
-            raise _RefusedError(f"its columns are in another order (see {base}_g_idx), which is not read")
+            raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(codes.shape) < 2:
             raise _RefusedError(f"expected codes of at least 2 dimensions, got {_describe(codes)}")
         kind, scale_kind = _type_of(codes), _type_of(scales)
@@ -282,7 +296,7 @@ class _Checkpoint:
         """Return integers of a few bits that are packed into words along rows."""
         scales = self._expect(f"{base}_scale")
         if f"{base}_g_idx" in self.tensors:
-            raise _RefusedError(f"its columns are in another order (see {base}_g_idx), which is not read")
+            raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(words.shape) < 2 or _type_of(scales) not in _SCALES:
             raise _RefusedError(
                 f"expected packed rows, and scales of floats; got {_describe(words)} and {_describe(scales)}"
@@ -293,12 +307,13 @@ class _Checkpoint:
         shape = (*lead, count * 32 // bits) if shape is None else shape
         grid, group = self._fit_scales(shape, scales, None)
         zeros = self._find(f"{base}_zero_point")
-        if zeros is not None:
+        packed_zeros = zeros is not None and _type_of(zeros) == "int32"
+        if zeros is not None and not packed_zeros:
+            zeros = _reshape_grid(zeros, grid, zeros.name)
+        elif zeros is not None:
             expected = (*lead[:-1], ceil_div(grid[-2] * bits, 32), grid[-1])
-            if _type_of(zeros) != "int32" or zeros.shape != expected:
-                raise _RefusedError(
-                    f"expected zero points of type int32 and shape {list(expected)}, got {_describe(zeros)}"
-                )
+            if zeros.shape != expected:
+                raise _RefusedError(f"expected zero points, int32 of shape {list(expected)}, got {_describe(zeros)}")
         name = f"int{bits} scaled per {_describe_group(shape, grid, group)}"
         return ScaledCodes(
             name,
@@ -308,7 +323,7 @@ class _Checkpoint:
             _as_grid(scales, grid),
             group,
             zeros=zeros,
-            zeros_are_packed=zeros is not None,
+            zeros_are_packed=packed_zeros,
             shape_section=self._find(f"{base}_shape"),
         )
 
@@ -333,7 +348,7 @@ class _Checkpoint:
                     "packed integers need a '..._shape' beside them, or a config.json that says their bits"
                 )
             return int(configured[0])
-        fitting = [bits for bits in range(2, 9) if words in _row_words(shape[-1], bits)]
+        fitting = [bits for bits in range(1, 9) if words in _row_words(shape[-1], bits)]
         chosen = [bits for bits in fitting if bits in configured] or fitting
         if len(chosen) != 1 or (configured and chosen[0] not in configured):
             raise _RefusedError(

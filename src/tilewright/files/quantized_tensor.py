@@ -49,11 +49,11 @@ class QuantizedContent(Protocol):
         """Return the file offsets of the code of an element, and of its scale if that is a tensor of its own."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QuantizedTensor(StoredTensor):
     """A tensor that is read as float32 from the sections of `content`; its file and byte range are those of the codes.
 
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> stored = store_arrays({"w": np.array([[1, 2], [3, 4]], np.int8), "s": np.array([[0.5], [2]], np.float32)})
     >>> content = ScaledCodes("int8", (2, 2), CodeTable("int", 8), as_bytes(stored["w"]), stored["s"], (1, 2))
     >>> QuantizedTensor.of("w", content).read().tolist()
@@ -66,7 +66,7 @@ class QuantizedTensor(StoredTensor):
     def of(cls, name: str, content: QuantizedContent) -> QuantizedTensor:
         """Return the tensor `name` with some `content`.
 
-        >>> from tilewright.files.array_source import store_arrays
+        >>> from tilewright.files.stored_arrays import store_arrays
         >>> stored = store_arrays({"w": np.ones((2, 3), np.uint8), "s": np.ones((1, 1), np.float32)})
         >>> content = ScaledCodes("int8", (2, 3), CodeTable("int", 8), stored["w"], stored["s"], (2, 3))
         >>> QuantizedTensor.of("w", content).format_name
@@ -102,7 +102,7 @@ class QuantizedTensor(StoredTensor):
 def as_bytes(tensor: StoredTensor) -> StoredTensor:
     """Return the elements of a contiguous tensor as bytes, those of one after the other along the last dimension.
 
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> as_bytes(store_arrays({"w": np.ones((2, 3), np.int32)})["w"]).shape
     (2, 12)
     """
@@ -115,7 +115,7 @@ def as_bytes(tensor: StoredTensor) -> StoredTensor:
 def reshape_stored(tensor: StoredTensor, shape: tuple[int, ...]) -> StoredTensor:
     """Return a contiguous tensor with another shape of as many elements.
 
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> reshape_stored(store_arrays({"s": np.ones(4, np.float32)})["s"], (4, 1)).read().shape
     (4, 1)
     """
@@ -134,7 +134,7 @@ class ScaledCodes:
     rows of the grid. All arithmetic is that of float32, the factor first. `shape_section` holds the shape, where the
     codes do not tell it.
 
-    >>> from tilewright.files.array_source import store_arrays
+    >>> from tilewright.files.stored_arrays import store_arrays
     >>> stored = store_arrays({"w": np.array([[0x21, 0xF7]], np.uint8), "s": np.array([[128]], np.uint8)})
     >>> content = ScaledCodes("mxfp4", (1, 4), CodeTable("e2m1", 4), stored["w"], stored["s"], (1, 32), is_e8m0=True)
     >>> content.read(Box((0, 1), (1, 3))).tolist()

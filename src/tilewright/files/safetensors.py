@@ -20,7 +20,7 @@ from ..atomic import replace_file
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
 from .file_names import validate_tensor_name
-from .source_file import FilePath, SourceFile
+from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
 from .strict_json import expect_integer, expect_integers, expect_string, parse_json, spec_from_json
 
@@ -131,7 +131,7 @@ def _parse_offsets(value: Any, name: str) -> tuple[int, int]:
     return start, end
 
 
-def read_safetensors(path: FilePath) -> tuple[list[StoredTensor], dict[str, str]]:
+def read_safetensors(path: FilePath | SourceFile) -> tuple[list[StoredTensor], dict[str, str]]:
     """Return the tensors of a safetensors file, and its metadata; tensors that `convert` wrote have their spec.
 
     >>> import tempfile
@@ -143,7 +143,7 @@ def read_safetensors(path: FilePath) -> tuple[list[StoredTensor], dict[str, str]
     ...     read_safetensors(path)[0][0].read().astype(float).tolist()
     [1.0, 2.0]
     """
-    file = SourceFile(path)
+    file = as_source_file(path)
     if file.size < SIZE_BYTES:
         raise FileFormatError(f"not a safetensors file: {file.size} bytes are too few for the 8-byte header size")
     size = int.from_bytes(file.read(0, SIZE_BYTES), "little")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..copying import native_library
 from ..errors import FileFormatError
+from .file_names import resolve_inside
 
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 FilePath: TypeAlias = "str | os.PathLike[str]"
@@ -159,8 +160,35 @@ class SourceFile:
         self.read_runs([(offset, size)], out)
         return out.tobytes()
 
+    def map_range(self, start: int, end: int) -> ByteArray:
+        """Return the bytes from `start` to `end` as a read-only memory map.
+
+        >>> SourceFile(__file__).map_range(2, 6).tobytes()
+        b'SPDX'
+        """
+        return self.map()[start:end]
+
+    def open_beside(self, name: str, follow_symlinks: bool = False) -> SourceFile:
+        """Return the file of another name in the same directory; raise if the name points outside.
+
+        `follow_symlinks` allows links that do.
+
+        >>> SourceFile(__file__).open_beside("npy.py").path.name
+        'npy.py'
+        """
+        return SourceFile(resolve_inside(self.path.parent, name, follow_symlinks))
+
     def __repr__(self) -> str:
         return f"SourceFile({str(self.path)!r})"
+
+
+def as_source_file(path: FilePath | SourceFile) -> SourceFile:
+    """Return the file at a path, or one that is open already.
+
+    >>> as_source_file(SourceFile(__file__)).path.name
+    'source_file.py'
+    """
+    return path if isinstance(path, SourceFile) else SourceFile(path)
 
 
 def _read_at(handle: int, offset: int, part: memoryview) -> int:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`StoredTensor`: one tensor in a file of any format; `PagedBoxes`: the runs of bytes that hold a box of it.
-
-The runs of a box, one after the other, are themselves the pages of a smaller tensor. So a box is read, converted and
-written by the same copies as an entire tensor.
-"""
+"""`StoredTensor`: one tensor in a file of any format, read in boxes."""
 
 from __future__ import annotations
 
@@ -15,14 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
+from ..copying.assembly import Part
 from ..copying.host_memory import aligned_empty
 from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat
 from ..layout.box import Box
-from ..layout.tuples import round_up
-from ..memory import TensorSpec, alignment_of, from_bytes, padded_extents
+from ..memory import TensorSpec, from_bytes
 from .mesh import Coordinate, DeviceLike, Mesh
+from .paged_boxes import PagedBoxes, Runs
+from .part_reading import PartReading
 from .source_file import ByteArray, SourceFile
 from .tensor_values import StoredElement, read_element
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Decoder = Callable[[ByteArray, TensorSpec], Array]
-Runs = list[tuple[int, int]]
 _DEFAULT_CHIP = "wormhole_n150"  # of tensors that name none
 
 
@@ -52,114 +50,6 @@ def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
             raise LayoutError(f"expected slices without a step, one per dimension, got {part!r}")
         start[d], stop[d], _ = part.indices(shape[d])
     return Box.between(tuple(start), tuple(stop))
-
-
-@dataclass(frozen=True)
-class PagedBoxes:
-    """The boxes of a tensor that consist of entire pages: tiles, or elements of rows.
-
-    >>> boxes = PagedBoxes(TensorSpec((100, 70), "bfloat8_b"))
-    >>> box = boxes.enclosing_box(Box((40, 33), (10, 1)))
-    >>> box, boxes.runs(box)
-    (Box(offset=(32, 32), shape=(32, 32)), [(4352, 1088)])
-    """
-
-    spec: TensorSpec
-
-    @cached_property
-    def units(self) -> tuple[int, ...]:
-        """Return the extents that boxes are multiples of, up to the edge of the tensor.
-
-        >>> PagedBoxes(TensorSpec((5, 100, 70), "bfloat8_b")).units
-        (1, 32, 32)
-        """
-        return _last_units(self.spec.unit, self.spec.shape.rank)
-
-    @cached_property
-    def _stored_units(self) -> tuple[int, ...]:
-        """Return the same, with the rank of the padded shape."""
-        return _last_units(self.spec.unit, len(self.spec.padded_shape))
-
-    @cached_property
-    def _grid(self) -> tuple[int, ...]:
-        """Return the number of units along each dimension as stored, padding included."""
-        return tuple([n // unit for n, unit in zip(self.spec.padded_shape, self._stored_units, strict=True)])
-
-    @cached_property
-    def _unit_bytes(self) -> int:
-        return self.spec.page_bytes if self.spec.is_tiled else self.spec.dtype.storage_format.itemsize
-
-    def enclosing_box(self, box: Box) -> Box:
-        """Return the smallest box of entire pages that contains a box.
-
-        >>> PagedBoxes(TensorSpec((100, 70), page_layout="tile")).enclosing_box(Box((0, 65), (33, 5)))
-        Box(offset=(0, 64), shape=(64, 6))
-        """
-        start = tuple([a // unit * unit for a, unit in zip(box.offset, self.units, strict=True)])
-        ends = zip(box.end, self.units, self.spec.shape.logical, strict=True)
-        return Box.between(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
-
-    def _unit_range(self, box: Box) -> tuple[list[int], list[int]]:
-        """Return the start and extents of a box of entire pages, in units as stored."""
-        lead = len(self._grid) - len(box.offset)
-        start, count = [0] * lead, list(self._grid[:lead])  # a tensor without rows is stored with some
-        ends = zip(box.offset, box.end, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
-        for a, b, unit, n, units in ends:
-            if a % unit or (b % unit and b != n):
-                raise LayoutError(f"{box} is not a box of entire pages of {self.spec}; use enclosing_box(box)")
-            start.append(a // unit)
-            count.append((units if b == n else b // unit) - a // unit)  # the last box has the padding
-        return start, count
-
-    def runs(self, box: Box) -> Runs:
-        """Return the runs of bytes (offset, size) of a box of entire pages, in the order of its pages.
-
-        >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (2, 2)))
-        [(20, 4), (36, 4)]
-        """
-        start, count = self._unit_range(box)
-        if not all(count):
-            return []
-        inner = len(count)  # dimensions from here on are whole, and lie in one run with the one before
-        while inner and count[inner - 1] == self._grid[inner - 1]:
-            inner -= 1
-        steps = [prod(self._grid[d + 1 :]) * self._unit_bytes for d in range(len(self._grid))]
-        last = max(inner - 1, 0)
-        size = prod(count[last:]) * self._unit_bytes if count else self._unit_bytes
-        offsets = np.full((), sum(a * step for a, step in zip(start, steps, strict=True)), np.int64)
-        for n, step in zip(count[:last], steps[:last], strict=True):
-            offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * step
-        return [(int(at), size) for at in offsets.reshape(-1)]
-
-    def page_window(self, box: Box) -> Box:
-        """Return a box of entire pages with the padding in them, in coordinates of the padded tensor.
-
-        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).page_window(Box((96, 0), (4, 70)))
-        Box(offset=(96, 0), shape=(32, 96))
-        """
-        start, count = self._unit_range(box)
-        extents = [
-            tuple([n * unit for n, unit in zip(each, self._stored_units, strict=True)]) for each in (start, count)
-        ]
-        return Box(extents[0], extents[1])
-
-    def box_spec(self, box: Box) -> TensorSpec:
-        """Return the spec of the bytes of a box of entire pages.
-
-        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).box_spec(Box((96, 0), (4, 70)))
-        TensorSpec((4, 70), 'bfloat8_b', 'tile')
-        """
-        whole = self.spec
-        _, count = self._unit_range(box)
-        padded = tuple([n * unit for n, unit in zip(count, self._stored_units, strict=True)])
-        is_default = padded_extents(box.shape, whole.tile.shape if whole.is_tiled else (1,)) == padded or 0 in padded
-        alignment = None if is_default else alignment_of(padded)
-        return TensorSpec(box.shape, whole.dtype, whole.page_layout, whole.tile, alignment=alignment)
-
-
-def _last_units(unit: tuple[int, int], rank: int) -> tuple[int, ...]:
-    """Return the units of `rank` dimensions, of which the last two have a unit of (rows, columns)."""
-    return ((1,) * rank + unit)[-rank:] if rank else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +98,8 @@ class StoredTensor:
     read as bytes. `byte_range` is (start, end) in the file at `path`, and `raw` those bytes, mapped. The bytes are the
     pages of the spec `host`, with dimensions in the order that `order` undoes; `swapped` elements are big-endian. On a
     `mesh` of devices, `shape` is that of the entire tensor, and `spec` and `host` are those of each device's part.
+    Where a tensor is a view, `strides` are the steps between its elements in the file, and `byte_range` is all from its
+    first element to its last.
 
     >>> import tempfile
     >>> from tilewright.files import open_tensors
@@ -231,6 +123,7 @@ class StoredTensor:
     swapped: bool = False
     image: BankImage | None = None
     mesh: Mesh | None = None
+    strides: tuple[int, ...] | None = None
 
     @classmethod
     def dense(
@@ -258,6 +151,42 @@ class StoredTensor:
         host, box, order = _dense_layout(extents, element, fortran)
         parts = (StoredPart(box, start),)
         return cls(name, kind, extents, element, None, (start, start + nbytes), file, host, parts, order, swapped)
+
+    @classmethod
+    def strided(
+        cls,
+        name: str,
+        kind: str,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        element: ScalarFormat | None,
+        itemsize: int,
+        file: SourceFile,
+        start: int,
+        swapped: bool = False,
+    ) -> StoredTensor:
+        """Return a tensor whose elements are `strides` elements of `itemsize` bytes apart, from `start` of `file` on.
+
+        `name`, `kind`, `shape`, `element` and `swapped` are those of `dense`. Strides are not negative; elements may be
+        used several times. A tensor that is contiguous in some order of its dimensions is stored as a dense one.
+
+        >>> from tilewright import format_of
+        >>> every_other = ((4,), (2,), format_of("uint8"), 1, SourceFile(__file__), 2)
+        >>> StoredTensor.strided("x", "U8", *every_other).read().tobytes()
+        b'SD-i'
+        """
+        extents = tuple(shape)
+        steps = tuple([step if n > 1 else 0 for n, step in zip(extents, strides, strict=True)])
+        if 0 in extents or steps == _dense_steps(extents):
+            return cls.dense(name, kind, extents, element, file, start, prod(extents) * itemsize, swapped=swapped)
+        permuted = sorted(range(len(extents)), key=lambda d: (extents[d] > 1, -steps[d], d))
+        is_dense = tuple([steps[d] for d in permuted]) == _dense_steps([extents[d] for d in permuted])
+        order = inverse_order(tuple(permuted)) if is_dense else tuple(range(len(extents)))
+        box = Box((0,) * len(extents), tuple([extents[d] for d in inverse_order(order)]))
+        host = None if element is None else TensorSpec(box.shape, element, "row_major")
+        span = sum([(n - 1) * step for n, step in zip(extents, steps, strict=True)]) + 1
+        place = ((start, start + span * itemsize), file, host, (StoredPart(box, start),), order, swapped)
+        return cls(name, kind, extents, element, None, *place, strides=None if is_dense else steps)
 
     @classmethod
     def paged(
@@ -353,8 +282,7 @@ class StoredTensor:
         >>> StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0).raw.tobytes()
         b'# S'
         """
-        start, end = self.byte_range
-        return self.file.map()[start:end]
+        return self.file.map_range(*self.byte_range)
 
     @property
     def device_parts(self) -> tuple[DevicePart, ...]:
@@ -481,9 +409,24 @@ class StoredTensor:
 
     def _read_part(self, part: StoredPart, box: Box, decode: Decoder) -> Array:
         inside = box.relative_to(part.box.offset)
+        if self.strides is not None:
+            return self._read_view(inside, part.offset, decode)
         around = self.pages.enclosing_box(inside)
         values = decode(self.read_pages(around, part), self.pages.box_spec(around))
         return values[inside.relative_to(around.offset).slices]
+
+    def _read_view(self, box: Box, start: int, decode: Decoder) -> Array:
+        """Return the values in a box of a view whose first element is at byte `start`."""
+        assert self.strides is not None
+        modes = tuple([((n, step),) for n, step in zip(box.shape, self.strides, strict=True)])
+        offset = sum([at * step for at, step in zip(box.offset, self.strides, strict=True)])
+        size = self.dtype.itemsize
+        reading = PartReading.of(Part(box, self.name, offset, modes), size)
+        data = aligned_empty(reading.elements * size, np.uint8)
+        self.file.read_equal_runs(start + reading.starts * size, reading.count * size, data)
+        values = decode(data, TensorSpec((reading.elements,), self.pages.spec.dtype, "row_major"))
+        steps = [step * size for step in reading.layout.stride]
+        return as_strided(values, box.shape, steps, writeable=False).copy()
 
     def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
         """Return the runs (offset, size) of the file that hold `part`, a box of entire pages, in page order.
@@ -492,6 +435,8 @@ class StoredTensor:
         >>> x.runs(Box((32, 0), (32, 32)))
         [(2276, 1088)]
         """
+        if self.strides is not None:
+            raise LayoutError(f"{self.name} is a view with strides {list(self.strides)}, not whole pages; use read")
         part = self.parts[0] if part is None else part
         runs = self.pages.runs(box)
         runs = runs if self.image is None else self.image.runs(runs)
@@ -531,9 +476,12 @@ class StoredTensor:
         (421, 116)
         """
         host = self.pages.spec
-        laid = tuple([at[d] for d in self.order])
+        laid = tuple([at[self.order.index(d)] for d in range(len(at))])
         part, _ = next(self.parts_in(Box(laid, (1,) * len(laid))))
         inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
+        if self.strides is not None:
+            element = sum([c * step for c, step in zip(inside, self.strides, strict=True)])
+            return part.offset + element * self.dtype.itemsize, None
         page, element = divmod(host.host(*inside), host.page_elements)
         start = page * host.page_bytes
         if self.image is not None:
@@ -558,6 +506,11 @@ def _dense_layout(
     stored_shape = shape[::-1] if fortran else shape
     host = None if element is None else TensorSpec(stored_shape, element, "row_major")
     return host, Box((0,) * len(shape), stored_shape), order[::-1] if fortran else order
+
+
+def _dense_steps(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of contiguous elements, 0 along dimensions of extent 1."""
+    return tuple([prod(shape[d + 1 :]) if n > 1 else 0 for d, n in enumerate(shape)])
 
 
 def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from ..memory import (
     Tile,
     chip_names,
 )
-from .source_file import FilePath, SourceFile
+from .source_file import FilePath, SourceFile, as_source_file
 
 
 def parse_json(data: bytes | memoryview | str, name: str) -> Any:
@@ -62,7 +62,7 @@ def parse_json(data: bytes | memoryview | str, name: str) -> Any:
         raise FileFormatError(f"{name} is not JSON: {problem}") from None
 
 
-def read_json(path: FilePath, name: str, max_bytes: int) -> Any:
+def read_json(path: FilePath | SourceFile, name: str, max_bytes: int) -> Any:
     """Return the parsed JSON of the file at `path`, which must not be larger than `max_bytes`; `name` is for messages.
 
     >>> import tempfile
@@ -72,7 +72,7 @@ def read_json(path: FilePath, name: str, max_bytes: int) -> Any:
     ...     read_json(Path(folder, "index.json"), "the index", 100)
     [1, 2]
     """
-    file = SourceFile(path)
+    file = as_source_file(path)
     if file.size > max_bytes:
         raise FileFormatError(f"{name} has {file.size} bytes, more than {max_bytes}")
     return parse_json(file.read(0, file.size), name)

@@ -3,43 +3,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from ..errors import FileFormatError, LayoutError
 from ..tables import count_of
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
+from .file_kinds import FILE_KINDS, INDICES, MAIN_SUFFIXES, SUFFIXES, find_file_kind, read_tensors
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
-from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file, refuse_lfs_pointer
-from .gguf import SUFFIX as GGUF_SUFFIX
-from .gguf import choose_gguf_file, read_gguf
+from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
+from .gguf import choose_gguf_file
 from .mesh import DeviceLike
-from .npy import read_npy, read_npz
 from .quantization_config import read_quantization_config
 from .quantized_checkpoint import join_sections
-from .safetensors import read_safetensors
+from .remote_file import as_url_path, is_url, open_model_file
 from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
 from .strict_json import expect_string, read_json
-from .tensorbin import read_tensorbin_tensor
 
-INDEX = ".safetensors.index.json"
-SUFFIXES = (".safetensors", ".npy", ".npz", ".tensorbin")
+_TORCH_MODEL = "pytorch_model.bin"  # what transformers reads of several files
 _MAX_INDEX_BYTES = 100_000_000
 _CACHE_DEPTHS = ("*/*.tensorbin", "*/*/*.tensorbin", "*/*/*/*.tensorbin")  # of weight caches below their directory
 _MAX_NAMED = 4
+_MAX_OPENED = 8  # shards at a time
 
 
 class TensorFile(Mapping[str, StoredTensor]):
     """The tensors at `path`, a file, sharded checkpoint or directory: a mapping from names to `StoredTensor`.
 
-    `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "gguf", "bank image", "converted" (a
-    directory with our manifest) or "directory"; `files` are the paths that hold the tensors; `metadata` is the free
-    text that safetensors files carry, or the metadata of a GGUF file.
+    `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "gguf", "torch", "sharded torch", "onnx",
+    "hdf5", "bank image", "converted" (a directory with our manifest) or "directory"; `files` are the paths that hold
+    the tensors; `metadata` is the free text that safetensors files carry, or the metadata of a GGUF file.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -142,8 +143,11 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     """Return the tensors of a file or directory; headers are read and validated, data is read on demand.
 
     `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, `.gguf` (or any part
-    of a split one), the index of a bank image, or a directory of these, such as a model of the Hugging Face hub or one
-    of its snapshots, or the directory above a single weight cache. `follow_symlinks` allows links that point outside
+    of a split one), a PyTorch checkpoint (`.pt`, `.pth`, `.bin`, whose pickles are never executed), `.onnx`, `.h5`, the
+    index of a bank image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots, or
+    the directory above a single weight cache. It may be a URL, too: `https://host/model.safetensors`, or
+    `hf://owner/model[@revision][/file]`; only what is needed is read. Files are recognised by their content, where that
+    tells. Codes and scales of quantised checkpoints make one tensor. `follow_symlinks` allows links that point outside
     of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
@@ -153,20 +157,24 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     ...     {name: each.shape for name, each in open_tensors(folder).items()}
     {'x': (3,), 'y': (2,)}
     """
+    if is_url(path):
+        with _name_file_in_errors(as_url_path(path)):
+            remote = open_model_file(os.fspath(path))
+            return _join_quantized(_read_source(remote, follow_symlinks), remote.open_beside)
     file = Path(path)
     if file.is_dir():
         folder = find_checkpoint_folder(file)
-        return _join_quantized(_read_directory(folder, follow_symlinks), folder)
+        return _join_quantized(_read_directory(folder, follow_symlinks), lambda name: SourceFile(folder / name))
     with _name_file_in_errors(file):
-        tensors = _read_sharded(file, follow_symlinks) if file.name.endswith(INDEX) else _read_file(file)
-    return _join_quantized(tensors, file.parent)
+        tensors = _read_file(file, follow_symlinks)
+    return _join_quantized(tensors, lambda name: SourceFile(file.parent / name))
 
 
-def _join_quantized(file: TensorFile, folder: Path) -> TensorFile:
-    """Return the tensors of a checkpoint in a folder, those that are stored as codes and scales as one each."""
+def _join_quantized(file: TensorFile, open_beside: Callable[[str], SourceFile]) -> TensorFile:
+    """Return the tensors of a checkpoint, codes and scales as one each; `open_beside` opens files next to it."""
     if any(tensor.spec is not None for tensor in file.values()):  # made by convert, or by ttnn
         return file
-    tensors = join_sections(list(file.values()), lambda: read_quantization_config(folder))
+    tensors = join_sections(list(file.values()), lambda: read_quantization_config(open_beside))
     return TensorFile(file.path, file.kind, tensors, file.metadata)
 
 
@@ -180,26 +188,21 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
         raise FileFormatError(text if str(path) in text else f"{path}: {text}") from None
 
 
-def _read_file(path: Path) -> TensorFile:
+def _read_file(path: Path, follow_symlinks: bool = False) -> TensorFile:
     if path.name.endswith(INDEX_SUFFIX):
         image = read_bank_image(path, decode_file_name(path.name[: -len(INDEX_SUFFIX)]))
         return TensorFile(path, "bank image", [image])
-    if path.suffix not in (*SUFFIXES, GGUF_SUFFIX):
-        refuse_foreign_file(path, ", ".join((*SUFFIXES, GGUF_SUFFIX, f"*{INDEX}", f"*{INDEX_SUFFIX}")))
-    refuse_lfs_pointer(path)
-    if path.suffix == ".safetensors":
-        tensors, metadata = read_safetensors(path)
-        return TensorFile(path, "safetensors", tensors, metadata)
-    if path.suffix == GGUF_SUFFIX:
-        tensors, metadata = read_gguf(SourceFile(path))
-        return TensorFile(path, "gguf", tensors, metadata)
-    if path.suffix == ".npz":
-        return TensorFile(path, "npz", read_npz(path))
-    read = read_npy if path.suffix == ".npy" else read_tensorbin_tensor
-    return TensorFile(path, path.suffix[1:], [read(path, decode_file_name(path.stem))])
+    return _read_source(SourceFile(path), follow_symlinks)
 
 
-def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
+def _read_source(file: SourceFile, follow_symlinks: bool = False) -> TensorFile:
+    if file.path.name.endswith(tuple(INDICES)):
+        return _read_sharded(file, follow_symlinks)
+    kind, tensors, metadata = read_tensors(file)
+    return TensorFile(file.path, kind, tensors, metadata)
+
+
+def _read_sharded(index: SourceFile, follow_symlinks: bool) -> TensorFile:
     """Return the tensors that the index of a sharded checkpoint lists."""
     result = read_json(index, "the index", _MAX_INDEX_BYTES)
     listed = result.get("weight_map") if isinstance(result, dict) else None
@@ -208,41 +211,50 @@ def _read_sharded(index: Path, follow_symlinks: bool) -> TensorFile:
     homes = {
         expect_string(name, "a name"): expect_string(home, f"the file of {name!r}") for name, home in listed.items()
     }
-    shards: dict[str, dict[str, StoredTensor]] = {}
+    kind = next(kind for suffix, kind in INDICES.items() if index.path.name.endswith(suffix))
+    shards: dict[str, TensorFile] = {}
     metadata: dict[str, str] = {}
-    for home in dict.fromkeys(homes.values()):
-        path = resolve_inside(index.parent, home, follow_symlinks)
-        if path.suffix != ".safetensors":
-            raise FileFormatError(f"the index names {home!r}, which is not a .safetensors file")
-        try:
-            with _name_file_in_errors(path):
-                shard = _read_file(path)
-        except FileNotFoundError:
-            raise FileFormatError(f"the index names {home!r}, which does not exist") from None
-        shards[home] = dict(shard)
-        metadata |= shard.metadata
+    with ThreadPoolExecutor(_MAX_OPENED) as pool:  # each may be a request
+        distinct = list(dict.fromkeys(homes.values()))
+        for home, shard in zip(distinct, pool.map(partial(_read_shard, index, follow_symlinks), distinct), strict=True):
+            if shard.kind != kind:
+                raise FileFormatError(f"the index names {home!r}, which is not a {kind} file")
+            shards[home] = shard
+            metadata |= shard.metadata
     for name, home in homes.items():
         if name not in shards[home]:
             raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
-    return TensorFile(index, "sharded safetensors", tensors, metadata)
+    return TensorFile(index.path, f"sharded {kind}", tensors, metadata)
+
+
+def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFile:
+    """Return the tensors of a file that an index names."""
+    try:
+        file = index.open_beside(home, follow_symlinks)
+        with _name_file_in_errors(file.path):
+            kind, tensors, metadata = read_tensors(file)
+            return TensorFile(file.path, kind, tensors, metadata)
+    except FileNotFoundError:
+        raise FileFormatError(f"the index names {home!r}, which does not exist") from None
 
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     names = sorted([each.name for each in folder.iterdir() if not each.name.startswith(".")])
-    indices = [name for name in names if name.endswith(INDEX)]
+    main, fallback = [[name for name in names if name.endswith(suffix)] for suffix in INDICES]
+    known = [name for name in names if Path(name).suffix in MAIN_SUFFIXES or name.endswith(INDEX_SUFFIX)]
+    indices = main or ([] if known or MANIFEST_NAME in names else fallback)
     if len(indices) > 1:
         raise FileFormatError(f"{folder} has several indices: {', '.join(indices)}; give one of them")
     if indices:
         index = resolve_inside(folder, indices[0], follow_symlinks)
         with _name_file_in_errors(index):
-            return _read_sharded(folder / indices[0], follow_symlinks)
+            return _read_sharded(SourceFile(folder / indices[0]), follow_symlinks)
     if MANIFEST_NAME in names:
         path = resolve_inside(folder, MANIFEST_NAME, follow_symlinks)
         with _name_file_in_errors(path):
             manifest = read_manifest(path)
             return TensorFile(folder, "converted", open_converted_tensors(folder, manifest, follow_symlinks))
-    known = [name for name in names if Path(name).suffix in SUFFIXES or name.endswith(INDEX_SUFFIX)]
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
         with _name_file_in_errors(folder):
@@ -251,9 +263,11 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
             path = resolve_inside(folder, model, follow_symlinks)
             with _name_file_in_errors(path):
                 return _read_file(path)
+    files = files or _find_fallback_files(folder, names, follow_symlinks)
+    if not files:
         for name in names:
             if name.endswith(FOREIGN_SUFFIXES):
-                refuse_foreign_file(folder / name, "")
+                refuse_foreign_file(SourceFile(resolve_inside(folder, name, follow_symlinks)), "")
         below = find_caches_below(folder)
         if len(below) == 1:
             return _read_directory(below[0], follow_symlinks)
@@ -267,6 +281,18 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         tensors += file.values()
         metadata |= file.metadata
     return TensorFile(folder, "directory", tensors, metadata)
+
+
+def _find_fallback_files(folder: Path, names: list[str], follow_symlinks: bool) -> list[Path]:
+    """Return the files of the first fallback kind that a directory has; of PyTorch models, that of transformers."""
+    for kind in FILE_KINDS:
+        if kind.fallback:
+            own = [_TORCH_MODEL] if _TORCH_MODEL in names and _TORCH_MODEL.endswith(kind.suffixes) else names
+            paths = [resolve_inside(folder, name, follow_symlinks) for name in own if name.endswith(kind.suffixes)]
+            files = [path for path in paths if find_file_kind(SourceFile(path)) is kind]
+            if files:
+                return files
+    return []
 
 
 def find_caches_below(folder: Path) -> list[Path]:

@@ -27,7 +27,7 @@ from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.placement_rules import validate_placement
 from ..tensor import Tensor
 from .mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
-from .source_file import ByteArray, FilePath, SourceFile
+from .source_file import ByteArray, FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredPart, StoredTensor
 from .tensor_values import SharedElement
 from .tensorbin_header import ByteExtent, TensorbinHeader, decode_header, dtype_code, encode_header
@@ -340,7 +340,7 @@ def _encode_header_block(header: TensorbinHeader) -> bytes:
 _MAX_HEADER_READ = 1 << 26  # for the header of one tensor
 
 
-def read_tensorbin_tensor(path: FilePath, name: str) -> StoredTensor:
+def read_tensorbin_tensor(path: FilePath | SourceFile, name: str) -> StoredTensor:
     """Return the tensor of a tensorbin file; the parts of a mesh of devices make one tensor.
 
     >>> import tempfile
@@ -352,7 +352,7 @@ def read_tensorbin_tensor(path: FilePath, name: str) -> StoredTensor:
     ...     read_tensorbin_tensor(Path(folder, "x.tensorbin"), "x").read().tolist()
     [97, 98, 99, 100]
     """
-    file = SourceFile(path)
+    file = as_source_file(path)
     header, start = parse_file_start(_read_header_bytes(file), file.size)
     try:
         shape, parts = _device_parts(header, start)

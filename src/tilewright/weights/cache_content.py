@@ -13,7 +13,7 @@ from ..conversion.conversion_item import ConversionItem
 from ..conversion.conversion_run import MIN_SLAB_BYTES
 from ..conversion.slabs import Slab, SlabCutter
 from ..files.mesh import Coordinate
-from ..files.stored_tensor import PagedBoxes
+from ..files.paged_boxes import PagedBoxes
 from ..files.tensorbin import Tensorbin
 from ..layout import Box
 from .cache_relations import FileName

@@ -24,7 +24,9 @@ from ..files import StoredTensor, open_tensors
 from ..files.conversion_manifest import MARKER_PREFIX
 from ..files.file_names import find_checkpoint_folder
 from ..files.mesh import Mesh, Topology
-from ..files.source_file import FilePath
+from ..files.quantized_checkpoint import RefusedTensor
+from ..files.remote_file import is_url
+from ..files.source_file import FilePath, SourceFile
 from ..files.strict_json import expect_integers, expect_string, read_json
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout.tuples import ceil_div
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 _MAX_CONFIG_BYTES = 1 << 20
 _HUB_FOLDER = re.compile(r"models--([^/]+?)--([^/]+)")
+_HUB_URL = re.compile(r"hf://([^/@]+/[^/@]+)(?:@[^/]+)?/?")
 _SNAPSHOT = re.compile(r".*models--[^/]*?--([^/]+)/snapshots/[^/]+")
 _MODEL_DTYPES = ("bfloat8_b", "bfloat16")
 
@@ -114,16 +117,16 @@ class Checkpoint:
     @classmethod
     def of(cls, source: FilePath, tensors: Mapping[str, StoredTensor]) -> Checkpoint:
         """Return the checkpoint at a path, with its opened tensors."""
-        path = find_checkpoint_folder(Path(source)) / "config.json"
         try:
-            config = read_json(path, str(path), _MAX_CONFIG_BYTES)
+            file = _open_config(source, tensors)
+            config = read_json(file, str(file.path), _MAX_CONFIG_BYTES)
         except FileNotFoundError:
             raise FileFormatError(f"{source} has no config.json; give the directory of a Hugging Face model") from None
         if not isinstance(config, dict):
-            raise FileFormatError(f"{path}: expected an object, got {repr(config)[:40]}")
+            raise FileFormatError(f"{file.path}: expected an object, got {repr(config)[:40]}")
         numbers = {name: tensor for name, tensor in tensors.items() if tensor.format is not None}
         return cls(
-            _spell(source),
+            _spell_checkpoint(source),
             config,
             {name: stored_assembly(tensor) for name, tensor in numbers.items()},
             {name: format_of(tensor.dtype) for name, tensor in numbers.items()},
@@ -136,7 +139,7 @@ class Checkpoint:
         whole = {name: stored_assembly(tensor) for name, tensor in numbers.items()}
         formats = {name: format_of(tensor.dtype) for name, tensor in numbers.items()}
         formats |= {name: formats[value.sources[0]] for name, value in model.weights.items()}
-        return cls(model_spelling(_spell(source)), model.config, {**whole, **model.weights}, formats)
+        return cls(model_spelling(_spell_checkpoint(source)), model.config, {**whole, **model.weights}, formats)
 
     @property
     def memory_dtype(self) -> ScalarFormat:
@@ -381,18 +384,34 @@ def read_options(record: Mapping[str, Any]) -> CacheOptions:
     return known
 
 
+def _open_config(source: FilePath, tensors: Mapping[str, StoredTensor]) -> SourceFile:
+    """Return the config.json of a checkpoint: behind a URL, that beside its tensors."""
+    if not is_url(source):
+        return SourceFile(find_checkpoint_folder(Path(source)) / "config.json")
+    if not tensors:
+        raise FileFormatError(f"{source} has no tensors")
+    return next(iter(tensors.values())).file.open_beside("config.json")
+
+
+def _spell_checkpoint(source: FilePath) -> str:
+    """Return how the user spells a checkpoint; owner/model for one of the hub."""
+    text = os.fspath(source)
+    if remote := _HUB_URL.fullmatch(text):
+        return remote[1]
+    hub = _HUB_FOLDER.fullmatch(Path(source).name)
+    return "/".join(hub.groups()) if hub else text
+
+
 def open_checkpoint(source: FilePath) -> tuple[Checkpoint, Mapping[str, StoredTensor]]:
     """Return the checkpoint at a path, and its tensors; links of a hub snapshot are followed."""
     tensors = open_tensors(source, follow_symlinks=True)
     if tensors.kind == "gguf":
         model = name_gguf_model(tensors.metadata, tensors)
         return Checkpoint.of_gguf(source, model), model.tensors
+    for tensor in tensors.values():
+        if isinstance(tensor, RefusedTensor):  # a weight; what has no number format for another reason may not be one
+            raise FormatError(f"{tensor.name} cannot be read: {tensor.problem}")
     return Checkpoint.of(source, tensors), tensors
-
-
-def _spell(source: FilePath) -> str:
-    """Return a checkpoint as HF_MODEL spells it: its path, or the name of a model of the hub."""
-    return "/".join(hub.groups()) if (hub := _HUB_FOLDER.fullmatch(Path(source).name)) else os.fspath(source)
 
 
 def model_name(source: FilePath) -> str:

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranges of bytes of a file on a web server: checked, retried, and continued where a connection dropped."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import random
+import re
+import ssl
+import time
+import urllib.error
+import urllib.request
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..errors import FileFormatError, TransferError
+
+MAX_ATTEMPTS = 6
+FIRST_WAIT = 0.5
+"""Seconds before the second attempt; twice as many before each one after it."""
+
+_MAX_WAIT = 60.0
+_TIMEOUT = 60.0
+_CHUNK = 1 << 20
+_RETRIED_STATUS = (408, 425, 429, 500, 502, 503, 504)
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,19})-(\d{1,19})|\*)/(\d{1,19})")
+HUB = "https://huggingface.co"
+
+
+class _SafeRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to web servers, and does not tell a token to another host."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        if urlsplit(newurl).scheme not in ("http", "https"):
+            raise FileFormatError(f"{req.full_url} redirects to {newurl[:200]!r}, which is not on a web server")
+        result = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if result is not None and urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:  # scheme and host
+            result.remove_header("Authorization")
+        return result
+
+
+@cache  # certificates take long to load
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_SafeRedirect, urllib.request.HTTPSHandler(context=ssl.create_default_context()))
+
+
+class HttpRanges:
+    """A file on a web server: its `size`, a number that identifies its content, and reads of ranges.
+
+    Args:
+        url: of the file.
+        start_bytes: the first bytes that are read to find out size and identity; they are in `start`.
+    """
+
+    def __init__(self, url: str, start_bytes: int) -> None:
+        self.url = url
+        self.size, self.tag = -1, ""  # the first answer tells
+        out = bytearray(start_bytes)
+        count = self.read_into(0, memoryview(out))
+        self.start = bytes(out[:count])
+
+    @property
+    def identity(self) -> int:
+        """Return a number that is another one if the content is; without a tag of the server, it never repeats."""
+        tag = self.tag.encode() or os.urandom(16)
+        return int.from_bytes(hashlib.sha256(tag).digest()[:7], "little")
+
+    def read_into(self, offset: int, out: memoryview) -> int:
+        """Read from `offset` on until `out` or the file ends; return the number of bytes."""
+        done = failures = 0
+        while not self._is_complete(offset, done, len(out)):
+            before, problem = done, Exception("the connection closed early")
+            try:
+                for chunk in self._request(offset + done, len(out) - done):
+                    out[done : done + len(chunk)] = chunk
+                    done += len(chunk)
+            except urllib.error.HTTPError as caught:
+                caught.close()
+                if caught.code not in _RETRIED_STATUS:
+                    raise self._translate(caught) from None
+                problem = caught
+            except (OSError, http.client.HTTPException) as caught:
+                problem = caught
+            if self._is_complete(offset, done, len(out)):
+                break
+            failures = 1 if done > before else failures + 1  # what has arrived is not asked for again
+            if failures >= MAX_ATTEMPTS:
+                raise TransferError(
+                    f"{self.url}: {problem} at byte {offset + done}, after {failures} attempts; try again later, a"
+                    " conversion continues with --resume"
+                )
+            time.sleep(_find_wait(problem, failures))
+        return done
+
+    def _is_complete(self, offset: int, done: int, wanted: int) -> bool:
+        return done == wanted or 0 <= self.size <= offset + done
+
+    def _request(self, offset: int, size: int) -> Any:
+        """Yield the bytes of a range as they arrive."""
+        headers = {"Range": f"bytes={offset}-{offset + size - 1}", "Accept-Encoding": "identity"}
+        headers["User-Agent"] = "tilewright"
+        token = os.environ.get("HF_TOKEN")
+        if token and urlsplit(self.url).netloc == urlsplit(hub_endpoint()).netloc:
+            headers["Authorization"] = f"Bearer {token}"
+        try:
+            response = _opener().open(urllib.request.Request(self.url, headers=headers), timeout=_TIMEOUT)
+        except urllib.error.HTTPError as problem:
+            if problem.code != 416 or offset or not self._is_empty(problem):
+                raise
+            problem.close()
+            self.size = 0
+            return
+        with response:
+            if response.status != 206:
+                raise FileFormatError(
+                    f"{self.url}: the server ignores ranges of bytes (it answers {response.status}, not 206); download"
+                    " the file"
+                )
+            self._check(response, offset)
+            left = size
+            while left and (chunk := response.read(min(_CHUNK, left))):
+                left -= len(chunk)
+                yield chunk
+
+    def _is_empty(self, problem: urllib.error.HTTPError) -> bool:
+        matched = _CONTENT_RANGE.fullmatch(problem.headers.get("Content-Range", ""))
+        return self.size <= 0 and matched is not None and matched[3] == "0"
+
+    def _check(self, response: Any, offset: int) -> None:
+        """Raise if an answer is for another range, or for a file that has changed."""
+        matched = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if matched is None or matched[1] is None or int(matched[1]) != offset:
+            got = str(response.headers.get("Content-Range"))[:80]
+            raise FileFormatError(f"{self.url}: expected bytes from {offset} on, got the range {got!r}")
+        size = int(matched[3])
+        tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+        if self.size < 0:
+            self.size, self.tag = size, tag
+        elif (self.size, self.tag) != (size, tag):
+            raise FileFormatError(f"{self.url} has changed since it was opened; open it again")
+
+    def _translate(self, problem: urllib.error.HTTPError) -> Exception:
+        if problem.code in (404, 410):
+            return FileNotFoundError(2, "No such file on the server", self.url)
+        if problem.code in (401, 403):
+            return PermissionError(13, "the server refuses access; for a gated model set HF_TOKEN", self.url)
+        if problem.code in (412, 416):
+            return FileFormatError(f"{self.url} has changed since it was opened; open it again")
+        return TransferError(f"{self.url}: the server answers {problem.code} {problem.reason}")
+
+
+def hub_endpoint() -> str:
+    """Return the address of the Hugging Face hub: HF_ENDPOINT of the environment, if it is set.
+
+    >>> hub_endpoint().startswith("http")
+    True
+    """
+    return (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
+
+
+def _find_wait(problem: Exception, failures: int) -> float:
+    """Return the seconds to wait before another attempt; the server may ask for some."""
+    asked = str(problem.headers.get("Retry-After", "")) if isinstance(problem, urllib.error.HTTPError) else ""
+    if asked.isascii() and asked.isdecimal() and len(asked) < 6:
+        return min(float(asked), _MAX_WAIT)
+    wait: float = FIRST_WAIT * 2 ** (failures - 1) * (1 + random.random() / 4)
+    return min(wait, _MAX_WAIT)
