@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copy/kernels.h"
 
+#include "compare/difference_kernels.h"
+
 #include "formats/convert.h"
 #include "formats/decode.h"
 #include "copy/lines.h"
@@ -15,6 +17,6 @@
 namespace tw::TW_ISA {
 
 extern const Kernels kernels = {copy_bits, copy_lines, copy_panel,  copy_interleaved,    copy_by_table, fence,
-                                converter, pack_blocks, unpack_blocks, decode_rows, shift_unit};
+                                converter, pack_blocks, unpack_blocks, decode_rows, count_differences, shift_unit};
 
 }  // namespace tw::TW_ISA

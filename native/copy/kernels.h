@@ -77,6 +77,8 @@ struct Kernels {
     // Makes float32 of codes.
     bool (*decode)(const tw_coding &coding, const uint8_t *codes, const float *scales, int64_t rows, int64_t columns,
                    float *out);
+    // Counts the numbers that differ.
+    int64_t (*differences)(int32_t type, const void *a, const void *b, int64_t count, float *largest);
     // The least distance from a line, in bytes, that Put::shift can make up for; 0: it does not know how.
     int shift_unit;
 };

@@ -21,6 +21,7 @@ from ..copying.host_memory import aligned_empty
 from ..files import StoredTensor
 from ..files.paged_boxes import PagedBoxes
 from ..files.part_reading import PartReading
+from ..files.quantized_tensor import QuantizedTensor
 from ..files.source_file import ByteArray
 from ..files.stored_tensor import inverse_order
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
@@ -163,7 +164,7 @@ class AssembledSource:
         for part, reading in self._readings(box):
             tensor = self.tensors[part.source]
             if not is_plain(tensor):
-                yield _read_decoded(tensor, part)
+                yield _read_decoded(tensor, part, allocate)
                 continue
             start, size = tensor.byte_range[0], tensor.dtype.itemsize
             data = allocate(reading.elements * size)
@@ -359,7 +360,7 @@ def stored_assembly(tensor: StoredTensor) -> Assembly:
     return replace(whole.transpose(tensor.order), text=whole.text) if tensor.order else whole
 
 
-def _read_decoded(tensor: StoredTensor, part: Part) -> PartValues:
+def _read_decoded(tensor: StoredTensor, part: Part, allocate: Allocate) -> PartValues:
     """Return a part of a tensor that is tiled, swapped or shared by a mesh: its enclosing box, decoded."""
     stored = stored_shape(tensor)
     steps = [prod(stored[d + 1 :]) for d in range(len(stored))]
@@ -378,7 +379,11 @@ def _read_decoded(tensor: StoredTensor, part: Part) -> PartValues:
         low, extent = [first] + [0] * (len(stored) - 1), [last + 1 - first, *stored[1:]]
         axis_of = {}
     box = Box(tuple(low), tuple(extent))
-    values = np.ascontiguousarray(tensor.read_stored(box))
+    if isinstance(tensor, QuantizedTensor):
+        values = allocate(box.size * tensor.dtype.itemsize).view(tensor.dtype).reshape(box.shape)
+        tensor.read_into(box, values)
+    else:
+        values = np.ascontiguousarray(tensor.read_stored(box))
     inner = [prod(box.shape[d + 1 :]) for d in range(len(stored))]
 
     def rebase(n: int, step: int) -> int:

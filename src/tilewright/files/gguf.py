@@ -53,8 +53,8 @@ class GgmlBlocks:
         """Return the bytes of the blocks."""
         return (self.records,)
 
-    def read(self, box: Box) -> Singles:
-        """Return the values in a `box`; only the blocks that it touches are read."""
+    def read(self, box: Box, out: Singles | None = None) -> Singles:
+        """Return the values in a `box`, in `out` where that saves a copy; only the blocks that it touches are read."""
         if box.empty:
             return np.empty(box.shape, np.float32)
         (*lead, left), (*extents, columns) = box.offset, box.shape
@@ -62,8 +62,12 @@ class GgmlBlocks:
         size = self.kind.nbytes
         window = Box((*lead, first * size), (*extents, (last - first) * size))
         rows = np.ascontiguousarray(self.records.read_stored(window)).reshape(-1, window.shape[-1])
+        width = (last - first) * self.kind.elements
         if can_decode(self.name):
-            values = decode_codes(self.name, rows, (last - first) * self.kind.elements)
+            if out is not None and width == columns:
+                decode_codes(self.name, rows, width, out=out.reshape(-1, width))
+                return out
+            values = decode_codes(self.name, rows, width)
         else:
             values = self.kind.decode(rows.reshape(-1, size))
         start = left - first * self.kind.elements

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..copying.code_decoding import can_decode, decode_codes
+from ..copying.host_memory import aligned_empty
 from ..formats import float32, scalar_format_of
 from ..formats.code_table import CodeTable, decode_e8m0
 from ..formats.encodings import unpack_codes
@@ -42,8 +43,8 @@ class QuantizedContent(Protocol):
     def sections(self) -> tuple[StoredTensor, ...]:
         """Return the stored tensors, codes first."""
 
-    def read(self, box: Box) -> Singles:
-        """Return the values in a box."""
+    def read(self, box: Box, out: Singles | None = None) -> Singles:
+        """Return the values in a box, in `out` if that is given and can be used."""
 
     def locate(self, at: tuple[int, ...]) -> tuple[int, int | None]:
         """Return the file offsets of the code of an element, and of its scale if that is a tensor of its own."""
@@ -93,6 +94,24 @@ class QuantizedTensor(StoredTensor):
         """Return the file offsets of the code of the element `at` a coordinate, and of its scale."""
         assert self.content is not None
         return self.content.locate(at)
+
+    def read_into(self, box: Box, out: Singles) -> None:
+        """Write the values in a `box` to a contiguous array of its shape.
+
+        >>> from tilewright.files.stored_arrays import store_arrays
+        >>> stored = store_arrays({"w": np.ones((2, 3), np.uint8), "s": np.full((1, 1), 0.5, np.float32)})
+        >>> content = ScaledCodes("int8", (2, 3), CodeTable("int", 8), stored["w"], stored["s"], (2, 3))
+        >>> out = np.empty((1, 3), np.float32)
+        >>> QuantizedTensor.of("w", content).read_into(Box((1, 0), (1, 3)), out)
+        >>> out.tolist()
+        [[0.5, 0.5, 0.5]]
+        """
+        assert self.content is not None
+        for part, common in self.parts_in(box):
+            inside = common.relative_to(part.box.offset)
+            values = self.content.read(inside, out if common == box else None)
+            if values is not out:
+                out[common.relative_to(box.offset).slices] = values
 
     def _read_part(self, part: StoredPart, box: Box, decode: Decoder) -> Array:
         assert self.content is not None
@@ -160,8 +179,8 @@ class ScaledCodes:
         others = (self.factor, self.zeros, self.shape_section)
         return (self.codes, self.scales, *[each for each in others if each is not None])
 
-    def read(self, box: Box) -> Singles:
-        """Return the values in a `box`."""
+    def read(self, box: Box, out: Singles | None = None) -> Singles:
+        """Return the values in a `box`, in `out` where that saves a copy."""
         if box.empty:
             return np.empty(box.shape, np.float32)
         lead, (first, rows), (left, columns) = self._split(box)
@@ -171,7 +190,9 @@ class ScaledCodes:
         window = Box((*lead.offset, first, start * bits // 8), (*lead.shape, rows, ceil_div((stop - start) * bits, 8)))
         packed = self.codes.read_stored(window)
         if self.zeros is None and can_decode(self._code):
-            return self._decode_natively(packed, lead, first, start, stop)[..., left - start : left - start + columns]
+            is_whole = out is not None and (start, stop - start) == (left, columns)
+            values = self._decode_natively(packed, lead, first, start, stop, out if is_whole else None)
+            return values if is_whole else values[..., left - start : left - start + columns]
         numbers = self.table.decode(packed)[..., left - start : left - start + columns]
         down = (first + np.arange(rows)) // self.group[0]
         across = (left + np.arange(columns)) // self.group[1]
@@ -189,7 +210,9 @@ class ScaledCodes:
         """Return the name of the codes in the native library."""
         return "int8" if self.table == CodeTable("int", 8) else self.table.element
 
-    def _decode_natively(self, packed: Array, lead: Box, first: int, start: int, stop: int) -> Singles:
+    def _decode_natively(
+        self, packed: Array, lead: Box, first: int, start: int, stop: int, out: Singles | None
+    ) -> Singles:
         """Return the values of packed codes: those of columns `start` to `stop`, from row `first` on."""
         rows, (high, wide) = packed.shape[-2], self.group
         corner = (first // high, start // wide)
@@ -197,11 +220,10 @@ class ScaledCodes:
         scales = self._read_scales(lead, corner, extent)
         scales = np.broadcast_to(scales, (*lead.shape, *extent))
         inside = (first % high, start % wide)
-        matrices = [
-            decode_codes(self._code, packed[at], stop - start, scales[at], self.group, inside)
-            for at in np.ndindex(*lead.shape)
-        ]
-        return np.stack(matrices).reshape(*lead.shape, rows, stop - start) if lead.shape else matrices[0]
+        values = aligned_empty((*lead.shape, rows, stop - start), np.float32) if out is None else out
+        for at in np.ndindex(*lead.shape):
+            decode_codes(self._code, packed[at], stop - start, scales[at], self.group, inside, values[at])
+        return values
 
     def _split(self, box: Box) -> tuple[Box, tuple[int, int], tuple[int, int]]:
         """Return the leading dimensions of a box, and the start and extent of its rows and columns."""
