@@ -194,6 +194,13 @@ def test_exponents_of_blocks(tmp_path: Path, rng: np.random.Generator) -> None:
         ({"a.qweight": np.zeros((4, 16), np.int32), "a.qzeros": np.zeros(4, np.int32)}, None, "GPTQ or AWQ"),
         ({"a.weight": np.zeros((4, 16), np.uint8), "a.weight.absmax": np.zeros(4, np.float32)}, None, "bitsandbytes"),
         ({"a.weight": np.zeros((4, 16), np.int8), "a.SCB": np.zeros(4, np.float32)}, None, "bitsandbytes"),
+        ({"a.weight": np.zeros((4, 16), np.uint32), "a.biases": np.zeros((4, 2), np.float32)}, None, "MLX"),
+        ({"a.weight.compressed": np.zeros(9, np.int8), "a.weight.bitmask": np.zeros(9, np.uint8)}, None, "sparse"),
+        (
+            {"a.weight._data": np.zeros((4, 8), np.int8), "a.weight._scale": np.zeros((4, 1), np.float32)},
+            None,
+            "quanto",
+        ),
         (
             {"a.weight": np.zeros((4, 16), np.int8), "a.weight_scale": np.zeros((2, 3), np.float32)},
             None,

@@ -40,7 +40,12 @@ _FOREIGN = {  # what lies beside the codes of conventions that are not read
     "SCB": "bitsandbytes",
     "codebooks": "AQLM",
     "weight_scales": "EETQ",
+    "biases": "MLX",
+    "bitmask": "sparse compression",
+    "_scale": "quanto",
 }
+_FOREIGN_CODES = (*_CODES, "int32", "uint32")
+_FOREIGN_NAMES = ("weight", "codes", "compressed", "_data")
 
 
 _NOT_READ = "which is not read; use a checkpoint of the model in another format"
@@ -114,10 +119,10 @@ def _is_contiguous(tensor: StoredTensor) -> bool:
 
 def _may_be_codes(tensor: StoredTensor, by_name: Mapping[str, StoredTensor]) -> bool:
     name = tensor.name
-    if name.endswith(("_packed", "_blocks", "_qdata", ".qweight")):
+    if name.endswith(("_packed", "_blocks", "_qdata", ".qweight", ".compressed", "._data")):
         return True
     has_scales = any(f"{name}{end}" in by_name for end in _SCALE_SUFFIXES)
-    return _type_of(tensor) in _CODES and (has_scales or name.rpartition(".")[2] == "weight")
+    return _type_of(tensor) in _FOREIGN_CODES and (has_scales or name.rpartition(".")[2] == "weight")
 
 
 def _type_of(tensor: StoredTensor) -> str:
@@ -198,8 +203,9 @@ class _Checkpoint:
         module, _, last = base.rpartition(".")
         prefix = f"{module}." if module else ""
         foreign = last == "qweight" or f"{base}.absmax" in self.tensors
+        is_weight = last in _FOREIGN_NAMES and _type_of(codes) in _FOREIGN_CODES
         for end, convention in _FOREIGN.items():
-            if f"{prefix}{end}" in self.tensors and (foreign or _type_of(codes) in _CODES):
+            if f"{prefix}{end}" in self.tensors and (foreign or is_weight):
                 raise _RefusedError(f"quantised by {convention} (see {prefix}{end}), {_NOT_READ}")
         if foreign:
             raise _RefusedError(f"quantised by {'GPTQ or AWQ' if last == 'qweight' else 'bitsandbytes'}, {_NOT_READ}")
