@@ -104,9 +104,13 @@ def join_sections(
     checkpoint = _Checkpoint(by_name, read_config())
     made: dict[str, StoredTensor] = {}
     used: set[str] = set()
+    names = set(by_name)
     for tensor in tensors:
         joined = checkpoint.join(tensor)
         if joined is not None:
+            if joined.name != tensor.name and joined.name in names:
+                joined = RefusedTensor.of(tensor.name, tensor, f"there is another tensor {joined.name!r}")
+            names.add(joined.name)
             made[tensor.name] = joined
             used |= {each.name for each in joined.sections} - {joined.name}
     return [made.get(tensor.name, tensor) for tensor in tensors if tensor.name in made or tensor.name not in used]
@@ -149,8 +153,6 @@ class _Checkpoint:
             content = make(base, tensor)
             if content is None:
                 return None
-            if base != name and base in self.tensors:
-                raise _RefusedError(f"there is also a tensor {base!r}")
             for each in content.sections:
                 if not _is_contiguous(self.tensors[each.name]):
                     raise _RefusedError(f"the elements of {each.name!r} do not lie one after the other in the file")
