@@ -90,8 +90,8 @@ def may_round(source: Format, target: Format) -> bool:
     return bool(inner.nmant > outer.nmant or inner.maxexp > outer.maxexp or inner.minexp < outer.minexp)
 
 
-def holds_values(blocks: Format, element: ScalarFormat) -> bool:
-    """Return whether every value of a format with shared exponents of 8 bits is one of `element`.
+def holds_values(target: Format, element: ScalarFormat) -> bool:
+    """Return whether every value of a target, a scalar or one with shared exponents of 8 bits, is one of `element`.
 
     >>> from tilewright import format_of
     >>> (
@@ -100,7 +100,9 @@ def holds_values(blocks: Format, element: ScalarFormat) -> bool:
     ... )
     (True, False)
     """
-    return blocks.has_blocks and blocks.aligned and element.name in ("bfloat16", "float32")
+    if target.has_blocks:
+        return target.aligned and element.name in ("bfloat16", "float32")
+    return not may_round(target, element)
 
 
 def _float_info(element: ScalarFormat) -> Any:
