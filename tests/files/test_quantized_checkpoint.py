@@ -234,3 +234,18 @@ def test_what_is_not_read_is_refused_by_name(
 def test_bytes_without_scales_are_plain(tmp_path: Path) -> None:
     path = write_checkpoint(tmp_path / "m", {"a.weight": np.arange(6, dtype=np.uint8), "b_scale": np.ones(3)})
     assert tw.open_tensors(path)["a.weight"].read().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_other_scales_are_another_source(tmp_path: Path, rng: np.random.Generator) -> None:
+    """The hash of a source covers its scales: `verify` notices other ones, and a resumed run converts again."""
+    codes, scales = float8(rng, 64, 64), np.ones((64, 1), np.float32)
+    path = write_checkpoint(tmp_path / "m", {"a.weight": codes, "a.weight_scale": scales})
+    tw.convert(path, tmp_path / "out", dtype="bfloat8_b")
+    manifest = json.loads(next((tmp_path / "out").glob("*.json")).read_text())
+    assert "sections" in json.dumps(manifest)
+    scales[-1] = np.nextafter(np.float32(1), np.float32(2))  # which bfloat8_b rounds away
+    write_checkpoint(path, {"a.weight": codes, "a.weight_scale": scales})
+    assert "has changed" in str(tw.verify(tmp_path / "out", path).problems[0].problem)
+    report = tw.convert(path, tmp_path / "out", dtype="bfloat8_b", resume=True)
+    assert report.converted == 1
+    assert tw.verify(tmp_path / "out", path)
