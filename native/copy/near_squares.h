@@ -45,48 +45,54 @@ TW_INLINE void rotate_lanes(__m256i *row) {
     }
 }
 
-// Up to sixteen rows that are equally far apart: as many addresses as fit the registers, from which all others are near.
+// Walks rows that are equally far apart. Compilers would work out the addresses of all rows in advance and run out of
+// registers for them.
+template <class Byte>
 struct EqualRows {
-    const uint8_t *fours[4];
+    Byte *at;
     int64_t step;
 
-    EqualRows(const uint8_t *first, int64_t distance) : step(distance) {
-        for (int i = 0; i < 4; ++i) fours[i] = first + 4 * i * distance;
+    TW_INLINE void advance() {
+        at += step;
 #if defined(__GNUC__)
-        __asm__("" : "+r"(fours[0]), "+r"(fours[1]), "+r"(fours[2]), "+r"(fours[3]));
+        if (!__builtin_constant_p(step)) __asm__("" : "+r"(at));
 #endif
     }
-    TW_INLINE const uint8_t *operator()(int64_t i) const { return fours[i / 4] + i % 4 * step; }
 };
 
-// Makes half a line of each of 16 / size columns, of 32 / size rows; row(i) is where row i starts.
-template <int size, class Row>
-TW_INLINE void half_lines(Row row, HalfLine *out) {
+// Makes half a line of each of 16 / size columns, of 32 / size rows, `from` bytes apart.
+template <int size>
+TW_INLINE void half_lines(const uint8_t *src, int64_t from, HalfLine *out) {
     constexpr int n = 16 / size;
+    EqualRows<const uint8_t> first{src, from}, second{src + n * from, from};
 #if defined(__GNUC__)
 #  pragma GCC unroll 64
 #endif
     for (int i = 0; i < n; ++i) {
-        out[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(load16(row(i))), load16(row(i + n)), 1);
+        out[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(load16(first.at)), load16(second.at), 1);
+        first.advance();
+        second.advance();
     }
     rotate_lanes<size, n>(out);
 }
 
-// Makes a line of each of 64 / size columns, of as many rows: put(k, first half, second half) gets that of column k.
-template <int size, class Row, class Put>
-TW_INLINE void near_square(Row row, Put put) {
+// Transposes a line of each of 64 / size rows, `from` bytes apart, to as many lines `to` bytes apart.
+template <int size>
+TW_INLINE void near_square(const uint8_t *src, int64_t from, uint8_t *dst, int64_t to) {
     constexpr int n = 16 / size;
-#if defined(__GNUC__)
-#  pragma GCC unroll 4
-#endif
+    EqualRows<uint8_t> column{dst, to};
     for (int j = 0; j < 4; ++j) {
         HalfLine first[n], second[n];
-        half_lines<size>([&](int i) { return row(i) + 16 * j; }, first);
-        half_lines<size>([&](int i) { return row(2 * n + i) + 16 * j; }, second);
+        half_lines<size>(src + 16 * j, from, first);
+        half_lines<size>(src + 16 * j + 2 * n * from, from, second);
 #if defined(__GNUC__)
 #  pragma GCC unroll 64
 #endif
-        for (int k = 0; k < n; ++k) put(n * j + k, first[k], second[k]);
+        for (int k = 0; k < n; ++k) {
+            store32(column.at, first[k]);
+            store32(column.at + 32, second[k]);
+            column.advance();
+        }
     }
 }
 

@@ -15,6 +15,8 @@ namespace {
 
 // How many lines of a row to fetch in advance.
 constexpr int64_t lines_ahead = 4;
+// Lines this far apart share a set of the first cache level, which holds eight of them.
+constexpr int64_t cache_way = 4096;
 
 TW_INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -176,24 +178,19 @@ template <int size>
 TW_INLINE void near_tile(const uint8_t *src, int64_t from, uint8_t *dst, int64_t to) {
     constexpr int64_t wide = line / size;
 #if defined(__AVX2__)
-    // Rows that fall onto each other in the first cache level push each other out between two pieces of a line. The many rows
-    // of small elements are copied first, and where others are pages apart, or half of one, whole lines are read at once.
+    // Rows that fall onto each other in the first cache level push each other out between two pieces of a line. Where small
+    // elements have too many such rows these are copied first; where others are pages apart, or half of one, whole lines
+    // are read at once.
     constexpr int64_t far = width == line ? 2048 : 4096;
     if constexpr (size < 4) {
-        alignas(64) uint8_t copy[wide * line];
-        for (int64_t i = 0; i < wide; ++i) {
-            const __m256i first = load32(src + i * from), second = load32(src + i * from + 32);
-            store32(copy + i * line, first);
-            store32(copy + i * line + 32, second);
+        if (wide * at_most(from & -from, cache_way) <= 4 * cache_way) {
+            return near_square<size>(src, from, dst, to);
         }
-        return near_square<size>([&](int64_t i) { return copy + i * line; }, [&](int64_t k, HalfLine first, HalfLine second) {
-            store32(dst + k * to, first);
-            store32(dst + k * to + 32, second);
-        });
+        alignas(64) uint8_t copy[wide * line];
+        for (int64_t i = 0; i < wide; ++i) store_line(copy + i * line, load_line(src + i * from));
+        return near_square<size>(copy, line, dst, to);
     } else if (from % far != 0) {
-        return near_square<size>(EqualRows(src, from), [&](int64_t k, HalfLine first, HalfLine second) {
-            store_line(dst + k * to, line_of(first, second));
-        });
+        return near_square<size>(src, from, dst, to);
     }
 #endif
     int64_t rows[wide], columns[wide];

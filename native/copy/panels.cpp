@@ -83,6 +83,12 @@ void walk_by_source(Boxes &boxes) {
     }
 }
 
+// Returns the extent along the first mode of the box that has least of it.
+int64_t fewest_rows(const Boxes &boxes) {
+    const int64_t rest = (boxes.nest.mode[0].extent - boxes.lead[0]) % boxes.take[0];
+    return rest == 0 ? boxes.lead[0] : at_most(rest, boxes.lead[0]);
+}
+
 }  // namespace
 
 bool make_panels(const Nest &nest, int size, int64_t from_past, int64_t to_past, int64_t entries, Boxes &boxes,
@@ -130,6 +136,7 @@ bool make_panels(const Nest &nest, int size, int64_t from_past, int64_t to_past,
     boxes = make_boxes_of(ordered, take, lead, entries);
     // Columns that do not start on lines share some with the next rows: those come next, while the lines are at hand.
     if (to_past >= 0) walk_by_source(boxes);
+    panel.has_lines = rows.modes == 1 && fewest_rows(boxes) * size >= line;
     panel.size = size;
     panel.row_modes = rows.modes;
     panel.column_modes = columns.modes;

@@ -19,6 +19,7 @@ constexpr int64_t panel_capacity = panel_bytes + panel_side * 128 + 64;
 struct Panel {
     int size = 1;          // bytes of an element: 1, 2, 4 or 8
     bool stream = false;   // whole lines go past the caches
+    bool has_lines = false;  // every box has a line of rows at least
     int row_modes = 0;     // modes [0, row_modes) make the rows, innermost first
     int column_modes = 0;  // the next ones the columns
     int rank = 0;          // and the rest are panels one after the other

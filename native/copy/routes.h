@@ -54,7 +54,8 @@ bool check_nest(const tw_nest &descriptor, Job &job);
 
 // Returns whether the route of a job takes scratch memory.
 inline bool needs_scratch(const Job &job) {
-    return job.route == Route::staged || job.route == Route::transpose || job.gathers;
+    if (job.route == Route::transpose) return job.stream || !job.panel.has_lines;
+    return job.route == Route::staged || job.gathers;
 }
 
 // Chooses the route and the boxes. `stream` says that the target is too large for the caches.

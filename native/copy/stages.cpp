@@ -158,7 +158,7 @@ public:
                 case Route::lines: k_.lines(s.lines, src_ + here.src, dst_ + here.dst); break;
                 case Route::rows: k_.copy(s.store[0], src_ + here.src, dst_ + here.dst, job_.lines.ahead); break;
                 case Route::transpose:
-                    k_.panel(s.panel, src_ + here.src, dst_ + here.dst, distance, scratch_->panel);
+                    k_.panel(s.panel, src_ + here.src, dst_ + here.dst, distance, scratch_ ? scratch_->panel : nullptr);
                     break;
                 case Route::interleave: k_.interleave(s.interleave, src_ + here.src, dst_ + here.dst); break;
                 case Route::table: k_.table(s.table, src_ + here.src, dst_ + here.dst); break;
