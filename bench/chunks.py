@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed of streams between zarr arrays beside Dask, and of streams with a numba compute beside numba.
+"""Speed of streams between zarr arrays, in memory and between npy files beside Dask, and beside numba with its compute.
 
     .venv/bin/python bench/chunks.py
 
 Everything runs at its default settings: `tw.stream`, `tw.rechunk` and `tw.transpose` choose tile, threads and memory.
 Dask runs on its threaded scheduler, written with care: without trimming what need not be computed, without locks, and
-where two ways are common, the faster one counts. Both read and write the same arrays, take turns, and the best round
-counts; results are compared.
+where several ways or sizes of chunks are common, the fastest one counts. Both read the same arrays, take turns, and the
+best round counts; results are compared.
 """
 
 from __future__ import annotations
@@ -73,7 +73,25 @@ class Stores:
         return array
 
 
-def compare_with_dask(title: str, stores: Stores, values: Any, rounds: int) -> None:
+def store(array: Any, target: Any) -> None:
+    """Compute a Dask array on threads, into another array."""
+    import dask.array as da
+
+    da.store(array, target, lock=False, scheduler="threads")
+
+
+def dask_stencil(array: Any, target: Any) -> None:
+    """Store the five-point cross of a Dask array, zeros around it."""
+    import dask.array as da
+
+    store(da.map_overlap(crossed, array, depth=1, boundary=0, trim=False, dtype="f4"), target)
+
+
+# The tasks of a row, and the arrays or files that ours and theirs write.
+Row = tuple[dict[str, Task], Any, Any]
+
+
+def compare_zarr(title: str, stores: Stores, values: Any, rounds: int) -> None:
     """Print a stencil, a change of chunks and a transposition."""
     import dask.array as da
 
@@ -81,16 +99,12 @@ def compare_with_dask(title: str, stores: Stores, values: Any, rounds: int) -> N
     ours, theirs = stores.make("ours", (1024, 1024)), stores.make("theirs", (1024, 1024))
     columns, their_columns = stores.make("columns", (4096, 64)), stores.make("their_columns", (4096, 64))
 
-    def store(array: Any, target: Any) -> None:
-        da.store(array, target, lock=False, scheduler="threads")
-
-    def stencil() -> None:
-        array = da.from_zarr(squares)
-        store(da.map_overlap(crossed, array, depth=1, boundary=0, trim=False, dtype="f4"), theirs)
-
-    rows: dict[str, tuple[dict[str, Task], Any, Any]] = {
+    rows: dict[str, Row] = {
         "five-point stencil, chunks of 1024 x 1024": (
-            {"ours": lambda: tw.stream(squares, ours, cross, overlap=1), "dask": stencil},
+            {
+                "ours": lambda: tw.stream(squares, ours, cross, overlap=1),
+                "dask": lambda: dask_stencil(da.from_zarr(squares), theirs),
+            },
             ours,
             theirs,
         ),
@@ -114,14 +128,56 @@ def compare_with_dask(title: str, stores: Stores, values: Any, rounds: int) -> N
             theirs,
         ),
     }
+    report({f"{name}, {title}": row for name, row in rows.items()}, rounds)
+
+
+def compare_plain(folder: Path, rounds: int) -> None:
+    """Print a stencil from memory to memory, and from one npy file to another."""
+    import dask.array as da
+
+    values = random_numbers()
+    source, mine, other = folder / "source.npy", folder / "ours.npy", folder / "theirs.npy"
+    np.save(source, values)
+    ours, theirs = np.zeros_like(values), np.zeros_like(values)
+
+    def with_chunks(chunk: int) -> dict[str, tuple[Task, Task]]:
+        def from_memory() -> None:
+            dask_stencil(da.from_array(values, chunks=chunk, name=False), theirs)
+
+        def from_file() -> None:
+            array = da.from_array(np.load(source, mmap_mode="r"), chunks=chunk, name=False)
+            target = np.lib.format.open_memmap(other, "w+", np.float32, values.shape)
+            dask_stencil(array, target)
+            target.flush()
+
+        return {f"dask, chunks of {chunk} x {chunk}": (from_memory, from_file)}
+
+    peers = {**with_chunks(1024), **with_chunks(2048), **with_chunks(4096)}
+    rows: dict[str, Row] = {
+        "five-point stencil, memory to memory": (
+            {"ours": lambda: tw.stream(values, ours, cross, overlap=1)}
+            | {name: task for name, (task, _) in peers.items()},
+            ours,
+            theirs,
+        ),
+        "five-point stencil, npy to npy": (
+            {"ours": lambda: tw.stream(str(source), str(mine), cross, overlap=1)}
+            | {name: task for name, (_, task) in peers.items()},
+            mine,
+            other,
+        ),
+    }
+    report(rows, rounds)
+
+
+def report(rows: dict[str, Row], rounds: int) -> None:
+    """Print the time of each row, beside the fastest way of Dask."""
     for name, (tasks, one, other) in rows.items():
         times = best_times(tasks, rounds)
         mine = times.pop("ours")
-        assert np.array_equal(one[...], other[...]), name
-        print(
-            f"| {name}, {title} | {mine:.2f} | {min(times.values()):.2f} | {min(times.values()) / mine:.2f} |",
-            flush=True,
-        )
+        assert np.array_equal(*(np.load(made) if isinstance(made, Path) else made[...] for made in (one, other))), name
+        theirs = min(times.values())
+        print(f"| {name} | {mine:.2f} | {theirs:.2f} | {theirs / mine:.2f} |", flush=True)
 
 
 def compare_with_numba(rounds: int) -> None:
@@ -158,7 +214,7 @@ def main() -> None:
     arguments.add_argument("--folder", help="where to put the arrays; default: the folder for temporary files")
     options = arguments.parse_args()
     print(f"{SIDE} x {SIDE} float32, {os.cpu_count()} cores\n")
-    print("| zarr to zarr, default settings | tilewright, s | dask, s | dask / tilewright |\n|---|---|---|---|")
+    print("| default settings | tilewright, s | dask, s | dask / tilewright |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         kinds: dict[str, tuple[Callable[[], Any], int]] = {
             "random numbers": (random_numbers, 3),
@@ -166,7 +222,8 @@ def main() -> None:
             "random numbers, format 2": (random_numbers, 2),
         }
         for title, (values, zarr_format) in kinds.items():
-            compare_with_dask(title, Stores(folder, zarr_format), values(), options.rounds)
+            compare_zarr(title, Stores(folder, zarr_format), values(), options.rounds)
+        compare_plain(Path(folder), options.rounds)
     compare_with_numba(options.rounds)
 
 
