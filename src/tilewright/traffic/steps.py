@@ -62,7 +62,7 @@ class Step:
     >>> from tilewright import height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
     >>> step, = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps
-    >>> step.factory, step.num_reads, step.num_barriers, step.read_bytes
+    >>> step.factory, step.num_reads, step.num_barriers, step.request_bytes
     ('InterleavedToShardedProgramFactory', 4, 2, (2048, 2048))
     """
 
@@ -116,7 +116,7 @@ class Step:
         return int(self.requests.barrier_counts.sum())
 
     @cached_property
-    def read_bytes(self) -> tuple[int, int]:
+    def request_bytes(self) -> tuple[int, int]:
         """Return the sizes of the smallest and of the largest request; (0, 0) if there is none."""
         sizes = self.requests.nbytes
         return (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
@@ -231,7 +231,7 @@ def choose_steps(
 
     def step(name: str, factory: str, before: TensorSpec = source, after: TensorSpec = target) -> Step:
         starts = [
-            address if spec is at else spec.first_address
+            address if spec is at else alone_address(spec)
             for spec, at, address in zip((before, after), (source, target), addresses, strict=True)
         ]
         return Step(name, factory, before, after, starts[0], starts[1], version)
@@ -351,18 +351,17 @@ def _asked_step(
 
 
 def _fits(step: Step) -> bool:
-    """Return whether L1 has enough memory for the tensors of a step and its buffers beside them."""
-    chip = step.source.known_chip
-    tensors = [spec.allocated_bytes for spec in (step.source, step.target) if spec.memory.buffer_type.is_l1]
-    return not step.extra_l1 or sum(tensors) + step.extra_l1 <= chip.bank_bytes("l1")
+    """Return whether the buffers of a step have enough L1 beside its tensors, if those have."""
+    room = step.source.known_chip.bank_bytes("l1")
+    tensors = sum(spec.allocated_bytes for spec in (step.source, step.target) if spec.memory.buffer_type.is_l1)
+    return tensors > room or tensors + step.extra_l1 <= room
 
 
-def total_bytes(step: Step) -> int:
-    """Return the bytes of all requests of a step.
+def alone_address(spec: TensorSpec) -> int:
+    """Return the address of a tensor on an empty chip, also of one that is too large for it.
 
-    >>> from tilewright import reshard
-    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-    >>> [total_bytes(step) for step in reshard(spec, spec.with_memory("l1")).steps]
-    [16384]
+    >>> alone_address(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150"))
+    1495040
     """
-    return int(np.sum(step.requests.nbytes))
+    chip, buffer = spec.known_chip, spec.memory.buffer_type
+    return chip.end(buffer) - spec.allocated_bytes if buffer.is_l1 else chip.base(buffer)
