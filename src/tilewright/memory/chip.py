@@ -37,8 +37,8 @@ class Chip:
     or columns of cores. `harvested` is the number of rows or columns (`harvested_from`) that are disabled. `dram_noc`
     has the NoC position of every DRAM bank, `dram_noc_offsets` where it begins there. `storage_cores` are further
     cores that hold `storage_banks` banks of L1 each. `noc_size` are the columns and rows of the torus of the NoC,
-    `noc_columns` and `noc_rows` where on it the columns and rows of cores are, `noc_dram` where the DRAM banks are, `dram_workers`
-    the cores that work for them, and `clock_mhz` is the clock; they are empty and 0 where they are not known.
+    `noc_columns` and `noc_rows` where on it the columns and rows of cores are, `noc_dram` where the DRAM banks are,
+    `dram_workers` the cores that work for them, and `clock_mhz` is the clock; they are empty where they are not known.
 
     >>> chip = Chip.named("wormhole_n150")
     >>> chip.compute_grid, chip.banks("dram"), chip.banks("l1")

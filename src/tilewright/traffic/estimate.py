@@ -87,9 +87,7 @@ class Estimate:
         return round(self.cycles)
 
     def __str__(self) -> str:
-        return (
-            f"{self.cycles:.0f} cycles ({self.microseconds:.2f} us), bound by {self.bound_by}; {self.expected_error}"
-        )
+        return f"{self.cycles:.0f} cycles ({self.microseconds:.2f} us), bound by {self.bound_by}; {self.expected_error}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

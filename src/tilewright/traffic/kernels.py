@@ -94,14 +94,16 @@ def _issue(
 def _ends(core: Integers, risc: Integers | int = 0) -> Integers:
     """Return 1 at the last entry of each core (and RISC), 0 elsewhere: one barrier when everything is issued."""
     owner = 2 * core + risc
-    return np.append(owner[1:] != owner[:-1], True)[: len(owner)].astype(np.int64)
+    ends: Integers = np.append(owner[1:] != owner[:-1], True)[: len(owner)].astype(np.int64)
+    return ends
 
 
 def _rank(core: Integers) -> Integers:
     """Return the position of each entry among those of its core."""
     begins = np.append(True, core[1:] != core[:-1])[: len(core)]
     first = np.flatnonzero(begins)
-    return np.arange(len(core)) - first[np.cumsum(begins) - 1]
+    rank: Integers = np.arange(len(core)) - first[np.cumsum(begins) - 1]
+    return rank
 
 
 def dram_workers(noc: NocMap, banks: int) -> list[CoreCoord]:
@@ -131,7 +133,8 @@ def _on_workers(noc: NocMap, endpoint: Integers) -> Integers:
     if banks <= 0:
         return endpoint
     workers = np.array([noc.number_of[core] for core in dram_workers(noc, banks)])
-    return np.where(endpoint < noc.num_l1, endpoint, workers[np.maximum(endpoint - noc.num_l1, 0)])
+    cores: Integers = np.where(endpoint < noc.num_l1, endpoint, workers[np.maximum(endpoint - noc.num_l1, 0)])
+    return cores
 
 
 def interleaved_to_sharded(call: KernelInput) -> KernelCalls:
@@ -264,7 +267,9 @@ def copy_local_shards(call: KernelInput, reads: bool) -> KernelCalls:
     entries = call.units.by_target() if reads else call.units.by_source()
     endpoint = entries.target if reads else entries.source
     local = call.target if reads else call.source
-    address = (entries.target_address - call.target_address) if reads else (entries.source_address - call.source_address)
+    address = (
+        (entries.target_address - call.target_address) if reads else (entries.source_address - call.source_address)
+    )
     shard = address // (local.paging.shard_pages * local.aligned_page_bytes)
     core = _on_workers(call.noc, endpoint)
     risc = np.where(shard % 2 == 0, BRISC, NCRISC)
@@ -320,5 +325,3 @@ def copy_pages(call: KernelInput) -> KernelCalls:
     )
     joined = Requests.join([reads, writes])
     return KernelCalls(joined, None)
-
-

@@ -48,10 +48,8 @@ def _explain_step(step: Step) -> list[str]:
     """Return what a step does, line by line."""
     smallest, largest = step.request_bytes
     sizes = f"{smallest} bytes each" if smallest == largest else f"{smallest} to {largest} bytes each"
-    lines = [
-        f"{step.num_reads} reads, {step.num_writes} writes of {sizes}, {step.num_barriers} barriers,"
-        f" {len(step.requests.core)} RISCs"
-    ]
+    requests = f"{step.num_reads} reads, {step.num_writes} writes of {sizes}, {step.num_barriers} barriers"
+    lines = [f"{requests}, {len(step.requests.core)} RISCs"]
     if step.runtime_arguments is not None:
         lines.append(f"{step.runtime_arguments} words of runtime arguments, at most {step.most_arguments} for a RISC")
     lines += [

@@ -164,7 +164,7 @@ class RequestLists(Mapping[Risc, tuple[RequestRun, ...]]):
         self._requests = requests
         endpoints = requests.noc_map.endpoints
         self._numbers = {
-            Risc(CoreCoord(*endpoints[core]), RISC_NAMES[risc], NOC_NAMES[noc]): number  # type: ignore[misc]
+            Risc(CoreCoord(*endpoints[core]), RISC_NAMES[risc], NOC_NAMES[noc]): number
             for number, (core, risc, noc, is_write) in enumerate(
                 zip(
                     requests.core.tolist(),
@@ -192,9 +192,7 @@ class RequestLists(Mapping[Risc, tuple[RequestRun, ...]]):
         runs: list[RequestRun] = [(BARRIER, idle)] if idle else []
         if first == last:
             return tuple(runs)
-        remote, nbytes, barriers = (
-            part[first:last] for part in (requests.remote, requests.nbytes, requests.barriers)
-        )
+        remote, nbytes, barriers = (part[first:last] for part in (requests.remote, requests.nbytes, requests.barriers))
         lengths = run_lengths((remote[1:] == remote[:-1]) & (nbytes[1:] == nbytes[:-1]) & (barriers[:-1] == 0))
         starts = np.flatnonzero(np.append(True, lengths[:-1] == 1))
         endpoints = requests.noc_map.endpoints
@@ -210,7 +208,9 @@ class RequestLists(Mapping[Risc, tuple[RequestRun, ...]]):
         return f"<{len(self)} lists, {len(self._requests)} requests>"
 
 
-def sum_pairs(noc_map: NocMap, to: Integers, origin: Integers, nbytes: Integers) -> dict[tuple[Endpoint, Endpoint], int]:
+def sum_pairs(
+    noc_map: NocMap, to: Integers, origin: Integers, nbytes: Integers
+) -> dict[tuple[Endpoint, Endpoint], int]:
     """Return the bytes of each pair (to, from) of endpoints, core by core and bank by bank.
 
     >>> sum_pairs(NocMap.of("n150"), np.array([0, 0]), np.array([64, 64]), np.array([8, 8]))
@@ -220,7 +220,9 @@ def sum_pairs(noc_map: NocMap, to: Integers, origin: Integers, nbytes: Integers)
     sums = np.bincount(to * total + origin, weights=nbytes, minlength=0)  # exact below 2^53 bytes
     pairs = np.flatnonzero(sums)
     ends = np.divmod(pairs, total)
-    keys = [part for end in reversed(ends) for part in (noc_map.cores[end, 0], noc_map.cores[end, 1], end >= noc_map.num_l1)]
+    keys = [
+        part for end in reversed(ends) for part in (noc_map.cores[end, 0], noc_map.cores[end, 1], end >= noc_map.num_l1)
+    ]
     order = np.lexsort(keys)
     endpoints, traffic = noc_map.endpoints, dict[tuple[Endpoint, Endpoint], int]()
     for one, other, size in zip(*[part[order].tolist() for part in (*ends, sums[pairs])], strict=True):

@@ -273,7 +273,9 @@ class ReshardPlan:
         if isinstance(source, Tensor):
             storage = source.storage
             if not isinstance(storage, DeviceStorage):
-                raise MemoryConfigError("a plan runs on a device, but the tensor is on the host; use to_device(...) first")
+                raise MemoryConfigError(
+                    "a plan runs on a device, but the tensor is on the host; use to_device(...) first"
+                )
             self._validate_spec(source.spec)
             if self.is_empty:
                 return source

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, TensorMemoryLayout, TensorSpec, first_cores
@@ -19,7 +17,15 @@ from .requests import RequestLists, Requests
 
 RESHARD, COPY = "ReshardDeviceOperation", "CopyDeviceOperation"
 TO_SHARDED, TO_INTERLEAVED = "InterleavedToShardedDeviceOperation", "ShardedToInterleavedDeviceOperation"
-OPERATIONS = ("to_memory_config", "reshard", "read", "write", "interleaved_to_sharded", "sharded_to_interleaved", "copy")
+OPERATIONS = (
+    "to_memory_config",
+    "reshard",
+    "read",
+    "write",
+    "interleaved_to_sharded",
+    "sharded_to_interleaved",
+    "copy",
+)
 RESHARD_UNIT = 16  # bytes; pages of row-major reshards must be a multiple, with two exceptions
 _SCRATCH_ROWS = 4  # rows in flight of a row-major interleaved-to-sharded
 
@@ -61,7 +67,7 @@ class Step:
 
     >>> from tilewright import height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-    >>> step, = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps
+    >>> (step,) = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps
     >>> step.factory, step.num_reads, step.num_barriers, step.request_bytes
     ('InterleavedToShardedProgramFactory', 4, 2, (2048, 2048))
     """
@@ -226,7 +232,8 @@ def choose_steps(
     for spec in (source, target):
         if spec.memory.memory_layout is TensorMemoryLayout.BLOCK_SHARDED and not spec.memory.buffer_type.is_l1:
             raise MemoryConfigError(
-                f"the runtime does not support block sharding in DRAM: {spec.memory}; use height or width sharding, or L1"
+                f"the runtime does not support block sharding in DRAM, got {spec.memory}; use height or width"
+                " sharding, or L1"
             )
 
     def step(name: str, factory: str, before: TensorSpec = source, after: TensorSpec = target) -> Step:
@@ -242,23 +249,23 @@ def choose_steps(
     if not source.memory.is_sharded and not target.memory.is_sharded:
         return (copying,)
     if not source.memory.is_sharded:
-        steps = (step(TO_SHARDED, "InterleavedToShardedProgramFactory"),) if _is_matrix(target) else (copying,)
+        steps = [step(TO_SHARDED, "InterleavedToShardedProgramFactory") if _is_matrix(target) else copying]
     elif not target.memory.is_sharded:
         direct = _is_matrix(source) and source.memory.buffer_type.is_l1
-        steps = (step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory"),) if direct else (copying,)
+        steps = [step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory") if direct else copying]
     elif _changes_rows(source, target):
-        steps = (copying,)
+        steps = [copying]
         if source.memory.buffer_type.is_l1:
             between = source.with_memory("dram")
-            steps = (
+            steps = [
                 step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory", after=between),
                 step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between),
-            )
+            ]
     elif _unaligned_rows(source, target) is not None:
-        steps = (copying,)
+        steps = [copying]
     else:
-        steps = (step(RESHARD, reshard_factory(source, target)),)
-    return steps if all(_fits(part) for part in steps) else (copying,)
+        steps = [step(RESHARD, reshard_factory(source, target))]
+    return tuple(steps) if all(_fits(part) for part in steps) else (copying,)
 
 
 def _is_matrix(spec: TensorSpec) -> bool:

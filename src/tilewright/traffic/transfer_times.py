@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`estimate_transfers`: the time of requests of one size by a single core, from measured latencies of both chips.
 
-    cycles = latency + max(count * issue, count * bytes / rate)
+cycles = latency + max(count * issue, count * bytes / rate)
 """
 
 from __future__ import annotations

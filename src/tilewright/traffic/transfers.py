@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +16,8 @@ from .page_moves import PageMoves
 _ADDRESS_BITS = 36
 
 
-class Transfer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Transfer:
     """A run: `count` pieces of `nbytes` each from a core or DRAM bank to another, each side with its stride.
 
     >>> Transfer(0, 1048640, 2048, 5, 1048640, 2048, 2048, 4).count
