@@ -148,7 +148,7 @@ def interleaved_to_sharded(call: KernelInput) -> KernelCalls:
     if call.source.is_tiled:
         sharding = call.target.memory.sharding
         paging = call.target.paging
-        cores = min(len(paging.cores), paging.num_shards)
+        cores = max(1, min(len(paging.cores), paging.num_shards))
         if call.version == "2024" and sharding is not None:
             cores = sharding.grid.num_cores
         between = (_READS_UNDER_WAY // cores * _BYTES_PER_READ) // call.source.page_bytes

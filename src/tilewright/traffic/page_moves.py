@@ -133,6 +133,8 @@ def page_moves(
     [12, 4, 8, 4]
     """
     noc = NocMap.of(source.known_chip)
+    if not min(source.num_pages, target.num_pages):
+        return PageMoves(*[np.zeros(0, dtype=np.int64)] * len(PageMoves.__slots__))
     before, after = source.pages(source_base), target.pages(target_base)
     source_start = 0 if source.memory.buffer_type.is_l1 else noc.num_l1
     target_start = 0 if target.memory.buffer_type.is_l1 else noc.num_l1

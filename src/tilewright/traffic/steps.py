@@ -184,7 +184,8 @@ def _step_buffers(step: Step) -> list[StepBuffer]:
     source, target, chip = step.source, step.target, step.source.known_chip
     factory = step.factory
     if factory in ("DefaultTilized", "DefaultRowMajor", "NdReshardCopyPagesFactory"):
-        cores = first_cores(min(target.num_pages, chip.compute_grid.x * chip.compute_grid.y), chip.compute_grid)
+        most = chip.compute_grid.x * chip.compute_grid.y
+        cores = first_cores(max(1, min(target.num_pages, most)), chip.compute_grid)
         count = 1 if factory == "NdReshardCopyPagesFactory" else 2
         buffers = [StepBuffer("dataflow", count * target.aligned_page_bytes, False, cores)]
         if factory == "DefaultRowMajor":
