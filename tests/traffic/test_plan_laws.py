@@ -136,7 +136,7 @@ def test_plans_are_values(pair):
         return
     assert planned(pair) == plan
     text = plan.explain()
-    for other in (pickle.loads(pickle.dumps(plan)), copy.deepcopy(plan), planned(pair)):
+    for other in (pickle.loads(pickle.dumps(plan)), copy.deepcopy(plan), planned(pair)):  # noqa: S301
         assert other == plan
         assert other.traffic == plan.traffic
         assert list(other.traffic) == list(plan.traffic)

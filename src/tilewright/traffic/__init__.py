@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: reshard plans, the network on chip, the time of transfers, and which layout is best."""
 
+from .best_layout import LayoutChain, MoveCost, best_layout, candidate_specs, move_cost
 from .estimate import Bound, Estimate
+from .exports import chrome_trace, npe_workload
 from .noc import Link, NocMap
 from .requests import Requests, Risc
 from .reshard_plan import ReshardPlan, reshard
@@ -12,7 +14,9 @@ from .transfers import Transfer, Transfers
 __all__ = [
     "Bound",
     "Estimate",
+    "LayoutChain",
     "Link",
+    "MoveCost",
     "NocMap",
     "Requests",
     "ReshardPlan",
@@ -21,6 +25,11 @@ __all__ = [
     "StepBuffer",
     "Transfer",
     "Transfers",
+    "best_layout",
+    "candidate_specs",
+    "chrome_trace",
     "estimate_transfers",
+    "move_cost",
+    "npe_workload",
     "reshard",
 ]

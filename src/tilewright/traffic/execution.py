@@ -56,10 +56,10 @@ def run_step(step: Step, device: Device, source: Allocation, target: Allocation)
     pieces = Transfers.of(moves, noc_map).pieces()
     memories = [device.bank_memory(part.buffer_type) for part in (source, target)]
     starts = [
-        (endpoint - (0 if part.buffer_type.is_l1 else noc_map.num_l1)) * memory.stride + address - memory.start
-        for part, memory, endpoint, address in (
-            (source, memories[0], pieces.source, pieces.source_address),
-            (target, memories[1], pieces.target, pieces.target_address),
+        noc_map.banks(endpoint) * memory.stride + address - memory.start
+        for memory, endpoint, address in (
+            (memories[0], pieces.source, pieces.source_address),
+            (memories[1], pieces.target, pieces.target_address),
         )
     ]
     for size in np.unique(pieces.nbytes).tolist():

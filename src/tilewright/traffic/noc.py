@@ -42,7 +42,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class NocMap:
-    """The network on chip of a `chip`. Its endpoints are numbered: the L1 banks first, then the DRAM banks.
+    """The network on chip of a `chip`. Its endpoints are numbered: the L1 of cores row by row, then the DRAM banks.
 
     >>> noc = NocMap.of("wormhole_n150")
     >>> noc.position((4, 0)), noc.position(0)
@@ -84,30 +84,62 @@ class NocMap:
         return self.chip.banks(BufferType.L1)
 
     @cached_property
+    def l1_banks(self) -> Integers:
+        """Return the L1 bank of each endpoint that has one.
+
+        >>> NocMap.of("wormhole_n150").l1_banks[:2].tolist()
+        [34, 63]
+        """
+        cores = self.chip.l1_cores
+        order = sorted(range(len(cores)), key=lambda bank: (cores[bank].y, cores[bank].x, bank))
+        return np.array(order, dtype=np.int64)
+
+    def numbers(self, banks: Integers, buffer: BufferType) -> Integers:
+        """Return the numbers of the endpoints that are `banks` of the memory `buffer`.
+
+        >>> NocMap.of("wormhole_n150").numbers(np.array([63, 34]), BufferType.L1).tolist()
+        [1, 0]
+        """
+        return self._l1_numbers[banks] if buffer.is_l1 else banks + self.num_l1
+
+    def banks(self, numbers: Integers) -> Integers:
+        """Return the banks, of L1 or of DRAM, of the endpoints with these `numbers`.
+
+        >>> NocMap.of("wormhole_n150").banks(np.array([0, 64])).tolist()
+        [34, 0]
+        """
+        return np.append(self.l1_banks, np.arange(self.chip.dram_banks))[numbers]
+
+    @cached_property
+    def _l1_numbers(self) -> Integers:
+        return np.argsort(self.l1_banks)
+
+    @cached_property
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return all endpoints: the core of each L1 bank, and the number of each DRAM bank.
 
         >>> endpoints = NocMap.of("wormhole_n150").endpoints
-        >>> endpoints[0], endpoints[64]
-        (CoreCoord(x=1, y=4), 0)
+        >>> endpoints[1], endpoints[64]
+        (CoreCoord(x=1, y=0), 0)
         """
-        return (*self.chip.l1_cores, *range(self.chip.dram_banks))
+        return (*[self.chip.l1_cores[bank] for bank in self.l1_banks.tolist()], *range(self.chip.dram_banks))
 
     @cached_property
     def cores(self) -> Integers:
         """Return x and y of the core of each endpoint, as rows of an array; a DRAM bank has x = bank and y = 0.
 
-        >>> NocMap.of("wormhole_n150").cores[[0, 64 + 5]].tolist()
-        [[1, 4], [5, 0]]
+        >>> NocMap.of("wormhole_n150").cores[[1, 64 + 5]].tolist()
+        [[1, 0], [5, 0]]
         """
-        return np.array([*self.chip.l1_cores, *self.chip.bank_cores(BufferType.DRAM)], dtype=np.int64)
+        cores = [*self.endpoints[: self.num_l1], *self.chip.bank_cores(BufferType.DRAM)]
+        return np.array(cores, dtype=np.int64)
 
     @cached_property
     def number_of(self) -> dict[Endpoint, int]:
         """Return the number of each endpoint; of a core with several banks, the first.
 
-        >>> NocMap.of("wormhole_n150").number_of[CoreCoord(1, 4)]
-        0
+        >>> NocMap.of("wormhole_n150").number_of[CoreCoord(0, 1)]
+        8
         """
         return {endpoint: number for number, endpoint in reversed(list(enumerate(self.endpoints)))}
 

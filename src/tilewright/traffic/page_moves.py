@@ -24,8 +24,7 @@ _ADDRESS_BITS = 36  # of a key that sorts by endpoint, then by address; a bank h
 class PageMoves:
     """One entry for each page or piece of a page: `nbytes` from an endpoint and address to another.
 
-    Endpoints are the numbers of a `NocMap`. `stride` is the distance in bytes of consecutive pieces of an endpoint, at
-    the source and at the target, or 0 if pieces are parts of pages.
+    Endpoints are the numbers of a `NocMap`.
 
     >>> from tilewright import height_sharded
     >>> tiles = TensorSpec((64, 32), page_layout="tile", chip="n150")
@@ -66,7 +65,7 @@ class PageMoves:
         """Return the entries source by source, in the order of their addresses there.
 
         >>> tiles = TensorSpec((64, 32), page_layout="tile", memory="l1", chip="n150")
-        >>> page_moves(tiles, tiles.with_memory("dram")).by_source().source.tolist()
+        >>> page_moves(tiles, tiles.with_memory("dram")).by_source().page.tolist()
         [0, 1]
         """
         return self.take(_order_of(self.source, self.source_address))
@@ -136,13 +135,13 @@ def page_moves(
     if not min(source.num_pages, target.num_pages):
         return PageMoves(*[np.zeros(0, dtype=np.int64)] * len(PageMoves.__slots__))
     before, after = source.pages(source_base), target.pages(target_base)
-    source_start = 0 if source.memory.buffer_type.is_l1 else noc.num_l1
-    target_start = 0 if target.memory.buffer_type.is_l1 else noc.num_l1
+    here = noc.numbers(before.bank, source.memory.buffer_type)
+    there = noc.numbers(after.bank, target.memory.buffer_type)
     if has_equal_pages(source, target):
         return PageMoves(
-            before.bank + source_start,
+            here,
             before.address,
-            after.bank + target_start,
+            there,
             after.address,
             np.full(len(before), source.page_bytes, dtype=np.int64),
             after.page,
@@ -160,9 +159,9 @@ def page_moves(
         pages.append((rows * (spec.physical_shape[1] // spec.page_shape[1]) + across).reshape(-1))
         inside.append(np.tile(byte, len(rows)))
     return PageMoves(
-        before.bank[pages[0]] + source_start,
+        here[pages[0]],
         before.address[pages[0]] + inside[0],
-        after.bank[pages[1]] + target_start,
+        there[pages[1]],
         after.address[pages[1]] + inside[1],
         np.tile(sizes, len(rows)).astype(np.int64),
         pages[1],

@@ -48,7 +48,7 @@ class Requests:
     >>> noc = NocMap.of("n150")
     >>> one = np.array([0])
     >>> requests = Requests(noc, one, one, one, one > 0, one, one, one + 64, one, one, one + 2048, one + 1)
-    >>> requests.reads[CoreCoord(1, 4), "NCRISC", "NOC_0"]
+    >>> requests.reads[CoreCoord(0, 0), "NCRISC", "NOC_0"]
     ((0, 2048, 1), ('barrier', 1))
     """
 
@@ -214,18 +214,14 @@ def sum_pairs(
     """Return the bytes of each pair (to, from) of endpoints, core by core and bank by bank.
 
     >>> sum_pairs(NocMap.of("n150"), np.array([0, 0]), np.array([64, 64]), np.array([8, 8]))
-    {(CoreCoord(x=1, y=4), 0): 16}
+    {(CoreCoord(x=0, y=0), 0): 16}
     """
     total = len(noc_map.endpoints)
     sums = np.bincount(to * total + origin, weights=nbytes, minlength=0)  # exact below 2^53 bytes
     pairs = np.flatnonzero(sums)
     ends = np.divmod(pairs, total)
-    keys = [
-        part for end in reversed(ends) for part in (noc_map.cores[end, 0], noc_map.cores[end, 1], end >= noc_map.num_l1)
-    ]
-    order = np.lexsort(keys)
     endpoints, traffic = noc_map.endpoints, dict[tuple[Endpoint, Endpoint], int]()
-    for one, other, size in zip(*[part[order].tolist() for part in (*ends, sums[pairs])], strict=True):
+    for one, other, size in zip(*[part.tolist() for part in (*ends, sums[pairs])], strict=True):
         pair = endpoints[one], endpoints[other]
         traffic[pair] = traffic.get(pair, 0) + int(size)
     return traffic
