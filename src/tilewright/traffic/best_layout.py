@@ -16,16 +16,18 @@ from ..memory.sharding import MemoryLike
 from ..memory.spec import as_spec
 from .page_moves import validate_pair
 from .reshard_plan import ReshardPlan, reshard
+from .steps import Step
 
 Stage: TypeAlias = "TensorSpec | Iterable[TensorSpec] | None"
 _CACHED_PLANS = 4096
+_LAUNCH_CYCLES = {True: 190, False: 310}  # from the start of a kernel to its first request: from L1, and from DRAM
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutChain:
     """A choice of specs for all stages of a chain, and what moving from each to the next costs.
 
-    `cycles` is the estimated time of all moves, `noc_bytes` what crosses the network, and `peak_l1` the most bytes of
+    `cycles` is the estimated time of all moves with the start of their kernels, `noc_bytes` what crosses the network, and `peak_l1` the most bytes of
     L1 per core that two neighbours and the buffers between them use at once.
 
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -78,6 +80,16 @@ class MoveCost:
         return MoveCost(self.cycles + other.cycles, self.noc_bytes + other.noc_bytes, max(self.peak_l1, other.peak_l1))
 
 
+def launch_cycles(step: Step) -> int:
+    """Return the cycles from the start of a kernel to its first request.
+
+    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+    >>> [launch_cycles(step) for step in reshard(spec, spec.with_memory("l1")).steps]
+    [310]
+    """
+    return _LAUNCH_CYCLES[step.source.memory.buffer_type.is_l1]
+
+
 @lru_cache(maxsize=_CACHED_PLANS)
 def move_cost(source: TensorSpec, target: TensorSpec) -> MoveCost | None:
     """Return the cost of moving a tensor from `source` to `target`; None if the runtime has no way.
@@ -91,7 +103,7 @@ def move_cost(source: TensorSpec, target: TensorSpec) -> MoveCost | None:
     except MemoryConfigError:
         return None
     try:
-        cycles = plan.cycles.cycles
+        cycles = plan.cycles.cycles + sum(launch_cycles(step) for step in plan.steps)
     except MemoryConfigError:  # a chip whose network is not known: only the traffic counts
         cycles = 0.0
     crossing = sum(size for step in plan.steps for (to, origin), size in step.traffic.items() if to != origin)
@@ -105,7 +117,7 @@ def candidate_specs(spec: TensorSpec) -> list[TensorSpec]:
     and on single rows and columns of it; where a grid has more cores than shards, only the first such.
 
     >>> [str(item.memory) for item in candidate_specs(TensorSpec((64, 32), page_layout="tile", chip="n150"))][:3]
-    ['interleaved in DRAM', 'interleaved in L1', 'height sharded in L1, shards of 32 x 32 on 2 cores']
+    ['interleaved in DRAM', 'interleaved in L1', 'height sharded in L1, shards of 64 x 32 on 1 core']
     """
     across, down = spec.known_chip.compute_grid
     sizes = [
@@ -148,9 +160,10 @@ def best_layout(
 
     >>> from tilewright import height_sharded, width_sharded
     >>> rows = TensorSpec((512, 512), memory=height_sharded((8, 1)), chip="n150")
-    >>> best = best_layout([rows, None, rows.with_memory(width_sharded((8, 1)))])[0]
-    >>> best.moves, len(best.specs)
-    (1, 3)
+    >>> choices = [rows.with_memory(memory) for memory in ("l1", "dram", block_sharded((8, 8)))]
+    >>> best = best_layout([rows, choices, rows.with_memory(width_sharded((8, 1)))])[0]
+    >>> print(best.specs[1].memory)
+    block sharded in L1, shards of 64 x 64 on 64 cores
     """
     stages = _stage_choices(chain)
     room = stages[0][0].known_chip.bank_bytes("l1") - circular_buffers

@@ -197,8 +197,9 @@ class ReshardPlan:
     def estimate(self, profiler: bool | None = None) -> Estimate:
         """Return the estimated time of all steps, with the `profiler` of NoC events on or off.
 
-        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-        >>> plan = reshard(spec, spec.with_memory("l1"))
+        >>> from tilewright import height_sharded
+        >>> spec = TensorSpec((256, 256), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
         >>> plan.estimate(profiler=True).cycles > plan.estimate(profiler=False).cycles
         True
         """
@@ -266,7 +267,7 @@ class ReshardPlan:
         `source` is a tensor on a device, or its allocation on `device`; it stays where it is.
 
         >>> spec = TensorSpec((2, 3), "int32", chip="n150")
-        >>> before = Tensor.from_array([[1, 2, 3], [4, 5, 6]], "int32").to_device(Device("n150"))
+        >>> before = Tensor.of([[1, 2, 3], [4, 5, 6]], "int32").to_device(Device("n150"))
         >>> reshard(spec, spec.with_memory("l1")).run(before).numpy().tolist()
         [[1, 2, 3], [4, 5, 6]]
         """
@@ -298,7 +299,7 @@ class ReshardPlan:
 
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
         >>> print(reshard(spec, spec).explain())
-        [64, 64] bfloat16 in tiles of 32x32, wormhole_n150
+        [64, 64] bfloat16 in tiles of 32 x 32, wormhole_n150
         from interleaved in DRAM
         to   interleaved in DRAM
         source and target are equal: nothing to do
