@@ -22,8 +22,8 @@ from .noc import Endpoint, Link, NocMap
 from .page_moves import PageMoves, has_equal_pages, page_moves, validate_pair
 from .plan_text import explain_plan
 from .requests import RequestLists, Requests, sum_pairs
-from .steps import OPERATIONS, Step, alone_address, choose_steps
-from .transfers import Transfers
+from .steps import OPERATIONS, ReshardStep, alone_address, choose_steps
+from .transfer_runs import TransferRuns
 
 KERNELS = ("current", "2024")
 _Key = TypeVar("_Key")
@@ -34,7 +34,7 @@ class ReshardPlan:
     """The plan of a reshard from `source` to `target`; make one with `reshard`.
 
     `operation` is what was asked for, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
-    while it runs, and the addresses are those of the two buffers. Everything is per device.
+    while it runs; `source_address` and `target_address` are those of the buffers. Everything is per device.
 
     >>> from tilewright import block_sharded, height_sharded
     >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
@@ -71,9 +71,9 @@ class ReshardPlan:
         return moves.take(np.zeros(0, dtype=np.int64)) if self.is_empty else moves
 
     @cached_property
-    def transfers(self) -> Transfers:
+    def transfers(self) -> TransferRuns:
         """Return the bytes that move, as strided runs from an address of a core or bank to another."""
-        return Transfers.of(self._moves, self.noc_map)
+        return TransferRuns.of(self._moves, self.noc_map)
 
     @cached_property
     def layout(self) -> LayoutLike | None:
@@ -134,7 +134,7 @@ class ReshardPlan:
     # How the runtime does it.
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ReshardStep, ...]:
         """Return the operations that the runtime runs, in order; none if source and target are equal."""
         addresses = self.source_address, self.target_address
         return choose_steps(self.source, self.target, self.operation, addresses, self.kernel)
@@ -314,7 +314,7 @@ class ReshardPlan:
         return f"<ReshardPlan {self}, {self.total_bytes} bytes in {steps} step{'' if steps == 1 else 's'}>"
 
 
-def estimate_step(step: Step, profiler: bool = False) -> Estimate:
+def estimate_step(step: ReshardStep, profiler: bool = False) -> Estimate:
     """Return the estimated time of a `step`, with the `profiler` of NoC events on or off.
 
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Step`: an operation of the runtime that moves a tensor; `choose_steps`: which ones it runs for two specs."""
+"""`ReshardStep`: an operation of the runtime that moves a tensor; `choose_steps`: which ones it runs for two specs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class StepBuffer:
 
 
 @dataclass(frozen=True)
-class Step:
+class ReshardStep:
     """An operation that moves a tensor from `source` to `target`: the device operation, and its program factory.
 
     Addresses are those of the buffers, and `version` is that of the kernels: "2024" or "current".
@@ -153,7 +153,7 @@ class Step:
         return f"{self.operation} ({self.factory}): {self.source.memory} to {self.target.memory}"
 
     def __repr__(self) -> str:
-        return f"<Step {self}>"
+        return f"<ReshardStep {self}>"
 
 
 def _shard_bytes(spec: TensorSpec) -> int:
@@ -179,7 +179,7 @@ def _as_ranges(cores: tuple[CoreCoord, ...]) -> CoreRangeSet:
     return CoreRangeSet([box] if box.size == len(set(cores)) else [CoreRange(core) for core in sorted(set(cores))])
 
 
-def _step_buffers(step: Step) -> list[StepBuffer]:
+def _step_buffers(step: ReshardStep) -> list[StepBuffer]:
     """Return the buffers of an operation, by its program factory."""
     source, target, chip = step.source, step.target, step.source.known_chip
     factory = step.factory
@@ -217,7 +217,7 @@ def _step_buffers(step: Step) -> list[StepBuffer]:
 
 def choose_steps(
     source: TensorSpec, target: TensorSpec, operation: str, addresses: tuple[int, int], version: str
-) -> tuple[Step, ...]:
+) -> tuple[ReshardStep, ...]:
     """Return the steps that the runtime takes from `source` to `target`, at two `addresses`.
 
     `operation` is one of `OPERATIONS`; "to_memory_config" chooses, as the runtime does.
@@ -237,12 +237,12 @@ def choose_steps(
                 " sharding, or L1"
             )
 
-    def step(name: str, factory: str, before: TensorSpec = source, after: TensorSpec = target) -> Step:
+    def step(name: str, factory: str, before: TensorSpec = source, after: TensorSpec = target) -> ReshardStep:
         starts = [
             address if spec is at else alone_address(spec)
             for spec, at, address in zip((before, after), (source, target), addresses, strict=True)
         ]
-        return Step(name, factory, before, after, starts[0], starts[1], version)
+        return ReshardStep(name, factory, before, after, starts[0], starts[1], version)
 
     copying = step(COPY, "DefaultTilized" if source.is_tiled else "DefaultRowMajor")
     if operation != "to_memory_config":
@@ -326,8 +326,8 @@ def reshard_factory(source: TensorSpec, target: TensorSpec) -> str:
 
 
 def _asked_step(
-    source: TensorSpec, target: TensorSpec, operation: str, step: Callable[..., Step], copying: Step
-) -> Step:
+    source: TensorSpec, target: TensorSpec, operation: str, step: Callable[..., ReshardStep], copying: ReshardStep
+) -> ReshardStep:
     """Return the step of the operation that was asked for, or raise if it cannot move between these specs."""
     sharded = source.memory.is_sharded, target.memory.is_sharded
     needed = {
@@ -358,11 +358,11 @@ def _asked_step(
     return copying
 
 
-def _fits(step: Step) -> bool:
+def _fits(step: ReshardStep) -> bool:
     """Return whether the buffers of a step have enough L1 beside its tensors, if those have."""
-    room = step.source.known_chip.bank_bytes("l1")
+    available = step.source.known_chip.bank_bytes("l1")
     tensors = sum(spec.allocated_bytes for spec in (step.source, step.target) if spec.memory.buffer_type.is_l1)
-    return tensors > room or tensors + step.extra_l1 <= room
+    return tensors > available or tensors + step.extra_l1 <= available
 
 
 def alone_address(spec: TensorSpec) -> int:

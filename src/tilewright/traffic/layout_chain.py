@@ -16,7 +16,7 @@ from ..memory.sharding import MemoryLike
 from ..memory.spec import as_spec
 from .page_moves import validate_pair
 from .reshard_plan import ReshardPlan, reshard
-from .steps import Step
+from .steps import ReshardStep
 
 Stage: TypeAlias = "TensorSpec | Iterable[TensorSpec] | None"
 _CACHED_PLANS = 4096
@@ -27,8 +27,8 @@ _LAUNCH_CYCLES = {True: 190, False: 310}  # from the start of a kernel to its fi
 class LayoutChain:
     """A choice of specs for all stages of a chain, and what moving from each to the next costs.
 
-    `cycles` is the estimated time of all moves with the start of their kernels, `noc_bytes` what crosses the network, and `peak_l1` the most bytes of
-    L1 per core that two neighbours and the buffers between them use at once.
+    `cycles` is the estimated time of all moves with the start of their kernels, `noc_bytes` what crosses the network,
+    and `peak_l1` the most bytes of L1 per core that two neighbours and the buffers between them use at once.
 
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
     >>> LayoutChain((spec, spec), 0.0, 0, 0).moves
@@ -80,7 +80,7 @@ class MoveCost:
         return MoveCost(self.cycles + other.cycles, self.noc_bytes + other.noc_bytes, max(self.peak_l1, other.peak_l1))
 
 
-def launch_cycles(step: Step) -> int:
+def launch_cycles(step: ReshardStep) -> int:
     """Return the cycles from the start of a kernel to its first request.
 
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -166,7 +166,7 @@ def best_layout(
     block sharded in L1, shards of 64 x 64 on 64 cores
     """
     stages = _stage_choices(chain)
-    room = stages[0][0].known_chip.bank_bytes("l1") - circular_buffers
+    available = stages[0][0].known_chip.bank_bytes("l1") - circular_buffers
     # The best few ways to each choice of a stage; a way is its cost and the number of the choice at each stage.
     ways: list[list[tuple[MoveCost, tuple[int, ...]]]] = [
         [(MoveCost(0.0, 0, 0), (number,))] for number in range(len(stages[0]))
@@ -179,7 +179,7 @@ def best_layout(
                     (so_far + step, (*path, number))
                     for origin, paths in zip(before, ways, strict=True)
                     for step in [cost(origin, target)]
-                    if step is not None and step.peak_l1 <= room
+                    if step is not None and step.peak_l1 <= available
                     for so_far, path in paths
                 ],
             )
@@ -188,8 +188,8 @@ def best_layout(
     best = nsmallest(most, [way for paths in ways for way in paths])
     if not best:
         raise MemoryConfigError(
-            f"no choice of memory fits: neighbours of the chain need more than {room} bytes of L1 per core, or cannot"
-            " be moved to each other; allow DRAM at some stage"
+            f"no choice of memory fits: neighbours of the chain need more than {available} bytes of L1 per core, or"
+            " cannot be moved to each other; allow DRAM at some stage"
         )
     return [
         LayoutChain(
