@@ -187,13 +187,13 @@ def reshard_generic(call: KernelInput) -> KernelCalls:
     longest = LONGEST_RUN_2024 if call.version == "2024" else None
     if call.has_equal_pages:
         strides = call.source.aligned_page_bytes, call.target.aligned_page_bytes
-        requests, ranges = generic_requests(call.pieces, call.noc, bases, strides, longest)
+        requests, words = generic_requests(call.pieces, call.noc, bases, strides, longest, folds=False)
     else:
         unit = int(np.gcd(call.source.page_bytes, call.target.page_bytes))
-        requests, ranges = generic_requests(call.units, call.noc, bases, (unit, unit), longest)
+        requests, words = generic_requests(call.units, call.noc, bases, (unit, unit), longest, folds=True)
     grid = call.noc.chip.compute_grid
     scalars = 4 if call.version == "2024" else 3
-    return KernelCalls(requests, grid.x + grid.y + scalars + 3 * ranges)
+    return KernelCalls(requests, grid.x + grid.y + scalars + words)
 
 
 def same_width(call: KernelInput, reads: bool) -> KernelCalls:

@@ -16,7 +16,7 @@ from ..memory.placement_rules import placement_violations
 from ..memory.spec import as_spec
 from ..tensor import Tensor
 from ..tensor.page_storage import DeviceStorage
-from .estimate import Bound, Estimate, Flows, estimate_requests, link_load
+from .estimate import Bound, Estimate, Flows, link_load
 from .execution import run_steps
 from .noc import Endpoint, Link, NocMap
 from .page_moves import PageMoves, has_equal_pages, page_moves, validate_pair
@@ -204,7 +204,7 @@ class ReshardPlan:
         True
         """
         chosen = self.profiler if profiler is None else profiler
-        parts = [estimate_step(step, chosen) for step in self.steps]
+        parts = [step.estimate(chosen) for step in self.steps]
         if not parts:
             return Estimate(0.0, Bound("nothing", None, 0, 0.0), self.noc_map.chip.clock_mhz or 1, True, "exact")
         longest = max(parts, key=lambda part: part.cycles)
@@ -312,19 +312,6 @@ class ReshardPlan:
     def __repr__(self) -> str:
         steps = len(self.steps)
         return f"<ReshardPlan {self}, {self.total_bytes} bytes in {steps} step{'' if steps == 1 else 's'}>"
-
-
-def estimate_step(step: ReshardStep, profiler: bool = False) -> Estimate:
-    """Return the estimated time of a `step`, with the `profiler` of NoC events on or off.
-
-    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-    >>> estimate_step(reshard(spec, spec.with_memory("l1")).steps[0]).calibrated
-    False
-    """
-    from_dram = any(
-        not spec.memory.is_sharded and not spec.memory.buffer_type.is_l1 for spec in (step.source, step.target)
-    )
-    return estimate_requests(step.requests, profiler, from_dram)
 
 
 def _sum_by(parts: list[tuple[_Key, int]]) -> dict[_Key, int]:

@@ -11,6 +11,7 @@ from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, TensorMemoryLayout, TensorSpec, first_cores
 from . import kernels
+from .estimate import Estimate, estimate_requests
 from .kernels import KernelCalls, KernelInput, dram_workers
 from .noc import Endpoint, NocMap
 from .requests import RequestLists, Requests
@@ -143,6 +144,18 @@ class ReshardStep:
     def buffers(self) -> tuple[StepBuffer, ...]:
         """Return the L1 that the operation uses, in the tensors and beyond."""
         return tuple(_step_buffers(self))
+
+    def estimate(self, profiler: bool = False) -> Estimate:
+        """Return the estimated time of the step, with the `profiler` of NoC events on or off.
+
+        >>> from tilewright import reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> reshard(spec, spec.with_memory("l1")).steps[0].estimate().calibrated
+        False
+        """
+        ends = (self.source.memory, self.target.memory)
+        in_dram = any(not memory.is_sharded and not memory.buffer_type.is_l1 for memory in ends)
+        return estimate_requests(self.requests, profiler, in_dram)
 
     @property
     def extra_l1(self) -> int:
