@@ -17,8 +17,9 @@ def explain_plan(plan: ReshardPlan) -> str:
     """Return what a `plan` does and what it costs, line by line."""
     spec = plan.source
     pages = f"tiles of {spec.tile}" if spec.is_tiled else "rows"
+    mesh = f", on each of {plan.devices} devices" if plan.devices > 1 else ""
     lines = [
-        f"{spec.shape} {spec.dtype} in {pages}, {plan.noc_map.chip.name}",
+        f"{spec.shape} {spec.dtype} in {pages}, {plan.noc_map.chip.name}{mesh}",
         f"from {plan.source.memory}",
         f"to   {plan.target.memory}",
     ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -34,7 +35,8 @@ class ReshardPlan:
     """The plan of a reshard from `source` to `target`; make one with `reshard`.
 
     `operation` is what was asked for, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
-    while it runs; `source_address` and `target_address` are those of the buffers. Everything is per device.
+    while it runs; `source_address` and `target_address` are those of the buffers. On a mesh, all `devices` do the same
+    at the same time; everything is per device.
 
     >>> from tilewright import block_sharded, height_sharded
     >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
@@ -52,6 +54,7 @@ class ReshardPlan:
     profiler: bool
     source_address: int
     target_address: int
+    devices: int = 1
 
     # What moves.
 
@@ -259,18 +262,26 @@ class ReshardPlan:
     def run(self, source: Tensor) -> Tensor: ...
 
     @overload
+    def run(self, source: Sequence[Tensor]) -> list[Tensor]: ...
+
+    @overload
     def run(self, source: Allocation, device: Device) -> Allocation: ...
 
-    def run(self, source: Tensor | Allocation, device: Device | None = None) -> Tensor | Allocation:
+    def run(
+        self, source: Tensor | Sequence[Tensor] | Allocation, device: Device | None = None
+    ) -> Tensor | list[Tensor] | Allocation:
         """Return the tensor in the target's memory, moved on its simulated device by the steps of the plan.
 
-        `source` is a tensor on a device, or its allocation on `device`; it stays where it is.
+        `source` is a tensor on a device, or its allocation on `device`, or a tensor on each of several devices; it
+        stays where it is.
 
         >>> spec = TensorSpec((2, 3), "int32", chip="n150")
         >>> before = Tensor.of([[1, 2, 3], [4, 5, 6]], "int32").to_device(Device("n150"))
         >>> reshard(spec, spec.with_memory("l1")).run(before).numpy().tolist()
         [[1, 2, 3], [4, 5, 6]]
         """
+        if not isinstance(source, (Tensor, Allocation)):
+            return [self.run(part) for part in source]
         if isinstance(source, Tensor):
             storage = source.storage
             if not isinstance(storage, DeviceStorage):
@@ -331,6 +342,7 @@ def reshard(
     profiler: bool | None = None,
     source_address: int | None = None,
     target_address: int | None = None,
+    devices: int = 1,
 ) -> ReshardPlan:
     """Return the plan of moving a tensor from `source` to `target`, two specs of the same tensor on one chip.
 
@@ -344,6 +356,7 @@ def reshard(
             since recordings are made with it.
         source_address: the address of the source buffer, by default that on an empty chip.
         target_address: the address of the target buffer, by default beside the source on an empty chip.
+        devices: the number of devices of a mesh that hold such a tensor each; the plan is that of one of them.
 
     >>> from tilewright import height_sharded, width_sharded
     >>> rows = TensorSpec((64, 64), memory=height_sharded((2, 1)), chip="n150")
@@ -356,6 +369,8 @@ def reshard(
     before, after = as_spec(source), as_spec(target)
     if op not in OPERATIONS:
         raise MemoryConfigError(f"unknown operation {op!r}; use one of {', '.join(OPERATIONS)}")
+    if devices < 1:
+        raise MemoryConfigError(f"a mesh has at least one device, got {devices}")
     if kernel not in KERNELS:
         raise MemoryConfigError(f"unknown kernels {kernel!r}; use one of {', '.join(KERNELS)}")
     if before.chip is None and after.chip is not None:
@@ -375,6 +390,7 @@ def reshard(
         kernel == "2024" if profiler is None else profiler,
         at,
         _beside(before, after, at) if target_address is None else target_address,
+        devices,
     )
     _ = plan.steps  # refuses what the runtime cannot do
     return plan
