@@ -5,8 +5,8 @@ from itertools import pairwise, product
 
 import pytest
 
-from tilewright import MemoryConfigError, TensorSpec, best_layout, block_sharded, height_sharded, width_sharded
-from tilewright.traffic import MoveCost, candidate_specs, move_cost
+from tilewright import MemoryConfigError, TensorSpec, best_layout, block_sharded, height_sharded, reshard, width_sharded
+from tilewright.traffic import MoveCost, candidate_specs, cheaper_targets, move_cost
 
 TILES = TensorSpec((256, 256), page_layout="tile", memory=height_sharded((8, 1)), chip="n150")
 ROWS = TensorSpec((256, 256), memory=height_sharded((8, 1)), chip="n150")
@@ -69,3 +69,16 @@ def test_wrong_chains():
         best_layout([TILES, [], TILES])
     with pytest.raises(MemoryConfigError, match="source has page layout"):
         best_layout([TILES, ROWS])
+
+
+def test_cheaper_targets_are_cheaper():
+    plan = reshard(TILES, TILES.with_memory(block_sharded((8, 8))))
+    now = move_cost(plan.source, plan.target)
+    found = cheaper_targets(plan)
+    assert found
+    for chain in found:
+        source, target = chain.specs
+        assert source == plan.source
+        assert target.memory.memory_layout == plan.target.memory.memory_layout
+        assert move_cost(source, target).cycles == chain.cycles < now.cycles
+    assert cheaper_targets(reshard(TILES, TILES)) == []

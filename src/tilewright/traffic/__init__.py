@@ -3,7 +3,7 @@
 
 from .estimate import Bound, Estimate
 from .exports import chrome_trace, npe_workload
-from .layout_chain import LayoutChain, MoveCost, best_layout, candidate_specs, move_cost
+from .layout_chain import LayoutChain, MoveCost, best_layout, candidate_specs, cheaper_targets, move_cost
 from .noc import Link, NocMap
 from .requests import Requests, Risc
 from .reshard_plan import ReshardPlan, reshard
@@ -27,6 +27,7 @@ __all__ = [
     "TransferRuns",
     "best_layout",
     "candidate_specs",
+    "cheaper_targets",
     "chrome_trace",
     "estimate_transfers",
     "move_cost",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nsmallest
@@ -11,7 +11,15 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from ..errors import MemoryConfigError
-from ..memory import TensorSpec, block_sharded, height_sharded, width_sharded
+from ..memory import (
+    MemoryConfig,
+    NdShardSpec,
+    ShardOrientation,
+    TensorSpec,
+    block_sharded,
+    height_sharded,
+    width_sharded,
+)
 from ..memory.sharding import MemoryLike
 from ..memory.spec import as_spec
 from .page_moves import validate_pair
@@ -139,6 +147,45 @@ def candidate_specs(spec: TensorSpec) -> list[TensorSpec]:
         if is_whole and is_used and not candidate.violations():
             found.setdefault(candidate)
     return list(found)
+
+
+def cheaper_targets(plan: ReshardPlan, most: int = 3) -> list[LayoutChain]:
+    """Return targets that the tensor of a `plan` reaches in less time, by their time: at most `most`.
+
+    The same kind of memory is tried on other cores and in the other orientation, and each is planned.
+
+    >>> from tilewright import height_sharded
+    >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
+    >>> print(cheaper_targets(reshard(spec, spec.with_memory(height_sharded((4, 2)))), most=1)[0].specs[1].memory)
+    height sharded in L1, shards of 64 x 512 on 8 cores
+    """
+    now = move_cost(plan.source, plan.target)
+    found: list[tuple[MoveCost, int, TensorSpec]] = []
+    layout, buffer = plan.target.memory.memory_layout, plan.target.memory.buffer_type
+    for number, candidate in enumerate(_turned(candidate_specs(plan.target))):
+        memory = candidate.memory
+        if (memory.memory_layout, memory.buffer_type) != (layout, buffer) or memory == plan.target.memory:
+            continue
+        cost = move_cost(plan.source, candidate)
+        if cost is not None and now is not None and cost.cycles < now.cycles:
+            found.append((cost, number, candidate))
+    best = nsmallest(most, found)
+    return [LayoutChain((plan.source, spec), cost.cycles, cost.noc_bytes, cost.peak_l1) for cost, _, spec in best]
+
+
+def _turned(specs: list[TensorSpec]) -> Iterator[TensorSpec]:
+    """Yield specs, and those of their shards with the cores listed in the other direction."""
+    for spec in specs:
+        yield spec
+        sharding = spec.memory.sharding
+        if sharding is None:
+            continue
+        column_wise = sharding.orientation is ShardOrientation.ROW_MAJOR
+        orientation = "col_major" if column_wise else "row_major"
+        turned = NdShardSpec(sharding.shape, sharding.grid, orientation, sharding.distribution)
+        other = spec.replace(memory=MemoryConfig(spec.memory.memory_layout, spec.memory.buffer_type, None, turned))
+        if not other.violations() and other.paging != spec.paging:
+            yield other
 
 
 def best_layout(

@@ -15,6 +15,7 @@ from ..layout import LayoutLike, compose, left_inverse
 from ..memory import Allocation, BufferType, CoreCoord, Device, Fit, TensorSpec, fit
 from ..memory.placement_rules import placement_violations
 from ..memory.spec import as_spec
+from ..plain import to_plain
 from ..tensor import Tensor
 from ..tensor.page_storage import DeviceStorage
 from .estimate import Bound, Estimate, Flows, link_load
@@ -280,6 +281,7 @@ class ReshardPlan:
         >>> reshard(spec, spec.with_memory("l1")).run(before).numpy().tolist()
         [[1, 2, 3], [4, 5, 6]]
         """
+        source = to_plain(source)
         if not isinstance(source, (Tensor, Allocation)):
             return [self.run(part) for part in source]
         if isinstance(source, Tensor):
