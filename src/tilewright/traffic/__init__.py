@@ -5,8 +5,9 @@ from .estimate import Bound, Estimate
 from .exports import chrome_trace, npe_workload
 from .layout_chain import LayoutChain, MoveCost, best_layout, candidate_specs, cheaper_targets, move_cost
 from .noc import Link, NocMap
+from .planning import reshard
 from .requests import Requests, Risc
-from .reshard_plan import ReshardPlan, reshard
+from .reshard_plan import ReshardPlan
 from .steps import ReshardStep, StepBuffer
 from .transfer_runs import TransferRun, TransferRuns
 from .transfer_times import estimate_transfers

@@ -23,7 +23,8 @@ from ..memory import (
 from ..memory.sharding import MemoryLike
 from ..memory.spec import as_spec
 from .page_moves import validate_pair
-from .reshard_plan import ReshardPlan, reshard
+from .planning import reshard
+from .reshard_plan import ReshardPlan
 from .steps import ReshardStep
 
 Stage: TypeAlias = "TensorSpec | Iterable[TensorSpec] | None"

@@ -89,60 +89,137 @@ class ReshardStep:
 
     @property
     def requests(self) -> Requests:
-        """Return the reads and writes of all RISCs, as arrays."""
+        """Return the reads and writes of all RISCs, as arrays.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> len(step.requests)
+        4
+        """
         return self._calls.requests
 
     @property
     def reads(self) -> RequestLists:
-        """Return the reads and barriers of each RISC that reads, in order."""
+        """Return the reads and barriers of each RISC that reads, in order.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> len(step.reads)
+        2
+        """
         return self.requests.reads
 
     @property
     def writes(self) -> RequestLists:
-        """Return the writes and barriers of each RISC that writes, in order."""
+        """Return the writes and barriers of each RISC that writes, in order.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> len(step.writes)
+        0
+        """
         return self.requests.written
 
     @property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """Return the bytes of each pair (to, from) of endpoints, those through a buffer on the way included."""
+        """Return the bytes of each pair (to, from) of endpoints, those through a buffer on the way included.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.traffic[(0, 0), 1]
+        2048
+        """
         return self.requests.traffic
 
     @cached_property
     def num_reads(self) -> int:
-        """Return the number of reads of all RISCs."""
+        """Return the number of reads of all RISCs.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.num_reads
+        4
+        """
         return int(self.requests.counts[~self.requests.writes].sum())
 
     @cached_property
     def num_writes(self) -> int:
-        """Return the number of writes of all RISCs."""
+        """Return the number of writes of all RISCs.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.num_writes
+        0
+        """
         return int(self.requests.counts[self.requests.writes].sum())
 
     @cached_property
     def num_barriers(self) -> int:
-        """Return the number of barriers of all RISCs."""
+        """Return the number of barriers of all RISCs.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.num_barriers
+        2
+        """
         return int(self.requests.barrier_counts.sum())
 
     @cached_property
     def request_bytes(self) -> tuple[int, int]:
-        """Return the sizes of the smallest and of the largest request; (0, 0) if there is none."""
+        """Return the sizes of the smallest and of the largest request; (0, 0) if there is none.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.request_bytes
+        (2048, 2048)
+        """
         sizes = self.requests.nbytes
         return (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
 
     @cached_property
     def runtime_arguments(self) -> int | None:
-        """Return the words of runtime arguments of all RISCs, or None if they are not known."""
+        """Return the words of runtime arguments of all RISCs, or None if they are not known.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.runtime_arguments
+        16
+        """
         words = self._calls.arguments
         return None if words is None else int(words.sum())
 
     @cached_property
     def most_arguments(self) -> int | None:
-        """Return the words of runtime arguments of the RISC with most, or None if they are not known."""
+        """Return the words of runtime arguments of the RISC with most, or None if they are not known.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.most_arguments
+        8
+        """
         words = self._calls.arguments
         return None if words is None else int(words.max(initial=0))
 
     @cached_property
     def buffers(self) -> tuple[StepBuffer, ...]:
-        """Return the L1 that the operation uses, in the tensors and beyond."""
+        """Return the L1 that the operation uses, in the tensors and beyond.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.buffers[0].nbytes, step.buffers[0].borrowed
+        (4096, True)
+        """
         return tuple(_step_buffers(self))
 
     def estimate(self, profiler: bool = False) -> Estimate:
@@ -159,7 +236,14 @@ class ReshardStep:
 
     @property
     def extra_l1(self) -> int:
-        """Return the bytes of L1 per core that the operation needs beside the tensors."""
+        """Return the bytes of L1 per core that the operation needs beside the tensors.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.extra_l1
+        0
+        """
         return sum(buffer.nbytes for buffer in self.buffers if not buffer.borrowed)
 
     def __str__(self) -> str:
