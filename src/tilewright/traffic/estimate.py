@@ -95,6 +95,12 @@ class Flows:
     """The requests summed by network and pair of endpoints: bytes, and the first position of a request of each.
 
     `mover` is the core that issues the requests, `to` and `origin` where the data go and come from.
+
+    >>> from tilewright import TensorSpec, reshard
+    >>> spec = TensorSpec((64, 64), page_layout="tile", memory="l1", chip="n150")
+    >>> flows = Flows.of(reshard(spec, spec.with_memory("dram")).steps[0].requests)
+    >>> flows.nbytes.tolist()
+    [2048, 2048, 2048, 2048, 2048, 2048, 2048, 2048]
     """
 
     noc: Integers
@@ -126,7 +132,11 @@ class Flows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """The load of resources of one kind: bytes and first position of each that is used, and its rate."""
+    """The load of resources of one kind: bytes and first position of each that is used, and its rate.
+
+    >>> Load("dram", np.array([3]), np.array([2048]), np.array([0]), 22).nbytes.tolist()
+    [2048]
+    """
 
     resource: str
     number: Integers

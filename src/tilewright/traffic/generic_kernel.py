@@ -29,6 +29,13 @@ class PageLists:
 
     `begins` marks the first entry of a core, and `holes` counts the holes before an entry; `slot` is the number of the
     page on its source core.
+
+    >>> from tilewright import TensorSpec, block_sharded, height_sharded
+    >>> from tilewright.traffic.page_moves import page_moves
+    >>> spec = TensorSpec((64, 64), page_layout="tile", memory=block_sharded((2, 2)), chip="n150")
+    >>> moves = page_moves(spec, spec.with_memory(height_sharded((2, 1))))
+    >>> PageLists.of(moves, 0, 0, (2048, 2048)).begins.tolist()
+    [True, False, True, False]
     """
 
     moves: PageMoves
@@ -38,12 +45,22 @@ class PageLists:
 
     @property
     def gap(self) -> Booleans:
-        """Return which entries have holes before them."""
+        """Return which entries have holes before them.
+
+        >>> none = np.zeros(0, dtype=np.int64)
+        >>> PageLists(PageMoves(*[none] * 6), none > 0, none, none).gap.tolist()
+        []
+        """
         return self.holes > 0
 
     @classmethod
     def of(cls, moves: PageMoves, source_base: int, target_base: int, strides: tuple[int, int]) -> PageLists:
-        """Return the lists of pages `strides` bytes apart on their source and target cores."""
+        """Return the lists of pages `strides` bytes apart on their source and target cores.
+
+        >>> one = np.zeros(1, dtype=np.int64)
+        >>> PageLists.of(PageMoves(one, one, one, one + 4096, one + 2048, one), 0, 0, (2048, 2048)).holes.tolist()
+        [2]
+        """
         entries = moves.by_target()
         index = (entries.target_address - target_base) // strides[1]
         begins = np.append(True, entries.target[1:] != entries.target[:-1])[: len(entries)]
@@ -58,6 +75,9 @@ class Ranges:
     Of each range: its list (`list_of`), the first entry, the pages of a run (`size`), the number of `runs` (0 if it
     only skips), the step from a run to the next (`core_step`: x and y, `slot_step`), and where it begins (`place`: x, y
     and slot).
+
+    >>> Ranges(*[np.zeros(0, dtype=np.int64)] * 7).runs.tolist()
+    []
     """
 
     list_of: Integers
@@ -70,7 +90,16 @@ class Ranges:
 
 
 def find_ranges(lists: PageLists, noc: NocMap, longest: int | None) -> Ranges:
-    """Return the ranges of `lists`, with runs of at most `longest` pages."""
+    """Return the ranges of `lists`, with runs of at most `longest` pages.
+
+    >>> from tilewright import TensorSpec, block_sharded, height_sharded
+    >>> from tilewright.traffic.page_moves import page_moves
+    >>> spec = TensorSpec((64, 64), page_layout="tile", memory=block_sharded((2, 2)), chip="n150")
+    >>> moves = page_moves(spec, spec.with_memory(height_sharded((2, 1))))
+    >>> ranges = find_ranges(PageLists.of(moves, 0, 0, (2048, 2048)), NocMap.of("n150"), None)
+    >>> ranges.runs.tolist(), ranges.core_step.tolist()
+    ([2, 2], [[1, 0], [1, 0]])
+    """
     source, slot = lists.moves.source, lists.slot
     count = len(source)
     joined = ~(lists.begins | lists.gap)[1:]  # whether an entry directly follows the one before it
@@ -139,6 +168,14 @@ def generic_requests(
 
     `bases` and `strides` are the addresses of the buffers and the distances of their pages, at the source and at the
     target; `longest` limits the pages of a run. With `folds`, repeated patterns of ranges are folded to blocks.
+
+    >>> from tilewright import TensorSpec, block_sharded, height_sharded
+    >>> from tilewright.traffic.page_moves import page_moves
+    >>> spec = TensorSpec((64, 64), page_layout="tile", memory=block_sharded((2, 2)), chip="n150")
+    >>> moves = page_moves(spec, spec.with_memory(height_sharded((2, 1))))
+    >>> requests, words = generic_requests(moves, NocMap.of("n150"), (0, 0), (2048, 2048), None, folds=False)
+    >>> requests.counts.tolist(), words.tolist()
+    ([2, 0, 2, 0], [3, 0, 3, 0])
     """
     if not len(moves):
         return Requests.none(noc), np.zeros(0, dtype=np.int64)
@@ -176,7 +213,13 @@ def generic_requests(
 
 
 def divide_blocks(ranges: Ranges, lists: int) -> tuple[Booleans, Integers]:
-    """Return which ranges go to the second RISC if lists are folded to blocks, and the words of arguments per RISC."""
+    """Return which ranges go to the second RISC if lists are folded to blocks, and the words of arguments per RISC.
+
+    >>> two = np.zeros((2, 2), dtype=np.int64)
+    >>> ranges = Ranges(two[0], two[0], two[0] + 1, two[0] + 1, two, two[0], np.array([[0, 0, 0], [0, 0, 4]]))
+    >>> [part.tolist() for part in divide_blocks(ranges, 1)]
+    [[False, False], [7, 0]]
+    """
     shape = np.column_stack([ranges.size, ranges.runs, ranges.core_step, ranges.slot_step])
     kind = np.unique(shape, axis=0, return_inverse=True)[1].reshape(-1)
     ends = np.searchsorted(ranges.list_of, np.arange(lists + 1))

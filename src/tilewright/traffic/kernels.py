@@ -27,7 +27,11 @@ _READS_UNDER_WAY, _BYTES_PER_READ = 512, 1152  # of all cores together, between 
 
 
 class KernelCalls(NamedTuple):
-    """What a kernel does: its `requests`, and the words of runtime `arguments` of each RISC, if they are known."""
+    """What a kernel does: its `requests`, and the words of runtime `arguments` of each RISC, if they are known.
+
+    >>> KernelCalls(Requests.none(NocMap.of("n150")), None).arguments is None
+    True
+    """
 
     requests: Requests
     arguments: Integers | None
@@ -35,7 +39,12 @@ class KernelCalls(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelInput:
-    """The tensors that a kernel moves between: specs, addresses, and the version of the kernels ("2024", "current")."""
+    """The tensors that a kernel moves between: specs, addresses, and the version of the kernels ("2024", "current").
+
+    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+    >>> KernelInput(spec, spec.with_memory("l1"), 0, 0, "current").version
+    'current'
+    """
 
     source: TensorSpec
     target: TensorSpec

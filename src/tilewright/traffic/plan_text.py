@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 
 def explain_plan(plan: ReshardPlan) -> str:
-    """Return what a `plan` does and what it costs, line by line."""
+    """Return what a `plan` does and what it costs, line by line.
+
+    >>> from tilewright import TensorSpec, reshard
+    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+    >>> print(explain_plan(reshard(spec, spec.with_memory("l1"))).splitlines()[3])
+    8 KiB in 4 runs between 4 pairs, 0 % of it stays where it is
+    """
     spec = plan.source
     pages = f"tiles of {spec.tile}" if spec.is_tiled else "rows"
     mesh = f", on each of {plan.devices} devices" if plan.devices > 1 else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..memory.paging import Integers
-from .chains import follow, run_lengths
+from .chains import Booleans, follow, run_lengths
 from .noc import Endpoint, NocMap
 from .page_moves import PageMoves
 
@@ -133,9 +133,6 @@ class TransferRuns:
         return f"<{len(self)} runs, {self.total_bytes} bytes>"
 
 
-def _same_pair(entries: PageMoves) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _same_pair(entries: PageMoves) -> Booleans:
     """Return whether each entry and the next have the same source and target."""
-    same: np.ndarray[tuple[int], np.dtype[np.bool_]] = (entries.source[1:] == entries.source[:-1]) & (
-        entries.target[1:] == entries.target[:-1]
-    )
-    return same
+    return (entries.source[1:] == entries.source[:-1]) & (entries.target[1:] == entries.target[:-1])

@@ -31,7 +31,11 @@ class TransferTime(NamedTuple):
     small_issue: float = 0.0
 
     def cycles(self, count: int, nbytes: int) -> float:
-        """Return the cycles of `count` transfers of `nbytes` each."""
+        """Return the cycles of `count` transfers of `nbytes` each.
+
+        >>> TransferTime(171, 25, 28.3).cycles(16, 64)
+        571
+        """
         issue = max(self.issue, self.small_issue) if nbytes <= _SMALL else self.issue
         return self.latency + max(count * issue, count * nbytes / self.rate)
 
