@@ -218,7 +218,8 @@ class ReshardPlan:
 
     @cached_property
     def _requests(self) -> Requests:
-        return Requests.join([step.requests for step in self.steps] or [Requests.none(self.noc_map)])
+        parts = [step.requests for step in self.steps] or [Requests.none(self.noc_map)]
+        return parts[0] if len(parts) == 1 else Requests.join(parts)
 
     @property
     def reads(self) -> RequestLists:

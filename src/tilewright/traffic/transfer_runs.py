@@ -135,4 +135,5 @@ class TransferRuns:
 
 def _same_pair(entries: PageMoves) -> Booleans:
     """Return whether each entry and the next have the same source and target."""
-    return (entries.source[1:] == entries.source[:-1]) & (entries.target[1:] == entries.target[:-1])
+    same: Booleans = (entries.source[1:] == entries.source[:-1]) & (entries.target[1:] == entries.target[:-1])
+    return same
