@@ -54,3 +54,24 @@ def test_npe_workload(plan, tmp_path):
 def test_too_many_transfers():
     with pytest.raises(MemoryConfigError, match="more than 3 transfers"):
         npe_workload(PLANS[0], most_transfers=3)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_plain_values(plan):
+    data = plan.to_json(transfers=True, reads=True)
+    assert json.loads(json.dumps(data)) == json.loads(json.dumps(plan.to_json(True, True)))
+    assert sum(size for _, _, size in data["traffic"]) == data["bytes"] == plan.total_bytes
+    assert sum(run["nbytes"] * run["count"] for run in data["transfers"]) == plan.total_bytes
+    assert [(step["operation"], step["factory"]) for step in data["steps"]] == [
+        (step.operation, step.factory) for step in plan.steps
+    ]
+    assert len(data["reads"]) == len(plan.reads)
+    assert data["estimate"]["cycles"] == plan.cycles.cycles
+    assert "reads" not in plan.to_json()
+
+
+def test_plain_values_without_a_network():
+    spec = TensorSpec((64, 64), page_layout="tile", chip="quasar_q1")
+    data = reshard(spec, spec.with_memory("l1")).to_json()
+    assert data["estimate"] is None
+    assert "not known" in data["not_estimated"]

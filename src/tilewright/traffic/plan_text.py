@@ -35,6 +35,8 @@ def explain_plan(plan: ReshardPlan) -> str:
         f"{format_bytes(plan.total_bytes)} in {len(plan.transfers)} runs between {len(plan.traffic)} pairs,"
         f" {100 * plan.local:.0f} % of it stays where it is"
     )
+    if len(plan.steps) > 1:
+        lines.append(f"{len(plan.steps)} passes: the runtime goes through {plan.steps[0].target.memory}")
     for number, step in enumerate(plan.steps, 1):
         lines += [f"step {number}: {step}", *[f"  {line}" for line in _explain_step(step)]]
     try:

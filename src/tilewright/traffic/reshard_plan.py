@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .estimate import Bound, Estimate, Flows, link_load
 from .execution import run_steps
 from .noc import Endpoint, Link, NocMap
 from .page_moves import PageMoves, has_equal_pages, page_moves
+from .plan_json import plan_to_json
 from .plan_text import explain_plan
 from .requests import RequestLists, Requests, sum_pairs
 from .steps import ReshardStep, choose_steps
@@ -457,6 +458,18 @@ class ReshardPlan:
         source and target are equal: nothing to do
         """
         return explain_plan(self)
+
+    def to_json(self, transfers: bool = False, reads: bool = False) -> dict[str, Any]:
+        """Return the plan as plain values: a core is [x, y], a DRAM bank its number.
+
+        With `transfers`, also every run; with `reads`, also the reads and writes of all RISCs. Both may be long.
+
+        >>> from tilewright import reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> reshard(spec, spec.with_memory("l1")).to_json()["bytes"]
+        8192
+        """
+        return plan_to_json(self, transfers, reads)
 
     def __str__(self) -> str:
         return f"{self.source.shape} {self.source.dtype}: {self.source.memory} to {self.target.memory}"
