@@ -2,7 +2,7 @@
 """`PageMoves`: where every page of a tensor is before a reshard and after it, as arrays.
 
 Tiles, and rows of the same width, move as whole pages. Rows that are cut into pages of different widths move in pieces:
-a row is cut wherever one of the two cuts it.
+a row is cut wherever one of the two cuts it. The runtime moves units of the greatest common divisor of both widths.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from math import gcd
 import numpy as np
 
 from ..errors import MemoryConfigError
+from ..layout.tuples import round_up
 from ..memory import TensorSpec
 from ..memory.paging import Integers
 from .noc import NocMap
@@ -147,9 +148,11 @@ def page_moves(
             after.page,
         )
     itemsize = source.dtype.storage_format.itemsize
-    width = source.shape.logical[-1] * itemsize if source.shape.logical else itemsize
     widths = source.page_bytes, target.page_bytes
-    steps = (gcd(*widths),) if whole_units else widths
+    unit = gcd(*widths)
+    # whole units move, so that a little of the padding of rows does, too
+    width = round_up((source.shape.logical[-1] if source.shape.logical else 1) * itemsize, unit)
+    steps = (unit,) if whole_units else widths
     edges = np.unique(np.concatenate([np.array([width]), *[np.arange(0, width, step) for step in steps]]))
     starts, sizes = edges[:-1], np.diff(edges)
     rows = np.arange(source.physical_shape[0], dtype=np.int64)[:, None]
