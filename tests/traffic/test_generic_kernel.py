@@ -187,3 +187,11 @@ def test_rows_of_different_widths_are_folded():
     # 32 rows of the same pattern are one block, which one RISC reads
     assert plan.reads[(0, 0), "BRISC", "NOC_1"] == (("barrier", 1),)
     assert step.runtime_arguments == 12 * (8 + 8 + 3) + 2 * (7 + 12 + 7)
+
+
+def test_the_last_unit_of_a_row_is_whole():
+    rows = TensorSpec((1, 29), "float32", memory=width_sharded((3, 1), (1, 12)), chip="wormhole_n150")
+    plan = reshard(rows, rows.with_memory(width_sharded((1, 1), (1, 32))), op="reshard")
+    assert plan.steps[0].factory == "ReshardGenericFactory"
+    assert plan.total_bytes == 128  # 8 units of 16 bytes: 116 bytes of data
+    assert sum(plan.steps[0].traffic.values()) == 128

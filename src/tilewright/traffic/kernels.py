@@ -266,6 +266,7 @@ def same_width(call: KernelInput, reads: bool) -> KernelCalls:
     risc = (rank >= -(-size[core] // 2)).astype(np.int64)
     if any(spec.page_bytes != spec.aligned_page_bytes for spec in (call.source, call.target)):
         requests = _issue(call.noc, entries, core, risc, risc, not reads, np.ones(len(core), dtype=np.int64))
+        requests = _with_idle_partners(requests)
         return KernelCalls(requests, 3 + 3 * _pieces_per_risc(requests))
     far = entries.source if reads else entries.target
     address = entries.source_address if reads else entries.target_address
@@ -274,6 +275,7 @@ def same_width(call: KernelInput, reads: bool) -> KernelCalls:
     starts = _merged_starts(joins)[: len(entries)]
     core, risc = core[starts], risc[starts]
     requests = _issue(call.noc, _merge(entries, joins), core, risc, risc, not reads, _ends(core, risc))
+    requests = _with_idle_partners(requests)
     return KernelCalls(requests, 3 + 3 * requests.counts)
 
 
@@ -321,7 +323,10 @@ def same_height(call: KernelInput, reads: bool) -> KernelCalls:
     requests = _issue(call.noc, entries, core, risc, risc, not reads, _ends(core, risc))
     owner = requests.owner
     begins = np.append(True, (owner[1:] != owner[:-1]) | (byte[1:] != byte[:-1]))[: len(owner)]
-    return KernelCalls(requests, 5 + 4 * np.bincount(owner[begins], minlength=len(requests.core)))
+    segments = np.zeros(len(call.noc.endpoints), dtype=np.int64)  # of a core: both RISCs are told all of them
+    np.maximum.at(segments, requests.core, np.bincount(owner[begins], minlength=len(requests.core)))
+    requests = _with_idle_partners(requests)
+    return KernelCalls(requests, 5 + 4 * segments[requests.core])
 
 
 def copy_local_shards(call: KernelInput, reads: bool) -> KernelCalls:
@@ -347,18 +352,17 @@ def copy_local_shards(call: KernelInput, reads: bool) -> KernelCalls:
     order = np.argsort(2 * core + (shard % 2), kind="stable")
     entries, core, risc = entries.take(order), core[order], risc[order]
     requests = _issue(call.noc, entries, core, risc, 1 - risc, not reads, _ends(core, risc))
-    idle = _idle_partners(requests)
-    joined = Requests.join([requests, idle])
-    return KernelCalls(joined, np.full(len(joined.core), 1))
+    requests = _with_idle_partners(requests)
+    return KernelCalls(requests, np.full(len(requests.core), 1))
 
 
-def _idle_partners(requests: Requests) -> Requests:
-    """Return the other RISC of each core with only one that works: it waits at one barrier."""
+def _with_idle_partners(requests: Requests) -> Requests:
+    """Return requests with the other RISC of each core that has only one that works: it waits at one barrier."""
     cores, count = np.unique(requests.core, return_counts=True)
     alone = cores[count == 1]
     single = np.flatnonzero(np.isin(requests.core, alone))
     none = np.zeros(0, dtype=np.int64)
-    return Requests(
+    idle = Requests(
         requests.noc_map,
         requests.core[single],
         1 - requests.risc[single],
@@ -367,6 +371,7 @@ def _idle_partners(requests: Requests) -> Requests:
         np.ones(len(single), dtype=np.int64),
         *[none] * 6,
     )
+    return Requests.join([requests, idle])
 
 
 def copy_pages(call: KernelInput) -> KernelCalls:
