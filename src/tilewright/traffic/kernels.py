@@ -244,7 +244,7 @@ def reshard_generic(call: KernelInput) -> KernelCalls:
     else:
         unit = int(np.gcd(call.source.page_bytes, call.target.page_bytes))
         requests, words = generic_requests(call.units, call.noc, bases, (unit, unit), longest, folds=True)
-    grid = call.noc.chip.compute_grid
+    grid = call.noc.chip.shard_grid(call.source.memory.buffer_type)
     scalars = 4 if call.version == "2024" else 3
     return KernelCalls(requests, grid.x + grid.y + scalars + words)
 
@@ -264,7 +264,8 @@ def same_width(call: KernelInput, reads: bool) -> KernelCalls:
     core = entries.target if reads else entries.source
     rank, size = _rank(core), np.bincount(core)
     risc = (rank >= -(-size[core] // 2)).astype(np.int64)
-    if any(spec.page_bytes != spec.aligned_page_bytes for spec in (call.source, call.target)):
+    unaligned = any(spec.page_bytes != spec.aligned_page_bytes for spec in (call.source, call.target))
+    if unaligned or not call.has_equal_pages:  # row by row
         requests = _issue(call.noc, entries, core, risc, risc, not reads, np.ones(len(core), dtype=np.int64))
         requests = _with_idle_partners(requests)
         return KernelCalls(requests, 3 + 3 * _pieces_per_risc(requests))

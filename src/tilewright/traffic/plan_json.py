@@ -83,6 +83,7 @@ def _step(step: ReshardStep, profiler: bool) -> dict[str, Any]:
         "runtime_arguments": step.runtime_arguments,
         "extra_l1": step.extra_l1,
         "buffers": [[item.kind, item.nbytes, item.borrowed, str(item.cores)] for item in step.buffers],
+        "warnings": list(step.warnings),
         "estimate": estimate,
     }
 

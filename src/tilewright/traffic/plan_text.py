@@ -61,6 +61,7 @@ def _explain_step(step: ReshardStep) -> list[str]:
     lines = [f"{requests}, {len(step.requests.core)} RISCs"]
     if step.runtime_arguments is not None:
         lines.append(f"{step.runtime_arguments} words of runtime arguments, at most {step.most_arguments} for a RISC")
+    lines += [f"warning: {warning}" for warning in step.warnings]
     lines += [
         f"extra L1: {buffer.kind} of {buffer.nbytes} bytes on {buffer.cores.num_cores} cores"
         for buffer in step.buffers

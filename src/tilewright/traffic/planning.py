@@ -11,7 +11,7 @@ from ..memory.placement_rules import placement_violations
 from ..memory.spec import as_spec
 from .page_moves import validate_pair
 from .reshard_plan import ReshardPlan
-from .steps import OPERATIONS, alone_address
+from .step_choice import OPERATIONS, alone_address
 
 KERNELS = ("current", "2024")
 

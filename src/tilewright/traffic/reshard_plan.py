@@ -23,7 +23,8 @@ from .page_moves import PageMoves, has_equal_pages, page_moves
 from .plan_json import plan_to_json
 from .plan_text import explain_plan
 from .requests import RequestLists, Requests, sum_pairs
-from .steps import ReshardStep, choose_steps
+from .step_choice import choose_steps
+from .steps import ReshardStep
 from .transfer_runs import TransferRuns
 
 _Key = TypeVar("_Key")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ReshardStep`: an operation of the runtime that moves a tensor; `choose_steps`: which ones it runs for two specs."""
+"""`ReshardStep`: an operation of the runtime that moves a tensor: its requests, its buffers, its time."""
 
 from __future__ import annotations
 
@@ -7,27 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
-from ..memory import CoreCoord, CoreRange, CoreRangeSet, TensorMemoryLayout, TensorSpec, first_cores
+from ..memory import CoreCoord, CoreRange, CoreRangeSet, TensorSpec, first_cores
 from . import kernels
 from .estimate import Estimate, estimate_requests
 from .kernels import KernelCalls, KernelInput, dram_workers
 from .noc import Endpoint, NocMap
 from .requests import RequestLists, Requests
 
-RESHARD, COPY = "ReshardDeviceOperation", "CopyDeviceOperation"
-TO_SHARDED, TO_INTERLEAVED = "InterleavedToShardedDeviceOperation", "ShardedToInterleavedDeviceOperation"
-OPERATIONS = (
-    "to_memory_config",
-    "reshard",
-    "read",
-    "write",
-    "interleaved_to_sharded",
-    "sharded_to_interleaved",
-    "copy",
-)
-RESHARD_UNIT = 16  # bytes; pages of row-major reshards must be a multiple, with two exceptions
 _SCRATCH_ROWS = 4  # rows in flight of a row-major interleaved-to-sharded
 
 _BUILDERS: dict[str, Callable[[KernelInput], KernelCalls]] = {
@@ -234,6 +221,22 @@ class ReshardStep:
         in_dram = any(not memory.is_sharded and not memory.buffer_type.is_l1 for memory in ends)
         return estimate_requests(self.requests, profiler, in_dram)
 
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is doubtful about the kernel that the runtime chooses.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> rows = TensorSpec((8, 8), memory=height_sharded((2, 1)), chip="n150")
+        >>> wider = rows.with_memory(height_sharded((2, 1), (4, 32)))
+        >>> print(reshard(rows, wider).steps[0].warnings[0])
+        pages have 16 and 64 bytes, but this kernel takes the rows of both sides to be equally wide
+        """
+        one, other = self.source.page_bytes, self.target.page_bytes
+        if "SameWidth" in self.factory and one != other:
+            problem = "this kernel takes the rows of both sides to be equally wide"
+            return (f"pages have {one} and {other} bytes, but {problem}",)
+        return ()
+
     @property
     def extra_l1(self) -> int:
         """Return the bytes of L1 per core that the operation needs beside the tensors.
@@ -310,163 +313,3 @@ def _step_buffers(step: ReshardStep) -> list[StepBuffer]:
             buffers.append(StepBuffer("dataflow", _shard_bytes(remote), False, cores))
         return buffers
     return []
-
-
-def choose_steps(
-    source: TensorSpec, target: TensorSpec, operation: str, addresses: tuple[int, int], version: str
-) -> tuple[ReshardStep, ...]:
-    """Return the steps that the runtime takes from `source` to `target`, at two `addresses`.
-
-    `operation` is one of `OPERATIONS`; "to_memory_config" chooses, as the runtime does.
-
-    >>> from tilewright import height_sharded, width_sharded
-    >>> rows = TensorSpec((64, 64), chip="n150")
-    >>> tall, wide = [rows.with_memory(kind((2, 1))) for kind in (height_sharded, width_sharded)]
-    >>> [step.operation for step in choose_steps(tall, wide, "to_memory_config", (0, 0), "current")]
-    ['ShardedToInterleavedDeviceOperation', 'InterleavedToShardedDeviceOperation']
-    """
-    if source.memory == target.memory:
-        return ()
-    for spec in (source, target):
-        if spec.memory.memory_layout is TensorMemoryLayout.BLOCK_SHARDED and not spec.memory.buffer_type.is_l1:
-            raise MemoryConfigError(
-                f"the runtime does not support block sharding in DRAM, got {spec.memory}; use height or width"
-                " sharding, or L1"
-            )
-
-    def step(name: str, factory: str, before: TensorSpec = source, after: TensorSpec = target) -> ReshardStep:
-        starts = [
-            address if spec is at else alone_address(spec)
-            for spec, at, address in zip((before, after), (source, target), addresses, strict=True)
-        ]
-        return ReshardStep(name, factory, before, after, starts[0], starts[1], version)
-
-    copying = step(COPY, "DefaultTilized" if source.is_tiled else "DefaultRowMajor")
-    if operation != "to_memory_config":
-        return (_asked_step(source, target, operation, step, copying),)
-    if not source.memory.is_sharded and not target.memory.is_sharded:
-        return (copying,)
-    if not source.memory.is_sharded:
-        steps = [step(TO_SHARDED, "InterleavedToShardedProgramFactory") if _is_matrix(target) else copying]
-    elif not target.memory.is_sharded:
-        direct = _is_matrix(source) and source.memory.buffer_type.is_l1
-        steps = [step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory") if direct else copying]
-    elif _changes_rows(source, target):
-        steps = [copying]
-        if source.memory.buffer_type.is_l1:
-            between = source.with_memory("dram")
-            steps = [
-                step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory", after=between),
-                step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between),
-            ]
-    elif _unaligned_rows(source, target) is not None:
-        steps = [copying]
-    else:
-        steps = [step(RESHARD, reshard_factory(source, target))]
-    return tuple(steps) if all(_fits(part) for part in steps) else (copying,)
-
-
-def _is_matrix(spec: TensorSpec) -> bool:
-    """Return whether the shards have a form as matrices."""
-    return spec.memory.is_sharded and spec.memory.shard_spec is not None
-
-
-def _shard_width(spec: TensorSpec) -> int:
-    return 0 if spec.memory.shard_spec is None else spec.memory.shard_spec.shape[1]
-
-
-def _changes_rows(source: TensorSpec, target: TensorSpec) -> bool:
-    """Return whether rows are cut differently, by other memory layouts: the runtime has no reshard for it."""
-    return (
-        not source.is_tiled
-        and _is_matrix(source)
-        and _is_matrix(target)
-        and source.memory.memory_layout != target.memory.memory_layout
-        and _shard_width(source) != _shard_width(target)
-    )
-
-
-def _unaligned_rows(source: TensorSpec, target: TensorSpec) -> int | None:
-    """Return the size of a page that is too small for a row-major reshard, or None."""
-    both_tall = all(
-        _is_matrix(spec) and spec.memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED for spec in (source, target)
-    )
-    in_dram = not source.memory.buffer_type.is_l1 and not target.memory.buffer_type.is_l1
-    if source.is_tiled or both_tall or in_dram:
-        return None
-    return next((spec.page_bytes for spec in (source, target) if spec.page_bytes % RESHARD_UNIT), None)
-
-
-def reshard_factory(source: TensorSpec, target: TensorSpec) -> str:
-    """Return the program factory of a reshard between two sharded specs.
-
-    >>> from tilewright import block_sharded, height_sharded
-    >>> tiles = TensorSpec((64, 64), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
-    >>> reshard_factory(tiles, tiles.with_memory(block_sharded((2, 2))))
-    'ReshardGenericFactory'
-    """
-    from_l1, to_l1 = source.memory.buffer_type.is_l1, target.memory.buffer_type.is_l1
-    layouts = {spec.memory.memory_layout for spec in (source, target)}
-    if _is_matrix(source) and _is_matrix(target) and (from_l1 or to_l1):
-        reads = "true" if to_l1 else "false"
-        if layouts == {TensorMemoryLayout.HEIGHT_SHARDED}:
-            return f"ReshardSameWidthFactory<{reads}>"
-        width = source.shape.logical[-1] if source.shape.logical else 1
-        is_whole = all(spec.physical_shape[1] == width for spec in (source, target))
-        if layouts == {TensorMemoryLayout.WIDTH_SHARDED} and not source.is_tiled and is_whole:
-            return f"ReshardSameHeightFactory<{reads}>"
-        if from_l1 and to_l1:
-            return "ReshardGenericFactory"
-    if not from_l1 and not to_l1:
-        return "NdReshardCopyPagesFactory"
-    return f"NdReshardCopyLocalShardFactory<{'true' if from_l1 else 'false'}>"
-
-
-def _asked_step(
-    source: TensorSpec, target: TensorSpec, operation: str, step: Callable[..., ReshardStep], copying: ReshardStep
-) -> ReshardStep:
-    """Return the step of the operation that was asked for, or raise if it cannot move between these specs."""
-    sharded = source.memory.is_sharded, target.memory.is_sharded
-    needed = {
-        "reshard": (True, True),
-        "interleaved_to_sharded": (False, True),
-        "sharded_to_interleaved": (True, False),
-        "read": (sharded[0], True),
-        "write": (True, sharded[1]),
-    }.get(operation, sharded)
-    if sharded != needed:
-        words = ["sharded" if flag else "interleaved" for flag in (*needed, *sharded)]
-        raise MemoryConfigError(
-            f"{operation} moves from {words[0]} to {words[1]} memory, got {words[2]} and {words[3]}; leave out op for"
-            " what the runtime would choose"
-        )
-    if operation == "reshard":
-        if (page := _unaligned_rows(source, target)) is not None:
-            raise MemoryConfigError(
-                f"a reshard of rows needs pages of a multiple of {RESHARD_UNIT} bytes, got {page} bytes; use op='copy'"
-            )
-        return step(RESHARD, reshard_factory(source, target))
-    if operation == "interleaved_to_sharded":
-        return step(TO_SHARDED, "InterleavedToShardedProgramFactory")
-    if operation == "sharded_to_interleaved":
-        return step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory")
-    if operation in ("read", "write"):
-        return step(RESHARD, f"NdReshardCopyLocalShardFactory<{'true' if operation == 'write' else 'false'}>")
-    return copying
-
-
-def _fits(step: ReshardStep) -> bool:
-    """Return whether the buffers of a step have enough L1 beside its tensors, if those have."""
-    available = step.source.known_chip.bank_bytes("l1")
-    tensors = sum(spec.allocated_bytes for spec in (step.source, step.target) if spec.memory.buffer_type.is_l1)
-    return tensors > available or tensors + step.extra_l1 <= available
-
-
-def alone_address(spec: TensorSpec) -> int:
-    """Return the address of a tensor on an empty chip, also of one that is too large for it.
-
-    >>> alone_address(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150"))
-    1495040
-    """
-    chip, buffer = spec.known_chip, spec.memory.buffer_type
-    return chip.end(buffer) - spec.allocated_bytes if buffer.is_l1 else chip.base(buffer)
