@@ -73,11 +73,27 @@ def test_operations_between_the_wrong_memories():
         reshard(TILES, sharded, kernel="2023")
 
 
-def test_small_rows_are_copied_and_not_resharded():
+TWO_PASSES = ["ShardedToInterleavedProgramFactory", "InterleavedToShardedProgramFactory"]
+
+
+def test_what_has_no_reshard_takes_two_passes():
     rows = TensorSpec((8, 12), "int8", memory=block_sharded((2, 2), (4, 6)), chip="n150")
-    target = rows.with_memory(block_sharded((3, 2), (4, 4)))
+    narrow = TensorSpec((64, 64), page_layout="tile", tile=(32, 16), memory=height_sharded((2, 1)), chip="n150")
+    for source, memory, message in (
+        (rows, block_sharded((3, 2), (4, 4)), "pages of a multiple of 16 bytes, got 6 bytes"),
+        (narrow, width_sharded((2, 1)), "tiles 32 wide, got 32 x 16"),
+    ):
+        target = source.with_memory(memory)
+        assert [step.factory for step in reshard(source, target).steps] == TWO_PASSES
+        with pytest.raises(MemoryConfigError, match=message):
+            reshard(source, target, op="reshard")
+
+
+def test_what_has_neither_is_copied():
+    rows = TensorSpec((64, 96), memory=nd_sharded((8, 32), (2, 1)), chip="n150")
+    target = rows.with_memory(nd_sharded((8, 48), (2, 1)))
     assert [step.factory for step in reshard(rows, target).steps] == ["DefaultRowMajor"]
-    with pytest.raises(MemoryConfigError, match="pages of a multiple of 16 bytes, got 6 bytes"):
+    with pytest.raises(MemoryConfigError, match="pages of equal size, got 64 and 96 bytes"):
         reshard(rows, target, op="reshard")
 
 

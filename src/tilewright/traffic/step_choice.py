@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import MemoryConfigError
+from ..layout.tuples import round_up
 from ..memory import TensorMemoryLayout, TensorSpec
-from .steps import ReshardStep
+from .steps import SCRATCH_ROWS, ReshardStep
 
 RESHARD, COPY = "ReshardDeviceOperation", "CopyDeviceOperation"
 TO_SHARDED, TO_INTERLEAVED = "InterleavedToShardedDeviceOperation", "ShardedToInterleavedDeviceOperation"
@@ -21,6 +22,7 @@ OPERATIONS = (
     "copy",
 )
 RESHARD_UNIT = 16  # bytes; pages of row-major reshards must be a multiple, with two exceptions
+RESHARD_TILE_WIDTH = 32
 
 
 def choose_steps(
@@ -55,26 +57,26 @@ def choose_steps(
     copying = step(COPY, "DefaultTilized" if source.is_tiled else "DefaultRowMajor")
     if operation != "to_memory_config":
         return (_asked_step(source, target, operation, step, copying),)
-    if not source.memory.is_sharded and not target.memory.is_sharded:
-        return (copying,)
+    from_l1 = source.memory.buffer_type.is_l1
+    if not target.memory.is_sharded:
+        direct = _is_matrix(source) and from_l1
+        return (step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory"),) if direct else (copying,)
     if not source.memory.is_sharded:
-        steps = [step(TO_SHARDED, "InterleavedToShardedProgramFactory") if _is_matrix(target) else copying]
-    elif not target.memory.is_sharded:
-        direct = _is_matrix(source) and source.memory.buffer_type.is_l1
-        steps = [step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory") if direct else copying]
-    elif _changes_rows(source, target):
-        steps = [copying]
-        if source.memory.buffer_type.is_l1:
-            between = source.with_memory("dram")
-            steps = [
-                step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory", after=between),
-                step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between),
-            ]
-    elif _unaligned_rows(source, target) is not None:
-        steps = [copying]
-    else:
-        steps = [step(RESHARD, reshard_factory(source, target))]
-    return tuple(steps) if all(_fits(part) for part in steps) else (copying,)
+        into_shards = step(TO_SHARDED, "InterleavedToShardedProgramFactory")
+        return (into_shards,) if _is_matrix(target) and _fits(into_shards) else (copying,)
+    if not _changes_rows(source, target) and reshard_problem(source, target) is None:
+        direct_step = step(RESHARD, reshard_factory(source, target))
+        if _fits(direct_step):
+            return (direct_step,)
+    if _is_matrix(source) and from_l1 and _is_matrix(target):
+        between = source.with_memory("dram")
+        passes = (
+            step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory", after=between),
+            step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between),
+        )
+        if _fits(passes[1]):
+            return passes
+    return (copying,)
 
 
 def _is_matrix(spec: TensorSpec) -> bool:
@@ -97,15 +99,31 @@ def _changes_rows(source: TensorSpec, target: TensorSpec) -> bool:
     )
 
 
-def _unaligned_rows(source: TensorSpec, target: TensorSpec) -> int | None:
-    """Return the size of a page that is too small for a row-major reshard, or None."""
-    both_tall = all(
-        _is_matrix(spec) and spec.memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED for spec in (source, target)
-    )
-    in_dram = not source.memory.buffer_type.is_l1 and not target.memory.buffer_type.is_l1
-    if source.is_tiled or both_tall or in_dram:
-        return None
-    return next((spec.page_bytes for spec in (source, target) if spec.page_bytes % RESHARD_UNIT), None)
+def reshard_problem(source: TensorSpec, target: TensorSpec) -> str | None:
+    """Return why the runtime does not reshard between two sharded specs, or None.
+
+    >>> from tilewright import block_sharded
+    >>> rows = TensorSpec((8, 12), "int8", memory=block_sharded((2, 2), (4, 6)), chip="n150")
+    >>> reshard_problem(rows, rows.with_memory(block_sharded((3, 2), (4, 4))))
+    'a reshard of rows needs pages of a multiple of 16 bytes, got 6 bytes'
+    """
+    from_l1, to_l1 = source.memory.buffer_type.is_l1, target.memory.buffer_type.is_l1
+    layouts = {source.memory.memory_layout, target.memory.memory_layout}
+    are_matrices = _is_matrix(source) and _is_matrix(target)
+    both_tall = are_matrices and layouts == {TensorMemoryLayout.HEIGHT_SHARDED} and (from_l1 or to_l1)
+    if not source.is_tiled and not both_tall and (from_l1 or to_l1):
+        unit = source.known_chip.page_alignment(source.memory.buffer_type)
+        for spec, multiple in ((source, unit), (target, RESHARD_UNIT)):
+            if spec.page_bytes % multiple:
+                return f"a reshard of rows needs pages of a multiple of {multiple} bytes, got {spec.page_bytes} bytes"
+    alike = layouts in ({TensorMemoryLayout.HEIGHT_SHARDED}, {TensorMemoryLayout.WIDTH_SHARDED})
+    by_matrices = are_matrices and (to_l1 or (alike and from_l1))
+    if by_matrices and source.is_tiled and source.tile.width != RESHARD_TILE_WIDTH:
+        return f"a reshard of tiles needs tiles {RESHARD_TILE_WIDTH} wide, got {source.tile}"
+    if not by_matrices and source.page_bytes != target.page_bytes:
+        sizes = f"{source.page_bytes} and {target.page_bytes} bytes"
+        return f"a reshard without matrix shards in L1 needs pages of equal size, got {sizes}"
+    return None
 
 
 def reshard_factory(source: TensorSpec, target: TensorSpec) -> str:
@@ -161,10 +179,8 @@ def _asked_step(
             " what the runtime would choose"
         )
     if operation == "reshard":
-        if (page := _unaligned_rows(source, target)) is not None:
-            raise MemoryConfigError(
-                f"a reshard of rows needs pages of a multiple of {RESHARD_UNIT} bytes, got {page} bytes; use op='copy'"
-            )
+        if (problem := reshard_problem(source, target)) is not None:
+            raise MemoryConfigError(f"{problem}; leave out op for what the runtime does instead")
         return step(RESHARD, reshard_factory(source, target))
     if operation == "interleaved_to_sharded":
         return step(TO_SHARDED, "InterleavedToShardedProgramFactory")
@@ -176,10 +192,12 @@ def _asked_step(
 
 
 def _fits(step: ReshardStep) -> bool:
-    """Return whether the buffers of a step have enough L1 beside its tensors, if those have."""
-    available = step.source.known_chip.bank_bytes("l1")
-    tensors = sum(spec.allocated_bytes for spec in (step.source, step.target) if spec.memory.buffer_type.is_l1)
-    return tensors > available or tensors + step.extra_l1 <= available
+    """Return whether the buffers of a step fit L1; the runtime does not ask what the tensors need beside them."""
+    chip = step.source.known_chip
+    needed = step.extra_l1
+    if step.operation == TO_SHARDED and step.target.is_tiled:  # a scratch buffer is counted for tiles, too
+        needed += SCRATCH_ROWS * round_up(step.target.page_bytes + chip.dram_alignment, chip.dram_alignment)
+    return needed < chip.bank_bytes("l1")
 
 
 def alone_address(spec: TensorSpec) -> int:

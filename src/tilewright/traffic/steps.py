@@ -15,7 +15,7 @@ from .kernels import KernelCalls, KernelInput, dram_workers
 from .noc import Endpoint, NocMap
 from .requests import RequestLists, Requests
 
-_SCRATCH_ROWS = 4  # rows in flight of a row-major interleaved-to-sharded
+SCRATCH_ROWS = 4  # rows in flight of a row-major interleaved-to-sharded
 
 _BUILDERS: dict[str, Callable[[KernelInput], KernelCalls]] = {
     "DefaultTilized": kernels.copy_pages,
@@ -296,7 +296,7 @@ def _step_buffers(step: ReshardStep) -> list[StepBuffer]:
         buffers = [StepBuffer("dataflow", _shard_bytes(target), target.memory.buffer_type.is_l1, cores)]
         if not target.is_tiled:
             row = round_up(target.page_bytes + chip.dram_alignment, chip.dram_alignment)
-            buffers.append(StepBuffer("scratchpad", _SCRATCH_ROWS * row, False, cores))
+            buffers.append(StepBuffer("scratchpad", SCRATCH_ROWS * row, False, cores))
         return buffers
     if factory == "ShardedToInterleavedProgramFactory":
         return [StepBuffer("dataflow", _shard_bytes(source), True, _cores_with_data(source))]
