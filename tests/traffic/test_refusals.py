@@ -73,23 +73,26 @@ def test_operations_between_the_wrong_memories():
         reshard(TILES, sharded, kernel="2023")
 
 
-TWO_PASSES = ["ShardedToInterleavedProgramFactory", "InterleavedToShardedProgramFactory"]
-
-
-def test_what_has_no_reshard_takes_two_passes():
+def test_what_has_no_reshard_is_copied():
     rows = TensorSpec((8, 12), "int8", memory=block_sharded((2, 2), (4, 6)), chip="n150")
     narrow = TensorSpec((64, 64), page_layout="tile", tile=(32, 16), memory=height_sharded((2, 1)), chip="n150")
     for source, memory, message in (
         (rows, block_sharded((3, 2), (4, 4)), "pages of a multiple of 16 bytes, got 6 bytes"),
         (narrow, width_sharded((2, 1)), "tiles 32 wide, got 32 x 16"),
     ):
-        target = source.with_memory(memory)
-        assert [step.factory for step in reshard(source, target).steps] == TWO_PASSES
-        with pytest.raises(MemoryConfigError, match=message):
-            reshard(source, target, op="reshard")
+        target, plain = source.with_memory(memory), source.with_memory("dram")
+        for pair in ((source, target), (source, plain), (plain, source)):
+            assert [step.operation for step in reshard(*pair).steps] == ["CopyDeviceOperation"]
+        for op, pair in (
+            ("reshard", (source, target)),
+            ("sharded_to_interleaved", (source, plain)),
+            ("interleaved_to_sharded", (plain, source)),
+        ):
+            with pytest.raises(MemoryConfigError, match=message):
+                reshard(*pair, op=op)
 
 
-def test_what_has_neither_is_copied():
+def test_pages_of_different_sizes_without_matrix_shards_are_copied():
     rows = TensorSpec((64, 96), memory=nd_sharded((8, 32), (2, 1)), chip="n150")
     target = rows.with_memory(nd_sharded((8, 48), (2, 1)))
     assert [step.factory for step in reshard(rows, target).steps] == ["DefaultRowMajor"]

@@ -21,8 +21,8 @@ OPERATIONS = (
     "sharded_to_interleaved",
     "copy",
 )
-RESHARD_UNIT = 16  # bytes; pages of row-major reshards must be a multiple, with two exceptions
-RESHARD_TILE_WIDTH = 32
+ROW_UNIT = 16  # bytes; pages of row-major shards must be a multiple, with few exceptions
+STANDARD_TILE_WIDTH = 32
 
 
 def choose_steps(
@@ -57,25 +57,22 @@ def choose_steps(
     copying = step(COPY, "DefaultTilized" if source.is_tiled else "DefaultRowMajor")
     if operation != "to_memory_config":
         return (_asked_step(source, target, operation, step, copying),)
-    from_l1 = source.memory.buffer_type.is_l1
+    out_of_shards = source.memory.buffer_type.is_l1 and shards_problem(source) is None
+    into_shards = shards_problem(target) is None
     if not target.memory.is_sharded:
-        direct = _is_matrix(source) and from_l1
-        return (step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory"),) if direct else (copying,)
+        return (step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory") if out_of_shards else copying,)
     if not source.memory.is_sharded:
-        into_shards = step(TO_SHARDED, "InterleavedToShardedProgramFactory")
-        return (into_shards,) if _is_matrix(target) and _fits(into_shards) else (copying,)
+        filling = step(TO_SHARDED, "InterleavedToShardedProgramFactory")
+        return (filling if into_shards and _fits(filling) else copying,)
     if not _changes_rows(source, target) and reshard_problem(source, target) is None:
-        direct_step = step(RESHARD, reshard_factory(source, target))
-        if _fits(direct_step):
-            return (direct_step,)
-    if _is_matrix(source) and from_l1 and _is_matrix(target):
+        resharding = step(RESHARD, reshard_factory(source, target))
+        if _fits(resharding):
+            return (resharding,)
+    if out_of_shards and into_shards:
         between = source.with_memory("dram")
-        passes = (
-            step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory", after=between),
-            step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between),
-        )
-        if _fits(passes[1]):
-            return passes
+        filling = step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between)
+        if _fits(filling):
+            return (step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory", after=between), filling)
     return (copying,)
 
 
@@ -99,6 +96,22 @@ def _changes_rows(source: TensorSpec, target: TensorSpec) -> bool:
     )
 
 
+def shards_problem(spec: TensorSpec) -> str | None:
+    """Return why the runtime has no operation between interleaved memory and the shards of a spec, or None.
+
+    >>> from tilewright import width_sharded
+    >>> shards_problem(TensorSpec((8, 12), "int8", memory=width_sharded((2, 1)), chip="n150"))
+    'shards of rows need pages of a multiple of 16 bytes, got 6 bytes'
+    """
+    if not _is_matrix(spec):
+        return f"shards need a form as matrices, got {spec.memory}"
+    if spec.is_tiled and spec.tile.width != STANDARD_TILE_WIDTH:
+        return f"shards of tiles need tiles {STANDARD_TILE_WIDTH} wide, got {spec.tile}"
+    if not spec.is_tiled and spec.page_bytes % ROW_UNIT:
+        return f"shards of rows need pages of a multiple of {ROW_UNIT} bytes, got {spec.page_bytes} bytes"
+    return None
+
+
 def reshard_problem(source: TensorSpec, target: TensorSpec) -> str | None:
     """Return why the runtime does not reshard between two sharded specs, or None.
 
@@ -113,13 +126,13 @@ def reshard_problem(source: TensorSpec, target: TensorSpec) -> str | None:
     both_tall = are_matrices and layouts == {TensorMemoryLayout.HEIGHT_SHARDED} and (from_l1 or to_l1)
     if not source.is_tiled and not both_tall and (from_l1 or to_l1):
         unit = source.known_chip.page_alignment(source.memory.buffer_type)
-        for spec, multiple in ((source, unit), (target, RESHARD_UNIT)):
+        for spec, multiple in ((source, unit), (target, ROW_UNIT)):
             if spec.page_bytes % multiple:
                 return f"a reshard of rows needs pages of a multiple of {multiple} bytes, got {spec.page_bytes} bytes"
     alike = layouts in ({TensorMemoryLayout.HEIGHT_SHARDED}, {TensorMemoryLayout.WIDTH_SHARDED})
     by_matrices = are_matrices and (to_l1 or (alike and from_l1))
-    if by_matrices and source.is_tiled and source.tile.width != RESHARD_TILE_WIDTH:
-        return f"a reshard of tiles needs tiles {RESHARD_TILE_WIDTH} wide, got {source.tile}"
+    if by_matrices and source.is_tiled and source.tile.width != STANDARD_TILE_WIDTH:
+        return f"a reshard of tiles needs tiles {STANDARD_TILE_WIDTH} wide, got {source.tile}"
     if not by_matrices and source.page_bytes != target.page_bytes:
         sizes = f"{source.page_bytes} and {target.page_bytes} bytes"
         return f"a reshard without matrix shards in L1 needs pages of equal size, got {sizes}"
@@ -182,6 +195,12 @@ def _asked_step(
         if (problem := reshard_problem(source, target)) is not None:
             raise MemoryConfigError(f"{problem}; leave out op for what the runtime does instead")
         return step(RESHARD, reshard_factory(source, target))
+    if operation in ("interleaved_to_sharded", "sharded_to_interleaved"):
+        problem = shards_problem(target if operation == "interleaved_to_sharded" else source)
+        if operation == "sharded_to_interleaved" and not source.memory.buffer_type.is_l1:
+            problem = f"the source must be in L1, got {source.memory}"
+        if problem is not None:
+            raise MemoryConfigError(f"{problem}; leave out op for what the runtime does instead")
     if operation == "interleaved_to_sharded":
         return step(TO_SHARDED, "InterleavedToShardedProgramFactory")
     if operation == "sharded_to_interleaved":
