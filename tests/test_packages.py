@@ -27,6 +27,7 @@ PACKAGES = (
     "tensor",
     "files",
     "tiling",  # streams read .npy files through the checked readers of files
+    "traffic",
     "conversion",
     "weights",
     "compare",
