@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of other systems, as objects of the library: what ttnn prints."""
+"""Text of other systems, as objects of the library: what ttnn prints, and the layouts in the IR of tt-mlir."""
 
+from .affine_map import AffineMap, parse_affine_map
+from .mlir_attributes import MetalLayout, MlirNdLayout, ShardStrides, parse_mlir_attribute
+from .mlir_layouts import MlirLayout, parse_mlir_layout
+from .mlir_rule import LayoutVerdict, check_layout, expected_memref
+from .mlir_types import Memref, TensorType, parse_tensor_type
 from .ttnn_texts import (
     TtnnText,
     parse_core_ranges,
@@ -12,11 +17,25 @@ from .ttnn_texts import (
 )
 
 __all__ = [
+    "AffineMap",
+    "LayoutVerdict",
+    "Memref",
+    "MetalLayout",
+    "MlirLayout",
+    "MlirNdLayout",
+    "ShardStrides",
+    "TensorType",
     "TtnnText",
+    "check_layout",
+    "expected_memref",
+    "parse_affine_map",
     "parse_core_ranges",
     "parse_dtype",
     "parse_memory_config",
+    "parse_mlir_attribute",
+    "parse_mlir_layout",
     "parse_shape",
     "parse_tensor_spec",
+    "parse_tensor_type",
     "parse_ttnn",
 ]

@@ -13,6 +13,7 @@ MAX_RANK = 64  # extents of a shape, in every notation
 
 _SPACE = re.compile(r"\s*")
 _INTEGER = re.compile(r"\d{1,19}(?!\d)", re.ASCII)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPENING, _CLOSING = "([{<", ")]}>"
 _SHOWN = 24  # characters of the text in a message
 
@@ -142,13 +143,18 @@ class TextCursor:
     def raw(self) -> str:
         """Return the text up to the next comma or closing bracket that is not inside brackets of its own.
 
+        Brackets in strings do not count, and neither does that of an arrow.
+
         >>> TextCursor("f(1, 2), 3)", "a call").raw()
         'f(1, 2)'
         """
         start, depth, at = self.skip_space(), 0, self.at
         while at < len(self.text):
             character = self.text[at]
-            if character in _OPENING:
+            if character == '"':
+                string = _STRING.match(self.text, at)
+                at = string.end() - 1 if string else len(self.text) - 1
+            elif character in _OPENING:
                 depth += 1
             elif character in _CLOSING and not self.text.startswith("->", at - 1):
                 depth -= 1
