@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts in the IR of tt-mlir: recorded texts have the recorded parts, and the shape rule gives the recorded verdict."""
+"""Layouts in the IR of tt-mlir: recorded texts have their recorded parts, and the shape rule its recorded verdicts."""
 
 import contextlib
 import random

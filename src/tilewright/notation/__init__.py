@@ -3,6 +3,7 @@
 
 from .affine_map import AffineMap, parse_affine_map
 from .mlir_attributes import MetalLayout, MlirNdLayout, ShardStrides, parse_mlir_attribute
+from .mlir_file import LayoutUse, find_layouts
 from .mlir_layouts import MlirLayout, parse_mlir_layout
 from .mlir_rule import LayoutVerdict, check_layout, expected_memref
 from .mlir_types import Memref, TensorType, parse_tensor_type
@@ -18,6 +19,7 @@ from .ttnn_texts import (
 
 __all__ = [
     "AffineMap",
+    "LayoutUse",
     "LayoutVerdict",
     "Memref",
     "MetalLayout",
@@ -28,6 +30,7 @@ __all__ = [
     "TtnnText",
     "check_layout",
     "expected_memref",
+    "find_layouts",
     "parse_affine_map",
     "parse_core_ranges",
     "parse_dtype",

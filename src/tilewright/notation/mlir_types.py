@@ -12,12 +12,13 @@ from ..errors import FileFormatError
 from ..formats import Format, FormatLike, format_of
 from .text_cursor import MAX_RANK, TextCursor
 
-Aliases = Mapping[str, str]  # what #name stands for, by its name without the mark
+Aliases = Mapping[str, str]  # what #name stands for, by its name without the mark, and what !name does, with it
 
 _Value = TypeVar("_Value")
 
 _ALIAS = re.compile(r"#([A-Za-z_][\w$]*)(?![\w$.<])", re.ASCII)
 _LONE_ALIAS = re.compile(r"\s*#([A-Za-z_][\w$]*)\s*", re.ASCII)
+_TYPE_ALIAS = re.compile(r"![A-Za-z_][\w$]*(?![\w$.<])", re.ASCII)
 _TYPE = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _EXTENT = re.compile(r"(\d{1,19}|\?)\s*x", re.ASCII)
 _BUFFER = re.compile(r"#(?:ttnn\.buffer_type|ttcore\.memory_space|tt\.memory_space)\s*<\s*(\w+)\s*>", re.ASCII)
@@ -140,8 +141,14 @@ def _read_shape(cursor: TextCursor) -> tuple[int | None, ...]:
     return tuple(extents)
 
 
-def _read_element(cursor: TextCursor) -> tuple[tuple[int, int] | None, str]:
+def _read_element(cursor: TextCursor, aliases: Aliases) -> tuple[tuple[int, int] | None, str]:
     """Return the tile, or None, and the type of its elements."""
+    start = cursor.skip_space()
+    if found := cursor.match(_TYPE_ALIAS):
+        text = aliases.get(found[0])
+        if text is None:
+            raise FileFormatError(f"{cursor.name}: alias {found[0]} at character {start + 1} is not defined")
+        cursor = TextCursor(text, f"{cursor.name}, in {found[0]}")
     if not cursor.accept("!"):
         return None, cursor.take(_TYPE, "an element type")
     for name in ("ttcore.tile", "tt.tile"):
@@ -186,7 +193,7 @@ def read_memref(cursor: TextCursor, aliases: Aliases) -> Memref:
     cursor.expect("memref")
     cursor.expect("<")
     shape = _read_shape(cursor)
-    tile, dtype = _read_element(cursor)
+    tile, dtype = _read_element(cursor, aliases)
     known = tuple([n for n in shape if n is not None])
     if len(known) < len(shape):
         cursor.fail("a memref with known extents before this")
@@ -221,8 +228,8 @@ class TensorType:
         return f"tensor<{extents}{tile}>"
 
 
-def parse_tensor_type(text: str) -> TensorType:
-    """Return the tensor type of a `text`.
+def parse_tensor_type(text: str, aliases: Aliases | None = None) -> TensorType:
+    """Return the tensor type of a `text`; `aliases` are those of its file, which its element type may be one of.
 
     >>> parse_tensor_type("tensor<f32>").shape, parse_tensor_type("tensor<?x8xi1>").shape
     ((), (None, 8))
@@ -231,7 +238,7 @@ def parse_tensor_type(text: str) -> TensorType:
     cursor.expect("tensor")
     cursor.expect("<")
     shape = _read_shape(cursor)
-    tile, dtype = _read_element(cursor)
+    tile, dtype = _read_element(cursor, aliases or {})
     encoding = cursor.raw() if cursor.accept(",") else None
     cursor.expect(">")
     cursor.expect_end()
