@@ -27,6 +27,7 @@ PACKAGES = (
     "tensor",
     "files",
     "notation",  # texts of other systems, which are checked as files are
+    "testing",  # for the tests of those who write operations
     "tiling",  # streams read .npy files through the checked readers of files
     "conversion",
     "weights",

@@ -89,7 +89,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     "analysis", "compare", "conversion", "copying", "cute", "files", "formats", "memory", "mojo", "notation", "tensor",
-    "tiling", "ttl", "ttnn", "views", "weights",
+    "testing", "tiling", "ttl", "ttnn", "views", "weights",
 )  # fmt: skip
 
 # Packages that import NumPy are imported on first use, so that `import tilewright` stays quick.
