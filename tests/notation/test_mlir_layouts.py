@@ -207,6 +207,27 @@ def test_attributes_are_values_of_the_library():
     assert parse_mlir_attribute(f"#ttnn.memory_config<#l1, <nd_sharded>, {nd_text}>").nd_shard_spec == general
 
 
+def test_attributes_are_read_as_the_compiler_prints_them():
+    cores = "<[#ttnn.core_range<(0,0), (3,0)>]>"
+    shards = ShardSpec((4, 1), (32, 64))
+    expected = MemoryConfig("height_sharded", "l1", shards)
+    for text in (
+        f"#ttnn.memory_config<<l1>, <height_sharded>, <{cores}, <32x64>, <row_major>>>",
+        f"#ttnn.memory_config<#l1, #ttnn.shard_spec<{cores}, <32x64>, <row_major>, <physical>>, <height_sharded>>",
+        "#ttnn.memory_config<#l1, <height_sharded>, #shards>",
+    ):
+        assert parse_mlir_attribute(text, {"shards": f"#ttnn.shard_spec<{cores}, <32x64>, <row_major>>"}) == expected
+    general = parse_mlir_attribute(
+        f"#ttnn.memory_config<<l1>, ndShardSpec = <{cores}, <1x32x64>, <row_major>, <grid_2d>>>"
+    )
+    assert general == MemoryConfig(
+        "nd_sharded", "l1", nd_shard_spec=NdShardSpec((1, 32, 64), (4, 1), "row_major", "grid_2d")
+    )
+    with pytest.raises(FileFormatError, match="logical shards"):
+        parse_mlir_attribute(f"#ttnn.shard_spec<{cores}, <32x64>, <row_major>, <logical>, <32x64>>")
+    assert parse_mlir_attribute("#ttcore.memory_space<l1>") == "l1"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

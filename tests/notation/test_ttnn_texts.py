@@ -11,6 +11,7 @@ from tilewright import FileFormatError, ttnn
 from tilewright.memory import CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec, TensorSpec
 from tilewright.memory.memory_config import NamedEnum
 from tilewright.notation import (
+    find_ttnn_values,
     parse_core_ranges,
     parse_dtype,
     parse_memory_config,
@@ -138,6 +139,36 @@ def test_older_texts_are_parsed():
     found = parse_ttnn(text)
     assert found.value == MemoryConfig("height_sharded", "l1", ShardSpec(cores, (10923, 8)))
     assert found.extra == (("mode", "ShardMode::PHYSICAL"),)
+
+
+def test_texts_of_older_reports_and_tables_are_parsed():
+    config = (
+        "MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type=BufferType::L1,shard_spec=std::nullopt)"
+    )
+    spec = (
+        "TensorSpec(logical_shape=Shape([1, 2048, 4, 128]),tensor_layout=TensorLayout(dtype=DataType::BFLOAT16,"
+        "page_config=PageConfig(config=RowMajorPageConfig(tile=Tile(tile_shape={32, 32},face_shape={16, 16},num_faces=4"
+        f"))),memory_config={config},alignment=Alignment([1])))"
+    )
+    expected = TensorSpec((1, 2048, 4, 128), "bfloat16", memory="l1")
+    assert parse_tensor_spec(spec) == expected
+    storage = f"DeviceStorage(memory_config={ttnn.L1_MEMORY_CONFIG!r})"
+    assert parse_tensor_spec(f"Tensor(storage={storage},tensor_spec={spec})") == expected
+    sharded = (
+        "MemoryConfig(memory_layout=TensorMemoryLayout::WIDTH_SHARDED;buffer_type=BufferType::L1;shard_spec=ShardSpec("
+        "grid={[(x=0;y=0) - (x=7;y=3)]};shape={32; 128};orientation=ShardOrientation::ROW_MAJOR))"
+    )
+    assert parse_memory_config(sharded) == MemoryConfig("width_sharded", "l1", ShardSpec((8, 4), (32, 128)))
+
+
+def test_values_are_found_in_a_log():
+    pieces, expected = ["2026-11-17 | INFO | "], []
+    for kind, text, _ in texts():
+        if kind in ("MemoryConfig", "Shape", "Tile", "ShardSpec", "TensorSpec"):
+            expected.append((sum(map(len, pieces)), parse_ttnn(text)))
+            pieces += [text, ", Tensor(nothing, Shape([x]) then "]
+    assert list(find_ttnn_values("".join(pieces))) == expected
+    assert len(expected) > 40
 
 
 def test_a_sharded_layout_without_shards_has_no_placement():

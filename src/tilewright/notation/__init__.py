@@ -9,6 +9,7 @@ from .mlir_rule import LayoutVerdict, check_layout, expected_memref
 from .mlir_types import Memref, TensorType, parse_tensor_type
 from .ttnn_texts import (
     TtnnText,
+    find_ttnn_values,
     parse_core_ranges,
     parse_dtype,
     parse_memory_config,
@@ -31,6 +32,7 @@ __all__ = [
     "check_layout",
     "expected_memref",
     "find_layouts",
+    "find_ttnn_values",
     "parse_affine_map",
     "parse_core_ranges",
     "parse_dtype",

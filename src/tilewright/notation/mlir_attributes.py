@@ -153,6 +153,11 @@ def _read_shard_spec(cursor: TextCursor, aliases: Aliases) -> ShardSpec:
     shape = _read_shape(cursor)
     cursor.expect(",")
     orientation = read_word(cursor, "an orientation")
+    if cursor.accept(","):  # of older compilers
+        start = cursor.skip_space()
+        if read_word(cursor, "a mode") != "physical":
+            cursor.at = start
+            cursor.fail("the mode <physical>, since the place of logical shards is not known,")
     cursor.expect(">")
     return ShardSpec(cores, shape, orientation)
 
@@ -177,15 +182,26 @@ def _read_shards(cursor: TextCursor, aliases: Aliases) -> ShardSpec | NdShardSpe
 def _read_memory_config(cursor: TextCursor, aliases: Aliases) -> MemoryConfig:
     _open(cursor, "memory_config")
     buffer = _read_buffer_type(cursor, aliases)
-    layout = read_memory_layout(cursor) if cursor.accept(",") else "interleaved"
-    matrix: ShardSpec | None = None
-    general: NdShardSpec | None = None
+    layout: str | None = None
+    shards: ShardSpec | NdShardSpec | None = None
     while cursor.accept(","):
-        shards = read_attribute(cursor, aliases, _read_shards)
-        require_single(matrix or general, cursor, "the shard spec")
-        matrix, general = (shards, None) if isinstance(shards, ShardSpec) else (None, shards)
+        if cursor.skip_space() and _MEMORY_LAYOUT.match(cursor.text, cursor.at):
+            require_single(layout, cursor, "the memory layout")
+            layout = read_memory_layout(cursor)
+            continue
+        require_single(shards, cursor, "the shard spec")
+        is_nd = cursor.match(_ND_KEY) is not None
+        shards = read_attribute(cursor, aliases, _read_nd_shard_spec if is_nd else _read_shards)
     cursor.expect(">")
+    general = shards if isinstance(shards, NdShardSpec) else None
+    matrix = shards if isinstance(shards, ShardSpec) else None
+    if layout is None:
+        layout = "nd_sharded" if general else "interleaved"
     return MemoryConfig(layout, buffer, matrix, general)
+
+
+_MEMORY_LAYOUT = re.compile(r"(?:#ttnn\.tensor_memory_layout\s*)?<\s*[A-Za-z]")
+_ND_KEY = re.compile(r"ndShardSpec\s*=")
 
 
 def _read_nd_layout(cursor: TextCursor, aliases: Aliases) -> MlirNdLayout:
@@ -293,6 +309,7 @@ _READERS: dict[str, Callable[[TextCursor, Aliases], Any]] = {
     "nd_shard_spec": _read_nd_shard_spec,
     "core_range_set": read_core_ranges,
     "buffer_type": _read_buffer_type,
+    "memory_space": read_space,
     "metal_layout": _read_metal_layout,
     "shard": _read_shard_strides,
 }

@@ -21,7 +21,7 @@ _LONE_ALIAS = re.compile(r"\s*#([A-Za-z_][\w$]*)\s*", re.ASCII)
 _TYPE_ALIAS = re.compile(r"![A-Za-z_][\w$]*(?![\w$.<])", re.ASCII)
 _TYPE = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _EXTENT = re.compile(r"(\d{1,19}|\?)\s*x", re.ASCII)
-_BUFFER = re.compile(r"#(?:ttnn\.buffer_type|ttcore\.memory_space|tt\.memory_space)\s*<\s*(\w+)\s*>", re.ASCII)
+_BUFFER = re.compile(r"(?:#(?:ttnn\.buffer_type|ttcore\.memory_space|tt\.memory_space)\s*)?<\s*(\w+)\s*>", re.ASCII)
 _MAX_STEPS = 64  # from alias to alias
 
 SPACES = ("dram", "l1", "system_memory", "system", "mmio", "dst", "l1_small", "trace")

@@ -7,7 +7,7 @@ The texts are those of ttnn 0.81.1, and older spellings of cores and shards.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -36,6 +36,7 @@ _OLDER_CORE = re.compile(r"\(\s*x\s*=\s*(\d{1,9})\s*,\s*y\s*=\s*(\d{1,9})\s*\)",
 _JSON_CORE = r"\{\s*\"x\"\s*:\s*(\d{1,9})\s*,\s*\"y\"\s*:\s*(\d{1,9})\s*\}"
 # ShardSpec leaves out the last brace of every range
 _JSON_RANGE = re.compile(rf"\{{\s*\"start\"\s*:\s*{_JSON_CORE}\s*,\s*\"end\"\s*:\s*{_JSON_CORE}(?:\s*\}})?", re.ASCII)
+_CLASS = re.compile(r"\b(?:(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|Shape|Tile)[({]|Tile with shape:)")
 _NULL = "std::nullopt"
 
 
@@ -80,6 +81,29 @@ def parse_ttnn(text: str) -> TtnnText:
     Tile((16, 32))
     """
     return _parse(text, "a text of ttnn")
+
+
+def find_ttnn_values(text: str) -> Iterator[tuple[int, TtnnText]]:
+    """Yield the values of ttnn in a longer `text`, such as a line of a log, each with the position where it starts.
+
+    These are tensors, specs, memory configs, shards, shapes and tiles; what cannot be read is passed over.
+
+    >>> line = (
+    ...     "ERROR | op got Shape([1, 32]) in MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type="
+    ... )
+    >>> [(at, value.kind) for at, value in find_ttnn_values(line + "BufferType::L1,shard_spec=std::nullopt)")]
+    [(15, 'Shape'), (33, 'MemoryConfig')]
+    """
+    at = 0
+    while found := _CLASS.search(text, at):
+        cursor = TextCursor(text, "a text of ttnn", found.start())
+        try:
+            value = _read_value(cursor)
+        except FileFormatError:
+            at = found.end()
+        else:
+            yield found.start(), value
+            at = cursor.at
 
 
 def parse_memory_config(text: str) -> MemoryConfig:
@@ -155,15 +179,24 @@ def _parse(text: str, name: str) -> TtnnText:
     """Return what the whole text says; every error is a `FileFormatError`."""
     if not isinstance(text, str):
         raise FileFormatError(f"expected {name} as a string, got {type(text).__name__}")
-    cursor = TextCursor(text, name)
+    cursor = TextCursor(_with_commas(text), name)
+    result = _read_value(cursor)
+    cursor.expect_end()
+    return result
+
+
+def _with_commas(text: str) -> str:
+    """Return a text with commas where a CSV file has semicolons instead of all commas."""
+    return text if "," in text else text.replace(";", ",")
+
+
+def _read_value(cursor: TextCursor) -> TtnnText:
     try:
-        result = _value(cursor)
-        cursor.expect_end()
+        return _value(cursor)
     except FileFormatError:
         raise
     except TilewrightError as problem:  # well-formed, but such a value cannot exist
-        raise FileFormatError(f"{name}, before character {cursor.at + 1}: {problem}") from None
-    return result
+        raise FileFormatError(f"{cursor.name}, before character {cursor.at + 1}: {problem}") from None
 
 
 # One value, decided by its first characters. None of these calls itself: the depth of a text is that of its type.
@@ -419,10 +452,12 @@ def _page_config(cursor: TextCursor) -> Tile | None:
     """Return the tile, or None for rows."""
     cursor.expect("PageConfig(config=")
     tile = None
-    if not cursor.accept("RowMajorPageConfig()"):
+    if cursor.accept("RowMajorPageConfig("):
+        cursor.raw()  # older texts have a tile here, which means nothing
+    else:
         cursor.expect("TilePageConfig(tile=")
         tile = _class_reader("Tile", {})(cursor)
-        cursor.expect(")")
+    cursor.expect(")")
     cursor.expect(")")
     return tile
 
@@ -451,10 +486,24 @@ def _tensor_spec(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
     return spec if alignment in (None, spec.default_alignment) else spec.replace(alignment=alignment)
 
 
+def _tensor(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
+    """Return the spec of a tensor; its storage comes first, and says nothing that the spec does not."""
+    found = _TENSOR_SPEC.search(cursor.text, cursor.at)
+    if not found:
+        cursor.fail("a tensor with a tensor_spec")
+    cursor.at = found.end()
+    spec: TensorSpec = _class_reader("TensorSpec", extra)(cursor)
+    cursor.expect(")")
+    return spec
+
+
+_TENSOR_SPEC = re.compile(r"\btensor_spec=")
+
 _CLASSES: dict[str, Callable[[TextCursor, dict[str, str]], Any]] = {
     "MemoryConfig": _memory_config,
     "Shape": _shape,
     "ShardSpec": _shard_spec,
+    "Tensor": _tensor,
     "TensorSpec": _tensor_spec,
     "Tile": _tile,
 }
