@@ -99,6 +99,7 @@ TILES = "!ttcore.tile<32x32, bf16>"
         ("32x32", f"<1x1>, memref<1x1x{TILES}, #l1>", "error", "Memory layout is required"),
         ("32x32", f"<1x1>, memref<1x1x{TILES}, #dram>, <block_sharded>, core_ranges = CORES", "error", "BlockSharded"),
         ("32x32", f"<1x1>, memref<1x1x{TILES}, #l1>, <width_sharded>", "error", "width_sharded. must carry"),
+        ("32x32", f"<1x1>, memref<1x1x{TILES}, #l1>, <interleaved>, core_ranges = CORES", "error", "must not carry"),
         ("32x32", f"<1x1x1>, memref<1x1x{TILES}, #l1>, <width_sharded>, core_ranges = CORES", "error", "2 results"),
         ("?x32", f"<1x1>, memref<1x1x{TILES}, #dram>, <interleaved>", "ok", "not known"),
         (

@@ -49,6 +49,15 @@ class MlirLayout:
     extra: tuple[tuple[str, str], ...] = ()  # other named parts, as texts
 
     @property
+    def is_in_l1(self) -> bool:
+        """Return whether the memory is L1, where every core of the grid holds a part.
+
+        >>> parse_mlir_layout("#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<8xf32, #dram>, <interleaved>>").is_in_l1
+        False
+        """
+        return self.memref.space in ("l1", "l1_small")
+
+    @property
     def is_sharded(self) -> bool:
         """Return whether each core holds a shard.
 
@@ -74,7 +83,9 @@ class MlirLayout:
                 "BlockSharded layout is not supported for DRAM buffer type; use WidthSharded, HeightSharded or"
                 " Interleaved"
             )
-        if self.is_sharded and self.core_ranges is None:
+        if self.core_ranges is not None and not self.is_sharded:
+            found.append(f"non-sharded TTNN layout must not carry a core_range_set (got {self.memory_layout})")
+        if self.is_sharded and self.core_ranges is None and not self.ignore_physical:
             found.append(f"sharded TTNN layout ({self.memory_layout}) must carry a core_range_set")
         return found
 

@@ -79,7 +79,7 @@ def _check_shape(layout: MlirLayout, shape: tuple[int, ...]) -> LayoutVerdict:
 
 
 def _needs_unit_grid(layout: MlirLayout) -> bool:
-    return not layout.is_sharded and layout.memref.space != "l1"
+    return not layout.is_sharded and not layout.is_in_l1
 
 
 def expected_memref(layout: MlirLayout, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -96,8 +96,8 @@ def expected_memref(layout: MlirLayout, shape: tuple[int, ...]) -> tuple[int, ..
     if layout.is_sharded:
         return _shard_of(layout, extents, layout.grid)
     counts = _in_tiles(layout, extents)
-    if layout.memref.space == "l1":
-        return 1, ceil_div(prod(counts), max(1, prod(layout.grid)))
+    if layout.is_in_l1:
+        return (*[1] * (len(layout.grid) - 1), ceil_div(prod(counts), max(1, prod(layout.grid))))
     return counts
 
 
