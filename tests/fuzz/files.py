@@ -160,7 +160,7 @@ def tried(parser: str, folder: Path, data: bytes) -> None:
 
 
 def try_text(parser: str, path: Path) -> None:
-    """Give a file to the parsers of texts; whatever is in it, IR is read to its end."""
+    """Give a file to the parsers of texts; text of IR is read to its end."""
     import tilewright as tw
     from tilewright.notation import MlirLayout, find_layouts, find_ttnn_values, parse_ttnn
 
@@ -170,10 +170,11 @@ def try_text(parser: str, path: Path) -> None:
         with contextlib.suppress(tw.FileFormatError):
             parse_ttnn(text)
         return
-    for use in find_layouts(path):
-        if isinstance(use.layout, MlirLayout) and use.tensor is not None:
-            with contextlib.suppress(tw.TilewrightError):
-                use.layout.to_spec(use.tensor, "wormhole_n150")
+    with contextlib.suppress(tw.FileFormatError):  # of bytecode, and of very many aliases
+        for use in find_layouts(path):
+            if isinstance(use.layout, MlirLayout) and use.tensor is not None:
+                with contextlib.suppress(tw.TilewrightError):
+                    use.layout.to_spec(use.tensor, "wormhole_n150")
 
 
 def instrumented_modules() -> list[ModuleType]:
