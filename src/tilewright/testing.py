@@ -21,6 +21,8 @@ from .memory import Chip, CoreCoord, MemoryConfig, PageTable, TensorSpec
 from .memory.spec import as_spec, device_address
 from .notation import parse_ttnn
 
+__all__ = ["CorePages", "assert_same_placement", "expected_pages", "write_cpp_header"]
+
 ChipLike = Chip | str | None
 _CPP_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MAX_HEADER_PAGES = 1 << 20  # a compiler takes minutes for more

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import FileFormatError
 from ..memory import MemoryConfig, NdShardSpec, ShardSpec
 from ..memory.memory_config import BufferType, ShardDistribution, ShardOrientation
 from .affine_map import AffineMap, read_affine_map
@@ -32,11 +33,12 @@ _INTEGERS = re.compile(r"\d{1,19}(?!\d)", re.ASCII)
 class MlirNdLayout:
     """A #ttnn.ttnn_nd_layout: shards of any rank, one `memref` each, on a `grid` of cores.
 
-    >>> parse_mlir_attribute(
+    >>> layout = parse_mlir_attribute(
     ...     "#ttnn.ttnn_nd_layout<<2x4>, memref<1x1x1x!ttcore.tile<32x32, bf16>, #l1>, <nd_sharded>, <row_major>,"
     ...     " <round_robin_1d>>"
-    ... ).shard_shape
-    (1, 32, 32)
+    ... )
+    >>> layout.shard_shape, layout.distribution
+    ((1, 32, 32), 'round_robin_1d')
     """
 
     grid: tuple[int, ...]
@@ -243,9 +245,13 @@ def _read_metal_layout(cursor: TextCursor, aliases: Aliases) -> MetalLayout:
     cursor.expect(">")
     layout = MetalLayout(**fields, extra=tuple(extra.items()))
     if layout.memref is None and layout.logical_shape is None:
-        cursor.fail("a metal layout with a logical shape or a memref before this")
-    if layout.dim_alignments is not None and len(layout.dim_alignments) != len(layout.logical_shape or ()):
-        cursor.fail(f"{len(layout.logical_shape or ())} alignments before this, as many as extents")
+        raise FileFormatError(f"{cursor.name}: the layout up to character {cursor.at} lacks a logical shape")
+    shape, alignments = layout.logical_shape or (), layout.dim_alignments
+    if alignments is not None and len(alignments) != len(shape):
+        raise FileFormatError(
+            f"{cursor.name}: the layout up to character {cursor.at} has {len(shape)} extents, but {len(alignments)}"
+            " alignments"
+        )
     return layout
 
 

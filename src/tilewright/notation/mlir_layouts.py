@@ -232,7 +232,7 @@ def read_layout(cursor: TextCursor, aliases: Aliases) -> MlirLayout:
             break
     cursor.expect(">")
     if parts.map is None or parts.grid is None or parts.memref is None:
-        cursor.fail("a layout with a map, a grid and a memref before this")
+        raise FileFormatError(f"{cursor.name}: the layout up to character {cursor.at} lacks a map, a grid or a memref")
     return MlirLayout(
         parts.map,
         parts.grid,

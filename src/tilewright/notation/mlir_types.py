@@ -196,7 +196,9 @@ def read_memref(cursor: TextCursor, aliases: Aliases) -> Memref:
     tile, dtype = _read_element(cursor, aliases)
     known = tuple([n for n in shape if n is not None])
     if len(known) < len(shape):
-        cursor.fail("a memref with known extents before this")
+        raise FileFormatError(
+            f"{cursor.name}: the memref before character {cursor.at + 1} has extents that are not known"
+        )
     extra: list[str] = []
     cursor.expect(",")
     while not _BUFFER.match(cursor.text, cursor.skip_space()) and not cursor.peek("#"):

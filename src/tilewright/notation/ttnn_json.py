@@ -137,7 +137,7 @@ def make_memory_config(
     MemoryConfig('interleaved', 'l1')
     """
     if made_with_nd and general is None:
-        raise FileFormatError("created_with_nd_shard_spec is set, but there is no nd_shard_spec")
+        raise FileFormatError("created_with_nd_shard_spec is set, but nd_shard_spec is missing")
     return MemoryConfig(layout, buffer, matrix, general, made_with_nd)
 
 
