@@ -27,8 +27,9 @@ PACKAGES = (
     "tensor",
     "files",
     "notation",  # texts of other systems, which are checked as files are
-    "testing",  # for the tests of those who write operations
     "tiling",  # streams read .npy files through the checked readers of files
+    "traffic",
+    "testing",  # for the tests of those who write operations
     "conversion",
     "weights",
     "compare",

@@ -59,7 +59,6 @@ def specs(draw, empty=False, rank=4):
     if tiled:
         size = draw(st.sampled_from([(h, w) for h in (32, 16, 8, 4, 2, 1) for w in (32, 16)]))
         tile = Tile(size, transpose=size[0] >= 16 and draw(st.booleans()))
-    buffer = draw(st.sampled_from(["dram", "l1"]))
     arguments = {
         "shape": shape,
         "dtype": dtype,
@@ -67,7 +66,15 @@ def specs(draw, empty=False, rank=4):
         "tile": tile,
         "chip": chip,
     }
+    return draw(in_any_memory(arguments))
+
+
+@st.composite
+def in_any_memory(draw, arguments):
+    """Return a spec with these arguments in some memory where it can be placed on its chip."""
+    buffer = draw(st.sampled_from(["dram", "l1"]))
     plain = TensorSpec(**arguments, memory=buffer)
+    chip, tile, tiled = plain.known_chip, arguments["tile"], plain.is_tiled
     kind = draw(st.sampled_from(["interleaved", "height", "width", "block", "nd", "nd", "nd"]))
     if kind == "interleaved":
         return plain

@@ -36,7 +36,9 @@ class Chip:
     `l1_alignment` and `dram_alignment`. `dispatch` is "fast" or "slow": fast dispatch reserves `dispatch_lines` rows
     or columns of cores. `harvested` is the number of rows or columns (`harvested_from`) that are disabled. `dram_noc`
     has the NoC position of every DRAM bank, `dram_noc_offsets` where it begins there. `storage_cores` are further
-    cores that hold `storage_banks` banks of L1 each.
+    cores that hold `storage_banks` banks of L1 each. `noc_size` are the columns and rows of the torus of the NoC,
+    `noc_columns` and `noc_rows` where on it the columns and rows of cores are, `noc_dram` where the DRAM banks are,
+    `dram_workers` the cores that work for them, and `clock_mhz` is the clock; they are empty where they are not known.
 
     >>> chip = Chip.named("wormhole_n150")
     >>> chip.compute_grid, chip.banks("dram"), chip.banks("l1")
@@ -63,6 +65,12 @@ class Chip:
     dram_noc_offsets: tuple[int, ...] = ()
     storage_cores: tuple[tuple[int, int], ...] = ()
     storage_banks: int = 1
+    noc_size: tuple[int, ...] = ()
+    noc_columns: tuple[int, ...] = ()
+    noc_rows: tuple[int, ...] = ()
+    noc_dram: tuple[tuple[int, int], ...] = ()
+    dram_workers: tuple[tuple[int, int], ...] = ()
+    clock_mhz: int = 0
 
     def __post_init__(self) -> None:
         if self.dispatch not in DISPATCH_MODES:
@@ -376,7 +384,7 @@ def _cached_chip(name: str) -> Chip:
 
 def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the arguments of `Chip` from a parsed description."""
-    cores, l1, dram = table["cores"], table["l1"], table["dram"]
+    cores, l1, dram, noc = table["cores"], table["l1"], table["dram"], table.get("noc", {})
     base = dram["base"]
     arguments: dict[str, Any] = {
         "name": table.get("name", name),
@@ -392,6 +400,12 @@ def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
         "dram_alignment": dram["alignment"],
         "dram_noc": tuple(map(tuple, dram.get("noc", ()))),
         "dram_noc_offsets": tuple(dram.get("noc_offsets", ())),
+        "noc_size": tuple(noc.get("size", ())),
+        "noc_columns": tuple(noc.get("columns", ())),
+        "noc_rows": tuple(noc.get("rows", ())),
+        "noc_dram": tuple(map(tuple, noc.get("dram", dram.get("noc", ()) if noc else ()))),
+        "dram_workers": tuple(map(tuple, noc.get("dram_workers", ()))),
+        "clock_mhz": noc.get("clock_mhz", 0),
     }
     optional = ("harvested_from", "harvested", "dispatch_lines", "storage_banks")
     return {**arguments, **{key: cores[key] for key in optional if key in cores}}

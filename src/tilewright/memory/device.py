@@ -323,6 +323,14 @@ class Device(Shown):
         bank = place if isinstance(place, int) else self.chip.bank_of(place, kind)
         return self._banks[kind.is_l1].at(bank, address, size)
 
+    def bank_memory(self, buffer_type: BufferTypeLike) -> BankMemory:
+        """Return the bytes of all banks of the memory `buffer_type`.
+
+        >>> Device("wormhole_n150").bank_memory("dram").count
+        12
+        """
+        return self._banks[BufferType.of(buffer_type).is_l1]
+
     def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
         """Return the state of the memory `buffer_type`.
 
