@@ -11,7 +11,7 @@ import pytest
 import tilewright as tw
 from tilewright import ttnn
 from tilewright.memory import MemoryConfig, NdShardSpec, ShardSpec
-from tilewright.testing import assert_same_placement, expected_pages, write_cpp_header
+from tilewright.testing import assert_same_placement, expected_pages, runtime_arguments, write_cpp_header
 
 CHIP = "wormhole_n150"
 SPECS = [
@@ -106,6 +106,37 @@ def test_two_memory_configs_are_not_enough():
         assert_same_placement(MemoryConfig(), MemoryConfig())
     with pytest.raises(tw.FileFormatError, match="character 4"):
         assert_same_placement("no text of ttnn", SPECS[0])
+
+
+def pieces(tables):
+    """Return the pieces of runtime-argument tables: core, own address, other core, address there, bytes."""
+    return {
+        (*core, own + k * own_stride, x, y, address + k * stride, nbytes)
+        for core, rows in tables.items()
+        for x, y, address, stride, own, own_stride, nbytes, count in rows.tolist()
+        for k in range(count)
+    }
+
+
+def test_runtime_arguments_transfer_every_page():
+    pairs = [
+        (SPECS[2], SPECS[2].with_memory(tw.height_sharded((4, 1)))),
+        (SPECS[0], SPECS[0].with_memory("l1")),
+        (SPECS[5], SPECS[5].with_memory("dram")),
+    ]
+    for source, target in pairs:
+        tables = runtime_arguments(source, target)
+        read = pieces(tables)
+        expected = {page: core for core, part in expected_pages(target).items() for page in part.pages.tolist()}
+        found = {core: sum(row[6] * row[7] for row in rows.tolist()) for core, rows in tables.items()}
+        assert found == {core: source.page_bytes * list(expected.values()).count(core) for core in expected.values()}
+        written = pieces(runtime_arguments(source, target, of="source"))
+        assert {(*p[3:5], p[5], *p[:2], p[2], p[6]) for p in written} == read
+    assert not runtime_arguments(SPECS[2], SPECS[2])
+    text = repr(ttnn.TensorSpec.wrap(pairs[0][1]).memory_config)
+    assert pieces(runtime_arguments(SPECS[2], text)) == pieces(runtime_arguments(*pairs[0]))
+    with pytest.raises(tw.FormatError, match="got 'both'"):
+        runtime_arguments(SPECS[0], SPECS[0], of="both")
 
 
 def test_pytest_is_not_imported():

@@ -20,8 +20,9 @@ from .errors import FormatError, MemoryConfigError
 from .memory import Chip, CoreCoord, MemoryConfig, PageTable, TensorSpec
 from .memory.spec import as_spec, device_address
 from .notation import parse_ttnn
+from .traffic import reshard
 
-__all__ = ["CorePages", "assert_same_placement", "expected_pages", "write_cpp_header"]
+__all__ = ["CorePages", "assert_same_placement", "expected_pages", "runtime_arguments", "write_cpp_header"]
 
 ChipLike = Chip | str | None
 _CPP_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -181,6 +182,46 @@ def _as_pair(first: Any, second: Any, chip: ChipLike) -> tuple[TensorSpec, Tenso
     specs = [known[0].with_memory(value) if isinstance(value, MemoryConfig) else as_spec(value) for value in values]
     placed = [spec if spec.chip is not None else spec.with_chip(default) for spec in specs]
     return placed[0], placed[1]
+
+
+def runtime_arguments(
+    source: Any, target: Any, chip: ChipLike = None, of: str = "target"
+) -> dict[CoreCoord, NDArray[np.int64]]:
+    """Return the table of runs that each core must transfer to move a tensor from one memory to another.
+
+    A row is (x, y, address, stride, own address, own stride, bytes, count): the other core, and where the pieces are
+    there and here. Banks of DRAM count as cores (bank, 0). If source and target are equal, there is nothing to do.
+
+    Args:
+        source: a spec, a tensor of any dialect, a memory config, or a text that ttnn printed.
+        target: the same.
+        chip: the chip, if neither says it.
+        of: "target" for the cores that read, "source" for the cores that write.
+
+    >>> from tilewright import height_sharded
+    >>> spec = TensorSpec((128, 32), page_layout="tile", memory=height_sharded((2, 1)), chip="wormhole_n150")
+    >>> table = runtime_arguments(spec, spec.with_memory(height_sharded((4, 1))))
+    >>> table[3, 0][:, [0, 1, 6, 7]].tolist()
+    [[1, 0, 2048, 1]]
+    """
+    if of not in ("source", "target"):
+        raise FormatError(f'expected "source" or "target", got {of!r}')
+    specs = _as_pair(source, target, chip)
+    addresses = [None if isinstance(value, str) else device_address(value) for value in (source, target)]
+    plan = reshard(*specs, source_address=addresses[0], target_address=addresses[1])
+    runs = plan.transfers
+    ends = {
+        "source": (runs.source, runs.source_address, runs.source_stride),
+        "target": (runs.target, runs.target_address, runs.target_stride),
+    }
+    (owner, own_address, own_stride), (other, address, stride) = ends.pop(of), *ends.values()
+    endpoints = [point if isinstance(point, CoreCoord) else CoreCoord(point, 0) for point in plan.noc_map.endpoints]
+    at = np.array(endpoints, dtype=np.int64)[other]
+    rows = np.stack([at[:, 0], at[:, 1], address, stride, own_address, own_stride, runs.nbytes, runs.count], axis=1)
+    order = np.argsort(owner, kind="stable")
+    edges = np.flatnonzero(np.diff(owner[order])) + 1
+    groups = np.split(order, edges) if len(order) else []
+    return {endpoints[int(owner[group[0]])]: rows[group] for group in groups}
 
 
 def write_cpp_header(
