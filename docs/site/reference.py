@@ -15,6 +15,8 @@ PACKAGES = {
     "tensor": ("tensor",),
     "tiling": ("tiling",),
     "files": ("files",),
+    "notation": ("notation",),
+    "testing": ("testing",),
     "conversion": ("conversion",),
     "weights": ("weights",),
     "compare": ("compare",),
