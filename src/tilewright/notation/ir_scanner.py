@@ -16,6 +16,7 @@ _TAIL = 512  # characters that may be the beginning of a token
 _STRING_STOP = re.compile(r'["\\]')
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _TYPE_STOP = re.compile(r'->|//|["<>()\[\]{}%@^;]')  # neither values nor symbols are in a type
+_SIMPLE_TYPE = re.compile(r"[\w ,#?*]{0,256}>", re.ASCII)
 _ALIAS_STOP = re.compile(r'->|//|["<>()\[\]{}\n]')
 _OPENING, _CLOSING = "<([{", ">)]}"
 _SPLIT = re.compile(r"// -----[ \t\r]*$", re.MULTILINE)
@@ -59,12 +60,16 @@ def scan_ir(chunks: Iterable[str]) -> Iterator[IrItem]:
             if _SPLIT.match(window.text, found.start()):
                 yield IrItem("split", "", line, column)
             window.skip_line()
-        else:
-            name = found["alias"] or ""
-            text, window.at = _capture(window.text, window.at, _ALIAS_STOP if name else _TYPE_STOP)
-            if text is not None and name:
+        elif name := found["alias"]:
+            text, window.at = _capture(window.text, window.at, _ALIAS_STOP)
+            if text is not None:
                 yield IrItem("alias", text.strip(), line, column + len(found[0]) - len(found[0].lstrip()), name)
-            elif text is not None:
+        elif simple := _SIMPLE_TYPE.match(window.text, window.at):
+            window.at = simple.end()
+            yield IrItem("tensor", f"tensor<{simple[0]}", line, column)
+        else:
+            text, window.at = _capture(window.text, window.at, _TYPE_STOP)
+            if text is not None:
                 yield IrItem("tensor", f"tensor<{text}", line, column)
 
 
