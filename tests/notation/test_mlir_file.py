@@ -85,6 +85,31 @@ def test_a_text_in_pieces_is_the_same_text():
         assert list(scan_ir(pieces)) == whole, most
 
 
+def test_tensor_types_know_their_operation(tmp_path):
+    path = tmp_path / "model.mlir"
+    path.write_text("""\
+#dram = #ttnn.buffer_type<dram>
+#a = #ttnn.ttnn_layout<(d0) -> (d0), <1x1>, memref<8xf32, #dram>, <interleaved>>
+%1:2 = "ttnn.split"(%0) <{map = affine_map<(d0) -> (d0)>, name = "x.y"}> : (tensor<8xf32, #a>, tensor<4xf32, #a>,
+    tensor<2xf32>) -> (tensor<8xf32, #a>, tensor<4xf32, #a>)
+%2 = "ttnn.add"(%1) : (tensor<8xf32, #a>) -> (tensor<8xf32, #ttnn.ttnn_layout<(d0) -> (d0), <1x1>, memref<8xf32, #dram>,
+return %2 : tensor<8xf32, #a>
+%3 = "ttnn.pair"(%1) : (tensor<8xf32, #ttnn.ttnn_layout<(d0) -> (d0), <1x1>, memref<8xf32, #dram>, <interleaved>>>) \
+-> (tensor<8xf32, #a>, tensor<4xf32, #a>)
+""")
+    assert [(use.line, use.operation, use.is_result) for use in find_layouts(path)] == [
+        (3, "ttnn.split", False),
+        (3, "ttnn.split", False),
+        (4, "", False),
+        (4, "", False),
+        (5, "ttnn.add", False),
+        (6, "", False),
+        (7, "ttnn.pair", False),
+        (7, "ttnn.pair", True),
+        (7, "ttnn.pair", True),
+    ]
+
+
 def test_recorded_layouts_are_found_in_a_file(tmp_path):
     for number, case in enumerate(LAYOUTS):
         aliases = "".join(f"#{name} = {text}\n" for name, text in case["aliases_in_file"].items())

@@ -17,6 +17,8 @@ _STRING_STOP = re.compile(r'["\\]')
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _TYPE_STOP = re.compile(r'->|//|["<>()\[\]{}%@^;]')  # neither values nor symbols are in a type
 _SIMPLE_TYPE = re.compile(r"[\w ,#?*]{0,256}>", re.ASCII)
+_OPERATION = re.compile(r'([a-z_]\w{0,63}\.[\w.$]{1,128})"[ \t]*\(', re.ASCII)
+_ROLE = re.compile(r"->|:[ \t]*\(")
 _ALIAS_STOP = re.compile(r'->|//|["<>()\[\]{}\n]')
 _OPENING, _CLOSING = "<([{", ">)]}"
 _SPLIT = re.compile(r"// -----[ \t\r]*$", re.MULTILINE)
@@ -26,25 +28,30 @@ _SPLIT = re.compile(r"// -----[ \t\r]*$", re.MULTILINE)
 class IrItem:
     """An alias definition or a tensor type in IR: its text, and the line and column at which it starts, from 1.
 
-    >>> list(scan_ir(["#a = #ttnn.buffer_type<l1>\\n"]))
-    [IrItem(kind='alias', text='#ttnn.buffer_type<l1>', line=1, column=1, name='#a')]
+    >>> item = next(scan_ir(["#a = #ttnn.buffer_type<l1>\\n"]))
+    >>> item.kind, item.name, item.text, item.line, item.column
+    ('alias', '#a', '#ttnn.buffer_type<l1>', 1, 1)
     """
 
     kind: Literal["alias", "tensor", "split"]  # split: what follows is a module of its own
     text: str
     line: int
     column: int
-    name: str = ""  # of an alias, with its mark: #a for an attribute, !a for a type
+    name: str = ""  # of an alias, with its mark: #a for an attribute, !a for a type; of the operation of a tensor type
+    is_result: bool = False  # whether a tensor type is that of a result of the operation
 
 
 def scan_ir(chunks: Iterable[str]) -> Iterator[IrItem]:
     """Yield the alias definitions and tensor types of a text that comes in `chunks`, outside strings and comments.
+
+    A tensor type has the name of the operation on whose line it is, if that is in quotes.
 
     >>> text = "#a = #ttnn.ttnn_layout<\\n  ...>\\n// tensor<1xf32>\\n%0 = f(%1) : tensor<8xf32, #a> -> tensor<f32>\\n"
     >>> [(item.kind, item.line, item.column) for item in scan_ir([text])]
     [('alias', 1, 1), ('tensor', 4, 14), ('tensor', 4, 35)]
     """
     window = _Window(iter(chunks))
+    statement = _Statement(window)
     while True:
         found = _TOKEN.search(window.text, window.at)
         window.at = found.start() if found else max(window.at, len(window.text) - _TAIL)
@@ -55,6 +62,8 @@ def scan_ir(chunks: Iterable[str]) -> Iterator[IrItem]:
         line, column = window.locate()
         window.at = found.end()
         if found[0] == '"':
+            if operation := _OPERATION.match(window.text, window.at):
+                statement.begin(operation[1], line)
             window.skip_string()
         elif found[0] == "//":
             if _SPLIT.match(window.text, found.start()):
@@ -64,13 +73,42 @@ def scan_ir(chunks: Iterable[str]) -> Iterator[IrItem]:
             text, window.at = _capture(window.text, window.at, _ALIAS_STOP)
             if text is not None:
                 yield IrItem("alias", text.strip(), line, column + len(found[0]) - len(found[0].lstrip()), name)
-        elif simple := _SIMPLE_TYPE.match(window.text, window.at):
-            window.at = simple.end()
-            yield IrItem("tensor", f"tensor<{simple[0]}", line, column)
         else:
-            text, window.at = _capture(window.text, window.at, _TYPE_STOP)
+            role = statement.role_at(found.start(), line)
+            simple = _SIMPLE_TYPE.match(window.text, window.at)
+            if simple:
+                text, window.at = simple[0], simple.end()
+            else:
+                text, window.at = _capture(window.text, window.at, _TYPE_STOP)
+            statement.skip_to(window.at)
             if text is not None:
-                yield IrItem("tensor", f"tensor<{text}", line, column)
+                yield IrItem("tensor", f"tensor<{text}", line, column, *role)
+
+
+class _Statement:
+    """The operation on the line that is read, and whether its results were reached."""
+
+    def __init__(self, window: _Window) -> None:
+        self.window = window
+        self.operation, self.line = "", 0
+        self.is_result = False
+        self._searched = 0  # counted from the start of the text
+
+    def begin(self, operation: str, line: int) -> None:
+        self.operation, self.line, self.is_result = operation, line, False
+        self.skip_to(self.window.at)
+
+    def skip_to(self, at: int) -> None:
+        self._searched = self.window.forgotten + at
+
+    def role_at(self, at: int, line: int) -> tuple[str, bool]:
+        """Return the operation at a position, and whether its results are there: operands are in (...), then ->."""
+        if line != self.line:
+            return "", False
+        for found in _ROLE.finditer(self.window.text, max(0, self._searched - self.window.forgotten), at):
+            self.is_result = found[0] == "->"
+        self.skip_to(at)
+        return self.operation, self.is_result
 
 
 class _Window:
@@ -83,6 +121,7 @@ class _Window:
         self.chunks = chunks
         self.text = "\n"
         self.at = 1
+        self.forgotten = 0  # characters
         self._marked, self._line, self._line_start = 1, 1, 1  # up to where lines are counted
 
     def fill(self) -> bool:
@@ -95,6 +134,7 @@ class _Window:
         self.text = self.text[before:] + chunk
         self.at = self._marked = 1
         self._line_start -= before
+        self.forgotten += before
         return True
 
     def locate(self) -> tuple[int, int]:

@@ -41,6 +41,8 @@ class LayoutUse:
     layout: MlirLayout | MlirNdLayout | MetalLayout | None = None
     verdict: LayoutVerdict | None = None  # only for a #ttnn.ttnn_layout, to which the shape rule applies
     problem: str = ""
+    operation: str = ""  # on the same line, such as ttnn.matmul
+    is_result: bool = False  # of that operation
 
     @property
     def place(self) -> str:
@@ -109,7 +111,8 @@ def _find(chunks: Iterable[str]) -> Iterator[LayoutUse]:
                 cache[item.text] = _read_use(item, aliases)
             use = cache[item.text]
             if use is not None:
-                yield LayoutUse(item.line, item.column, use.text, use.tensor, use.layout, use.verdict, use.problem)
+                parts = (use.text, use.tensor, use.layout, use.verdict, use.problem)
+                yield LayoutUse(item.line, item.column, *parts, item.name, item.is_result)
             continue
         cache.clear()  # what an alias stands for may change
         if item.kind == "split":
