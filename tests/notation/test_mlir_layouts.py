@@ -8,16 +8,28 @@ from collections import Counter
 
 import pytest
 
-from tilewright import FileFormatError, MemoryConfigError, TilewrightError
+from tilewright import (
+    FileFormatError,
+    MemoryConfigError,
+    TensorSpec,
+    TilewrightError,
+    block_sharded,
+    height_sharded,
+    nd_sharded,
+    width_sharded,
+)
 from tilewright.memory import CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec
 from tilewright.notation import (
     MetalLayout,
     check_layout,
+    mlir_layout_of,
+    mlir_tensor_type,
     parse_affine_map,
     parse_mlir_attribute,
     parse_mlir_layout,
     parse_tensor_type,
 )
+from tilewright.testing import assert_same_placement
 
 from .recorded_texts import corners, recorded
 
@@ -119,7 +131,7 @@ def test_a_verdict_says_how_much_it_matters(tensor, text, severity, words):
 
 
 def test_layouts_stand_for_specs():
-    specs = 0
+    specs = folded = 0
     for layout, tensor, use in uses():
         try:
             spec = layout.to_spec(tensor, "wormhole_n150")
@@ -129,14 +141,44 @@ def test_layouts_stand_for_specs():
         assert list(spec.shape.logical) == use["shape"]
         assert spec.memory.buffer_type.name.lower() == layout.memref.space
         if use["verdict"] == "satisfied" and layout.memref.space == "dram" and not layout.is_sharded:
-            units = spec.tile.shape if spec.is_tiled else (1, 1)
-            rows, columns = (n // unit for n, unit in zip(spec.physical_shape, units, strict=True))
-            assert rows * columns == layout.memref.shape[0] * (layout.memref.shape[1:] or (1,))[0]
+            own = mlir_layout_of(spec)
+            padded = spec.padded_shape[len(spec.padded_shape) - len(tensor.shape) :]
+            if own.map.extents(padded) == layout.map.extents(padded):  # otherwise rows are folded in another way
+                assert (own.memref.shape, own.memref.tile) == (layout.memref.shape, layout.memref.tile)
+                folded += 1
         if layout.is_sharded:
             height, width = layout.memref.tile or (1, 1)
             assert spec.memory.shard_spec.shape == (layout.memref.shape[0] * height, layout.memref.shape[1] * width)
             assert spec.memory.shard_spec.grid == layout.core_ranges
     assert specs > 200
+    assert folded > 100
+
+
+def test_layouts_are_printed_as_ir():
+    for case in LAYOUTS:
+        layout = parse_mlir_layout(case["text"], case["aliases_in_file"])
+        assert parse_mlir_layout(str(layout)) == layout
+
+
+def test_specs_have_layouts():
+    chip = "wormhole_n150"
+    for spec in (
+        TensorSpec((3, 70, 90), "bfloat8_b", "tile", chip=chip),
+        TensorSpec((3, 70, 90), "uint32", chip=chip),
+        TensorSpec((7,), "int32", chip=chip),
+        TensorSpec((64, 640), "bfloat16", "tile", memory="l1", chip=chip),
+        TensorSpec((2, 64, 32), "bfloat16", "tile", memory=height_sharded((4, 1)), chip=chip),
+        TensorSpec((64, 256), "float32", "tile", memory=width_sharded((8, 1)), chip=chip),
+        TensorSpec((128, 128), "uint16", memory=block_sharded((2, 2)), chip=chip),
+    ):
+        layout, tensor = mlir_layout_of(spec), mlir_tensor_type(spec)
+        assert parse_mlir_layout(tensor.encoding) == layout
+        assert parse_tensor_type(f"{str(tensor)[:-1]}, {tensor.encoding}>") == tensor
+        assert check_layout(layout, tensor).rule == "satisfied", layout
+        assert_same_placement(layout.to_spec(tensor, chip), spec)
+    for memory in (height_sharded((4, 1), orientation="col_major"), nd_sharded((2, 32, 32), (4, 1))):
+        with pytest.raises(MemoryConfigError, match="row-major shards of a matrix"):
+            mlir_layout_of(TensorSpec((2, 64, 32), "bfloat16", "tile", memory=memory))
 
 
 def test_aliases_are_resolved_over_several_steps():

@@ -4,6 +4,7 @@
 from .affine_map import AffineMap, parse_affine_map
 from .mlir_attributes import MetalLayout, MlirNdLayout, ShardStrides, parse_mlir_attribute
 from .mlir_file import LayoutUse, find_layouts
+from .mlir_from_spec import mlir_layout_of, mlir_tensor_type
 from .mlir_layouts import MlirLayout, parse_mlir_layout
 from .mlir_rule import LayoutVerdict, check_layout, expected_memref
 from .mlir_types import Memref, TensorType, parse_tensor_type
@@ -33,6 +34,8 @@ __all__ = [
     "expected_memref",
     "find_layouts",
     "find_ttnn_values",
+    "mlir_layout_of",
+    "mlir_tensor_type",
     "parse_affine_map",
     "parse_core_ranges",
     "parse_dtype",

@@ -75,6 +75,16 @@ def read_core_ranges(cursor: TextCursor, aliases: Aliases) -> CoreRangeSet:
     return read_attribute(cursor, aliases, _read_core_range_set)
 
 
+def core_ranges_text(cores: CoreRangeSet) -> str:
+    """Return `cores` as tt-mlir writes them.
+
+    >>> print(core_ranges_text(CoreRangeSet.of((8, 1))))
+    #ttnn.core_range_set<[#ttnn.core_range<(0,0), (7,0)>]>
+    """
+    ranges = [f"#ttnn.core_range<({a.x},{a.y}), ({b.x},{b.y})>" for a, b in [(part.start, part.end) for part in cores]]
+    return f"#ttnn.core_range_set<[{', '.join(ranges)}]>" if ranges else "#ttnn.core_range_set<>"
+
+
 def require_single(value: object, cursor: TextCursor, name: str) -> None:
     """Raise if a part `name` of an attribute was read before, with `value`.
 

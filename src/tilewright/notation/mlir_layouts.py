@@ -10,9 +10,8 @@ from typing import TypeVar
 
 from ..errors import FileFormatError, MemoryConfigError, TilewrightError
 from ..memory import Chip, CoreRangeSet, MemoryConfig, ShardSpec, TensorSpec
-from ..memory.shape import padded_extents
 from .affine_map import AffineMap, read_affine_map
-from .mlir_cores import read_core_ranges, read_word, require_single
+from .mlir_cores import core_ranges_text, read_core_ranges, read_word, require_single
 from .mlir_types import Aliases, Memref, TensorType, format_of_mlir, read_attribute, read_dims, read_memref
 from .text_cursor import TextCursor
 
@@ -36,6 +35,11 @@ class MlirLayout:
     ... )
     >>> layout.grid, layout.memref.shape, layout.memory_layout, layout.core_ranges.num_cores
     ((1, 8), (1, 1), 'width_sharded', 8)
+
+    Its text is IR, with everything that aliases stand for.
+
+    >>> print(parse_mlir_layout("#a", {"a": "#ttnn.ttnn_layout<(d0) -> (d0), <1x1>, memref<8xf32, #system_memory>>"}))
+    #ttnn.ttnn_layout<(d0) -> (d0), <1x1>, memref<8xf32, #ttnn.buffer_type<system_memory>>>
     """
 
     map: AffineMap
@@ -92,6 +96,8 @@ class MlirLayout:
     def to_spec(self, tensor: TensorType, chip: Chip | str | None = None) -> TensorSpec:
         """Return the spec of a `tensor` type with this layout on a `chip`, or raise if ttnn has no such placement.
 
+        It is what the runtime makes of the two: the map and the memref of interleaved memory are the compiler's own.
+
         >>> from tilewright.notation import parse_tensor_type
         >>> layout = parse_mlir_layout(
         ...     "#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<1x2x!ttcore.tile<32x32, bf16>, #dram>,"
@@ -107,8 +113,8 @@ class MlirLayout:
             raise MemoryConfigError(f"{tensor} has extents that are not known; a spec needs all of them")
         if self.memref.space not in ("dram", "l1"):
             raise MemoryConfigError(f"{tensor} is in {self.memref.space}, which has no banks; use one in DRAM or L1")
-        if not self._folds_rows(shape):
-            raise MemoryConfigError(f"{tensor}: the map {self.map} does not fold all dimensions but the last to rows")
+        if self.map.dims != len(shape):
+            raise MemoryConfigError(f"{tensor} has rank {len(shape)}, the map {self.map} another one")
         tile = self.memref.tile
         page_layout = "row_major" if tile is None else "tile"
         dtype = format_of_mlir(self.memref.dtype)
@@ -123,27 +129,20 @@ class MlirLayout:
         shard = (self.memref.shape[0] * height, self.memref.shape[1] * width)
         return MemoryConfig(self.memory_layout or "", self.memref.space, ShardSpec(self.core_ranges, shard))
 
-    def _folds_rows(self, shape: tuple[int, ...]) -> bool:
-        """Return whether the map is that of ttnn: rows in order, each matrix padded to tiles, and columns."""
-        if len(shape) != self.map.dims or any(self.map.constants):
-            return False
-        padded = padded_extents(shape, self.memref.tile or (1,))[-len(shape) :] if shape else ()
-        strides, rows = [0] * len(shape), 1
-        for d in range(len(shape) - 2, -1, -1):
-            strides[d] = rows
-            rows *= padded[d]
-        results = self.map.coefficients
-        columns = tuple([int(d == len(shape) - 1) for d in range(len(shape))])
-        if len(results) == 1 and len(shape) == 1:
-            return results[0] == columns
-        if len(results) != 2 or _moving(results[1], padded) != _moving(columns, padded):
-            return False
-        return _moving(results[0], padded) == _moving(tuple(strides), padded)
-
-
-def _moving(row: tuple[int, ...], extents: tuple[int, ...]) -> list[int]:
-    """Return the coefficients of coordinates that are not always 0."""
-    return [n for n, extent in zip(row, extents, strict=True) if extent > 1]
+    def __str__(self) -> str:
+        grid = "x".join(map(str, self.grid)) + (f", {self.grid_map}" if self.grid_map else "")
+        parts = [str(self.map), f"<{grid}>"]
+        if self.mesh:
+            parts.append(f"mesh = {self.mesh}")
+        parts.append(str(self.memref))
+        if self.memory_layout is not None:
+            parts.append(f"<{self.memory_layout}>")
+        if self.core_ranges is not None:
+            parts.append(f"core_ranges = {core_ranges_text(self.core_ranges)}")
+        if self.ignore_physical:
+            parts.append("ignorePhysicalLayout = true")
+        parts += [f"{name} = {text}" for name, text in self.extra]
+        return f"#ttnn.ttnn_layout<{', '.join(parts)}>"
 
 
 def is_test_pattern(text: str) -> bool:

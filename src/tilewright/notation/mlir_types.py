@@ -50,6 +50,20 @@ def format_of_mlir(name: str) -> Format:
     return format_of(_FORMATS[name])
 
 
+def mlir_dtype(element: FormatLike, in_tile: bool) -> str:
+    """Return the element type of tt-mlir for a number format `element`, as it is called in tiles or outside of them.
+
+    >>> mlir_dtype("uint32", in_tile=True), mlir_dtype("uint32", in_tile=False)
+    ('u32', 'ui32')
+    """
+    own = format_of(element).name
+    names = [name for name, value in _FORMATS.items() if value == own]
+    if not names:
+        raise FileFormatError(f"tt-mlir has no element type for {own}")
+    unsigned = f"{'u' if in_tile else 'ui'}{own.removeprefix('uint')}"
+    return next((name for name in names if name in (unsigned, f"s{names[0]}")), names[0])
+
+
 def resolve_alias(name: str, aliases: Aliases) -> str | None:
     """Return the text that the alias `name` stands for in `aliases`, over any number of steps; None if it has none.
 
@@ -168,6 +182,10 @@ def _read_element(cursor: TextCursor, aliases: Aliases) -> tuple[tuple[int, int]
     return (height, width), dtype
 
 
+def _element_text(tile: tuple[int, int] | None, dtype: str) -> str:
+    return dtype if tile is None else f"!ttcore.tile<{tile[0]}x{tile[1]}, {dtype}>"
+
+
 @dataclass(frozen=True, slots=True)
 class Memref:
     """What each core, or each bank, holds: a block of `shape`, of tiles or of scalars, in a memory.
@@ -182,6 +200,11 @@ class Memref:
     dtype: str
     space: str
     extra: tuple[str, ...] = ()  # what is between the element type and the memory
+
+    def __str__(self) -> str:
+        extents = "".join([f"{n}x" for n in self.shape])
+        space = f"#ttnn.buffer_type<{self.space}>"
+        return f"memref<{', '.join([extents + _element_text(self.tile, self.dtype), *self.extra, space])}>"
 
 
 def read_memref(cursor: TextCursor, aliases: Aliases) -> Memref:
@@ -225,9 +248,8 @@ class TensorType:
     encoding: str | None = None
 
     def __str__(self) -> str:
-        tile = f"!ttcore.tile<{self.tile[0]}x{self.tile[1]}, {self.dtype}>" if self.tile else self.dtype
         extents = "".join([f"{'?' if n is None else n}x" for n in self.shape])
-        return f"tensor<{extents}{tile}>"
+        return f"tensor<{extents}{_element_text(self.tile, self.dtype)}>"
 
 
 def parse_tensor_type(text: str, aliases: Aliases | None = None) -> TensorType:
