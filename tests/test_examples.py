@@ -17,6 +17,7 @@ import tilewright.layout
 import tilewright.memory
 import tilewright.tensor
 import tilewright.tiling
+import tilewright.traffic
 import tilewright.views
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -70,6 +71,7 @@ def public_objects() -> list[str]:
         tilewright.memory,
         tilewright.tensor,
         tilewright.tiling,
+        tilewright.traffic,
         tilewright.files,
         tilewright.compare,
         tilewright.conversion,

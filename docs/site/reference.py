@@ -14,6 +14,7 @@ PACKAGES = {
     "memory": ("memory",),
     "tensor": ("tensor",),
     "tiling": ("tiling",),
+    "traffic": ("traffic",),
     "files": ("files",),
     "notation": ("notation",),
     "testing": ("testing",),

@@ -5,20 +5,20 @@ from itertools import pairwise, product
 
 import pytest
 
-from tilewright import MemoryConfigError, TensorSpec, best_layout, block_sharded, height_sharded, width_sharded
-from tilewright.traffic import MoveCost, candidate_specs, move_cost
+from tilewright import MemoryConfigError, TensorSpec, best_layout, block_sharded, height_sharded, reshard, width_sharded
+from tilewright.traffic import MoveCost, candidate_specs, cheaper_targets, move_cost
 
 TILES = TensorSpec((256, 256), page_layout="tile", memory=height_sharded((8, 1)), chip="n150")
 ROWS = TensorSpec((256, 256), memory=height_sharded((8, 1)), chip="n150")
 MEMORIES = ("dram", "l1", height_sharded((4, 2)), width_sharded((8, 1)), block_sharded((4, 4)), block_sharded((2, 2)))
 
 
-def exhaustive(stages, room):
+def exhaustive(stages, available):
     """Return the cost and the specs of every chain that fits, cheapest first."""
     chains = []
     for specs in product(*stages):
         costs = [move_cost(*pair) for pair in pairwise(specs)]
-        if all(cost is not None and cost.peak_l1 <= room for cost in costs):
+        if all(cost is not None and cost.peak_l1 <= available for cost in costs):
             chains.append(
                 (sum(costs, MoveCost(0.0, 0, 0)), [stage.index(s) for stage, s in zip(stages, specs, strict=True)])
             )
@@ -31,8 +31,8 @@ def test_best_of_all_chains(spec, buffers):
     choices = [spec.with_memory(memory) for memory in MEMORIES]
     ends = spec, spec.with_memory(width_sharded((4, 1)))
     stages = [[ends[0]], choices, choices, [ends[1]]]
-    room = spec.chip.bank_bytes("l1") - buffers
-    expected = exhaustive(stages, room)
+    available = spec.chip.bank_bytes("l1") - buffers
+    expected = exhaustive(stages, available)
     if not expected:
         with pytest.raises(MemoryConfigError, match="no choice of memory fits"):
             best_layout([ends[0], choices, choices, ends[1]], circular_buffers=buffers)
@@ -44,7 +44,7 @@ def test_best_of_all_chains(spec, buffers):
     assert [list(chain.specs) for chain in found] == [
         [stage[number] for stage, number in zip(stages, path, strict=True)] for _, path in expected[:7]
     ]
-    assert all(chain.peak_l1 <= room for chain in found)
+    assert all(chain.peak_l1 <= available for chain in found)
 
 
 def test_candidates_can_be_placed():
@@ -69,3 +69,16 @@ def test_wrong_chains():
         best_layout([TILES, [], TILES])
     with pytest.raises(MemoryConfigError, match="source has page layout"):
         best_layout([TILES, ROWS])
+
+
+def test_cheaper_targets_are_cheaper():
+    plan = reshard(TILES, TILES.with_memory(block_sharded((8, 8))))
+    now = move_cost(plan.source, plan.target)
+    found = cheaper_targets(plan)
+    assert found
+    for chain in found:
+        source, target = chain.specs
+        assert source == plan.source
+        assert target.memory.memory_layout == plan.target.memory.memory_layout
+        assert move_cost(source, target).cycles == chain.cycles < now.cycles
+    assert cheaper_targets(reshard(TILES, TILES)) == []

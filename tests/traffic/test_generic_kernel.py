@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tilewright import TensorSpec, block_sharded, height_sharded, nd_sharded, reshard, width_sharded
 from tilewright.traffic.chains import follow, run_lengths
+from tilewright.traffic.generic_kernel import fold_ranges
 
 from ..cases import examples
 
@@ -139,3 +140,50 @@ def test_lengths_of_runs(continues):
     flags = [*continues, False]
     expected = [next(k for k in range(at, len(flags)) if not flags[k]) - at + 1 for at in range(len(flags))]
     assert run_lengths(np.array(continues, dtype=bool)).tolist() == expected
+
+
+def folded_one_by_one(kind, place):
+    """Return the blocks of a list: the longest cover of repeated patterns, tried one by one."""
+    blocks, at = [], 0
+    while at < len(kind):
+        best = (0, 1, 1)
+        for size in range(1, len(kind) - at + 1):
+            times = 1
+            while at + (times + 1) * size <= len(kind) and all(
+                kind[at + k] == kind[at + times * size + k]
+                and all(
+                    place[at + times * size + k][d] - place[at + k][d]
+                    == times * (place[at + size + k][d] - place[at + k][d])
+                    for d in range(3)
+                )
+                for k in range(size)
+            ):
+                times += 1
+            if times > 1 and size * times > best[0]:
+                best = (size * times, size, times)
+        blocks.append(best[1:])
+        at += best[1] * best[2]
+    return blocks
+
+
+RANGES = st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 1), st.integers(0, 2))
+
+
+@examples(200)
+@given(st.lists(RANGES, max_size=14), st.integers(1, 3))
+def test_folded_patterns(ranges, times):
+    ranges = ranges * times
+    kind, place = [row[0] for row in ranges], [row[1:] for row in ranges]
+    arrays = np.array(kind, dtype=np.int64), np.array(place, dtype=np.int64).reshape(-1, 3)
+    assert fold_ranges(*arrays) == folded_one_by_one(kind, place)
+
+
+def test_rows_of_different_widths_are_folded():
+    rows = TensorSpec((64, 192), memory=block_sharded((2, 2), (32, 96)), chip="wormhole_n150")
+    plan = reshard(rows, rows.with_memory(block_sharded((3, 2), (32, 64))), op="reshard")
+    (step,) = plan.steps
+    assert step.factory == "ReshardGenericFactory"
+    assert plan.total_bytes == rows.nbytes
+    # 32 rows of the same pattern are one block, which one RISC reads
+    assert plan.reads[(0, 0), "BRISC", "NOC_1"] == (("barrier", 1),)
+    assert step.runtime_arguments == 12 * (8 + 8 + 3) + 2 * (7 + 12 + 7)

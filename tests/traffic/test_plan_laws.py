@@ -6,8 +6,9 @@ import pickle
 
 import numpy as np
 from hypothesis import given
+from hypothesis import strategies as st
 
-from tilewright import Device, MemoryConfigError, Tensor, reshard
+from tilewright import Device, MemoryConfigError, Tensor, TensorSpec, height_sharded, reshard
 from tilewright.memory import from_bytes, to_bytes
 from tilewright.traffic.page_moves import page_moves
 
@@ -126,6 +127,38 @@ def test_running_a_plan_is_to_memory_config(pair):
     assert np.array_equal(after.pages, expected.pages)
     assert np.array_equal(after.numpy(), from_bytes(pages, source))
     assert np.array_equal(before.pages, pages)
+
+
+@examples(100)
+@given(pairs(), st.sampled_from(["read", "write", "copy"]), st.sampled_from(["2024", "current"]))
+def test_operations_that_are_asked_for_move_the_same_bytes(pair, op, kernel):
+    source, target = pair
+    sharded = target if op == "read" else source
+    if op != "copy" and not sharded.memory.is_sharded:
+        return
+    plan = planned(pair, op=op, kernel=kernel)
+    if plan is None or plan.is_empty:
+        return
+    (step,) = plan.steps
+    through_a_buffer = op == "copy"
+    assert int(step.requests.nbytes.sum()) == plan.total_bytes * (2 if through_a_buffer else 1)
+    if op == "read":
+        assert not step.num_writes
+    if op == "write":
+        assert not step.num_reads
+    if sharded.memory.buffer_type.is_l1 and not through_a_buffer:
+        assert step.traffic == plan.traffic
+
+
+def test_a_plan_runs_on_each_device_of_a_mesh():
+    spec = TensorSpec((64, 64), "float32", "tile", chip="wormhole_n150")
+    plan = reshard(spec, spec.with_memory(height_sharded((2, 1))), devices=2)
+    values = [np.full((64, 64), k, np.float32) for k in range(2)]
+    tensors = [Tensor.from_array(each, spec).to_device(Device("wormhole_n150")) for each in values]
+    for after, expected in zip(plan.run(tensors), values, strict=True):
+        assert after.spec == plan.target
+        assert np.array_equal(after.numpy(), expected)
+    assert "on each of 2 devices" in plan.explain()
 
 
 @examples(60)

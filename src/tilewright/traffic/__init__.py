@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: reshard plans, the network on chip, the time of transfers, and which layout is best."""
 
-from .best_layout import LayoutChain, MoveCost, best_layout, candidate_specs, move_cost
 from .estimate import Bound, Estimate
 from .exports import chrome_trace, npe_workload
+from .layout_chain import LayoutChain, MoveCost, best_layout, candidate_specs, cheaper_targets, move_cost
 from .noc import Link, NocMap
+from .planning import reshard
 from .requests import Requests, Risc
-from .reshard_plan import ReshardPlan, reshard
-from .steps import Step, StepBuffer
+from .reshard_plan import ReshardPlan
+from .steps import ReshardStep, StepBuffer
+from .transfer_runs import TransferRun, TransferRuns
 from .transfer_times import estimate_transfers
-from .transfers import Transfer, Transfers
 
 __all__ = [
     "Bound",
@@ -20,13 +21,14 @@ __all__ = [
     "NocMap",
     "Requests",
     "ReshardPlan",
+    "ReshardStep",
     "Risc",
-    "Step",
     "StepBuffer",
-    "Transfer",
-    "Transfers",
+    "TransferRun",
+    "TransferRuns",
     "best_layout",
     "candidate_specs",
+    "cheaper_targets",
     "chrome_trace",
     "estimate_transfers",
     "move_cost",

@@ -13,11 +13,11 @@ from ..memory import Allocation, Device
 from ..memory.paging import Integers
 from .noc import NocMap
 from .page_moves import page_moves
-from .steps import Step
-from .transfers import Transfers
+from .steps import ReshardStep
+from .transfer_runs import TransferRuns
 
 
-def run_steps(steps: tuple[Step, ...], device: Device, allocation: Allocation) -> Allocation:
+def run_steps(steps: tuple[ReshardStep, ...], device: Device, allocation: Allocation) -> Allocation:
     """Run `steps` on a `device` from the tensor at `allocation`, and return the allocation of the last one.
 
     Every step allocates its target, before the tensor between two steps is freed.
@@ -39,7 +39,7 @@ def run_steps(steps: tuple[Step, ...], device: Device, allocation: Allocation) -
     return here
 
 
-def run_step(step: Step, device: Device, source: Allocation, target: Allocation) -> None:
+def run_step(step: ReshardStep, device: Device, source: Allocation, target: Allocation) -> None:
     """Move the bytes of a `step` on a `device` from the allocation `source` to `target`, run by run.
 
     >>> from tilewright import TensorSpec, reshard
@@ -53,7 +53,7 @@ def run_step(step: Step, device: Device, source: Allocation, target: Allocation)
         raise MemoryConfigError(f"the plan is for {step.source.known_chip}, the device is {device.chip}; plan for it")
     noc_map = NocMap.of(device.chip)
     moves = page_moves(step.source, step.target, source.address, target.address)
-    pieces = Transfers.of(moves, noc_map).pieces()
+    pieces = TransferRuns.of(moves, noc_map).pieces()
     memories = [device.bank_memory(part.buffer_type) for part in (source, target)]
     starts = [
         noc_map.banks(endpoint) * memory.stride + address - memory.start

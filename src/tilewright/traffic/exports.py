@@ -14,7 +14,7 @@ from ..errors import MemoryConfigError
 from .noc import NOC_NAMES
 from .noc_rates import rates_of
 from .requests import RISC_NAMES, Requests
-from .reshard_plan import ReshardPlan, estimate_step
+from .reshard_plan import ReshardPlan
 
 Json: TypeAlias = "dict[str, Any]"  # of plain values
 DEFAULT_MOST_TRANSFERS = 1_000_000
@@ -35,7 +35,7 @@ def chrome_trace(plan: ReshardPlan, path: str | PathLike[str] | None = None) -> 
     events: list[Json] = []
     start = 0.0
     for number, step in enumerate(plan.steps, 1):
-        estimate = estimate_step(step, plan.profiler)
+        estimate = step.estimate(plan.profiler)
         events += _step_events(step.requests, plan.profiler, start, estimate.cycles, f"step {number}")
         start += estimate.cycles
     clock = plan.noc_map.chip.clock_mhz
@@ -108,7 +108,7 @@ def npe_workload(
     for step in plan.steps:
         transfers = _npe_transfers(step.requests, plan.profiler, start, left)
         phases.append({"transfers": transfers})
-        start += estimate_step(step, plan.profiler).cycles
+        start += step.estimate(plan.profiler).cycles
         left -= len(transfers)
     workload: Json = {"golden_result": {"cycles": round(plan.cycles.cycles)}, "phases": phases}
     if path is not None:

@@ -45,22 +45,46 @@ class KernelInput:
 
     @cached_property
     def noc(self) -> NocMap:
-        """Return the network of the chip."""
+        """Return the network of the chip.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+        >>> call.noc.size
+        (10, 12)
+        """
         return NocMap.of(self.source.known_chip)
 
     @cached_property
     def pieces(self) -> PageMoves:
-        """Return the pages, or the pieces of rows with pages of different widths."""
+        """Return the pages, or the pieces of rows with pages of different widths.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+        >>> len(call.pieces)
+        4
+        """
         return page_moves(self.source, self.target, self.source_address, self.target_address)
 
     @cached_property
     def units(self) -> PageMoves:
-        """Return the pages, or the units of the greatest common divisor of both page widths."""
+        """Return the pages, or the units of the greatest common divisor of both page widths.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+        >>> len(call.units)
+        4
+        """
         return page_moves(self.source, self.target, self.source_address, self.target_address, whole_units=True)
 
     @cached_property
     def has_equal_pages(self) -> bool:
-        """Return whether both tensors have the same pages."""
+        """Return whether both tensors have the same pages.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+        >>> call.has_equal_pages
+        True
+        """
         return has_equal_pages(self.source, self.target)
 
 
@@ -141,6 +165,12 @@ def interleaved_to_sharded(call: KernelInput) -> KernelCalls:
     """Return the reads of each target core from interleaved memory, page by page (NCRISC on NOC_0).
 
     The worker of a DRAM bank reads into a buffer, and writes it (BRISC on NOC_1).
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory="dram", chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory(height_sharded((2, 1))), 0, 0, "current")
+    >>> interleaved_to_sharded(call).requests.counts.tolist()
+    [8, 8]
     """
     entries = call.pieces.by_target()
     core = _on_workers(call.noc, entries.target)
@@ -173,7 +203,14 @@ def _is_unaligned(call: KernelInput, entries: PageMoves) -> bool:
 
 
 def sharded_to_interleaved(call: KernelInput) -> KernelCalls:
-    """Return the writes of each source core to interleaved memory, page by page (BRISC on NOC_1)."""
+    """Return the writes of each source core to interleaved memory, page by page (BRISC on NOC_1).
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory("dram"), 0, 0, "current")
+    >>> sharded_to_interleaved(call).requests.writes.tolist()
+    [True, True]
+    """
     entries = call.pieces.by_source()
     core = _on_workers(call.noc, entries.source)
     risc = np.full(len(core), BRISC, dtype=np.int64)
@@ -182,24 +219,37 @@ def sharded_to_interleaved(call: KernelInput) -> KernelCalls:
 
 
 def reshard_generic(call: KernelInput) -> KernelCalls:
-    """Return the reads of the generic reshard: ranges of pages, half of them on each RISC of a target core."""
+    """Return the reads of the generic reshard: ranges of pages, half of them on each RISC of a target core.
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory(block_sharded((2, 2))), 0, 0, "current")
+    >>> reshard_generic(call).requests.counts.tolist()
+    [2, 0, 2, 0, 2, 0, 2, 0]
+    """
     bases = call.source_address, call.target_address
     longest = LONGEST_RUN_2024 if call.version == "2024" else None
     if call.has_equal_pages:
         strides = call.source.aligned_page_bytes, call.target.aligned_page_bytes
-        requests, ranges = generic_requests(call.pieces, call.noc, bases, strides, longest)
+        requests, words = generic_requests(call.pieces, call.noc, bases, strides, longest, folds=False)
     else:
         unit = int(np.gcd(call.source.page_bytes, call.target.page_bytes))
-        requests, ranges = generic_requests(call.units, call.noc, bases, (unit, unit), longest)
+        requests, words = generic_requests(call.units, call.noc, bases, (unit, unit), longest, folds=True)
     grid = call.noc.chip.compute_grid
     scalars = 4 if call.version == "2024" else 3
-    return KernelCalls(requests, grid.x + grid.y + scalars + 3 * ranges)
+    return KernelCalls(requests, grid.x + grid.y + scalars + words)
 
 
 def same_width(call: KernelInput, reads: bool) -> KernelCalls:
     """Return the requests of a reshard between shards of equal width: pieces as long as the remote shard allows.
 
     The pages of a local shard are divided into two halves: NCRISC on NOC_0, and BRISC on NOC_1.
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory(height_sharded((4, 1))), 0, 0, "current")
+    >>> same_width(call, reads=True).requests.nbytes.tolist()
+    [4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096]
     """
     entries = call.pieces.by_target() if reads else call.pieces.by_source()
     core = entries.target if reads else entries.source
@@ -243,6 +293,12 @@ def same_height(call: KernelInput, reads: bool) -> KernelCalls:
     """Return the requests of a row-major reshard between shards of full height: segment by segment, row by row.
 
     NCRISC on NOC_0 takes the upper half of the rows, BRISC on NOC_1 the lower half, which is larger if they are odd.
+
+    >>> from tilewright import width_sharded
+    >>> rows = TensorSpec((4, 64), memory=width_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(rows, rows.with_memory(width_sharded((1, 1))), 0, 0, "current")
+    >>> same_height(call, reads=True).requests.counts.tolist()
+    [4, 4]
     """
     pieces = call.pieces
     core = pieces.target if reads else pieces.source
@@ -263,6 +319,12 @@ def copy_local_shards(call: KernelInput, reads: bool) -> KernelCalls:
     """Return the requests of a reshard page by page by the cores that hold the shards of one side.
 
     With several shards on a core, BRISC on NOC_0 takes the first, the third and so on, NCRISC on NOC_1 the others.
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory(nd_sharded((32, 32), (2, 2))), 0, 0, "current")
+    >>> copy_local_shards(call, reads=True).requests.counts.tolist()
+    [2, 2, 2, 2, 2, 2, 2, 2]
     """
     entries = call.units.by_target() if reads else call.units.by_source()
     endpoint = entries.target if reads else entries.source
@@ -302,6 +364,12 @@ def copy_pages(call: KernelInput) -> KernelCalls:
     """Return the requests of a copy by all cores: each takes equally many pages through a buffer, page by page.
 
     NCRISC on NOC_0 reads, BRISC on NOC_1 writes, with a barrier after every page.
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory="dram", chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+    >>> len(copy_pages(call).requests)
+    32
     """
     pieces = call.pieces
     order = np.argsort(pieces.page, kind="stable")

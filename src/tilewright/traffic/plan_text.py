@@ -10,15 +10,16 @@ from ..errors import MemoryConfigError
 
 if TYPE_CHECKING:
     from .reshard_plan import ReshardPlan
-    from .steps import Step
+    from .steps import ReshardStep
 
 
 def explain_plan(plan: ReshardPlan) -> str:
     """Return what a `plan` does and what it costs, line by line."""
     spec = plan.source
     pages = f"tiles of {spec.tile}" if spec.is_tiled else "rows"
+    mesh = f", on each of {plan.devices} devices" if plan.devices > 1 else ""
     lines = [
-        f"{spec.shape} {spec.dtype} in {pages}, {plan.noc_map.chip.name}",
+        f"{spec.shape} {spec.dtype} in {pages}, {plan.noc_map.chip.name}{mesh}",
         f"from {plan.source.memory}",
         f"to   {plan.target.memory}",
     ]
@@ -38,13 +39,13 @@ def explain_plan(plan: ReshardPlan) -> str:
     except MemoryConfigError as problem:
         lines.append(f"time: not estimated, since {problem}")
     peak = max(plan.peak_l1.values(), default=0)
-    room = plan.noc_map.chip.bank_bytes("l1")
+    available = plan.noc_map.chip.bank_bytes("l1")
     verdict = "fits" if plan.fits else "does not fit"
-    lines.append(f"L1: at most {peak} of {room} bytes per core while both tensors live: {verdict}")
+    lines.append(f"L1: at most {peak} of {available} bytes per core while both tensors live: {verdict}")
     return "\n".join(lines)
 
 
-def _explain_step(step: Step) -> list[str]:
+def _explain_step(step: ReshardStep) -> list[str]:
     """Return what a step does, line by line."""
     smallest, largest = step.request_bytes
     sizes = f"{smallest} bytes each" if smallest == largest else f"{smallest} to {largest} bytes each"

@@ -1,31 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reshard`: the plan of moving a tensor from one memory to another: who sends what to whom, and how long it takes."""
+"""`ReshardPlan`: how a tensor moves from one memory to another: who sends what to whom, and how long it takes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 import numpy as np
 
 from ..errors import MemoryConfigError
 from ..layout import LayoutLike, compose, left_inverse
-from ..memory import Allocation, BufferType, CoreCoord, Device, Fit, TensorSpec, fit
-from ..memory.placement_rules import placement_violations
-from ..memory.spec import as_spec
+from ..memory import Allocation, CoreCoord, Device, Fit, TensorSpec, fit
+from ..plain import to_plain
 from ..tensor import Tensor
 from ..tensor.page_storage import DeviceStorage
-from .estimate import Bound, Estimate, Flows, estimate_requests, link_load
+from .estimate import Bound, Estimate, Flows, link_load
 from .execution import run_steps
 from .noc import Endpoint, Link, NocMap
-from .page_moves import PageMoves, has_equal_pages, page_moves, validate_pair
+from .page_moves import PageMoves, has_equal_pages, page_moves
 from .plan_text import explain_plan
 from .requests import RequestLists, Requests, sum_pairs
-from .steps import OPERATIONS, Step, alone_address, choose_steps
-from .transfers import Transfers
+from .steps import ReshardStep, choose_steps
+from .transfer_runs import TransferRuns
 
-KERNELS = ("current", "2024")
 _Key = TypeVar("_Key")
 
 
@@ -34,9 +33,10 @@ class ReshardPlan:
     """The plan of a reshard from `source` to `target`; make one with `reshard`.
 
     `operation` is what was asked for, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
-    while it runs, and the addresses are those of the two buffers. Everything is per device.
+    while it runs; `source_address` and `target_address` are those of the buffers. On a mesh, all `devices` do the same
+    at the same time; everything is per device.
 
-    >>> from tilewright import block_sharded, height_sharded
+    >>> from tilewright import block_sharded, height_sharded, reshard
     >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
     >>> plan = reshard(spec, spec.with_memory(height_sharded((4, 2))))
     >>> plan.traffic[(3, 1), (1, 0)], plan.total_bytes, plan.local
@@ -52,17 +52,32 @@ class ReshardPlan:
     profiler: bool
     source_address: int
     target_address: int
+    devices: int = 1
 
     # What moves.
 
     @cached_property
     def noc_map(self) -> NocMap:
-        """Return the network of the chip."""
+        """Return the network of the chip.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.noc_map.size
+        (10, 12)
+        """
         return NocMap.of(self.source.known_chip)
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to do, since source and target are equal."""
+        """Return whether there is nothing to do, since source and target are equal.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.is_empty
+        False
+        """
         return not self.steps
 
     @cached_property
@@ -71,9 +86,16 @@ class ReshardPlan:
         return moves.take(np.zeros(0, dtype=np.int64)) if self.is_empty else moves
 
     @cached_property
-    def transfers(self) -> Transfers:
-        """Return the bytes that move, as strided runs from an address of a core or bank to another."""
-        return Transfers.of(self._moves, self.noc_map)
+    def transfers(self) -> TransferRuns:
+        """Return the bytes that move, as strided runs from an address of a core or bank to another.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> len(plan.transfers)
+        4
+        """
+        return TransferRuns.of(self._moves, self.noc_map)
 
     @cached_property
     def layout(self) -> LayoutLike | None:
@@ -81,7 +103,7 @@ class ReshardPlan:
 
         Slots count the pages of the source shard by shard. None if rows are cut into different pages.
 
-        >>> from tilewright import block_sharded, height_sharded
+        >>> from tilewright import block_sharded, height_sharded, reshard
         >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
         >>> print(reshard(spec, spec.with_memory(height_sharded((4, 2)))).layout)
         (8,(2,8),2):(2048@addr,(32768@addr,1@core),16384@addr)
@@ -97,45 +119,100 @@ class ReshardPlan:
         """Return the bytes of each pair (reader, source): to a core or DRAM bank, from a core or DRAM bank.
 
         Pages that stay on their core are in it. What a copy takes through other cores is in `steps`.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.traffic[(1, 0), 2]
+        2048
         """
         moves = self._moves
         return sum_pairs(self.noc_map, moves.target, moves.source, moves.nbytes)
 
     @cached_property
     def total_bytes(self) -> int:
-        """Return the bytes that move, those that stay on their core included."""
+        """Return the bytes that move, those that stay on their core included.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.total_bytes
+        8192
+        """
         return sum(self.traffic.values())
 
     @cached_property
     def local_bytes(self) -> int:
-        """Return the bytes that stay on their core or in their DRAM bank."""
+        """Return the bytes that stay on their core or in their DRAM bank.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.local_bytes
+        0
+        """
         return sum(nbytes for (reader, source), nbytes in self.traffic.items() if reader == source)
 
     @property
     def local(self) -> float:
-        """Return the share of bytes that stay on their core or in their DRAM bank; 1 if nothing moves."""
+        """Return the share of bytes that stay on their core or in their DRAM bank; 1 if nothing moves.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.local
+        0.0
+        """
         return self.local_bytes / self.total_bytes if self.total_bytes else 1.0
 
     @property
     def noc_bytes(self) -> int:
-        """Return the bytes that cross the network."""
+        """Return the bytes that cross the network.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.noc_bytes
+        8192
+        """
         return self.total_bytes - self.local_bytes
 
     @cached_property
     def bytes_in(self) -> dict[Endpoint, int]:
-        """Return the bytes that each core or DRAM bank gets from others."""
+        """Return the bytes that each core or DRAM bank gets from others.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.bytes_in[0, 0]
+        4096
+        """
         return _sum_by([(reader, n) for (reader, source), n in self.traffic.items() if reader != source])
 
     @cached_property
     def bytes_out(self) -> dict[Endpoint, int]:
-        """Return the bytes that each core or DRAM bank sends to others."""
+        """Return the bytes that each core or DRAM bank sends to others.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.bytes_out
+        {0: 2048, 1: 2048, 2: 2048, 3: 2048}
+        """
         return _sum_by([(source, n) for (reader, source), n in self.traffic.items() if reader != source])
 
     # How the runtime does it.
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        """Return the operations that the runtime runs, in order; none if source and target are equal."""
+    def steps(self) -> tuple[ReshardStep, ...]:
+        """Return the operations that the runtime runs, in order; none if source and target are equal.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.steps[0].operation
+        'InterleavedToShardedDeviceOperation'
+        """
         addresses = self.source_address, self.target_address
         return choose_steps(self.source, self.target, self.operation, addresses, self.kernel)
 
@@ -149,7 +226,7 @@ class ReshardPlan:
 
         A run is (source, bytes of one read, count) or ("barrier", count).
 
-        >>> from tilewright import height_sharded
+        >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
         >>> reshard(spec, spec.with_memory(height_sharded((2, 1)))).reads[(1, 0), "NCRISC", "NOC_0"]
         ((2, 2048, 1), (3, 2048, 1), ('barrier', 1))
@@ -158,19 +235,40 @@ class ReshardPlan:
 
     @property
     def writes(self) -> RequestLists:
-        """Return the writes and barriers of each (core, RISC, NoC), in order, as runs."""
+        """Return the writes and barriers of each (core, RISC, NoC), in order, as runs.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> dict(plan.writes)
+        {}
+        """
         return self._requests.written
 
     @cached_property
     def runtime_arguments(self) -> int | None:
-        """Return the words of runtime arguments of all RISCs and steps, or None if they are not known."""
+        """Return the words of runtime arguments of all RISCs and steps, or None if they are not known.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.runtime_arguments
+        16
+        """
         words = [step.runtime_arguments for step in self.steps]
         known = [count for count in words if count is not None]
         return sum(known) if len(known) == len(words) else None
 
     @cached_property
     def links(self) -> dict[Link, int]:
-        """Return the bytes that cross each link of the network, over all steps; the busiest first."""
+        """Return the bytes that cross each link of the network, over all steps; the busiest first.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> len(plan.links) > 4
+        True
+        """
         load = link_load(self.noc_map, Flows.of(self._requests))
         order = np.argsort(-load.nbytes, kind="stable")
         numbers, sizes = load.number[order].tolist(), load.nbytes[order].tolist()
@@ -178,12 +276,26 @@ class ReshardPlan:
 
     @property
     def busiest_link(self) -> tuple[Link, int] | None:
-        """Return the link that most bytes cross, and how many; None if none is used."""
+        """Return the link that most bytes cross, and how many; None if none is used.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.busiest_link[1]
+        4096
+        """
         return next(iter(self.links.items()), None)
 
     @cached_property
     def banks(self) -> dict[int, int]:
-        """Return the bytes that each DRAM bank is read and written, over all steps."""
+        """Return the bytes that each DRAM bank is read and written, over all steps.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.banks
+        {0: 2048, 1: 2048, 2: 2048, 3: 2048}
+        """
         flows, first = Flows.of(self._requests), self.noc_map.num_l1
         parts = [
             (int(bank) - first, int(size))
@@ -197,14 +309,14 @@ class ReshardPlan:
     def estimate(self, profiler: bool | None = None) -> Estimate:
         """Return the estimated time of all steps, with the `profiler` of NoC events on or off.
 
-        >>> from tilewright import height_sharded
+        >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((256, 256), page_layout="tile", chip="n150")
         >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
         >>> plan.estimate(profiler=True).cycles > plan.estimate(profiler=False).cycles
         True
         """
         chosen = self.profiler if profiler is None else profiler
-        parts = [estimate_step(step, chosen) for step in self.steps]
+        parts = [step.estimate(chosen) for step in self.steps]
         if not parts:
             return Estimate(0.0, Bound("nothing", None, 0, 0.0), self.noc_map.chip.clock_mhz or 1, True, "exact")
         longest = max(parts, key=lambda part: part.cycles)
@@ -219,12 +331,26 @@ class ReshardPlan:
 
     @cached_property
     def cycles(self) -> Estimate:
-        """Return the estimated time of all steps, what bounds it, and what the estimate is worth."""
+        """Return the estimated time of all steps, what bounds it, and what the estimate is worth.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.cycles.calibrated
+        False
+        """
         return self.estimate()
 
     @cached_property
     def peak_l1(self) -> dict[CoreCoord, int]:
-        """Return the most bytes of L1 in use on each core while source and target are both there, buffers included."""
+        """Return the most bytes of L1 in use on each core while source and target are both there, buffers included.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.peak_l1[0, 0]
+        4096
+        """
         tensors = [spec.allocated_bytes for spec in (self.source, self.target) if spec.memory.buffer_type.is_l1]
         if self.is_empty:
             tensors = tensors[:1]
@@ -243,14 +369,28 @@ class ReshardPlan:
 
     @cached_property
     def fit(self) -> Fit:
-        """Return whether source and target fit the chip together, beside the buffers of the steps."""
+        """Return whether source and target fit the chip together, beside the buffers of the steps.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> bool(plan.fit)
+        True
+        """
         tensors = [self.source] if self.is_empty else [self.source, self.target]
         buffers = max((step.extra_l1 for step in self.steps), default=0)
         return fit(tensors, self.source.known_chip, circular_buffers=buffers)
 
     @property
     def fits(self) -> bool:
-        """Return whether source and target fit the chip together, beside the buffers of the steps."""
+        """Return whether source and target fit the chip together, beside the buffers of the steps.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
+        >>> plan.fits
+        True
+        """
         return bool(self.fit)
 
     # Running it, and showing it.
@@ -259,18 +399,28 @@ class ReshardPlan:
     def run(self, source: Tensor) -> Tensor: ...
 
     @overload
+    def run(self, source: Sequence[Tensor]) -> list[Tensor]: ...
+
+    @overload
     def run(self, source: Allocation, device: Device) -> Allocation: ...
 
-    def run(self, source: Tensor | Allocation, device: Device | None = None) -> Tensor | Allocation:
+    def run(
+        self, source: Tensor | Sequence[Tensor] | Allocation, device: Device | None = None
+    ) -> Tensor | list[Tensor] | Allocation:
         """Return the tensor in the target's memory, moved on its simulated device by the steps of the plan.
 
-        `source` is a tensor on a device, or its allocation on `device`; it stays where it is.
+        `source` is a tensor on a device, or its allocation on `device`, or a tensor on each of several devices; it
+        stays where it is.
 
+        >>> from tilewright import reshard
         >>> spec = TensorSpec((2, 3), "int32", chip="n150")
         >>> before = Tensor.of([[1, 2, 3], [4, 5, 6]], "int32").to_device(Device("n150"))
         >>> reshard(spec, spec.with_memory("l1")).run(before).numpy().tolist()
         [[1, 2, 3], [4, 5, 6]]
         """
+        source = to_plain(source)
+        if not isinstance(source, (Tensor, Allocation)):
+            return [self.run(part) for part in source]
         if isinstance(source, Tensor):
             storage = source.storage
             if not isinstance(storage, DeviceStorage):
@@ -297,6 +447,7 @@ class ReshardPlan:
     def explain(self) -> str:
         """Return what the plan does and what it costs, as text.
 
+        >>> from tilewright import reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
         >>> print(reshard(spec, spec).explain())
         [64, 64] bfloat16 in tiles of 32 x 32, wormhole_n150
@@ -314,88 +465,9 @@ class ReshardPlan:
         return f"<ReshardPlan {self}, {self.total_bytes} bytes in {steps} step{'' if steps == 1 else 's'}>"
 
 
-def estimate_step(step: Step, profiler: bool = False) -> Estimate:
-    """Return the estimated time of a `step`, with the `profiler` of NoC events on or off.
-
-    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-    >>> estimate_step(reshard(spec, spec.with_memory("l1")).steps[0]).calibrated
-    False
-    """
-    from_dram = any(
-        not spec.memory.is_sharded and not spec.memory.buffer_type.is_l1 for spec in (step.source, step.target)
-    )
-    return estimate_requests(step.requests, profiler, from_dram)
-
-
 def _sum_by(parts: list[tuple[_Key, int]]) -> dict[_Key, int]:
     """Return the sum of the numbers of each key."""
     sums: dict[_Key, int] = {}
     for key, number in parts:
         sums[key] = sums.get(key, 0) + number
     return sums
-
-
-def reshard(
-    source: Any,  # a spec or a tensor, of any kind
-    target: Any,
-    op: str = "to_memory_config",
-    kernel: str = "current",
-    *,
-    profiler: bool | None = None,
-    source_address: int | None = None,
-    target_address: int | None = None,
-) -> ReshardPlan:
-    """Return the plan of moving a tensor from `source` to `target`, two specs of the same tensor on one chip.
-
-    Args:
-        source: the spec of the tensor where it is, or the tensor.
-        target: the spec of the tensor where it should be.
-        op: the operation: "to_memory_config" (what the runtime would choose), "reshard", "interleaved_to_sharded",
-            "sharded_to_interleaved", "copy", "read" (target cores read page by page) or "write" (source cores write).
-        kernel: "current", or "2024": the kernels of December 2024, which most recordings were made with.
-        profiler: whether the profiler of NoC events is on, which slows down each request; by default for "2024" only,
-            since recordings are made with it.
-        source_address: the address of the source buffer, by default that on an empty chip.
-        target_address: the address of the target buffer, by default beside the source on an empty chip.
-
-    >>> from tilewright import height_sharded, width_sharded
-    >>> rows = TensorSpec((64, 64), memory=height_sharded((2, 1)), chip="n150")
-    >>> plan = reshard(rows, rows.with_memory(width_sharded((2, 1))))
-    >>> [step.operation for step in plan.steps]
-    ['ShardedToInterleavedDeviceOperation', 'InterleavedToShardedDeviceOperation']
-    >>> plan.fits, plan.local
-    (True, 0.5)
-    """
-    before, after = as_spec(source), as_spec(target)
-    if op not in OPERATIONS:
-        raise MemoryConfigError(f"unknown operation {op!r}; use one of {', '.join(OPERATIONS)}")
-    if kernel not in KERNELS:
-        raise MemoryConfigError(f"unknown kernels {kernel!r}; use one of {', '.join(KERNELS)}")
-    if before.chip is None and after.chip is not None:
-        before = before.with_chip(after.chip)
-    elif after.chip is None and before.chip is not None:
-        after = after.with_chip(before.chip)
-    validate_pair(before, after)
-    for spec in (before, after):
-        for violation in placement_violations(spec, any_size=True):  # whether both fit is part of the answer
-            raise violation.error(str(violation))
-    at = alone_address(before) if source_address is None else source_address
-    plan = ReshardPlan(
-        before,
-        after,
-        op,
-        kernel,
-        kernel == "2024" if profiler is None else profiler,
-        at,
-        _beside(before, after, at) if target_address is None else target_address,
-    )
-    _ = plan.steps  # refuses what the runtime cannot do
-    return plan
-
-
-def _beside(source: TensorSpec, target: TensorSpec, address: int) -> int:
-    """Return where the allocator puts the target on a chip that has only the source."""
-    buffer = target.memory.buffer_type
-    if buffer.is_l1 != source.memory.buffer_type.is_l1 or buffer is BufferType.L1_SMALL:
-        return alone_address(target)
-    return address - target.allocated_bytes if buffer.is_l1 else address + source.allocated_bytes

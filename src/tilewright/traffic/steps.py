@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Step`: an operation of the runtime that moves a tensor; `choose_steps`: which ones it runs for two specs."""
+"""`ReshardStep`: an operation of the runtime that moves a tensor; `choose_steps`: which ones it runs for two specs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, TensorMemoryLayout, TensorSpec, first_cores
 from . import kernels
+from .estimate import Estimate, estimate_requests
 from .kernels import KernelCalls, KernelInput, dram_workers
 from .noc import Endpoint, NocMap
 from .requests import RequestLists, Requests
@@ -60,7 +61,7 @@ class StepBuffer:
 
 
 @dataclass(frozen=True)
-class Step:
+class ReshardStep:
     """An operation that moves a tensor from `source` to `target`: the device operation, and its program factory.
 
     Addresses are those of the buffers, and `version` is that of the kernels: "2024" or "current".
@@ -88,72 +89,168 @@ class Step:
 
     @property
     def requests(self) -> Requests:
-        """Return the reads and writes of all RISCs, as arrays."""
+        """Return the reads and writes of all RISCs, as arrays.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> len(step.requests)
+        4
+        """
         return self._calls.requests
 
     @property
     def reads(self) -> RequestLists:
-        """Return the reads and barriers of each RISC that reads, in order."""
+        """Return the reads and barriers of each RISC that reads, in order.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> len(step.reads)
+        2
+        """
         return self.requests.reads
 
     @property
     def writes(self) -> RequestLists:
-        """Return the writes and barriers of each RISC that writes, in order."""
+        """Return the writes and barriers of each RISC that writes, in order.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> len(step.writes)
+        0
+        """
         return self.requests.written
 
     @property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """Return the bytes of each pair (to, from) of endpoints, those through a buffer on the way included."""
+        """Return the bytes of each pair (to, from) of endpoints, those through a buffer on the way included.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.traffic[(0, 0), 1]
+        2048
+        """
         return self.requests.traffic
 
     @cached_property
     def num_reads(self) -> int:
-        """Return the number of reads of all RISCs."""
+        """Return the number of reads of all RISCs.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.num_reads
+        4
+        """
         return int(self.requests.counts[~self.requests.writes].sum())
 
     @cached_property
     def num_writes(self) -> int:
-        """Return the number of writes of all RISCs."""
+        """Return the number of writes of all RISCs.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.num_writes
+        0
+        """
         return int(self.requests.counts[self.requests.writes].sum())
 
     @cached_property
     def num_barriers(self) -> int:
-        """Return the number of barriers of all RISCs."""
+        """Return the number of barriers of all RISCs.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.num_barriers
+        2
+        """
         return int(self.requests.barrier_counts.sum())
 
     @cached_property
     def request_bytes(self) -> tuple[int, int]:
-        """Return the sizes of the smallest and of the largest request; (0, 0) if there is none."""
+        """Return the sizes of the smallest and of the largest request; (0, 0) if there is none.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.request_bytes
+        (2048, 2048)
+        """
         sizes = self.requests.nbytes
         return (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
 
     @cached_property
     def runtime_arguments(self) -> int | None:
-        """Return the words of runtime arguments of all RISCs, or None if they are not known."""
+        """Return the words of runtime arguments of all RISCs, or None if they are not known.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.runtime_arguments
+        16
+        """
         words = self._calls.arguments
         return None if words is None else int(words.sum())
 
     @cached_property
     def most_arguments(self) -> int | None:
-        """Return the words of runtime arguments of the RISC with most, or None if they are not known."""
+        """Return the words of runtime arguments of the RISC with most, or None if they are not known.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.most_arguments
+        8
+        """
         words = self._calls.arguments
         return None if words is None else int(words.max(initial=0))
 
     @cached_property
     def buffers(self) -> tuple[StepBuffer, ...]:
-        """Return the L1 that the operation uses, in the tensors and beyond."""
+        """Return the L1 that the operation uses, in the tensors and beyond.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.buffers[0].nbytes, step.buffers[0].borrowed
+        (4096, True)
+        """
         return tuple(_step_buffers(self))
+
+    def estimate(self, profiler: bool = False) -> Estimate:
+        """Return the estimated time of the step, with the `profiler` of NoC events on or off.
+
+        >>> from tilewright import reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> reshard(spec, spec.with_memory("l1")).steps[0].estimate().calibrated
+        False
+        """
+        ends = (self.source.memory, self.target.memory)
+        in_dram = any(not memory.is_sharded and not memory.buffer_type.is_l1 for memory in ends)
+        return estimate_requests(self.requests, profiler, in_dram)
 
     @property
     def extra_l1(self) -> int:
-        """Return the bytes of L1 per core that the operation needs beside the tensors."""
+        """Return the bytes of L1 per core that the operation needs beside the tensors.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> step = reshard(spec, spec.with_memory(height_sharded((2, 1)))).steps[0]
+        >>> step.extra_l1
+        0
+        """
         return sum(buffer.nbytes for buffer in self.buffers if not buffer.borrowed)
 
     def __str__(self) -> str:
         return f"{self.operation} ({self.factory}): {self.source.memory} to {self.target.memory}"
 
     def __repr__(self) -> str:
-        return f"<Step {self}>"
+        return f"<ReshardStep {self}>"
 
 
 def _shard_bytes(spec: TensorSpec) -> int:
@@ -179,7 +276,7 @@ def _as_ranges(cores: tuple[CoreCoord, ...]) -> CoreRangeSet:
     return CoreRangeSet([box] if box.size == len(set(cores)) else [CoreRange(core) for core in sorted(set(cores))])
 
 
-def _step_buffers(step: Step) -> list[StepBuffer]:
+def _step_buffers(step: ReshardStep) -> list[StepBuffer]:
     """Return the buffers of an operation, by its program factory."""
     source, target, chip = step.source, step.target, step.source.known_chip
     factory = step.factory
@@ -217,7 +314,7 @@ def _step_buffers(step: Step) -> list[StepBuffer]:
 
 def choose_steps(
     source: TensorSpec, target: TensorSpec, operation: str, addresses: tuple[int, int], version: str
-) -> tuple[Step, ...]:
+) -> tuple[ReshardStep, ...]:
     """Return the steps that the runtime takes from `source` to `target`, at two `addresses`.
 
     `operation` is one of `OPERATIONS`; "to_memory_config" chooses, as the runtime does.
@@ -237,12 +334,12 @@ def choose_steps(
                 " sharding, or L1"
             )
 
-    def step(name: str, factory: str, before: TensorSpec = source, after: TensorSpec = target) -> Step:
+    def step(name: str, factory: str, before: TensorSpec = source, after: TensorSpec = target) -> ReshardStep:
         starts = [
             address if spec is at else alone_address(spec)
             for spec, at, address in zip((before, after), (source, target), addresses, strict=True)
         ]
-        return Step(name, factory, before, after, starts[0], starts[1], version)
+        return ReshardStep(name, factory, before, after, starts[0], starts[1], version)
 
     copying = step(COPY, "DefaultTilized" if source.is_tiled else "DefaultRowMajor")
     if operation != "to_memory_config":
@@ -326,8 +423,8 @@ def reshard_factory(source: TensorSpec, target: TensorSpec) -> str:
 
 
 def _asked_step(
-    source: TensorSpec, target: TensorSpec, operation: str, step: Callable[..., Step], copying: Step
-) -> Step:
+    source: TensorSpec, target: TensorSpec, operation: str, step: Callable[..., ReshardStep], copying: ReshardStep
+) -> ReshardStep:
     """Return the step of the operation that was asked for, or raise if it cannot move between these specs."""
     sharded = source.memory.is_sharded, target.memory.is_sharded
     needed = {
@@ -358,11 +455,11 @@ def _asked_step(
     return copying
 
 
-def _fits(step: Step) -> bool:
+def _fits(step: ReshardStep) -> bool:
     """Return whether the buffers of a step have enough L1 beside its tensors, if those have."""
-    room = step.source.known_chip.bank_bytes("l1")
+    available = step.source.known_chip.bank_bytes("l1")
     tensors = sum(spec.allocated_bytes for spec in (step.source, step.target) if spec.memory.buffer_type.is_l1)
-    return tensors > room or tensors + step.extra_l1 <= room
+    return tensors > available or tensors + step.extra_l1 <= available
 
 
 def alone_address(spec: TensorSpec) -> int:

@@ -61,7 +61,7 @@ _TIMES: dict[str, dict[str, TransferTime | tuple[TransferTime, TransferTime]]] =
 }
 
 
-# Transfers that share an endpoint and a size set both up once, and then take this long to issue.
+# TransferRuns that share an endpoint and a size set both up once, and then take this long to issue.
 _STATEFUL_ISSUE = {
     ("wormhole_b0", "read_l1"): 17.4,
     ("wormhole_b0", "write_l1"): 20.0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Transfers`: the bytes of a reshard as strided runs between pairs of endpoints."""
+"""`TransferRuns`: the bytes of a reshard as strided runs between pairs of endpoints."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ADDRESS_BITS = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class TransferRun:
     """A run: `count` pieces of `nbytes` each from a core or DRAM bank to another, each side with its stride.
 
-    >>> Transfer(0, 1048640, 2048, 5, 1048640, 2048, 2048, 4).count
+    >>> TransferRun(0, 1048640, 2048, 5, 1048640, 2048, 2048, 4).count
     4
     """
 
@@ -35,7 +35,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Transfers:
+class TransferRuns:
     """The runs of a reshard, pair by pair, as arrays; endpoints are the numbers of `noc_map`.
 
     >>> from tilewright import TensorSpec, height_sharded, reshard
@@ -59,13 +59,13 @@ class Transfers:
     count: Integers
 
     @classmethod
-    def of(cls, moves: PageMoves, noc_map: NocMap) -> Transfers:
+    def of(cls, moves: PageMoves, noc_map: NocMap) -> TransferRuns:
         """Return the runs of `moves`: contiguous pieces are one, and equal pieces at equal distances are a run.
 
         >>> from tilewright import TensorSpec
         >>> from tilewright.traffic.page_moves import page_moves
         >>> spec = TensorSpec((1024, 1024), page_layout="tile", chip="n150")
-        >>> len(Transfers.of(page_moves(spec, spec.with_memory("l1")), NocMap.of("n150")))
+        >>> len(TransferRuns.of(page_moves(spec, spec.with_memory("l1")), NocMap.of("n150")))
         192
         """
         if not len(moves):
@@ -96,18 +96,18 @@ class Transfers:
     def __len__(self) -> int:
         return len(self.source)
 
-    def __iter__(self) -> Iterator[Transfer]:
+    def __iter__(self) -> Iterator[TransferRun]:
         endpoints = self.noc_map.endpoints
         for source, address, stride, target, *rest in zip(
             *[getattr(self, name).tolist() for name in self.__slots__[1:]], strict=True
         ):
-            yield Transfer(endpoints[source], address, stride, endpoints[target], *rest)
+            yield TransferRun(endpoints[source], address, stride, endpoints[target], *rest)
 
     @property
     def total_bytes(self) -> int:
         """Return the bytes of all runs.
 
-        >>> Transfers(NocMap.of("n150"), *[np.array([8])] * 8).total_bytes
+        >>> TransferRuns(NocMap.of("n150"), *[np.array([8])] * 8).total_bytes
         64
         """
         return int((self.nbytes * self.count).sum())
@@ -115,7 +115,7 @@ class Transfers:
     def pieces(self) -> PageMoves:
         """Return the pieces of all runs, one by one.
 
-        >>> Transfers(NocMap.of("n150"), *[np.array([8])] * 8).pieces().source_address.tolist()
+        >>> TransferRuns(NocMap.of("n150"), *[np.array([8])] * 8).pieces().source_address.tolist()
         [8, 16, 24, 32, 40, 48, 56, 64]
         """
         owner = np.repeat(np.arange(len(self)), self.count)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nsmallest
@@ -11,12 +11,21 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from ..errors import MemoryConfigError
-from ..memory import TensorSpec, block_sharded, height_sharded, width_sharded
+from ..memory import (
+    MemoryConfig,
+    NdShardSpec,
+    ShardOrientation,
+    TensorSpec,
+    block_sharded,
+    height_sharded,
+    width_sharded,
+)
 from ..memory.sharding import MemoryLike
 from ..memory.spec import as_spec
 from .page_moves import validate_pair
-from .reshard_plan import ReshardPlan, reshard
-from .steps import Step
+from .planning import reshard
+from .reshard_plan import ReshardPlan
+from .steps import ReshardStep
 
 Stage: TypeAlias = "TensorSpec | Iterable[TensorSpec] | None"
 _CACHED_PLANS = 4096
@@ -27,8 +36,8 @@ _LAUNCH_CYCLES = {True: 190, False: 310}  # from the start of a kernel to its fi
 class LayoutChain:
     """A choice of specs for all stages of a chain, and what moving from each to the next costs.
 
-    `cycles` is the estimated time of all moves with the start of their kernels, `noc_bytes` what crosses the network, and `peak_l1` the most bytes of
-    L1 per core that two neighbours and the buffers between them use at once.
+    `cycles` is the estimated time of all moves with the start of their kernels, `noc_bytes` what crosses the network,
+    and `peak_l1` the most bytes of L1 per core that two neighbours and the buffers between them use at once.
 
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
     >>> LayoutChain((spec, spec), 0.0, 0, 0).moves
@@ -80,7 +89,7 @@ class MoveCost:
         return MoveCost(self.cycles + other.cycles, self.noc_bytes + other.noc_bytes, max(self.peak_l1, other.peak_l1))
 
 
-def launch_cycles(step: Step) -> int:
+def launch_cycles(step: ReshardStep) -> int:
     """Return the cycles from the start of a kernel to its first request.
 
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -141,6 +150,45 @@ def candidate_specs(spec: TensorSpec) -> list[TensorSpec]:
     return list(found)
 
 
+def cheaper_targets(plan: ReshardPlan, most: int = 3) -> list[LayoutChain]:
+    """Return targets that the tensor of a `plan` reaches in less time, by their time: at most `most`.
+
+    The same kind of memory is tried on other cores and in the other orientation, and each is planned.
+
+    >>> from tilewright import height_sharded
+    >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
+    >>> print(cheaper_targets(reshard(spec, spec.with_memory(height_sharded((4, 2)))), most=1)[0].specs[1].memory)
+    height sharded in L1, shards of 64 x 512 on 8 cores
+    """
+    now = move_cost(plan.source, plan.target)
+    found: list[tuple[MoveCost, int, TensorSpec]] = []
+    layout, buffer = plan.target.memory.memory_layout, plan.target.memory.buffer_type
+    for number, candidate in enumerate(_turned(candidate_specs(plan.target))):
+        memory = candidate.memory
+        if (memory.memory_layout, memory.buffer_type) != (layout, buffer) or memory == plan.target.memory:
+            continue
+        cost = move_cost(plan.source, candidate)
+        if cost is not None and now is not None and cost.cycles < now.cycles:
+            found.append((cost, number, candidate))
+    best = nsmallest(most, found)
+    return [LayoutChain((plan.source, spec), cost.cycles, cost.noc_bytes, cost.peak_l1) for cost, _, spec in best]
+
+
+def _turned(specs: list[TensorSpec]) -> Iterator[TensorSpec]:
+    """Yield specs, and those of their shards with the cores listed in the other direction."""
+    for spec in specs:
+        yield spec
+        sharding = spec.memory.sharding
+        if sharding is None:
+            continue
+        column_wise = sharding.orientation is ShardOrientation.ROW_MAJOR
+        orientation = "col_major" if column_wise else "row_major"
+        turned = NdShardSpec(sharding.shape, sharding.grid, orientation, sharding.distribution)
+        other = spec.replace(memory=MemoryConfig(spec.memory.memory_layout, spec.memory.buffer_type, None, turned))
+        if not other.violations() and other.paging != spec.paging:
+            yield other
+
+
 def best_layout(
     chain: Sequence[Stage],
     most: int = 5,
@@ -166,7 +214,7 @@ def best_layout(
     block sharded in L1, shards of 64 x 64 on 64 cores
     """
     stages = _stage_choices(chain)
-    room = stages[0][0].known_chip.bank_bytes("l1") - circular_buffers
+    available = stages[0][0].known_chip.bank_bytes("l1") - circular_buffers
     # The best few ways to each choice of a stage; a way is its cost and the number of the choice at each stage.
     ways: list[list[tuple[MoveCost, tuple[int, ...]]]] = [
         [(MoveCost(0.0, 0, 0), (number,))] for number in range(len(stages[0]))
@@ -179,7 +227,7 @@ def best_layout(
                     (so_far + step, (*path, number))
                     for origin, paths in zip(before, ways, strict=True)
                     for step in [cost(origin, target)]
-                    if step is not None and step.peak_l1 <= room
+                    if step is not None and step.peak_l1 <= available
                     for so_far, path in paths
                 ],
             )
@@ -188,8 +236,8 @@ def best_layout(
     best = nsmallest(most, [way for paths in ways for way in paths])
     if not best:
         raise MemoryConfigError(
-            f"no choice of memory fits: neighbours of the chain need more than {room} bytes of L1 per core, or cannot"
-            " be moved to each other; allow DRAM at some stage"
+            f"no choice of memory fits: neighbours of the chain need more than {available} bytes of L1 per core, or"
+            " cannot be moved to each other; allow DRAM at some stage"
         )
     return [
         LayoutChain(
