@@ -127,6 +127,7 @@ def test_our_own_texts_are_parsed():
 
 
 def test_older_texts_are_parsed():
+    assert parse_ttnn("4294967295-18446744073709551615").value == (2**32 - 1, 2**64 - 1)
     cores = CoreRangeSet([CoreRange((0, 0), (7, 7))])
     assert parse_core_ranges("{[(x=0,y=0) - (x=7,y=7)]}") == cores
     assert parse_core_ranges("[(x=0,y=0) - (x=7,y=7)]") == cores
@@ -190,7 +191,7 @@ def test_fields_without_a_place_are_reported():
         ("Shape([1, 2", "at character 12, got the end of the text"),
         ("{[0-0 - 7-0], [3-0 - 9-0]}", "overlap"),
         ("[3-0 - 1-0]", "must not start after its end"),
-        ("7-99999", "at most 1023"),
+        ("[0-0 - 7-99999]", "at most 1023"),
         ("Tile with shape: [5, 7]", "no tiles of 5 x 7"),
         ("MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED)", "'buffer_type' is missing"),
         ("MemoryConfig(memory_layout=BufferType::L1)", "expected a TensorMemoryLayout at character 28"),

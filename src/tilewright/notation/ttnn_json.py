@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from ..errors import FileFormatError
 from ..files.strict_json import expect_integer, expect_integers
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec
+from ..memory.cores import CoreLike
 from ..memory.memory_config import (
     BufferType,
     NamedEnum,
@@ -16,7 +17,7 @@ from ..memory.memory_config import (
     TensorMemoryLayout,
 )
 
-MAX_CORE = 1023  # no chip has more columns or rows; a larger range would cost more than its text
+MAX_CORE = 1023  # no chip has more columns or rows
 MAX_RANGES = 1024
 
 _Member = TypeVar("_Member", bound=NamedEnum)
@@ -49,7 +50,7 @@ def core_from_json(data: Any) -> CoreCoord:
     >>> core_from_json({"x": 7, "y": 3})
     CoreCoord(x=7, y=3)
     """
-    x, y = [expect_integer(_field(data, name, "a core"), f"{name} of a core", MAX_CORE) for name in ("x", "y")]
+    x, y = [expect_integer(_field(data, name, "a core"), f"{name} of a core") for name in ("x", "y")]
     return CoreCoord(x, y)
 
 
@@ -59,7 +60,20 @@ def core_range_from_json(data: Any) -> CoreRange:
     >>> core_range_from_json({"start": {"x": 0, "y": 0}, "end": {"x": 7, "y": 1}})
     CoreRange((0, 0), (7, 1))
     """
-    return CoreRange(*[core_from_json(_field(data, name, "a core range")) for name in ("start", "end")])
+    start, end = [core_from_json(_field(data, name, "a core range")) for name in ("start", "end")]
+    return limited_range(start, end)
+
+
+def limited_range(start: CoreLike, end: CoreLike) -> CoreRange:
+    """Return the core range from `start` to `end`, or raise if no chip is as large: listing its cores would cost much.
+
+    >>> limited_range((0, 0), (7, 7)).size
+    64
+    """
+    cores = CoreRange(start, end)
+    if max(cores.end) > MAX_CORE:
+        raise FileFormatError(f"core range {cores} is on no chip: x and y must be at most {MAX_CORE}")
+    return cores
 
 
 def core_ranges_from_json(data: Any) -> CoreRangeSet:

@@ -24,13 +24,13 @@ from ..memory.memory_config import (
     TensorMemoryLayout,
 )
 from .text_cursor import MAX_RANK, TextCursor
-from .ttnn_json import MAX_CORE, MAX_RANGES, enum_member, make_memory_config, nd_shard_spec_from_json
+from .ttnn_json import MAX_RANGES, enum_member, limited_range, make_memory_config, nd_shard_spec_from_json
 
 WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*", re.ASCII)  # with name spaces, as in tt::tt_metal::BufferType::DRAM
 _NAME = re.compile(r"\w+", re.ASCII)
-DASHED_CORE = re.compile(r"(\d{1,9})-(\d{1,9})(?![\w-])", re.ASCII)
-_OLDER_CORE = re.compile(r"\(\s*x\s*=\s*(\d{1,9})\s*,\s*y\s*=\s*(\d{1,9})\s*\)", re.ASCII)
-_JSON_CORE = r"\{\s*\"x\"\s*:\s*(\d{1,9})\s*,\s*\"y\"\s*:\s*(\d{1,9})\s*\}"
+DASHED_CORE = re.compile(r"(\d{1,20})-(\d{1,20})(?![\w-])", re.ASCII)
+_OLDER_CORE = re.compile(r"\(\s*x\s*=\s*(\d{1,20})\s*,\s*y\s*=\s*(\d{1,20})\s*\)", re.ASCII)
+_JSON_CORE = r"\{\s*\"x\"\s*:\s*(\d{1,20})\s*,\s*\"y\"\s*:\s*(\d{1,20})\s*\}"
 # ShardSpec leaves out the last brace of every range
 _JSON_RANGE = re.compile(rf"\{{\s*\"start\"\s*:\s*{_JSON_CORE}\s*,\s*\"end\"\s*:\s*{_JSON_CORE}(?:\s*\}})?", re.ASCII)
 _NULL = "std::nullopt"
@@ -79,16 +79,7 @@ def read_core(cursor: TextCursor) -> CoreCoord:
     found = cursor.match(DASHED_CORE) or cursor.match(_OLDER_CORE)
     if not found:
         cursor.fail("a core such as 7-3 or (x=7,y=3)")
-    return _check_core(cursor, found[1], found[2])
-
-
-def _check_core(cursor: TextCursor, x: str, y: str) -> CoreCoord:
-    if max(int(x), int(y)) > MAX_CORE:
-        raise FileFormatError(
-            f"{cursor.name}: core ({x}, {y}) before character {cursor.at + 1} is on no chip: x and y are at most"
-            f" {MAX_CORE}"
-        )
-    return CoreCoord(int(x), int(y))
+    return CoreCoord(int(found[1]), int(found[2]))
 
 
 def read_core_range(cursor: TextCursor) -> CoreRange:
@@ -98,13 +89,14 @@ def read_core_range(cursor: TextCursor) -> CoreRange:
     CoreRange((0, 0), (7, 7))
     """
     if found := cursor.match(_JSON_RANGE):
-        return CoreRange(_check_core(cursor, found[1], found[2]), _check_core(cursor, found[3], found[4]))
+        x0, y0, x1, y1 = map(int, found.groups())
+        return limited_range((x0, y0), (x1, y1))
     cursor.expect("[")
     start = read_core(cursor)
     cursor.expect("-")
     end = read_core(cursor)
     cursor.expect("]")
-    return CoreRange(start, end)
+    return limited_range(start, end)
 
 
 def read_core_set(cursor: TextCursor) -> CoreRangeSet:
