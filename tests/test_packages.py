@@ -26,8 +26,10 @@ PACKAGES = (
     "memory",
     "tensor",
     "files",
+    "notation",  # texts of other systems, which are checked as files are
     "tiling",  # streams read .npy files through the checked readers of files
     "traffic",
+    "testing",  # for the tests of those who write operations
     "conversion",
     "weights",
     "compare",

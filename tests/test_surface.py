@@ -13,8 +13,8 @@ PACKAGES = (
     *[
         f"tilewright.{package}"
         for package in (
-            "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory", "mojo", "tensor",
-            "tiling", "ttl", "ttnn", "views",
+            "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory", "mojo", "notation",
+            "tensor", "testing", "tiling", "ttl", "ttnn", "views",
         )
     ],
 )  # fmt: skip

@@ -16,6 +16,8 @@ PACKAGES = {
     "tiling": ("tiling",),
     "traffic": ("traffic",),
     "files": ("files",),
+    "notation": ("notation",),
+    "testing": ("testing",),
     "conversion": ("conversion",),
     "weights": ("weights",),
     "compare": ("compare",),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzz the parsers of files with atheris: whatever the bytes are, the answer is tensors or a FileFormatError.
+"""Fuzz the parsers of files with atheris: whatever the bytes are, the answer is what they say or a FileFormatError.
 
     python -m tests.fuzz.files [--seconds 60] [--corpus build/fuzz] [PARSER...]
 
@@ -10,6 +10,7 @@ do anything else is kept beside the corpus, and the exit status is not 0.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import json
@@ -42,6 +43,8 @@ PARSERS = {
     "rules": "rules.toml",
     "torch": "x.pt",
     "onnx": "x.onnx",
+    "ir": "x.mlir",
+    "texts": "x.txt",
 }
 MOST_BYTES = 4096
 
@@ -85,11 +88,29 @@ def seeds(parser: str) -> list[bytes]:
             return [make(value, {"0": bytes(24)}) for make in (torch_samples.zipped, torch_samples.legacy)]
         if parser == "onnx":
             return [onnx_samples.SOUND]
+        if parser in ("ir", "texts"):
+            return text_seeds(parser)
         if parser == "index":
             return [json.dumps({"metadata": {}, "weight_map": {"a": "m.safetensors"}}).encode()]
         if parser == "image":
             return [BankImage(tw.TensorSpec((2, 3), "uint8", chip="wormhole_n150")).index_json()]
         return [b'"*" = {dtype = "bfloat8_b", tile = [16, 32]}\n["a*"]\nskip = true\ngrid = [8, 8]\n']
+
+
+def text_seeds(parser: str) -> list[bytes]:
+    """Return recorded texts of ttnn, or modules of IR with recorded layouts."""
+    golden = Path(__file__).parent.parent / "golden"
+    if parser == "texts":
+        cases = json.loads((golden / "texts" / "ttnn_texts.json").read_text())["cases"]
+        spelled = {case.get(key) for case in cases[::3] for key in ("repr", "text", "to_json")} - {None}
+        return [text.encode() for text in sorted(spelled)]
+    modules = []
+    for case in json.loads((golden / "mlir" / "ttnn_layouts.json").read_text())["layouts"][::20]:
+        aliases = "".join([f"#{name} = {text}\n" for name, text in case["aliases_in_file"].items()])
+        uses = "".join([f"%0 = f() : {use['tensor'][:-1]}, #a>\n" for use in case["uses"]])
+        modules.append(f"{aliases}#a = {case['text']}\n{uses}// -----\n".encode())
+    others = json.loads((golden / "mlir" / "other_attributes.json").read_text())["attributes"]
+    return [*modules, *[f"%0 = f() : tensor<1x2x3x4xf32, {case['text']}>\n".encode() for case in others[::9]]]
 
 
 def converted_in(folder: Path) -> list[Path]:
@@ -119,6 +140,9 @@ def tried(parser: str, folder: Path, data: bytes) -> None:
 
     path = folder / PARSERS[parser]
     path.write_bytes(data)
+    if parser in ("ir", "texts"):
+        try_text(parser, path)
+        return
     if parser == "rules":
         try:
             Rules.of(path)
@@ -135,12 +159,32 @@ def tried(parser: str, folder: Path, data: bytes) -> None:
         return
 
 
+def try_text(parser: str, path: Path) -> None:
+    """Give a file to the parsers of texts; text of IR is read to its end."""
+    import tilewright as tw
+    from tilewright.notation import MlirLayout, find_layouts, find_ttnn_values, parse_ttnn
+
+    if parser == "texts":
+        text = path.read_bytes().decode("utf-8", "replace")
+        list(find_ttnn_values(text))
+        with contextlib.suppress(tw.FileFormatError):
+            parse_ttnn(text)
+        return
+    with contextlib.suppress(tw.FileFormatError):  # of bytecode, and of very many aliases
+        for use in find_layouts(path):
+            if isinstance(use.layout, MlirLayout) and use.tensor is not None:
+                with contextlib.suppress(tw.TilewrightError):
+                    use.layout.to_spec(use.tensor, "wormhole_n150")
+
+
 def instrumented_modules() -> list[ModuleType]:
     """Return the modules whose branches guide the fuzzer."""
     import tilewright.conversion.rules
     import tilewright.files
+    import tilewright.notation
 
-    names = [f"tilewright.files.{each.name}" for each in pkgutil.iter_modules(tilewright.files.__path__)]
+    packages = (tilewright.files, tilewright.notation)
+    names = [f"{one.__name__}.{each.name}" for one in packages for each in pkgutil.iter_modules(one.__path__)]
     return [tilewright.conversion.rules, zipfile, *map(importlib.import_module, names)]
 
 

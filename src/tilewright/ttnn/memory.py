@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from .. import memory
-from ..errors import MemoryConfigError
+from ..errors import MemoryConfigError, TilewrightError
+from ..files.strict_json import parse_json
+from ..notation.ttnn_json import memory_config_from_json
 from ..showing import Shown
 from .cores import CoreRangeSet, CoresLike, range_fields, to_json
 from .enums import (
@@ -178,22 +180,6 @@ def shard_fields(shards: memory.ShardSpec | memory.NdShardSpec) -> dict[str, Any
     return fields | {"shard_shape": list(shards.shape), "shard_distribution_strategy": strategy}
 
 
-def _read_cores(fields: dict[str, Any]) -> tuple[memory.CoreRangeSet, memory.ShardOrientation]:
-    """Return the cores of shards, and their order, from the fields of JSON."""
-    corners = [[(part[name]["x"], part[name]["y"]) for name in ("start", "end")] for part in fields["grid"]]
-    return memory.CoreRangeSet(corners), memory.ShardOrientation(fields["orientation"])
-
-
-def _read_shard_spec(fields: dict[str, Any]) -> memory.ShardSpec:
-    grid, orientation = _read_cores(fields)
-    return memory.ShardSpec(grid, fields["shape"], orientation)
-
-
-def _read_nd_shard_spec(fields: dict[str, Any]) -> memory.NdShardSpec:
-    distribution = memory.ShardDistribution(fields["shard_distribution_strategy"])
-    return memory.NdShardSpec(fields["shard_shape"], *_read_cores(fields), distribution)
-
-
 _BUFFER_TYPES = (BufferType, memory.BufferType)
 
 
@@ -312,17 +298,10 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         True
         """
         try:
-            fields = json.loads(json_string)
-            config = memory.MemoryConfig(
-                memory.TensorMemoryLayout(fields["memory_layout"]),
-                memory.BufferType(fields["buffer_type"]),
-                _read_shard_spec(fields["shard_spec"]) if "shard_spec" in fields else None,
-                _read_nd_shard_spec(fields["nd_shard_spec"]) if "nd_shard_spec" in fields else None,
-                fields["created_with_nd_shard_spec"],
-            )
-        except (ValueError, KeyError, TypeError) as problem:
+            config = memory_config_from_json(parse_json(json_string, "a memory config"))
+        except TilewrightError as problem:
             raise MemoryConfigError(
-                f"expected a memory config as to_json() writes it, got {json_string!r:.60}: {problem!r}"
+                f"expected a memory config as to_json() writes it, got {json_string!r:.60}: {problem}"
             ) from None
         return cls.wrap(config)
 
