@@ -26,6 +26,7 @@ PACKAGES = (
     "memory",
     "tensor",
     "files",
+    "notation",  # texts of other systems, which are checked as files are
     "tiling",  # streams read .npy files through the checked readers of files
     "conversion",
     "weights",

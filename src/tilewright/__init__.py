@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
-    "analysis", "compare", "conversion", "copying", "cute", "files", "formats", "memory", "mojo", "tensor", "tiling",
-    "ttl", "ttnn", "views", "weights",
+    "analysis", "compare", "conversion", "copying", "cute", "files", "formats", "memory", "mojo", "notation", "tensor",
+    "tiling", "ttl", "ttnn", "views", "weights",
 )  # fmt: skip
 
 # Packages that import NumPy are imported on first use, so that `import tilewright` stays quick.
