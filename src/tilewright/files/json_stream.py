@@ -101,6 +101,7 @@ class JsonStream:
                 raise self._error("expected a key in quotes")
             key = self._decode()
             self._expect(":")
+            self._skip_space()
             before = self._passed + self._at
             yield key
             if self._passed + self._at == before:

@@ -7,16 +7,18 @@ virtual tables and functions in it are never run.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from ..errors import FileFormatError
 from .source_file import FilePath, SourceFile
+
+if TYPE_CHECKING:
+    import sqlite3
 
 Row: TypeAlias = Mapping[str, Any]  # columns by name, as SQLite stores them
 MAGIC = b"SQLite format 3\x00"
@@ -24,7 +26,9 @@ BUSY_SECONDS = 5.0
 MAX_COLUMNS = 200
 NEEDED_TABLES = ("operations", "tensors", "buffers")
 _MAX_TEXT_BYTES = 1 << 28
-_ALLOWED_ACTIONS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
+_LENGTH_LIMIT = 0  # the number of SQLite's limit of texts
+_ALLOW, _DENY = 0, 1
+_ALLOWED_ACTIONS = (20, 21)  # SQLITE_READ and SQLITE_SELECT
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,8 @@ def _list_columns(connection: sqlite3.Connection, table: str, file: SourceFile) 
 @contextmanager
 def _open_database(file: SourceFile) -> Iterator[sqlite3.Connection]:
     """Yield a connection that can only read, and that runs no code of the database."""
+    import sqlite3  # some builds of Python lack it
+
     address = f"file:{quote(str(file.path.absolute()))}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as connection:
@@ -138,7 +144,7 @@ def _open_database(file: SourceFile) -> Iterator[sqlite3.Connection]:
             for setting in ("trusted_schema = off", "query_only = on", "cell_size_check = on"):
                 connection.execute(f"pragma {setting}")
             if hasattr(connection, "setlimit"):  # since Python 3.11
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_TEXT_BYTES)
+                connection.setlimit(_LENGTH_LIMIT, _MAX_TEXT_BYTES)
             connection.set_authorizer(_authorize)
             yield connection
     except (sqlite3.Error, sqlite3.Warning, OverflowError) as problem:
@@ -146,7 +152,7 @@ def _open_database(file: SourceFile) -> Iterator[sqlite3.Connection]:
 
 
 def _authorize(action: int, *_: Any) -> int:
-    return sqlite3.SQLITE_OK if action in _ALLOWED_ACTIONS else sqlite3.SQLITE_DENY
+    return _ALLOW if action in _ALLOWED_ACTIONS else _DENY
 
 
 def _decode_text(data: bytes) -> str:
