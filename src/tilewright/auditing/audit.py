@@ -44,8 +44,8 @@ def audit(path: FilePath, chip: ChipLike | None = None) -> AuditReport:
     ...     _ = report.write_text(graph)
     ...     print(audit(report, "wormhole_n150"))
     report.json: clean
-      graph report of wormhole_n150 (8 x 8 cores, fast dispatch, 12 DRAM banks); 0
-      calls, 0 buffers, 0 pages, 0 replayed addresses
+      graph report of wormhole_n150 (8 x 8 cores, fast dispatch, 12 DRAM banks)
+      compared: 0 calls, 0 buffers, 0 pages, 0 addresses (0 as predicted)
     L1: not used
     """
     place = Path(path)
@@ -116,12 +116,13 @@ class _RunAudit:
     def build(self, path: Path, kind: str) -> AuditReport:
         """Return the report of all that was found."""
         findings = [*self.findings, *self.replay.findings, *self.notes, *self._list_notes()]
-        counts = (
-            ("call", len(self.run.calls)),
-            ("buffer", len(self.checked)),
-            ("page", self.pages),
-            ("replayed address", self.replay.matching),
-        )
+        counts = {
+            "calls": len(self.run.calls),
+            "buffers": len(self.checked),
+            "pages": self.pages,
+            "addresses": self.replay.compared,
+            "predicted_addresses": self.replay.matching,
+        }
         ranked = rank_findings(_without_repeats(findings))
         return AuditReport(
             path,

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class AuditReport(Shown):
     notes: tuple[Finding, ...] = ()
     timeline: Timeline = Timeline((), Peaks(), None, (), {})
     reshards: tuple[SeenReshard, ...] = ()
-    counts: tuple[tuple[str, int], ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def clean(self) -> bool:
@@ -98,8 +99,10 @@ class AuditReport(Shown):
 
     def __str__(self) -> str:
         verdict = "clean" if self.clean else count_of(len(self.findings), "finding")
-        compared = ", ".join([count_of(number, noun) for noun, number in self.counts])
-        lines = [*_wrap(f"{self.path.name}: {verdict}"), *_wrap(f"{self.kind} of {self.chip}; {compared}", "  ")]
+        lines = [*_wrap(f"{self.path.name}: {verdict}"), *_wrap(f"{self.kind} of {self.chip}", "  ")]
+        if self.counts:
+            compared = ", ".join([f"{self.counts[name]} {name}" for name in ("calls", "buffers", "pages", "addresses")])
+            lines += _wrap(f"compared: {compared} ({self.counts['predicted_addresses']} as predicted)", "  ")
         for place, finding in enumerate(self.findings, start=1):
             lines += _format_finding(f"{place}. ", finding)
         lines += self._format_memory()

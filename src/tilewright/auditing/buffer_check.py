@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from math import isqrt
 
 from ..errors import FileFormatError, TilewrightError
@@ -134,10 +135,11 @@ class BufferCheck:
         """Return the buffer with the spec that explains what was recorded, or else most of it."""
         counts: Counter[SpecText] = Counter()
         ids: dict[SpecText, int | None] = {}
-        for node in buffer.tensors:
+        for node in (*([] if buffer.request is None else [buffer.request]), *buffer.tensors):
             if node.text("memory_config"):
                 counts[SpecText.of(node.params)] += 1
-                ids.setdefault(SpecText.of(node.params), node.integer("tensor_id"))
+                if ids.get(SpecText.of(node.params)) is None:
+                    ids[SpecText.of(node.params)] = node.integer("tensor_id")
         best: tuple[tuple[int, int, int], CheckedBuffer] | None = None
         for place, (texts, count) in enumerate(counts.items()):
             read = self.reader.read(texts)
@@ -153,14 +155,15 @@ class BufferCheck:
         return CheckedBuffer(buffer, tensor_id=next(iter(ids.values()), None))
 
     def _explain(self, buffer: RunBuffer, spec: TensorSpec, tensor_id: int | None) -> CheckedBuffer:
-        """Return the buffer with a spec, in the tile that explains the facts if one does."""
-        candidates = [spec]
-        if count_differences(buffer.allocation, spec):
-            candidates = self.reader.with_other_tiles(spec)
-        fitting = [each for each in candidates if not count_differences(buffer.allocation, each)]
-        if not fitting:
-            return CheckedBuffer(buffer, spec, [], tensor_id)
-        return CheckedBuffer(buffer, fitting[0], fitting[1:], tensor_id, True)
+        """Return the buffer with a spec, in the tile that explains the facts, or most of them."""
+        differences = count_differences(buffer.allocation, spec)
+        candidates = [(differences, spec)]
+        if differences:
+            others = self.reader.with_other_tiles(spec)
+            candidates += [(count_differences(buffer.allocation, other), other) for other in others]
+        fewest = min([count for count, _ in candidates])
+        fitting = [each for count, each in candidates if count == fewest]
+        return CheckedBuffer(buffer, fitting[0], fitting[1:] if fewest == 0 else [], tensor_id, fewest == 0)
 
     def _check_facts(self, one: CheckedBuffer) -> Iterator[Finding]:
         """Yield the facts of the nodes of a buffer that are not those of its spec, or that differ among them."""
@@ -229,30 +232,25 @@ class BufferCheck:
     def _explain_by_shards(self, one: CheckedBuffer) -> Iterator[Finding]:
         """Yield the shards that would explain what was recorded, if others than those of the spec would."""
         spec, node = one.spec, one.buffer.allocation
-        shards = None if spec is None else spec.memory.shard_spec
-        if spec is None or node is None or shards is None or spec.memory.made_with_nd:
+        if spec is None or node is None or spec.memory.sharding is None:
             return
-        for shape in _other_shard_shapes(spec, node):
-            memory = MemoryConfig(
-                spec.memory.memory_layout, spec.memory.buffer_type, ShardSpec(shards.grid, shape, shards.orientation)
-            )
-            try:
-                other = spec.with_memory(memory)
-                fits = not other.violations() and not count_differences(node, other)
-            except TilewrightError:
-                continue
-            if fits:
+        shape = list(spec.memory.sharding.shape)
+        for other in _other_shards(spec, node):
+            if not count_differences(node, other) and other.memory.sharding is not None:
+                right = list(other.memory.sharding.shape)
+                message = f"the tensor says shards of {shape}, but what was allocated are shards of {right}"
+                reason = "page size, size and bytes per bank agree with that shard shape"
                 yield self._make_finding(
-                    one,
-                    node,
-                    "shard shape",
-                    f"{one.buffer}: the tensor says shards of {list(shards.shape)}, but what was allocated are shards"
-                    f" of {list(shape)}",
-                    str(list(shards.shape)),
-                    str(list(shape)),
-                    "page size, size and bytes per bank agree with that shard shape and with no other of this layout",
+                    one, node, "shard shape", f"{one.buffer}: {message}", str(shape), str(right), reason
                 )
                 return
+        recorded, expected = node.integer("max_size_per_bank") or 0, spec.bytes_per_bank
+        if recorded != expected and recorded % spec.aligned_page_bytes == 0:
+            message = f"shards of {shape} need {expected} bytes per bank, but {recorded} were allocated"
+            reason = "what was allocated is a whole number of pages, as for shards of another shape"
+            yield self._make_finding(
+                one, node, "shard shape", f"{one.buffer}: {message}", recorded, expected, reason
+            )  # fmt: skip
 
     def _check_tensors(self, one: CheckedBuffer) -> Iterator[Finding]:
         """Yield what nodes of tensors in a buffer say that is not so."""
@@ -390,6 +388,21 @@ def _recorded_addresses(node: ReportNode) -> Iterator[tuple[str, int]]:
         own = as_integer(part.get("address")) if isinstance(part, dict) else None
         if own is not None:
             yield " on a device", own
+
+
+def _other_shards(spec: TensorSpec, node: ReportNode) -> Iterator[TensorSpec]:
+    """Yield the tensor in shards that have the bytes per bank and the page size that were recorded."""
+    shards = spec.memory.shard_spec
+    if shards is None or spec.memory.made_with_nd:
+        return
+    for shape in islice(_other_shard_shapes(spec, node), _MOST_SHAPES):
+        other = ShardSpec(shards.grid, shape, shards.orientation)
+        try:
+            candidate = spec.with_memory(MemoryConfig(spec.memory.memory_layout, spec.memory.buffer_type, other))
+            if not candidate.violations():
+                yield candidate
+        except TilewrightError:
+            continue
 
 
 def _other_shard_shapes(spec: TensorSpec, node: ReportNode) -> Iterator[tuple[int, int]]:

@@ -56,9 +56,7 @@ def model_chunks(spec: TensorSpec, base: int) -> dict[CoreCoord, Chunk]:
     return chunks
 
 
-def check_database(
-    database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader
-) -> Iterator[Finding]:
+def check_database(database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader) -> Iterator[Finding]:
     """Yield what is wrong in the tables of a `database`, whose buffers are `checked`.
 
     >>> check_database.__name__

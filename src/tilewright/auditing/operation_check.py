@@ -38,7 +38,9 @@ class ListedBuffer:
         address, memory = as_integer(row.get("address")), as_integer(row.get("buffer_type"))
         if address is None or memory is None:
             return None
-        size, layout, device = (as_integer(row.get(name)) for name in ("max_size_per_bank", "buffer_layout", "device_id"))
+        size, layout, device = (
+            as_integer(row.get(name)) for name in ("max_size_per_bank", "buffer_layout", "device_id")
+        )
         return cls(address, memory, size, layout, device)
 
     @property

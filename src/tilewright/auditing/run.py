@@ -64,6 +64,7 @@ class RunBuffer:
     allocation: ReportNode | None = None
     node: ReportNode | None = None
     tensors: list[ReportNode] = field(default_factory=list)
+    request: ReportNode | None = None  # what the call that allocated it was asked for, as the node of a tensor
     deallocation: ReportNode | None = None
     end: int | None = None
     last_use: int | None = None
@@ -215,14 +216,13 @@ class _RunBuilder:
         self.live: dict[tuple[BufferType, int, int], RunBuffer] = {}  # by memory, device and address
         self.places: dict[tuple[BufferType, int, int], list[RunBuffer]] = {}
         self.owner: dict[int, RunBuffer] = {}  # of tensor nodes
-        self.open_call: tuple[ReportNode, int] | None = None
-        self.depth = 0
+        self.open_calls: list[tuple[ReportNode, int]] = []
 
     def build(self) -> Run:
         for time, node in enumerate(self.nodes):
             self._add_node(time, node)
-        if self.open_call is not None:
-            self._close_call(len(self.nodes))
+        if self.open_calls:
+            self._close_call(*self.open_calls[0], len(self.nodes))
         self.locals += self.open_locals
         for buffer in self.buffers:
             self._attach_tensors(buffer)
@@ -236,13 +236,11 @@ class _RunBuilder:
 
     def _add_node(self, time: int, node: ReportNode) -> None:
         if node.kind == "function_start":
-            if self.depth == 0:
-                self.open_call = node, time
-            self.depth += 1
-        elif node.kind == "function_end":
-            self.depth = max(0, self.depth - 1)
-            if self.depth == 0 and self.open_call is not None:
-                self._close_call(time)
+            self.open_calls.append((node, time))
+        elif node.kind == "function_end" and self.open_calls:
+            first = self.open_calls.pop()
+            if not self.open_calls:
+                self._close_call(*first, time)
         elif node.kind == "buffer":
             self._add_earlier_buffer(node)
         elif node.kind == "buffer_allocate":
@@ -256,11 +254,8 @@ class _RunBuilder:
             self.locals += [replace(local, end=time) for local in self.open_locals]
             self.open_locals = []
 
-    def _close_call(self, time: int) -> None:
-        if self.open_call is not None:
-            node, start = self.open_call
-            self.calls.append(Call(node.number, node.text("name"), start, time))
-            self.open_call = None
+    def _close_call(self, node: ReportNode, start: int, end: int) -> None:
+        self.calls.append(Call(node.number, node.text("name"), start, end))
 
     def _add_earlier_buffer(self, node: ReportNode) -> None:
         """Add a buffer that no node allocates: it was there before the capture."""
@@ -278,6 +273,7 @@ class _RunBuilder:
         source = self.by_number.get(node.connections[0]) if node.connections else None
         owner = source if source is not None and source.kind == "buffer" else None
         buffer = RunBuffer(node.number, memory, time, node.integer("device_id") or 0, node, owner)
+        buffer.request = _read_request(self.open_calls[-1][0]) if self.open_calls else None
         self.buffers.append(buffer)
         if owner is not None:
             self.by_buffer_node[owner.number] = buffer
@@ -339,6 +335,17 @@ def _memory_of(node: ReportNode) -> BufferType | None:
         if memory.value == number or (number is None and memory.name == node.text("type")):
             return memory
     return None
+
+
+def _read_request(call: ReportNode) -> ReportNode | None:
+    """Return what a call that creates a tensor was asked for, as the node of a tensor, or None for other calls."""
+    if not call.text("name").endswith("create_device_tensor"):
+        return None
+    starts = {"shape": "Shape(", "dtype": "DataType::", "layout": "Layout::", "memory_config": "MemoryConfig("}
+    params = {
+        name: text for text in call.arguments for name, start in starts.items() if text.startswith(start)
+    }  # fmt: skip
+    return ReportNode(call.number, "tensor", params) if len(params) == len(starts) else None
 
 
 def _read_local(time: int, node: ReportNode) -> LocalBuffer:

@@ -122,11 +122,11 @@ def _read_spec(texts: SpecText, chip: Chip) -> ReadSpec:
         return ReadSpec(spec)
 
     result = build(config)
+    conflict = _find_conflict(config, result.spec)
     swapped = _swap_forms(config)
-    conflict = "" if swapped is None else _find_conflict(config, result.spec)
-    if not conflict or swapped is None:
+    if not conflict:
         return result
-    return replace(result, conflict=conflict, other=build(swapped).spec)
+    return replace(result, conflict=conflict, other=None if swapped is None else build(swapped).spec)
 
 
 def _swap_forms(config: MemoryConfig) -> MemoryConfig | None:
@@ -154,13 +154,18 @@ def _tile_of_shards(config: MemoryConfig) -> tuple[int, int] | None:
 def _find_conflict(config: MemoryConfig, spec: TensorSpec | None) -> str:
     """Return how the two forms of shards in a printed config contradict each other, or nothing."""
     matrix, general = config.shard_spec, config.nd_shard_spec
-    if matrix is None or general is None:
-        return ""
-    if config.made_with_nd:
-        derived = None if spec is None else spec.memory.shard_spec
-        if derived is None or matrix == derived:
+    if config.made_with_nd and general is not None and spec is not None:
+        derived, layout = spec.memory.shard_spec, spec.memory.memory_layout
+        if (matrix, config.memory_layout) == (derived, layout):
             return ""
-        return f"shard_spec says {list(matrix.shape)}, but nd_shard_spec amounts to {list(derived.shape)}"
+        printed = "no shard_spec" if matrix is None else f"shard_spec {list(matrix.shape)}"
+        label = "none" if derived is None else f"{list(derived.shape)}"
+        return (
+            f"it says {config.memory_layout} and {printed}, but nd_shard_spec {list(general.shape)} amounts to {layout}"
+            f" and {label}"
+        )
+    if matrix is None or general is None or config.made_with_nd:
+        return ""
     # the general form of a vector has no height
     same = (general.grid, general.orientation) == (matrix.grid, matrix.orientation)
     if same and general.shape in (matrix.shape, matrix.shape[-1:]):

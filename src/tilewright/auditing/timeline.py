@@ -142,8 +142,11 @@ def build_timeline(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ti
             sums["l1_bytes"] += change * _whole_size(item)
             _add_tensor(usage, item, chip, change)
         else:
-            sums["l1_bytes"] += change * item.size
+            # ttnn counts a circular buffer once more for the whole chip if it is part of a tensor, others not
+            if not item.in_tensor or item.kind == "circular buffer":
+                sums["l1_bytes"] += change * item.size
             if item.in_tensor:
+                highest["l1_bytes"] = max(highest["l1_bytes"], sums["l1_bytes"])
                 continue
             sums[_LOCAL_FIELDS[item.kind]] += change * item.size
             add_local(usage, item, change)

@@ -219,7 +219,9 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
             raise FileFormatError(f"{file.path} is not a graph report: none of its {skipped} entries is a node")
         return GraphReport(file, nodes, skipped=skipped)
     if kind != "object":
-        raise FileFormatError(f"{file.path} is not a graph report: expected an object or an array at byte {stream.byte}")
+        raise FileFormatError(
+            f"{file.path} is not a graph report: expected an object or an array at byte {stream.byte}"
+        )
     sections: dict[str, int] = {}
     parts: dict[str, Any] = {}
     graph: tuple[tuple[ReportNode, ...], int] | None = None
