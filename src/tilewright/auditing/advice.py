@@ -159,7 +159,7 @@ def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
             open_calls.append((node, time))
         elif node.kind == "function_end" and open_calls:
             start, began = open_calls.pop()
-            if len(open_calls) and _RESHARDING.search(start.text("name")):
+            if open_calls and _RESHARDING.search(start.text("name")):
                 source, target = read(start.inputs), read(_outputs(node, by_number))
                 moved = 0 if target is None else target.nbytes
                 seen.append(SeenReshard(start.number, run.name_call(began), start.text("name"), source, target, moved))

@@ -14,7 +14,7 @@ from ..memory.chip import ChipLike
 from .address_check import find_overlaps, replay_addresses
 from .advice import find_idle_tensors, find_reshards, note_idle_tensors, note_reshards
 from .audit_report import AuditReport
-from .buffer_check import BufferCheck, CheckedBuffer
+from .buffer_check import BufferCheck
 from .clash_check import find_clashes
 from .database_check import check_database
 from .database_run import read_run

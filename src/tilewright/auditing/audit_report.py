@@ -19,6 +19,7 @@ from .timeline import Peaks, Timeline
 
 WIDTH = 80
 _MOST_SHARES = 8
+_NO_TIMELINE = Timeline((), Peaks(), None, (), {})
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class AuditReport(Shown):
     chip: Chip
     findings: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
-    timeline: Timeline = Timeline((), Peaks(), None, (), {})
+    timeline: Timeline = _NO_TIMELINE
     reshards: tuple[SeenReshard, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
 
@@ -120,9 +121,11 @@ class AuditReport(Shown):
         peak, bank = timeline.peak, self.chip.bank_bytes("l1")
         share = 100 * peak.total / bank
         head = f"L1: at most {peak.total} of {bank} bytes per core ({share:.0f} %), in {peak.call} (node {peak.node})"
-        rows = [("held by", "since", "bytes per core", "")]
-        for each in timeline.shares[:_MOST_SHARES]:
-            rows.append((each.label, each.call, str(each.bytes_per_core), "not used any more" if each.idle else ""))
+        rows = [
+            (each.label, each.call, str(each.bytes_per_core), "not used any more" if each.idle else "")
+            for each in timeline.shares[:_MOST_SHARES]
+        ]
+        rows.insert(0, ("held by", "since", "bytes per core", ""))
         lines = [*_wrap(head), *format_table(rows, WIDTH, right=[2], indent="  ")]
         if len(timeline.shares) > _MOST_SHARES:
             rest = timeline.shares[_MOST_SHARES:]

@@ -87,7 +87,7 @@ class _DatabaseCheck:
         places: dict[tuple[int, int], CheckedBuffer] = {}
         for one in self.checked:
             places.setdefault((one.buffer.memory.value, one.buffer.address), one)
-        devices = {}
+        devices: dict[int | None, list[int | None]] = {}
         for row in self.database.database.read_rows("device_tensors"):
             devices.setdefault(as_integer(row.get("tensor_id")), []).append(as_integer(row.get("address")))
         check = BufferCheck(self.run, self.reader)
@@ -101,8 +101,8 @@ class _DatabaseCheck:
                         "tensor elsewhere", f"tensor {number} is at {address} in the table tensors, and at {other} in"
                         " device_tensors", other, address, address,
                     )  # fmt: skip
-            one = self.owners.get(number) or self._find_owner(number, memory, address, places)
-            if one is None:
+            owner = self.owners.get(number) or self._find_owner(number, memory, address, places)
+            if owner is None:
                 if address:
                     yield self._table_finding(
                         "tensor elsewhere", f"tensor {number} is at {address} in memory {memory}, where no buffer is"
@@ -110,8 +110,8 @@ class _DatabaseCheck:
                     )  # fmt: skip
                 continue
             values = {name: value for name, value in row.items() if value is not None}
-            node = ReportNode(one.buffer.number, "tensor", values)
-            yield from check.check_tensor(one, node)
+            node = ReportNode(owner.buffer.number, "tensor", values)
+            yield from check.check_tensor(owner, node)
 
     def _find_owner(
         self, number: int, memory: int, address: int, places: dict[tuple[int, int], CheckedBuffer]
@@ -119,6 +119,9 @@ class _DatabaseCheck:
         """Return the buffer of a tensor that no graph mentions: the one at its address when it is used."""
         used = [operation for operation in self.database.operations if number in operation.tensors]
         for operation in used:
+            mentioned = {node.integer("address") for node in operation.graph} - {None}
+            if number in operation.outputs and mentioned and address not in mentioned:
+                return None  # a result is somewhere in the graph of its operation
             call = self.calls.get(operation.number)
             for time in () if call is None else (call.end, call.start):
                 for one in self.checked:
@@ -218,9 +221,9 @@ class _DatabaseCheck:
         """Yield what is wrong with pages, which databases had before they had pieces."""
         batches: dict[tuple[int, int], list[Row]] = {}
         for row in self.database.database.read_rows("buffer_pages"):
-            operation, address = as_integer(row.get("operation_id")), as_integer(row.get("address"))
-            if operation is not None and address is not None:
-                batches.setdefault((operation, address), []).append(row)
+            number, address = as_integer(row.get("operation_id")), as_integer(row.get("address"))
+            if number is not None and address is not None:
+                batches.setdefault((number, address), []).append(row)
         for operation in self.database.operations:
             check = PageCheck(self.run)
             expected = []

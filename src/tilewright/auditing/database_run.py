@@ -34,6 +34,7 @@ class Operation:
     graph: tuple[ReportNode, ...] = ()
     buffers: list[Row] = field(default_factory=list)
     tensors: list[int] = field(default_factory=list)  # inputs and outputs
+    outputs: list[int] = field(default_factory=list)
     node: int = 0  # number of its first node in the run
 
     @property
@@ -126,6 +127,8 @@ def _read_operations(read: Any, notes: list[Finding]) -> list[Operation]:
             owner, tensor = operations.get(as_integer(row.get("operation_id")) or -1), as_integer(row.get("tensor_id"))
             if owner is not None and tensor is not None:
                 owner.tensors.append(tensor)
+                if table == "output_tensors":
+                    owner.outputs.append(tensor)
     return [operations[number] for number in sorted(operations)]
 
 

@@ -29,7 +29,8 @@ def candidate_chips(devices: Sequence[Mapping[str, Any]]) -> list[Chip]:
     device = devices[0]
     matching = list(dict.fromkeys(_fit_device(chip, device) for chip in _variants() if _matches(chip, device)))
     if not matching:
-        matching = [chip for chip in map(lambda name: _resize(Chip.named(name), device), _ordered_names()) if chip]
+        resized = [_resize(Chip.named(name), device) for name in _ordered_names()]
+        matching = [chip for chip in resized if chip is not None]
     exact = [chip for chip in matching if chip in _variants()]
     return list(dict.fromkeys([*exact, *matching]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Run`: what a captured graph says, as calls, buffers with their tensors from allocation to deallocation, and launches.
+"""`Run`: what a captured graph says, as calls, buffers with their tensors, and the local buffers of programs.
 
 Time is the position of a node in the graph.
 """

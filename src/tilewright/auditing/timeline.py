@@ -218,9 +218,11 @@ def _blame(run: Run, checked: Sequence[CheckedBuffer], time: int) -> list[Share]
             label = one.label or str(buffer)
             call = run.name_call(buffer.start)
             shares.append(Share(buffer.number, label, call, one.bytes_per_bank, buffer.address, idle))
-    for local in run.local_buffers:
-        if local.start <= time and (local.end is None or time < local.end) and not local.in_tensor:
-            shares.append(Share(local.number, local.kind, run.name_call(local.start), local.size, local.address))
+    shares += [
+        Share(local.number, local.kind, run.name_call(local.start), local.size, local.address)
+        for local in run.local_buffers
+        if local.start <= time and (local.end is None or time < local.end) and not local.in_tensor
+    ]
     return sorted(shares, key=lambda share: (-share.bytes_per_core, share.node))
 
 

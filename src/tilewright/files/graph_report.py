@@ -147,10 +147,10 @@ class GraphReport:
         stream = self._open_section("buffer_pages_by_address")
         if stream is None or stream.kind() != "object":
             return
-        for _ in stream.keys():  # an address
+        for _ in stream.walk_object():  # an address
             if stream.kind() != "array":
                 continue
-            for _ in stream.items():
+            for _ in stream.walk_array():
                 if stream.kind() == "object":
                     yield from _read_allocation(stream)
 
@@ -183,10 +183,10 @@ class GraphReport:
         stream = self._open_section("per_operation_buffers")
         if stream is None or stream.kind() != "object":
             return
-        for key in stream.keys():
+        for key in stream.walk_object():
             number = as_integer(key)
             if number is not None and stream.kind() == "array":
-                yield number, [row for row in stream.value() if isinstance(row, dict)]
+                yield number, [row for row in stream.read_value() if isinstance(row, dict)]
 
     def _open_section(self, name: str) -> JsonStream | None:
         if name not in self.sections:
@@ -225,7 +225,7 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
     sections: dict[str, int] = {}
     parts: dict[str, Any] = {}
     graph: tuple[tuple[ReportNode, ...], int] | None = None
-    for key in stream.keys():
+    for key in stream.walk_object():
         if key in sections or key in parts or (key == "graph" and graph is not None):
             raise FileFormatError(f"{file.path} has key {key!r} twice, again at byte {stream.byte}")
         if key == "graph" and stream.kind() == "array":
@@ -233,7 +233,7 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
         elif key in _LARGE_SECTIONS:
             sections[key] = stream.byte
         elif key in ("devices", "metadata", "version"):
-            parts[key] = stream.value()
+            parts[key] = stream.read_value()
     _expect_end(stream)
     if graph is None:
         raise FileFormatError(f"{file.path} is not a graph report: it has no array 'graph'")
@@ -297,8 +297,8 @@ def _read_nodes(stream: JsonStream) -> tuple[tuple[ReportNode, ...], int]:
     """Return the nodes of the array that comes next, and how many of its entries are no nodes."""
     nodes, skipped = [], 0
     texts: dict[str, str] = {}  # the same memory configs come again and again
-    for _ in stream.items():
-        node = read_node(stream.value())
+    for _ in stream.walk_array():
+        node = read_node(stream.read_value())
         if node is None:
             skipped += 1
             continue
@@ -312,17 +312,17 @@ def _read_nodes(stream: JsonStream) -> tuple[tuple[ReportNode, ...], int]:
 def _read_allocation(stream: JsonStream) -> Iterator[PageBatch]:
     """Yield the pages of the allocation that comes next."""
     owner: int | None = None
-    for key in stream.keys():
+    for key in stream.walk_object():
         if key == "alloc_counter":
-            owner = as_integer(stream.value())
+            owner = as_integer(stream.read_value())
         elif key == "pages" and stream.kind() == "array":
             yield from _read_batches(stream, UNKNOWN if owner is None else owner)
 
 
 def _read_batches(stream: JsonStream, owner: int | None) -> Iterator[PageBatch]:
     pages: list[Any] = []
-    for _ in stream.items():
-        pages.append(stream.value())
+    for _ in stream.walk_array():
+        pages.append(stream.read_value())
         if len(pages) == BATCH_PAGES:
             yield PageBatch.of(pages, owner)
             pages = []

@@ -27,8 +27,8 @@ _LONGEST_TOKEN = 16  # an error this close to the end of what was read may be du
 class JsonStream:
     """A JSON file that is read from front to back, from a byte `offset` where a value begins.
 
-    `keys` walks into an object and `items` into an array; the value there is taken whole with `value`, or walked into
-    in turn, or passed over. `name` is what messages call the file.
+    `walk_object` and `walk_array` go into what is large; the value at each key or index is taken whole by
+    `read_value`, or walked into in turn, or passed over. `name` is what messages call the file.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -36,9 +36,9 @@ class JsonStream:
     ...     path = Path(folder, "report.json")
     ...     _ = path.write_text('{"version": 1, "nodes": [{"id": 0}, {"id": 1}], "rest": [[]]}')
     ...     stream = JsonStream(path, "the report")
-    ...     for key in stream.keys():
+    ...     for key in stream.walk_object():
     ...         if key == "nodes":
-    ...             print([stream.value() for _ in stream.items()])
+    ...             print([stream.read_value() for _ in stream.walk_array()])
     [{'id': 0}, {'id': 1}]
     """
 
@@ -84,7 +84,7 @@ class JsonStream:
         """
         return {"{": "object", "[": "array", "": "end"}.get(self._peek(), "value")
 
-    def keys(self) -> Iterator[str]:
+    def walk_object(self) -> Iterator[str]:
         """Yield the keys of the object that comes next; a value that is not taken is passed over.
 
         >>> import tempfile
@@ -93,7 +93,7 @@ class JsonStream:
         ...     path = Path(folder, "a.json")
         ...     _ = path.write_text('{"a": 1, "b": 2}')
         ...     stream = JsonStream(path, "the object")
-        ...     {key: stream.value() for key in stream.keys()}
+        ...     {key: stream.read_value() for key in stream.walk_object()}
         {'a': 1, 'b': 2}
         """
         for _ in self._walk("{", "}"):
@@ -107,7 +107,7 @@ class JsonStream:
             if self._passed + self._at == before:
                 self.skip()
 
-    def items(self) -> Iterator[int]:
+    def walk_array(self) -> Iterator[int]:
         """Yield the indices of the array that comes next; an item that is not taken is passed over.
 
         >>> import tempfile
@@ -116,12 +116,12 @@ class JsonStream:
         ...     path = Path(folder, "a.json")
         ...     _ = path.write_text("[5, 6]")
         ...     stream = JsonStream(path, "the list")
-        ...     [(index, stream.value()) for index in stream.items()]
+        ...     [(index, stream.read_value()) for index in stream.walk_array()]
         [(0, 5), (1, 6)]
         """
         return self._walk("[", "]")
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """Return the value that comes next, whole.
 
         >>> import tempfile
@@ -129,7 +129,7 @@ class JsonStream:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "a.json")
         ...     _ = path.write_text('{"a": [1, 2]}')
-        ...     JsonStream(path, "the object").value()
+        ...     JsonStream(path, "the object").read_value()
         {'a': [1, 2]}
         """
         self._skip_space()
@@ -162,9 +162,9 @@ class JsonStream:
         """Return the walk into the container that comes next, or over the value that is none."""
         kind = self.kind()
         if kind == "object":
-            return self.keys()
+            return self.walk_object()
         if kind == "array":
-            return self.items()
+            return self.walk_array()
         self._decode()
         return iter(())
 

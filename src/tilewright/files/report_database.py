@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ReportDatabase`: the SQLite database that `ttnn-visualizer` shows, read without changing it.
 
-Schemas 3.x differ in tables and columns, so a row has the columns that are there. A database is a program as well: views,
-virtual tables and functions in it are never run.
+Schemas 3.x differ in tables and columns, so a row has the columns that are there. A database is a program as well:
+views, virtual tables and functions in it are never run.
 """
 
 from __future__ import annotations
