@@ -36,7 +36,7 @@ def _statements(whole: sqlite3.Connection) -> Iterator[tuple[str, str, str, tupl
         text = "update buffers set max_size_per_bank = max_size_per_bank + 32 where rowid = ?"
         yield "bytes per bank", f"buffer row {row}", text, (row,)
         for _, other, target, same in [each for each in buffers if each[0] != row]:
-            if (other, same) == (operation, memory) and target != address:
+            if (other, same) == (operation, memory) and address not in (target, target + 32):
                 text = "update buffers set address = ? where rowid = ?"
                 yield "overlap", f"buffer row {row} at {address} as {target}", text, (target, row)
                 yield "overlap", f"buffer row {row} at {address} as {target + 32}", text, (target + 32, row)

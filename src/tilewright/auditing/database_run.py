@@ -7,6 +7,7 @@ allocate and free shows only in the lists of buffers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from ..files.report_database import ReportDatabase, Row, read_report_database
 from .finding import Finding, Severity
 from .run import Run, build_run
 
+_FIRST_ADDED = 10**12  # numbers of nodes that no graph has
 Key: TypeAlias = tuple[int, int]  # memory and address of a buffer
 
 
@@ -36,6 +38,8 @@ class Operation:
     tensors: list[int] = field(default_factory=list)  # inputs and outputs
     outputs: list[int] = field(default_factory=list)
     node: int = 0  # number of its first node in the run
+    page_sizes: dict[int, int] = field(default_factory=dict)  # by address, as most pages in L1 have it
+    base: int | None = None  # number of its first node in the report that the database was made from
 
     @property
     def keys(self) -> list[Key]:
@@ -73,8 +77,11 @@ def read_run(path: Path) -> DatabaseRun:
     >>> allocator = tw.Allocator("wormhole_n150")
     >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(*read_run(write_visualizer_report(allocator, folder) / "db.sqlite").run.buffers)
-    buffer 3 at 1490944
+    ...     [
+    ...         buffer.address
+    ...         for buffer in read_run(write_visualizer_report(allocator, folder) / "db.sqlite").run.buffers
+    ...     ]
+    [1490944]
     """
     database = read_report_database(path)
     notes: list[Finding] = []
@@ -122,6 +129,11 @@ def _read_operations(read: Any, notes: list[Finding]) -> list[Operation]:
         owner = operations.get(as_integer(row.get("operation_id")) or -1)
         if owner is not None:
             owner.buffers.append(row)
+    _read_page_sizes(read, operations)
+    for row in read("nodes"):
+        owner, first = operations.get(as_integer(row.get("operation_id")) or -1), as_integer(row.get("unique_id"))
+        if owner is not None and first is not None:
+            owner.base = first if owner.base is None else min(first, owner.base)
     for table in ("input_tensors", "output_tensors"):
         for row in read(table):
             owner, tensor = operations.get(as_integer(row.get("operation_id")) or -1), as_integer(row.get("tensor_id"))
@@ -130,6 +142,18 @@ def _read_operations(read: Any, notes: list[Finding]) -> list[Operation]:
                 if table == "output_tensors":
                     owner.outputs.append(tensor)
     return [operations[number] for number in sorted(operations)]
+
+
+def _read_page_sizes(read: Any, operations: dict[int, Operation]) -> None:
+    """Read the page size of each buffer, which tells its tile; a graph says it, but there may be none."""
+    counts: dict[tuple[int, int], Counter[int]] = {}
+    for table in ("buffer_chunks", "buffer_pages"):
+        for row in read(table):
+            number, address, size = (as_integer(row.get(name)) for name in ("operation_id", "address", "page_size"))
+            if number in operations and number is not None and address is not None and size is not None:
+                counts.setdefault((number, address), Counter())[size] += 1
+    for (number, address), sizes in counts.items():
+        operations[number].page_sizes[address] = sizes.most_common(1)[0][0]
 
 
 class _RunMerger:
@@ -151,10 +175,8 @@ class _RunMerger:
             self._add_operation(place)
         return self.nodes
 
-    def _add(self, kind: str, params: Mapping[str, Any], connections: tuple[int, ...] = ()) -> int:
-        number = len(self.nodes)
-        self.nodes.append(ReportNode(number, kind, params, connections))
-        return number
+    def _add(self, kind: str, params: Mapping[str, Any], connections: tuple[int, ...] = ()) -> None:
+        self.nodes.append(ReportNode(_FIRST_ADDED + len(self.nodes), kind, params, connections))
 
     def _add_operation(self, place: int) -> None:
         operation = self.operations[place]
@@ -163,8 +185,11 @@ class _RunMerger:
         allocated = {_key_of(node) for node in graph if node.kind == "buffer_allocate"}
         later = self.operations[place + 1].keys if place + 1 < len(self.operations) else []
         # What is gone, but was not freed in here, was freed in a call that is no operation.
-        for key in sorted(self.live):
-            if key not in operation.keys and key not in later and key not in freed:
+        all_known = set(operation.keys) <= self.live | allocated
+        for key in sorted(self.live - freed):
+            is_gone = key not in operation.keys and (key not in later or not graph)
+            is_replaced = key in allocated and all_known
+            if key[1] and (is_gone or is_replaced):
                 self._add("buffer_deallocate", {"buffer_type": key[0], "address": key[1]})
                 self.live.discard(key)
         known = self.live | allocated
@@ -172,33 +197,41 @@ class _RunMerger:
             if key not in known and key[1] and (key in later or key in self.places):
                 self._allocate_unseen(operation, key)
                 known.add(key)
-        operation.node = len(self.nodes)
+        first = len(self.nodes)
         if not graph:
             self._add("function_start", {"name": operation.name})
             self._add("function_end", {"name": operation.name})
-        self._append_graph(graph)
+        self._append_graph(graph, operation.base)
+        operation.node = self.nodes[first].number
         self.live = (self.live | allocated | known) - (freed - allocated)
 
     def _allocate_unseen(self, operation: Operation, key: Key) -> None:
         """Add an allocation that no graph has, with the tensor that is at its address."""
         row = self.places.get(key)
-        buffer = len(self.nodes)
+        buffer = _FIRST_ADDED + len(self.nodes)
         self._add("buffer", {"buffer_type": key[0]}, () if row is None else (buffer + 1,))
         if row is not None:
             self._add("tensor", {name: value for name, value in row.items() if value is not None})
-        self._add("buffer_allocate", {"buffer_type": key[0], "address": key[1]}, (buffer,))
+        facts = {"buffer_type": key[0], "address": key[1], "page_size": operation.page_sizes.get(key[1])}
+        self._add("buffer_allocate", facts, (buffer,))
 
-    def _append_graph(self, graph: list[ReportNode]) -> None:
-        """Add the nodes of a graph; numbers beyond its own are those of later nodes in another count."""
-        numbers = {node.number: len(self.nodes) + place for place, node in enumerate(graph)}
+    def _append_graph(self, graph: list[ReportNode], base: int | None) -> None:
+        """Add the nodes of a graph with the numbers of the report, if the number of the first one is known.
+
+        In a graph, numbers up to its own size are counted in it, and larger ones in the report.
+        """
+        start = _FIRST_ADDED + len(self.nodes) if base is None else base
+        numbers = {node.number: start + place for place, node in enumerate(graph)}
+
+        def translate(links: tuple[int, ...]) -> tuple[int, ...]:
+            known = [numbers.get(link, -1 if base is None else link) for link in links]
+            return tuple([link for link in known if link >= 0])
+
         for node in graph:
-            # what is freed was allocated in another operation, whose count the connection is of
-            links = () if node.kind == "buffer_deallocate" else node.connections
-            connections = tuple([numbers[link] for link in links if link in numbers])
-            inputs = tuple([numbers[link] for link in node.inputs if link in numbers])
             params = {name: value for name, value in node.params.items() if name != "device_id"}
-            changed = replace(node, number=len(self.nodes), connections=connections, inputs=inputs, params=params)
-            self.nodes.append(changed)
+            connections, inputs = translate(node.connections), translate(node.inputs)
+            number = numbers[node.number]
+            self.nodes.append(replace(node, number=number, connections=connections, inputs=inputs, params=params))
 
 
 def _key_of(node: ReportNode) -> Key:

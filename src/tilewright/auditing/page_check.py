@@ -69,12 +69,14 @@ class PageCheck:
 
     def _choose_spec(self, checked: CheckedBuffer, spec: TensorSpec, batch: PageBatch) -> TensorSpec:
         """Return the spec of a buffer; of several tiles with the same facts, the first that pages agree with."""
-        for candidate in (spec, *checked.alike):
+        agreeing = []
+        for candidate in (spec, *checked.alike) if checked.alike else ():
             probe = _PageTally(checked, candidate)
             self._compare(probe, batch)
             if not probe.totals:
-                return candidate
-        return spec
+                agreeing.append(candidate)
+        complete = [candidate for candidate in agreeing if candidate.num_pages == len(batch)]
+        return next(iter([*complete, *agreeing]), spec)
 
     def _compare(self, tally: _PageTally, batch: PageBatch) -> None:
         spec = tally.spec

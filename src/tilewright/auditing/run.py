@@ -288,6 +288,8 @@ class _RunBuilder:
         here = self.live.get((memory, node.integer("device_id") or 0, address)) if address else None
         if buffer is None or buffer.end is not None or buffer.memory is not memory:
             buffer = here
+        elif here is not None and buffer.address != address:
+            buffer = here  # a connection of a database may be counted in another graph
         if buffer is None or buffer.end is not None:
             return
         buffer.end, buffer.deallocation = time, node

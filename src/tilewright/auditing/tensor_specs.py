@@ -14,7 +14,7 @@ from ..memory.placement_rules import placement_violations
 from ..memory.shape import HEIGHTS, WIDTHS
 from ..notation import parse_dtype, parse_memory_config, parse_shape, parse_ttnn
 
-TILE_SHAPES = tuple([(height, width) for height in HEIGHTS for width in WIDTHS])
+TILE_SHAPES = tuple([(height, width) for width in WIDTHS for height in HEIGHTS])  # wide ones are more common
 
 
 @dataclass(frozen=True, slots=True)

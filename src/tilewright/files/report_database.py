@@ -107,9 +107,6 @@ def read_report_database(path: FilePath) -> ReportDatabase:
     database = ReportDatabase(file, tables)
     pairs = [(row.get("key"), row.get("value")) for row in database.read_rows("report_metadata")]
     metadata = {key: str(value) for key, value in pairs if isinstance(key, str)}
-    version = metadata.get("schema_version", "3")
-    if version.split(".")[0] != "3":
-        raise FileFormatError(f"{path} has schema version {version[:20]!r}; versions 3.x are read")
     return ReportDatabase(file, tables, metadata)
 
 
