@@ -32,6 +32,7 @@ PACKAGES = (
     "weights",
     "compare",
     "analysis",
+    "auditing",
     "views",
     "cute",
     "mojo",

@@ -14,7 +14,8 @@ TABLES = {
     "buffers": "operation_id device_id address max_size_per_bank buffer_type buffer_layout",
     "buffer_chunks": "operation_id device_id address bank_id core_x core_y chunk_address chunk_size page_size num_pages"
     " buffer_type",
-    "buffer_pages": "operation_id device_id address core_y core_x bank_id page_index page_address page_size buffer_type",
+    "buffer_pages": "operation_id device_id address core_y core_x bank_id page_index page_address page_size"
+    " buffer_type",
     "captured_graph": "operation_id captured_graph",
     "nodes": "operation_id unique_id node_operation_id name",
     "input_tensors": "operation_id input_index tensor_id",

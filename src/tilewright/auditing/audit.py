@@ -171,7 +171,14 @@ def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[Findi
         replay = replay_addresses(part, checked, chip)
         return sum([not one.explained for one in checked]) + replay.compared - replay.matching
 
-    return min(candidates, key=count_problems), []
+    fewest, best = len(run.nodes) + len(run.buffers), candidates[0]
+    for chip in candidates:
+        problems = count_problems(chip)
+        if problems < fewest:
+            fewest, best = problems, chip
+        if not problems:
+            break
+    return best, []
 
 
 def _split_by_address(batch: PageBatch) -> Iterator[tuple[int, PageBatch]]:

@@ -99,6 +99,14 @@ class AuditReport(Shown):
         }
 
     def __str__(self) -> str:
+        return self.format()
+
+    def format(self, notes: bool = True) -> str:
+        """Return the report as text of at most 80 columns, with or without `notes`.
+
+        >>> print(AuditReport(Path("a.json"), "graph report", Chip.named("n150")).format().splitlines()[0])
+        a.json: clean
+        """
         verdict = "clean" if self.clean else count_of(len(self.findings), "finding")
         lines = [*_wrap(f"{self.path.name}: {verdict}"), *_wrap(f"{self.kind} of {self.chip}", "  ")]
         if self.counts:
@@ -107,7 +115,7 @@ class AuditReport(Shown):
         for place, finding in enumerate(self.findings, start=1):
             lines += _format_finding(f"{place}. ", finding)
         lines += self._format_memory()
-        if self.notes:
+        if self.notes and notes:
             lines.append("notes")
             for note in self.notes:
                 lines += _format_finding("- ", note)

@@ -150,7 +150,7 @@ def _read_page_sizes(read: Any, operations: dict[int, Operation]) -> None:
     for table in ("buffer_chunks", "buffer_pages"):
         for row in read(table):
             number, address, size = (as_integer(row.get(name)) for name in ("operation_id", "address", "page_size"))
-            if number in operations and number is not None and address is not None and size is not None:
+            if number is not None and number in operations and address is not None and size is not None:
                 counts.setdefault((number, address), Counter())[size] += 1
     for (number, address), sizes in counts.items():
         operations[number].page_sizes[address] = sizes.most_common(1)[0][0]

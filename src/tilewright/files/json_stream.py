@@ -20,6 +20,8 @@ from .strict_json import strict_decoder
 CHUNK_BYTES = 1 << 18
 MAX_VALUE_CHARACTERS = 1 << 26  # of a value that is taken whole
 MAX_DEPTH = 200  # of objects and arrays that are walked into
+_FEW_CHARACTERS = 1 << 12  # of a window; with fewer, more is read before items are taken
+_PLAIN_DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LONGEST_TOKEN = 16  # an error this close to the end of what was read may be due to the end
 
@@ -51,6 +53,7 @@ class JsonStream:
         self._window_byte = offset  # where the window begins in the file
         self._passed = 0  # characters before the window
         self._depth = 0
+        self._single_until = 0  # characters up to which items are taken one by one
 
     @property
     def byte(self) -> int:
@@ -121,6 +124,40 @@ class JsonStream:
         """
         return self._walk("[", "]")
 
+    def read_items(self) -> Iterator[list[Any]]:
+        """Yield the items of the array that comes next, whole and many at a time.
+
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.json")
+        ...     _ = path.write_text('[{"a": 1}, {"a": 2}]')
+        ...     list(JsonStream(path, "the list").read_items())
+        [[{'a': 1}, {'a': 2}]]
+        """
+        for _ in self._walk("[", "]"):
+            items = self._decode_items(self._decoder)
+            yield items or [self.read_value()]
+
+    def _decode_items(self, decoder: json.JSONDecoder) -> list[Any]:
+        """Return the items from here to the last that is complete in the window, or to the end of the array."""
+        if self._passed + self._at < self._single_until:
+            return []
+        if len(self._window) - self._at < _FEW_CHARACTERS:
+            self._read_more()
+        first = self._peek()
+        closing = {"{": "}", "[": "]"}.get(first)
+        last = self._window.rfind(",", self._at) if closing is None else self._window.rfind(closing, self._at) + 1
+        try:
+            items, end = decoder.raw_decode(f"[{self._window[self._at : max(last, self._at)]}]")
+        except (ValueError, RecursionError):  # found again where it stands, one item at a time
+            self._single_until = self._passed + len(self._window)
+            return []
+        if not items:
+            return []
+        self._at += end - 2
+        return list(items)
+
     def read_value(self) -> Any:
         """Return the value that comes next, whole.
 
@@ -148,12 +185,13 @@ class JsonStream:
         ...     stream.at_end
         True
         """
-        walks: list[Iterator[Any]] = []
+        walks: list[tuple[str, Iterator[Any]]] = []
         while True:
             # What fits the window is passed over in one step; only what is larger is walked into.
-            if self._peek() not in ("{", "[") or not self._decode_in_window():
-                walks.append(self._open_walk())
-            while walks and next(walks[-1], None) is None:
+            in_array = bool(walks) and walks[-1][0] == "array"
+            if not (in_array and self._decode_items(_PLAIN_DECODER)) and not self._decode_in_window():
+                walks.append((self.kind(), self._open_walk()))
+            while walks and next(walks[-1][1], None) is None:
                 walks.pop()
             if not walks:
                 return
@@ -169,12 +207,12 @@ class JsonStream:
         return iter(())
 
     def _decode_in_window(self) -> bool:
-        """Pass over the value that comes next if it ends in the window, and return whether it did."""
+        """Pass over the container that comes next if it ends in the window, and return whether it did."""
+        if self._peek() not in ("{", "["):
+            return False
         try:
-            _, end = self._decoder.raw_decode(self._window, self._at)
-        except (ValueError, RecursionError) as problem:
-            if isinstance(problem, FileFormatError):
-                raise self._error(str(problem)) from None
+            _, end = _PLAIN_DECODER.raw_decode(self._window, self._at)
+        except (ValueError, RecursionError):  # found again where it stands, or not yet complete
             return False
         self._at = end
         return True
@@ -210,14 +248,17 @@ class JsonStream:
                 raise self._error("a value is nested too deeply") from None
             except json.JSONDecodeError as problem:
                 open_end = problem.pos > len(self._window) - _LONGEST_TOKEN or problem.msg.startswith("Unterminated")
+                ahead = problem.pos - self._at  # reading on moves the window
                 if not (open_end and self._read_more()):
-                    raise self._error(problem.msg, problem.pos) from None
+                    raise self._error(problem.msg, self._at + ahead) from None
             except ValueError as problem:  # a number with thousands of digits
                 raise self._error(str(problem)) from None
             else:
-                # a number that ends with the window may go on
-                if end < len(self._window) or not self._read_more():
-                    self._at = end
+                # A number near the end of the window may go on: 1 as 1.5, 1e+9 or 12.
+                begun = self._window[end : end + 1] in (".", "e", "E") and len(self._window) - end < _LONGEST_TOKEN
+                ahead = end - self._at
+                if (end < len(self._window) and not begun) or not self._read_more():
+                    self._at += ahead
                     return value
 
     def _peek(self) -> str:
