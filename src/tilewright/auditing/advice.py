@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,7 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
     []
     """
     working = [call for call in run.calls if not call.frees]
+    starts, ends = [call.start for call in working], [call.end for call in working]
     idle = []
     for one in checked:
         buffer = one.buffer
@@ -63,8 +65,8 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
         last = run.call_at(buffer.last_use)
         after = buffer.last_use if last is None else last.end
         end = len(run.nodes) if buffer.end is None else buffer.end
-        calls = sum([after < call.start and call.end <= end for call in working])
-        if calls:
+        calls = bisect_right(ends, end) - bisect_right(starts, after)  # calls follow one another
+        if calls > 0:
             idle.append(IdleTensor(one, last, calls))
     return sorted(idle, key=lambda each: (not each.checked.buffer.memory.is_l1, -each.cost, each.checked.buffer.number))
 

@@ -14,7 +14,7 @@ from ..memory.chip import ChipLike
 from .address_check import find_overlaps, replay_addresses
 from .advice import find_idle_tensors, find_reshards, note_idle_tensors, note_reshards
 from .audit_report import AuditReport
-from .buffer_check import BufferCheck
+from .buffer_check import BufferCheck, list_live
 from .clash_check import find_clashes
 from .database_check import check_database
 from .database_run import read_run
@@ -63,9 +63,10 @@ def _audit_graph(path: Path, chip: Chip | None) -> AuditReport:
     result.notes += notes
     result.check_pages(report)
     calls = {call.number: call for call in run.calls}
+    live = list_live(run, result.checked)
     for number, rows in report.read_operation_buffers():
         if number in calls:
-            result.findings += check_call(run, calls[number], rows, result.checked)
+            result.findings += check_call(calls[number], rows, live[number])
     if report.skipped:
         result.notes.append(_scope_note(f"{report.skipped} entries of the graph are no nodes and were left out"))
     return result.build(path, "graph report")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isqrt
@@ -73,6 +73,24 @@ class CheckedBuffer:
         if self.buffer.recorded_bytes or self.spec is None:
             return self.buffer.recorded_bytes
         return self.spec.bytes_per_bank
+
+
+def list_live(run: Run, checked: Sequence[CheckedBuffer]) -> dict[int, list[CheckedBuffer]]:
+    """Return the buffers that are allocated when each call ends, by the number of the call.
+
+    >>> from .run import build_run
+    >>> list_live(build_run([]), [])
+    {}
+    """
+    waiting = sorted(checked, key=lambda one: one.buffer.start, reverse=True)
+    live: list[CheckedBuffer] = []
+    result = {}
+    for call in run.calls:
+        while waiting and waiting[-1].buffer.start <= call.end:
+            live.append(waiting.pop())
+        live = [one for one in live if one.buffer.is_live(call.end)]
+        result[call.number] = list(live)
+    return result
 
 
 def model_facts(spec: TensorSpec) -> dict[str, int]:

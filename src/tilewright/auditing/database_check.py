@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from ..files.graph_report import PageBatch, ReportNode, as_integer
 from ..files.report_database import Row
 from ..memory import CoreCoord, TensorSpec
-from .buffer_check import BufferCheck, CheckedBuffer
+from .buffer_check import BufferCheck, CheckedBuffer, list_live
 from .database_run import DatabaseRun, Operation
 from .finding import Finding, Severity
 from .operation_check import check_call
@@ -74,13 +75,19 @@ class _DatabaseCheck:
 
     def __init__(self, database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader) -> None:
         self.database, self.run, self.checked, self.reader = database, database.run, checked, reader
-        self.calls = _find_calls(database)
+        calls = {call.number: call for call in self.run.calls}
+        self.calls = {each.number: calls[each.node] for each in database.operations if each.node in calls}
+        self.live = list_live(self.run, checked)
+        self.users: dict[int, list[Operation]] = {}  # the operations that each tensor is an input or output of
+        for operation in database.operations:
+            for number in dict.fromkeys(operation.tensors):
+                self.users.setdefault(number, []).append(operation)
         self.owners: dict[int, CheckedBuffer] = {}
         for one in checked:
             for node in one.buffer.tensors:
-                number = node.integer("tensor_id")
-                if number is not None:
-                    self.owners.setdefault(number, one)
+                mentioned = node.integer("tensor_id")
+                if mentioned is not None:
+                    self.owners.setdefault(mentioned, one)
 
     def check_tensors(self) -> Iterator[Finding]:
         """Yield tensors that are not where their buffers are, or that have other shards."""
@@ -117,17 +124,14 @@ class _DatabaseCheck:
         self, number: int, memory: int, address: int, places: dict[tuple[int, int], CheckedBuffer]
     ) -> CheckedBuffer | None:
         """Return the buffer of a tensor that no graph mentions: the one at its address when it is used."""
-        used = [operation for operation in self.database.operations if number in operation.tensors]
+        used = self.users.get(number, [])
         for operation in used:
             mentioned = {node.integer("address") for node in operation.graph} - {None}
             if number in operation.outputs and mentioned and address not in mentioned:
                 return None  # a result is somewhere in the graph of its operation
-            call = self.calls.get(operation.number)
-            for time in () if call is None else (call.end, call.start):
-                for one in self.checked:
-                    same = (one.buffer.memory.value, one.buffer.address) == (memory, address)
-                    if same and one.buffer.is_live(time):
-                        return one
+            for one in self._live_before_and_after(operation):
+                if (one.buffer.memory.value, one.buffer.address) == (memory, address):
+                    return one
         return None if used else places.get((memory, address))
 
     def check_buffers(self) -> Iterator[Finding]:
@@ -135,44 +139,67 @@ class _DatabaseCheck:
         for operation in self.database.operations:
             call = self.calls.get(operation.number)
             if call is not None:
-                yield from check_call(self.run, call, operation.buffers, self.checked)
+                yield from check_call(call, operation.buffers, self.live[call.number])
+
+    def _read_by_operation(self, table: str) -> Iterator[tuple[Operation, dict[int, list[Row]]]]:
+        """Yield operations with their rows of a large table, by the address of the buffer."""
+        by_number = {operation.number: operation for operation in self.database.operations}
+        rows = self.database.database.read_rows(table, ("operation_id",))
+        for number, group in groupby(rows, lambda row: as_integer(row.get("operation_id"))):
+            by_address: dict[int, list[Row]] = {}
+            for row in group:
+                address = as_integer(row.get("address"))
+                if address is not None and row.get("rank", self.database.rank) == self.database.rank:
+                    by_address.setdefault(address, []).append(row)
+            if number is not None and number in by_number:
+                yield by_number[number], by_address
 
     def check_chunks(self) -> Iterator[Finding]:
         """Yield what is wrong with the pieces of buffers on each core."""
-        groups: dict[tuple[int, int], list[Row]] = {}
         models: dict[int, dict[CoreCoord, Chunk]] = {}
-        for row in self.database.database.read_rows("buffer_chunks"):
-            key = as_integer(row.get("operation_id")), as_integer(row.get("address"))
-            if key[0] is not None and key[1] is not None:
-                groups.setdefault((key[0], key[1]), []).append(row)
-        if not groups:
+        seen: set[int] = set()
+        for operation, by_address in self._read_by_operation("buffer_chunks"):
+            seen.add(operation.number)
+            yield from self._check_operation(operation, by_address, models)
+        for operation in self.database.operations if seen else ():
+            if operation.number not in seen:  # all pieces of its buffers are missing
+                yield from self._check_operation(operation, {}, models)
+
+    def _check_operation(
+        self, operation: Operation, by_address: dict[int, list[Row]], models: dict[int, dict[CoreCoord, Chunk]]
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with the pieces after an operation."""
+        call = self.calls.get(operation.number)
+        if call is None:
             return
-        for operation in self.database.operations:
-            call = self.calls.get(operation.number)
-            for one in self._live_in_l1(operation):
-                spec, number = one.spec, one.buffer.number
-                if spec is None or call is None or spec.num_pages > _MOST_PAGES:
-                    continue
-                if number not in models:
-                    models[number] = model_chunks(spec, one.buffer.address)
-                rows = groups.pop((operation.number, one.buffer.address), [])
-                yield from self._compare_chunks(call, one, models[number], rows)
-        for (number, address), rows in groups.items():
-            if number in self.calls and not any(one.buffer.address == address for one in self.checked):
-                yield self._table_finding(
-                    "tensor elsewhere", f"operation {number} has {len(rows)} pieces of a buffer at {address}, where"
-                    " nothing is allocated", address, None, address,
-                )  # fmt: skip
+        for one in self._live_in_l1(operation):
+            spec, number = one.spec, one.buffer.number
+            rows = by_address.pop(one.buffer.address, [])
+            if spec is None or spec.num_pages > _MOST_PAGES:
+                continue
+            if number not in models:
+                models[number] = model_chunks(spec, one.buffer.address)
+            yield from self._compare_chunks(call, one, models[number], rows)
+        for address, rows in by_address.items():
+            yield self._table_finding(
+                "tensor elsewhere", f"after {call.name} (node {call.number}), {len(rows)} pieces of a buffer are listed"
+                f" at {address}, where nothing is allocated then", address, None, address,
+            )  # fmt: skip
+
+    def _live_before_and_after(self, operation: Operation) -> Iterator[CheckedBuffer]:
+        """Yield the buffers that are allocated when an operation ends, and when the one before it does."""
+        call = self.calls.get(operation.number)
+        if call is None:
+            return
+        yield from self.live[call.number]
+        before = self.run.call_at(call.start - 1)
+        if before is not None:
+            yield from self.live[before.number]
 
     def _live_in_l1(self, operation: Operation) -> list[CheckedBuffer]:
         call = self.calls.get(operation.number)
-        if call is None:
-            return []
-        return [
-            one
-            for one in self.checked
-            if one.buffer.memory.is_l1 and one.buffer.is_placed and one.buffer.is_live(call.end)
-        ]
+        live = [] if call is None else self.live[call.number]
+        return [one for one in live if one.buffer.memory.is_l1 and one.buffer.is_placed]
 
     def _compare_chunks(
         self, call: Call, one: CheckedBuffer, model: dict[CoreCoord, Chunk], rows: list[Row]
@@ -219,16 +246,11 @@ class _DatabaseCheck:
 
     def check_pages(self) -> Iterator[Finding]:
         """Yield what is wrong with pages, which databases had before they had pieces."""
-        batches: dict[tuple[int, int], list[Row]] = {}
-        for row in self.database.database.read_rows("buffer_pages"):
-            number, address = as_integer(row.get("operation_id")), as_integer(row.get("address"))
-            if number is not None and address is not None:
-                batches.setdefault((number, address), []).append(row)
-        for operation in self.database.operations:
+        for operation, by_address in self._read_by_operation("buffer_pages"):
             check = PageCheck(self.run)
             expected = []
             for one in self._live_in_l1(operation):
-                rows = batches.get((operation.number, one.buffer.address))
+                rows = by_address.get(one.buffer.address)
                 if rows is not None:
                     expected.append(one)
                     check.add(_as_batch(rows, one), one)
@@ -266,16 +288,6 @@ class _DatabaseCheck:
             reason="a tensor begins where its buffer begins",
             remedy="compare the tables of the database: one of them was changed",
         )
-
-
-def _find_calls(database: DatabaseRun) -> dict[int, Call]:
-    """Return the call of each operation."""
-    calls = {}
-    for operation in database.operations:
-        for call in database.run.calls:
-            if call.number == operation.node:
-                calls[operation.number] = call
-    return calls
 
 
 def _gap_of(spec: TensorSpec | None) -> int:

@@ -66,6 +66,7 @@ class DatabaseRun:
     devices: tuple[Mapping[str, Any], ...]
     run: Run
     notes: list[Finding]
+    rank: int = 0
 
 
 def read_run(path: Path) -> DatabaseRun:
@@ -96,10 +97,10 @@ def read_run(path: Path) -> DatabaseRun:
     tensors = {number: row for row in read("tensors") if (number := as_integer(row.get("tensor_id"))) is not None}
     devices = tuple(read("devices"))
     nodes = _RunMerger(operations, tensors).merge()
-    return DatabaseRun(database, operations, tensors, devices, build_run(nodes), notes)
+    return DatabaseRun(database, operations, tensors, devices, build_run(nodes), notes, rank)
 
 
-def _first_rank(database: ReportDatabase, notes: list[Finding]) -> Any:
+def _first_rank(database: ReportDatabase, notes: list[Finding]) -> int:
     """Return the rank of the first process, and note that there are others."""
     ranks = {row.get("rank", 0) for row in database.read_rows("operations")}
     numbers = sorted([rank for rank in ranks if isinstance(rank, int)])
@@ -183,17 +184,18 @@ class _RunMerger:
         graph = [node for node in operation.graph if node.kind not in ("capture_start", "capture_end")]
         freed = {_key_of(node) for node in graph if node.kind == "buffer_deallocate"}
         allocated = {_key_of(node) for node in graph if node.kind == "buffer_allocate"}
-        later = self.operations[place + 1].keys if place + 1 < len(self.operations) else []
+        listed = dict.fromkeys(operation.keys)
+        later = set(self.operations[place + 1].keys) if place + 1 < len(self.operations) else set()
         # What is gone, but was not freed in here, was freed in a call that is no operation.
-        all_known = set(operation.keys) <= self.live | allocated
+        all_known = listed.keys() <= self.live | allocated
         for key in sorted(self.live - freed):
-            is_gone = key not in operation.keys and (key not in later or not graph)
+            is_gone = key not in listed and (key not in later or not graph)
             is_replaced = key in allocated and all_known
             if key[1] and (is_gone or is_replaced):
                 self._add("buffer_deallocate", {"buffer_type": key[0], "address": key[1]})
                 self.live.discard(key)
         known = self.live | allocated
-        for key in operation.keys:
+        for key in listed:
             if key not in known and key[1] and (key in later or key in self.places):
                 self._allocate_unseen(operation, key)
                 known.add(key)

@@ -11,7 +11,7 @@ from ..files.graph_report import as_integer
 from ..layout.tuples import ceil_div
 from .buffer_check import CheckedBuffer
 from .finding import Finding, Severity
-from .run import Call, Run
+from .run import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,14 @@ class ListedBuffer:
         return self.address + (self.size or 0)
 
 
-def check_call(
-    run: Run, call: Call, rows: Sequence[Mapping[str, Any]], checked: Sequence[CheckedBuffer]
-) -> Iterator[Finding]:
-    """Yield what is wrong with the `rows` that a report lists as allocated at the end of a `call`.
+def check_call(call: Call, rows: Sequence[Mapping[str, Any]], checked: Sequence[CheckedBuffer]) -> Iterator[Finding]:
+    """Yield what is wrong with the `rows` that a report lists as allocated at the end of a `call`, where `checked` are.
 
-    >>> from .run import build_run
-    >>> list(check_call(build_run([]), Call(4, "ttnn.add", 0, 9), [], []))
+    >>> list(check_call(Call(4, "ttnn.add", 0, 9), [], []))
     []
     """
     listed = [buffer for buffer in map(ListedBuffer.of, rows) if buffer is not None]
-    live = {
-        (one.buffer.memory.value, one.buffer.address): one
-        for one in checked
-        if one.buffer.is_live(call.end) and one.buffer.is_placed
-    }
+    live = {(one.buffer.memory.value, one.buffer.address): one for one in checked if one.buffer.is_placed}
     yield from _find_overlaps(call, listed)
     for buffer in listed:
         one = live.pop((buffer.memory, buffer.address), None)

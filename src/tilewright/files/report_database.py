@@ -25,7 +25,7 @@ MAGIC = b"SQLite format 3\x00"
 BUSY_SECONDS = 5.0
 MAX_COLUMNS = 200
 NEEDED_TABLES = ("operations", "tensors", "buffers")
-_MAX_TEXT_BYTES = 1 << 28
+_MAX_TEXT_BYTES = 1 << 27
 _LENGTH_LIMIT = 0  # the number of SQLite's limit of texts
 _ALLOW, _DENY = 0, 1
 _ALLOWED_ACTIONS = (20, 21)  # SQLITE_READ and SQLITE_SELECT
@@ -144,7 +144,7 @@ def _open_database(file: SourceFile) -> Iterator[sqlite3.Connection]:
                 connection.setlimit(_LENGTH_LIMIT, _MAX_TEXT_BYTES)
             connection.set_authorizer(_authorize)
             yield connection
-    except (sqlite3.Error, sqlite3.Warning, OverflowError) as problem:
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as problem:  # names, too, may be damaged
         raise FileFormatError(f"{file.path} is not a readable database: {problem}") from None
 
 
