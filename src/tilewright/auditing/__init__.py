@@ -3,6 +3,6 @@
 
 from .audit import audit
 from .audit_report import AuditReport
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 
-__all__ = ["AuditReport", "Finding", "Severity", "audit"]
+__all__ = ["AuditFinding", "AuditReport", "Severity", "audit"]

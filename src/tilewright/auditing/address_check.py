@@ -12,13 +12,13 @@ from ..memory import Allocator, Chip
 from ..memory.allocator import Allocation
 from ..memory.memory_config import BufferType
 from .buffer_check import CheckedBuffer
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .run import Run
 
 _MOST_NEIGHBOURS = 64  # blocks before one that are looked at: only those that overlap already come between
 
 
-def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[Finding]:
+def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[AuditFinding]:
     """Yield buffers that are allocated where another one is, or outside their memory, in the order of the run.
 
     >>> from .run import build_run
@@ -42,7 +42,7 @@ def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ite
             if _is_apart(one, checked[other]):
                 continue
             first = checked[other]
-            yield Finding(
+            yield AuditFinding(
                 "overlap",
                 f"{buffer} ends at {block[1]} and overlaps {first.buffer}, which ends at {end}, by"
                 f" {min(end, block[1]) - max(start, block[0])} bytes",
@@ -89,12 +89,12 @@ def _is_apart(one: CheckedBuffer, other: CheckedBuffer) -> bool:
     return one.spec.used_banks.isdisjoint(other.spec.used_banks)
 
 
-def _outside_findings(run: Run, one: CheckedBuffer, chip: Chip, time: int) -> Iterator[Finding]:
+def _outside_findings(run: Run, one: CheckedBuffer, chip: Chip, time: int) -> Iterator[AuditFinding]:
     buffer, end = one.buffer, one.buffer.address + one.bytes_per_bank
     low, high = chip.base(buffer.memory), chip.end(buffer.memory)
     if low <= buffer.address and end <= high:
         return
-    yield Finding(
+    yield AuditFinding(
         "out of memory",
         f"{buffer} ends at {end}, but {buffer.memory} goes from {low} to {high}",
         Severity.ERROR,
@@ -122,7 +122,7 @@ class Replay:
     compared: int = 0
     matching: int = 0
     predicted: dict[int, int] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
 
 
 def replay_addresses(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
@@ -175,7 +175,7 @@ def _replay_allocation(
         return block
     allocator.free(block)
     replay.findings.append(
-        Finding(
+        AuditFinding(
             "unexpected address",
             f"{buffer} was expected at {block.address}",
             Severity.NOTE,
@@ -193,8 +193,8 @@ def _replay_allocation(
     return _reserve(allocator, buffer.address, size, buffer.memory)
 
 
-def _full_finding(run: Run, one: CheckedBuffer, time: int, problem: str) -> Finding:
-    return Finding(
+def _full_finding(run: Run, one: CheckedBuffer, time: int, problem: str) -> AuditFinding:
+    return AuditFinding(
         "out of memory",
         f"{one.buffer} does not fit: {problem}",
         Severity.ERROR,

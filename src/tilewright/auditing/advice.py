@@ -13,7 +13,7 @@ from ..files.graph_report import ReportNode
 from ..memory import TensorSpec
 from ..tables import count_of
 from .buffer_check import CheckedBuffer
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .run import Call, Run
 from .tensor_specs import SpecReader, SpecText
 from .timeline import Timeline
@@ -71,7 +71,7 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
     return sorted(idle, key=lambda each: (not each.checked.buffer.memory.is_l1, -each.cost, each.checked.buffer.number))
 
 
-def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) -> Iterator[Finding]:
+def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) -> Iterator[AuditFinding]:
     """Yield a note for each of the most expensive tensors that are freed late, and what the peak would be without.
 
     >>> from .run import build_run
@@ -83,7 +83,7 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
         buffer = each.checked.buffer
         freed = "is not freed" if buffer.end is None else f"is freed in {run.name_call(buffer.end)}"
         after = "" if each.last_call is None else f" after {each.last_call.name} (node {each.last_call.number})"
-        yield Finding(
+        yield AuditFinding(
             "late free",
             f"{buffer} ({each.checked.label}) was last used{after} and {freed},"
             f" {count_of(each.idle_calls, 'call')} later",
@@ -99,7 +99,7 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
         )
     idle_bytes = sum([share.bytes_per_core for share in timeline.shares if share.idle])
     if idle_bytes and timeline.peak is not None:
-        yield Finding(
+        yield AuditFinding(
             "late free",
             f"at the peak of {timeline.peak.total} bytes per core, in {timeline.peak.call}, {idle_bytes} are of tensors"
             " that are not used any more",
@@ -173,7 +173,7 @@ def _outputs(end: ReportNode, by_number: dict[int, ReportNode]) -> list[int]:
     return [number for number in end.connections if by_number.get(number, end).kind == "tensor"]
 
 
-def note_reshards(reshards: Sequence[SeenReshard]) -> Iterator[Finding]:
+def note_reshards(reshards: Sequence[SeenReshard]) -> Iterator[AuditFinding]:
     """Yield a note for each of the operations that moved the most bytes.
 
     >>> list(note_reshards([]))
@@ -181,7 +181,7 @@ def note_reshards(reshards: Sequence[SeenReshard]) -> Iterator[Finding]:
     """
     total = sum([each.bytes_moved for each in reshards])
     for each in reshards[:MOST_NOTES]:
-        yield Finding(
+        yield AuditFinding(
             "reshard",
             str(each),
             Severity.NOTE,

@@ -18,7 +18,7 @@ from .buffer_check import BufferCheck, list_live
 from .clash_check import find_clashes
 from .database_check import check_database
 from .database_run import read_run
-from .finding import Finding, Severity, rank_findings
+from .finding import AuditFinding, Severity, rank_findings
 from .operation_check import check_call
 from .page_check import PageCheck
 from .report_chip import candidate_chips
@@ -87,7 +87,7 @@ class _RunAudit:
     def __init__(self, run: Run, chip: Chip) -> None:
         self.run, self.chip, self.reader = run, chip, SpecReader(chip)
         self.checked, self.findings = BufferCheck(run, self.reader).check_all()
-        self.notes: list[Finding] = []
+        self.notes: list[AuditFinding] = []
         self.pages = 0
         self.findings += find_overlaps(run, self.checked, chip)
         self.replay = replay_addresses(run, self.checked, chip)
@@ -136,7 +136,7 @@ class _RunAudit:
             counts,
         )
 
-    def _list_notes(self) -> Iterator[Finding]:
+    def _list_notes(self) -> Iterator[AuditFinding]:
         idle = find_idle_tensors(self.run, self.checked)
         yield from note_idle_tensors(self.run, idle, self.timeline)
         yield from note_reshards(self.reshards)
@@ -150,16 +150,16 @@ class _RunAudit:
             )
 
 
-def _scope_note(message: str) -> Finding:
-    return Finding("scope", message, Severity.NOTE)
+def _scope_note(message: str) -> AuditFinding:
+    return AuditFinding("scope", message, Severity.NOTE)
 
 
-def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
+def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
     """Return findings without those that say the same about the same node, as two lists of pages do."""
     return list({(each.kind, each.node, each.message): each for each in reversed(findings)}.values())[::-1]
 
 
-def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[Finding]]:
+def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[AuditFinding]]:
     """Return the chip that explains most buffers of a run, the first of those that explain as many."""
     if len(candidates) == 1:
         return candidates[0], []

@@ -14,7 +14,7 @@ from ..memory import Chip
 from ..showing import Shown
 from ..tables import count_of, format_table
 from .advice import SeenReshard
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .timeline import Peaks, Timeline
 
 WIDTH = 80
@@ -36,8 +36,8 @@ class AuditReport(Shown):
     path: Path
     kind: str
     chip: Chip
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[Finding, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
+    notes: tuple[AuditFinding, ...] = ()
     timeline: Timeline = _NO_TIMELINE
     reshards: tuple[SeenReshard, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class AuditReport(Shown):
     def clean(self) -> bool:
         """Return whether nothing is wrong; notes do not count.
 
-        >>> AuditReport(Path("a"), "graph report", Chip.named("n150"), (Finding("size", "wrong"),)).clean
+        >>> AuditReport(Path("a"), "graph report", Chip.named("n150"), (AuditFinding("size", "wrong"),)).clean
         False
         """
         return not self.findings
@@ -142,7 +142,7 @@ class AuditReport(Shown):
         return lines
 
 
-def _format_finding(mark: str, finding: Finding) -> list[str]:
+def _format_finding(mark: str, finding: AuditFinding) -> list[str]:
     text = str(finding) if finding.severity is not Severity.NOTE else str(finding).removeprefix("note: ")
     lines = _wrap(text, mark, " " * len(mark))
     for name, value in (("tensor", finding.tensor), ("call", finding.call), ("why", finding.reason)):

@@ -15,7 +15,7 @@ from ..files.strict_json import parse_json
 from ..layout.tuples import round_up
 from ..memory import MemoryConfig, ShardSpec, TensorSpec
 from ..memory.memory_config import TensorMemoryLayout
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .run import Run, RunBuffer
 from .tensor_specs import ReadSpec, SpecReader, SpecText
 
@@ -132,7 +132,7 @@ class BufferCheck:
     def __init__(self, run: Run, reader: SpecReader) -> None:
         self.run, self.reader = run, reader
 
-    def check_all(self) -> tuple[list[CheckedBuffer], list[Finding]]:
+    def check_all(self) -> tuple[list[CheckedBuffer], list[AuditFinding]]:
         """Return all buffers with their specs, and what is wrong with them.
 
         >>> from tilewright.memory import Chip
@@ -141,7 +141,7 @@ class BufferCheck:
         []
         """
         checked: list[CheckedBuffer] = []
-        findings: list[Finding] = []
+        findings: list[AuditFinding] = []
         for buffer in self.run.buffers:
             one = self._choose_spec(buffer)
             checked.append(one)
@@ -183,7 +183,7 @@ class BufferCheck:
         fitting = [each for count, each in candidates if count == fewest]
         return CheckedBuffer(buffer, fitting[0], fitting[1:] if fewest == 0 else [], tensor_id, fewest == 0)
 
-    def _check_facts(self, one: CheckedBuffer) -> Iterator[Finding]:
+    def _check_facts(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
         """Yield the facts of the nodes of a buffer that are not those of its spec, or that differ among them."""
         buffer, spec = one.buffer, one.spec
         model = {} if spec is None else model_facts(spec)
@@ -217,7 +217,7 @@ class BufferCheck:
 
     def _fact_finding(
         self, one: CheckedBuffer, node: ReportNode, name: str, kind: str, recorded: int | None, expected: int | None
-    ) -> Finding:
+    ) -> AuditFinding:
         where = "" if node is one.buffer.allocation else f" in node {node.number} ({node.kind})"
         message = f"{one.buffer}: {name}{where} is {recorded}, the model says {expected}"
         return self._make_finding(one, node, kind, message, recorded, expected, _REASONS[kind])
@@ -232,8 +232,8 @@ class BufferCheck:
         expected: int | str | None,
         reason: str,
         remedy: str = "",
-    ) -> Finding:
-        return Finding(
+    ) -> AuditFinding:
+        return AuditFinding(
             kind,
             message,
             Severity.ERROR,
@@ -247,7 +247,7 @@ class BufferCheck:
             remedy or "compare the code that made this tensor with what the report says about it",
         )
 
-    def _explain_by_shards(self, one: CheckedBuffer) -> Iterator[Finding]:
+    def _explain_by_shards(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
         """Yield the shards that would explain what was recorded, if others than those of the spec would."""
         spec, node = one.spec, one.buffer.allocation
         if spec is None or node is None or spec.memory.sharding is None:
@@ -270,7 +270,7 @@ class BufferCheck:
                 one, node, "shard shape", f"{one.buffer}: {message}", recorded, expected, reason
             )  # fmt: skip
 
-    def _check_tensors(self, one: CheckedBuffer) -> Iterator[Finding]:
+    def _check_tensors(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
         """Yield what nodes of tensors in a buffer say that is not so."""
         reported: set[tuple[str, object]] = set()  # a tensor is mentioned again and again
         for node in one.buffer.tensors:
@@ -280,7 +280,7 @@ class BufferCheck:
                     reported.add(key)
                     yield finding
 
-    def check_tensor(self, one: CheckedBuffer, node: ReportNode) -> Iterator[Finding]:
+    def check_tensor(self, one: CheckedBuffer, node: ReportNode) -> Iterator[AuditFinding]:
         buffer, number = one.buffer, node.integer("tensor_id")
         for place, address in _recorded_addresses(node):
             if address != buffer.address:
@@ -312,7 +312,7 @@ class BufferCheck:
         yield from self._check_tensor_size(one, node, read)
         yield from self._check_shards(one, node, read)
 
-    def _check_tensor_size(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[Finding]:
+    def _check_tensor_size(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[AuditFinding]:
         size, spec = node.integer("size"), read.spec
         if size is None or spec is None or spec.dtype.has_blocks:
             return
@@ -329,7 +329,7 @@ class BufferCheck:
                 "the size of a tensor is that of its logical elements",
             )
 
-    def _check_shards(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[Finding]:
+    def _check_shards(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[AuditFinding]:
         """Yield how the shards of a tensor contradict themselves, a rule, or the buffer."""
         tensor = f"tensor {node.integer('tensor_id')} (node {node.number})"
         if read.conflict:
@@ -370,8 +370,8 @@ class BufferCheck:
             )
 
 
-def _as_note(finding: Finding) -> Finding:
-    return Finding(
+def _as_note(finding: AuditFinding) -> AuditFinding:
+    return AuditFinding(
         finding.kind,
         finding.message,
         Severity.NOTE,

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import TilewrightError
 from ..memory import Chip, TensorSpec, fit
 from .buffer_check import CheckedBuffer
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .run import LocalBuffer, Run
 from .timeline import Integers, add_local, order_changes
 
@@ -19,7 +19,7 @@ _MOST_ADVICE = 4  # searches for a placement that fits
 
 def find_clashes(
     run: Run, checked: Sequence[CheckedBuffer], chip: Chip, predicted: Mapping[int, int]
-) -> Iterator[Finding]:
+) -> Iterator[AuditFinding]:
     """Yield the programs whose circular buffers reach into tensors, once per call.
 
     A run that placed nothing is judged by the addresses `predicted` for its buffers by number.
@@ -68,9 +68,9 @@ def _find_lowest(
 
 def _clash_finding(
     run: Run, local: LocalBuffer, time: int, top: int, lowest: tuple[int, CheckedBuffer], advice: str
-) -> Finding:
+) -> AuditFinding:
     address, one = lowest
-    return Finding(
+    return AuditFinding(
         "clash",
         f"{local.kind}s of {run.name_call(time)} reach {top}, but {one.label or one.buffer} begins at {address}:"
         f" {top - address} bytes too many",

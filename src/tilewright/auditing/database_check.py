@@ -14,7 +14,7 @@ from ..files.report_database import Row
 from ..memory import CoreCoord, TensorSpec
 from .buffer_check import BufferCheck, CheckedBuffer, list_live
 from .database_run import DatabaseRun, Operation
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .operation_check import check_call
 from .page_check import PageCheck
 from .run import Call
@@ -57,7 +57,9 @@ def model_chunks(spec: TensorSpec, base: int) -> dict[CoreCoord, Chunk]:
     return chunks
 
 
-def check_database(database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader) -> Iterator[Finding]:
+def check_database(
+    database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader
+) -> Iterator[AuditFinding]:
     """Yield what is wrong in the tables of a `database`, whose buffers are `checked`.
 
     >>> check_database.__name__
@@ -89,7 +91,7 @@ class _DatabaseCheck:
                 if mentioned is not None:
                     self.owners.setdefault(mentioned, one)
 
-    def check_tensors(self) -> Iterator[Finding]:
+    def check_tensors(self) -> Iterator[AuditFinding]:
         """Yield tensors that are not where their buffers are, or that have other shards."""
         places: dict[tuple[int, int], CheckedBuffer] = {}
         for one in self.checked:
@@ -134,7 +136,7 @@ class _DatabaseCheck:
                     return one
         return None if used else places.get((memory, address))
 
-    def check_buffers(self) -> Iterator[Finding]:
+    def check_buffers(self) -> Iterator[AuditFinding]:
         """Yield what is wrong in the lists of buffers after each operation."""
         for operation in self.database.operations:
             call = self.calls.get(operation.number)
@@ -154,7 +156,7 @@ class _DatabaseCheck:
             if number is not None and number in by_number:
                 yield by_number[number], by_address
 
-    def check_chunks(self) -> Iterator[Finding]:
+    def check_chunks(self) -> Iterator[AuditFinding]:
         """Yield what is wrong with the pieces of buffers on each core."""
         models: dict[int, dict[CoreCoord, Chunk]] = {}
         seen: set[int] = set()
@@ -167,7 +169,7 @@ class _DatabaseCheck:
 
     def _check_operation(
         self, operation: Operation, by_address: dict[int, list[Row]], models: dict[int, dict[CoreCoord, Chunk]]
-    ) -> Iterator[Finding]:
+    ) -> Iterator[AuditFinding]:
         """Yield what is wrong with the pieces after an operation."""
         call = self.calls.get(operation.number)
         if call is None:
@@ -203,7 +205,7 @@ class _DatabaseCheck:
 
     def _compare_chunks(
         self, call: Call, one: CheckedBuffer, model: dict[CoreCoord, Chunk], rows: list[Row]
-    ) -> Iterator[Finding]:
+    ) -> Iterator[AuditFinding]:
         where = f"after {call.name} (node {call.number}), {one.buffer}"
         missing = dict(model)
         unknown: list[CoreCoord] = []
@@ -244,7 +246,7 @@ class _DatabaseCheck:
                 chunk.pages, len(missing),
             )  # fmt: skip
 
-    def check_pages(self) -> Iterator[Finding]:
+    def check_pages(self) -> Iterator[AuditFinding]:
         """Yield what is wrong with pages, which databases had before they had pieces."""
         for operation, by_address in self._read_by_operation("buffer_pages"):
             check = PageCheck(self.run)
@@ -259,8 +261,8 @@ class _DatabaseCheck:
     def _chunk_finding(
         self, one: CheckedBuffer, call: Call, kind: str, message: str, recorded: int | str, expected: int | str | None,
         count: int = 1,
-    ) -> Finding:  # fmt: skip
-        return Finding(
+    ) -> AuditFinding:  # fmt: skip
+        return AuditFinding(
             kind,
             message,
             Severity.ERROR,
@@ -277,8 +279,8 @@ class _DatabaseCheck:
 
     def _table_finding(
         self, kind: str, message: str, recorded: int | None, expected: int | None, address: int | None
-    ) -> Finding:
-        return Finding(
+    ) -> AuditFinding:
+        return AuditFinding(
             kind,
             message,
             Severity.ERROR,

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from ..errors import FileFormatError
 from ..files.graph_report import ReportNode, as_integer, parse_graph
 from ..files.report_database import ReportDatabase, Row, read_report_database
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .run import Run, build_run
 
 _FIRST_ADDED = 10**12  # numbers of nodes that no graph has
@@ -65,7 +65,7 @@ class DatabaseRun:
     tensors: dict[int, Row]
     devices: tuple[Mapping[str, Any], ...]
     run: Run
-    notes: list[Finding]
+    notes: list[AuditFinding]
     rank: int = 0
 
 
@@ -85,7 +85,7 @@ def read_run(path: Path) -> DatabaseRun:
     [1490944]
     """
     database = read_report_database(path)
-    notes: list[Finding] = []
+    notes: list[AuditFinding] = []
     rank = _first_rank(database, notes)
 
     def read(table: str, *order: str) -> Iterator[Row]:
@@ -100,18 +100,18 @@ def read_run(path: Path) -> DatabaseRun:
     return DatabaseRun(database, operations, tensors, devices, build_run(nodes), notes, rank)
 
 
-def _first_rank(database: ReportDatabase, notes: list[Finding]) -> int:
+def _first_rank(database: ReportDatabase, notes: list[AuditFinding]) -> int:
     """Return the rank of the first process, and note that there are others."""
     ranks = {row.get("rank", 0) for row in database.read_rows("operations")}
     numbers = sorted([rank for rank in ranks if isinstance(rank, int)])
     if len(numbers) > 1:
         notes.append(
-            Finding("scope", f"only rank {numbers[0]} of {len(numbers)} ranks was audited", Severity.NOTE)
+            AuditFinding("scope", f"only rank {numbers[0]} of {len(numbers)} ranks was audited", Severity.NOTE)
         )  # fmt: skip
     return numbers[0] if numbers else 0
 
 
-def _read_operations(read: Any, notes: list[Finding]) -> list[Operation]:
+def _read_operations(read: Any, notes: list[AuditFinding]) -> list[Operation]:
     """Return the operations in order, with graphs, buffers and tensors."""
     operations: dict[int, Operation] = {}
     for row in read("operations", "operation_id"):
@@ -125,7 +125,7 @@ def _read_operations(read: Any, notes: list[Finding]) -> list[Operation]:
         try:
             owner.graph = parse_graph(text, f"the graph of operation {owner.number}")
         except FileFormatError as problem:
-            notes.append(Finding("not readable", str(problem), Severity.NOTE))
+            notes.append(AuditFinding("not readable", str(problem), Severity.NOTE))
     for row in read("buffers"):
         owner = operations.get(as_integer(row.get("operation_id")) or -1)
         if owner is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Finding`: one thing that an audit has to say, with the numbers, the reason and the remedy."""
+"""`AuditFinding`: one thing that an audit has to say, with the numbers, the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuditFinding:
     """A finding: what `kind` of thing, `message` with both numbers, the `reason`, and the `remedy`.
 
     `node` is the number of the node in the report, `call` the operation it belongs to, and `count` how many places say
     the same, of which the message names the first.
 
-    >>> wrong = Finding("page size", "buffer 8 at 1048640: page_size is 1024, the model says 2048", node=8)
+    >>> wrong = AuditFinding("page size", "buffer 8 at 1048640: page_size is 1024, the model says 2048", node=8)
     >>> print(wrong)
     error: page size: buffer 8 at 1048640: page_size is 1024, the model says 2048
     """
@@ -75,7 +75,7 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """Return the finding as plain data.
 
-        >>> Finding("size", "buffer 8: size is 1, the model says 2").to_json()["severity"]
+        >>> AuditFinding("size", "buffer 8: size is 1, the model says 2").to_json()["severity"]
         'error'
         """
         return {**asdict(self), "severity": self.severity.value}
@@ -85,17 +85,21 @@ class Finding:
         return f"{self.severity.value}: {self.kind}: {self.message}{more}"
 
 
-def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def rank_findings(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """Return findings, the worst first, causes before what follows from them, in the order of the run.
 
-    >>> listed = [Finding("size", "a"), Finding("late free", "b", Severity.NOTE), Finding("overlap", "c")]
+    >>> listed = [
+    ...     AuditFinding("size", "a"),
+    ...     AuditFinding("late free", "b", Severity.NOTE),
+    ...     AuditFinding("overlap", "c"),
+    ... ]
     >>> [finding.kind for finding in rank_findings(listed)]
     ['overlap', 'size', 'late free']
     """
     order = {kind: place for place, kind in enumerate(KINDS)}
     severities = list(Severity)
 
-    def place_of(finding: Finding) -> tuple[int, int, int]:
+    def place_of(finding: AuditFinding) -> tuple[int, int, int]:
         node = -1 if finding.node is None else finding.node
         return severities.index(finding.severity), order.get(finding.kind, len(KINDS)), node
 

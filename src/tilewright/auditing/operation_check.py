@@ -10,7 +10,7 @@ from typing import Any
 from ..files.graph_report import as_integer
 from ..layout.tuples import ceil_div
 from .buffer_check import CheckedBuffer
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .run import Call
 
 
@@ -53,7 +53,9 @@ class ListedBuffer:
         return self.address + (self.size or 0)
 
 
-def check_call(call: Call, rows: Sequence[Mapping[str, Any]], checked: Sequence[CheckedBuffer]) -> Iterator[Finding]:
+def check_call(
+    call: Call, rows: Sequence[Mapping[str, Any]], checked: Sequence[CheckedBuffer]
+) -> Iterator[AuditFinding]:
     """Yield what is wrong with the `rows` that a report lists as allocated at the end of a `call`, where `checked` are.
 
     >>> list(check_call(Call(4, "ttnn.add", 0, 9), [], []))
@@ -81,7 +83,7 @@ def check_call(call: Call, rows: Sequence[Mapping[str, Any]], checked: Sequence[
             )  # fmt: skip
 
 
-def _check_listed(call: Call, buffer: ListedBuffer, one: CheckedBuffer) -> Iterator[Finding]:
+def _check_listed(call: Call, buffer: ListedBuffer, one: CheckedBuffer) -> Iterator[AuditFinding]:
     expected = unaligned_bytes(one)
     if buffer.size is not None and expected is not None and buffer.size != expected:
         yield _list_finding(
@@ -110,7 +112,7 @@ def unaligned_bytes(one: CheckedBuffer) -> int | None:
     return None if spec is None else ceil_div(spec.bytes_per_bank, spec.aligned_page_bytes) * spec.page_bytes
 
 
-def _find_overlaps(call: Call, listed: Sequence[ListedBuffer]) -> Iterator[Finding]:
+def _find_overlaps(call: Call, listed: Sequence[ListedBuffer]) -> Iterator[AuditFinding]:
     """Yield the buffers of a list that overlap the one before them."""
     before: dict[tuple[bool, int | None], ListedBuffer] = {}
     for buffer in sorted(listed, key=lambda each: (each.address, each.end)):
@@ -129,8 +131,8 @@ def _find_overlaps(call: Call, listed: Sequence[ListedBuffer]) -> Iterator[Findi
 
 def _list_finding(
     call: Call, kind: str, message: str, recorded: int | None, expected: int | None, address: int, tensor: str
-) -> Finding:
-    return Finding(
+) -> AuditFinding:
+    return AuditFinding(
         kind,
         f"at the end of {call.name} (node {call.number}), {message}",
         Severity.ERROR,

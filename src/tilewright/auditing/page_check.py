@@ -13,7 +13,7 @@ from ..files.graph_report import PageBatch
 from ..memory import TensorSpec
 from ..memory.paging import Integers
 from .buffer_check import CheckedBuffer
-from .finding import Finding, Severity
+from .finding import AuditFinding, Severity
 from .run import Run
 
 _MOST_PAGES = 2**40  # of a tensor whose pages are compared; addresses of more do not fit any memory
@@ -126,7 +126,7 @@ class PageCheck:
             message = f"page {page} is listed twice, again at {here}"
         tally.first[kind] = message, here, model
 
-    def findings(self, expected: Iterable[CheckedBuffer]) -> Iterator[Finding]:
+    def findings(self, expected: Iterable[CheckedBuffer]) -> Iterator[AuditFinding]:
         """Yield what is wrong with the pages that were added; the buffers `expected` should have had some.
 
         >>> from .run import build_run
@@ -144,7 +144,7 @@ class PageCheck:
                 "every page of a buffer in L1 is listed while it is allocated", spec.num_pages,
             )  # fmt: skip
         for address, count in self._unknown.items():
-            yield Finding(
+            yield AuditFinding(
                 "buffer unknown",
                 f"{count} pages are listed for a buffer at {address} that nothing in the graph allocates",
                 Severity.WARNING,
@@ -155,7 +155,7 @@ class PageCheck:
                 remedy="capture from the start of the program, so that the graph has all allocations",
             )
 
-    def _tally_findings(self, tally: _PageTally) -> Iterator[Finding]:
+    def _tally_findings(self, tally: _PageTally) -> Iterator[AuditFinding]:
         checked, spec = tally.checked, tally.spec
         listed = np.unique(np.concatenate(tally.seen)) if tally.seen else np.zeros(0, np.int64)
         if len(listed) < spec.num_pages:
@@ -181,9 +181,9 @@ class PageCheck:
 
     def _make_finding(
         self, checked: CheckedBuffer, kind: str, message: str, recorded: str, expected: str, reason: str, count: int
-    ) -> Finding:
+    ) -> AuditFinding:
         buffer = checked.buffer
-        return Finding(
+        return AuditFinding(
             kind,
             f"{buffer}: {message}",
             Severity.ERROR,
