@@ -77,3 +77,18 @@ def test_places_of_some_pages_are_those_of_the_table():
         assert (x == table.core_x).all()
         assert (y == table.core_y).all()
         assert (address == table.address).all()
+
+
+def test_buffers_from_before_the_capture_are_notes(tmp_path):
+    def cut(report):
+        """Leave out the first two calls, as if the capture had begun after them."""
+        first = next(k for k, node in enumerate(report["graph"]) if node["counter"] == 12)
+        report["graph"] = report["graph"][first:]
+        report["per_operation_buffers"] = {
+            key: rows for key, rows in report["per_operation_buffers"].items() if int(key) >= 12
+        }
+
+    for name in ("late_free", "eltwise_matmul", "reshard_chain", "sharded_eltwise"):
+        report = audit_changed(tmp_path, f"wormhole_n150.{name}.normal.json", cut)
+        assert report.clean, [str(finding) for finding in report.findings]
+        assert any(note.kind in ("buffer unknown", "unexpected address") for note in report.notes)

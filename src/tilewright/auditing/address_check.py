@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import MemoryConfigError, OutOfMemory
 from ..memory import Allocator, Chip
@@ -15,6 +15,7 @@ from .buffer_check import CheckedBuffer
 from .finding import AuditFinding, Severity
 from .run import Run
 
+_MOST_NOTES = 10  # of unexpected addresses
 _MOST_NEIGHBOURS = 64  # blocks before one that are looked at: only those that overlap already come between
 
 
@@ -152,6 +153,10 @@ def replay_addresses(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> 
             block = _replay_allocation(replay, run, one, allocator, time)
         if block is not None:
             blocks[index] = block
+    unexpected = [each for each in replay.findings if each.kind == "unexpected address"]
+    if len(unexpected) > _MOST_NOTES:  # they have one cause, so that the first speaks for all
+        others = [each for each in replay.findings if each.kind != "unexpected address"]
+        replay.findings = [replace(unexpected[0], count=len(unexpected)), *others]
     return replay
 
 

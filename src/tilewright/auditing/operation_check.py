@@ -64,23 +64,44 @@ def check_call(
     listed = [buffer for buffer in map(ListedBuffer.of, rows) if buffer is not None]
     live = {(one.buffer.memory.value, one.buffer.address): one for one in checked if one.buffer.is_placed}
     yield from _find_overlaps(call, listed)
+    unknown = []
     for buffer in listed:
         one = live.pop((buffer.memory, buffer.address), None)
-        if buffer.address == 0:
+        if one is not None:
+            yield from _check_listed(call, buffer, one)
+        elif buffer.address:
+            unknown.append(buffer)
+    missing = [
+        one
+        for one in live.values()
+        if one.buffer.allocation is not None and one.spec is not None and one.spec.num_pages
+    ]
+    for buffer in unknown:
+        if not missing:
+            yield _earlier_note(buffer)
             continue
-        if one is None:
-            yield _list_finding(
-                call, "tensor elsewhere", f"a buffer is listed at {buffer.address}, where nothing is allocated then",
-                buffer.address, None, buffer.address, "",
-            )  # fmt: skip
-            continue
-        yield from _check_listed(call, buffer, one)
-    for one in live.values():
-        if one.buffer.allocation is not None and one.spec is not None and one.spec.num_pages:
-            yield _list_finding(
-                call, "buffer missing", f"{one.buffer} is allocated then, but not listed", None, one.buffer.address,
-                one.buffer.address, one.label,
-            )  # fmt: skip
+        yield _list_finding(
+            call, "tensor elsewhere", f"a buffer is listed at {buffer.address}, where nothing is allocated then",
+            buffer.address, None, buffer.address, "",
+        )  # fmt: skip
+    for one in missing:
+        yield _list_finding(
+            call, "buffer missing", f"{one.buffer} is allocated then, but not listed", None, one.buffer.address,
+            one.buffer.address, one.label,
+        )  # fmt: skip
+
+
+def _earlier_note(buffer: ListedBuffer) -> AuditFinding:
+    """Return the note that a buffer is listed beside all that the graph has: it was there before the capture."""
+    return AuditFinding(
+        "buffer unknown",
+        f"a buffer at {buffer.address} in memory {buffer.memory} is listed that the graph does not allocate",
+        Severity.NOTE,
+        address=buffer.address,
+        recorded=buffer.size,
+        reason="it was allocated before the capture, or in a call that is not in it",
+        remedy="capture from the start of the program, so that the graph has all allocations",
+    )
 
 
 def _check_listed(call: Call, buffer: ListedBuffer, one: CheckedBuffer) -> Iterator[AuditFinding]:

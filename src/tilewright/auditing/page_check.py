@@ -147,7 +147,7 @@ class PageCheck:
             yield AuditFinding(
                 "buffer unknown",
                 f"{count} pages are listed for a buffer at {address} that nothing in the graph allocates",
-                Severity.WARNING,
+                Severity.NOTE,
                 address=address,
                 recorded=count,
                 expected=0,
