@@ -6,6 +6,7 @@ import json
 import pytest
 
 import tilewright as tw
+from tilewright.ttnn.visualizer_report import write_visualizer_report
 
 from .damages import INDEX, REPORTS
 from .report_databases import write_database
@@ -75,3 +76,13 @@ def test_text_and_json_are_for_people_and_programs():
         lines = str(report).splitlines()
         assert max(map(len, lines)) <= 80, (entry["file"], max(lines, key=len))
         assert json.loads(json.dumps(report.to_json()))["clean"] is True
+
+
+def test_planned_memory_is_clean(tmp_path):
+    allocator = tw.Allocator("wormhole_n150")
+    for memory in ("l1", "dram", tw.height_sharded((4, 4), (32, 500))):
+        allocator.allocate(tw.TensorSpec((512, 500), "bfloat16", "row_major", memory=memory, chip="wormhole_n150"))
+    write_visualizer_report(allocator, tmp_path)
+    report = tw.audit(tmp_path)
+    assert report.clean, [str(finding) for finding in report.findings]
+    assert report.counts["buffers"] == 3
