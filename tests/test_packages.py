@@ -34,6 +34,7 @@ PACKAGES = (
     "weights",
     "compare",
     "analysis",
+    "auditing",
     "views",
     "cute",
     "mojo",

@@ -56,6 +56,7 @@ from .layout import (
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .auditing import audit
     from .compare import diff
     from .conversion import convert, plan_conversion, verify
     from .copying import Placement, Plan, copy, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
@@ -89,12 +90,15 @@ if TYPE_CHECKING:
     from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
-    "analysis", "compare", "conversion", "copying", "cute", "files", "formats", "memory", "mojo", "notation", "tensor",
-    "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+    "analysis", "auditing", "compare", "conversion", "copying", "cute", "files", "formats", "memory", "mojo",
+    "notation", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
 )  # fmt: skip
 
 # Packages that import NumPy are imported on first use, so that `import tilewright` stays quick.
 _LAZY_NAMES = {
+    "auditing": (
+        "audit",
+    ),
     "compare": (
         "diff",
     ),
@@ -135,7 +139,7 @@ __all__ = [
     "Device", "DeviceError", "FileFormatError", "FormatError", "Layout", "LayoutError", "MemoryConfig",
     "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan", "ReshardPlan",
     "ScalarFormat", "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan", "TileTensor", "Tiler",
-    "TilewrightError", "TransferError", "addr", "bank", "best_layout", "block_sharded", "blocked_product", "cast",
+    "TilewrightError", "TransferError", "addr", "audit", "bank", "best_layout", "block_sharded", "blocked_product", "cast",
     "check_cache", "coalesce", "col_major", "complement", "compose", "convert", "copy", "core", "device", "diff",
     "explain", "fit", "flatten", "format_of", "from_bytes", "functionally_equal", "group", "height_sharded", "inspect",
     "interleaved", "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide",

@@ -2,6 +2,7 @@
 """Whatever is asked, the answer is an answer or a one-line error: never a bug, never a traceback."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +71,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
     write_sample_model("model.safetensors", layers=1)
     write_sample_llama("small-llama")
     np.save("a.npy", np.arange(12.0).reshape(3, 4))
+    Path("report.json").write_text('[{"counter": 0, "node_type": "capture_start"}]', encoding="utf-8")
     requests = {
         "convert": ["model.safetensors", "tiles", "--dtype", "bfloat8_b"],
         "prepare": ["small-llama", "cache", "--for", "N300"],
@@ -78,6 +80,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "diff": ["model.safetensors", "tiles", "--ulp", "1"],
         "explain": ["4x60x90", "--at", "2,33,17"],
         "fit": ["64x64"],
+        "audit": ["report.json"],
         "show": ["64x64"],
         "stream": ["copy", "a.npy", "b.npy"],
         "bench": ["layout", "--size", "32", "--rounds", "1"],

@@ -36,6 +36,26 @@ def parse_json(data: bytes | memoryview | str, name: str) -> Any:
     the header has key 'a' twice
     """
 
+    try:
+        text = data if isinstance(data, str) else str(data, "utf-8")
+        return strict_decoder(name).decode(text)
+    except FileFormatError:
+        raise
+    except UnicodeDecodeError as problem:
+        raise FileFormatError(f"{name} is not UTF-8: {problem.reason} at byte {problem.start}") from None
+    except RecursionError:
+        raise FileFormatError(f"{name} is nested too deeply") from None
+    except ValueError as problem:  # also numbers with thousands of digits
+        raise FileFormatError(f"{name} is not JSON: {problem}") from None
+
+
+def strict_decoder(name: str) -> json.JSONDecoder:
+    """Return a decoder that rejects repeated keys and NaN with a `FileFormatError`; `name` is for messages.
+
+    >>> strict_decoder("the header").raw_decode('{"a": 1} and more')
+    ({'a': 1}, 8)
+    """
+
     def reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) < len(pairs):
@@ -49,17 +69,7 @@ def parse_json(data: bytes | memoryview | str, name: str) -> Any:
     def reject_constant(constant: str) -> NoReturn:
         raise FileFormatError(f"{name} contains {constant}, which is not JSON")
 
-    try:
-        text = data if isinstance(data, str) else str(data, "utf-8")
-        return json.loads(text, object_pairs_hook=reject_repeated_keys, parse_constant=reject_constant)
-    except FileFormatError:
-        raise
-    except UnicodeDecodeError as problem:
-        raise FileFormatError(f"{name} is not UTF-8: {problem.reason} at byte {problem.start}") from None
-    except RecursionError:
-        raise FileFormatError(f"{name} is nested too deeply") from None
-    except ValueError as problem:  # also numbers with thousands of digits
-        raise FileFormatError(f"{name} is not JSON: {problem}") from None
+    return json.JSONDecoder(object_pairs_hook=reject_repeated_keys, parse_constant=reject_constant)
 
 
 def read_json(path: FilePath | SourceFile, name: str, max_bytes: int) -> Any:

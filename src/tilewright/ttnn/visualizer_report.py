@@ -117,7 +117,7 @@ def _build_tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, l
             tables["output_tensors"].append((step, 0, step))
         for live in blocks[:step]:
             layout = None if live.spec is None else live.spec.memory.memory_layout.value
-            tables["buffers"].append((step, _DEVICE, live.address, live.size, live.buffer_type.value, layout))
+            tables["buffers"].append((step, _DEVICE, live.address, _bank_bytes(live), live.buffer_type.value, layout))
             if live.spec is not None and in_pages:
                 tables["buffer_pages"] += _page_rows(step, live, live.spec)
             elif live.spec is not None:
@@ -164,8 +164,14 @@ def _format_memory_config(memory: MemoryConfig) -> str:
     return f"MemoryConfig({layout},buffer_type=BufferType::{memory.buffer_type.name},shard_spec={shards})"
 
 
+def _bank_bytes(block: Allocation) -> int:
+    """Return the bytes per bank as ttnn lists them: of pages without the gaps between them."""
+    spec = block.spec
+    return block.size if spec is None else spec.bytes_per_bank // spec.aligned_page_bytes * spec.page_bytes
+
+
 def _page_rows(step: int, block: Allocation, spec: TensorSpec) -> Iterator[tuple[int, ...]]:
-    size, kind = spec.aligned_page_bytes, block.buffer_type.value
+    size, kind = spec.page_bytes, block.buffer_type.value
     for page, bank, x, y, address in spec.pages(block.address).rows().tolist():
         yield (step, _DEVICE, block.address, y, x, bank, page, address, size, kind)
 
@@ -176,6 +182,6 @@ def _chunk_rows(step: int, block: Allocation, spec: TensorSpec) -> Iterator[tupl
         addresses = table.address[table.bank == bank]
         if addresses.size:
             owner = spec.known_chip.core_of(bank, block.buffer_type)
-            first, last = int(addresses.min()), int(addresses.max()) + spec.aligned_page_bytes
-            sizes = (first, last - first, spec.aligned_page_bytes, int(addresses.size), block.buffer_type.value)
+            first, last = int(addresses.min()), int(addresses.max()) + spec.page_bytes
+            sizes = (first, last - first, spec.page_bytes, int(addresses.size), block.buffer_type.value)
             yield (step, _DEVICE, block.address, bank, owner.x, owner.y, *sizes)

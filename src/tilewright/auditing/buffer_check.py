@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The buffers of a run against the model: page size, size, bytes per bank, cores, and what each tensor in them says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import isqrt
+
+from ..errors import FileFormatError, TilewrightError
+from ..files.graph_report import ReportNode, as_integer
+from ..files.strict_json import parse_json
+from ..layout.tuples import round_up
+from ..memory import MemoryConfig, ShardSpec, TensorSpec
+from ..memory.memory_config import TensorMemoryLayout
+from .finding import AuditFinding, Severity
+from .run import Run, RunBuffer
+from .tensor_specs import ReadSpec, SpecReader, SpecText
+
+FACTS = {  # fields of the node that allocates a buffer, and what a difference is called
+    "page_size": "page size",
+    "size": "size",
+    "max_size_per_bank": "bytes per bank",
+    "num_cores": "cores",
+}
+_REASONS = {
+    "page size": "a page is one tile, or one row of the tensor or shard",
+    "size": "the size is the number of pages times the page size",
+    "bytes per bank": "the fullest bank decides, in aligned pages",
+    "cores": "the number of cores is that of the shard grid, 0 if interleaved",
+}
+_MOST_SHAPES = 64  # shard shapes to try as an explanation
+
+
+@dataclass
+class CheckedBuffer:
+    """A buffer with the spec of its tensor, or None if no tensor in it has one; `tiled` are specs in other tiles.
+
+    >>> from tilewright.memory.memory_config import BufferType
+    >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).label
+    ''
+    """
+
+    buffer: RunBuffer
+    spec: TensorSpec | None = None
+    alike: list[TensorSpec] = field(default_factory=list)  # specs that the same facts are true of
+    tensor_id: int | None = None
+    explained: bool = False  # all facts are those of the spec
+
+    @property
+    def label(self) -> str:
+        """Return the tensor in a few words.
+
+        >>> from tilewright.memory.memory_config import BufferType
+        >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0), TensorSpec((4, 8)), tensor_id=5).label
+        'tensor 5 [4, 8] bfloat16'
+        """
+        if self.spec is None:
+            return "" if self.tensor_id is None else f"tensor {self.tensor_id}"
+        number = "" if self.tensor_id is None else f"tensor {self.tensor_id} "
+        return f"{number}{self.spec.shape} {self.spec.dtype}"
+
+    @property
+    def bytes_per_bank(self) -> int:
+        """Return the bytes in each bank: those recorded, or those of the model if none were.
+
+        >>> from tilewright.memory.memory_config import BufferType
+        >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).bytes_per_bank
+        0
+        """
+        if self.buffer.recorded_bytes or self.spec is None:
+            return self.buffer.recorded_bytes
+        return self.spec.bytes_per_bank
+
+
+def list_live(run: Run, checked: Sequence[CheckedBuffer]) -> dict[int, list[CheckedBuffer]]:
+    """Return the buffers that are allocated when each call ends, by the number of the call.
+
+    >>> from .run import build_run
+    >>> list_live(build_run([]), [])
+    {}
+    """
+    waiting = sorted(checked, key=lambda one: one.buffer.start, reverse=True)
+    live: list[CheckedBuffer] = []
+    result = {}
+    for call in run.calls:
+        while waiting and waiting[-1].buffer.start <= call.end:
+            live.append(waiting.pop())
+        live = [one for one in live if one.buffer.is_live(call.end)]
+        result[call.number] = list(live)
+    return result
+
+
+def model_facts(spec: TensorSpec) -> dict[str, int]:
+    """Return what the node that allocates a buffer for `spec` is to say.
+
+    >>> model_facts(TensorSpec((12, 50), "bfloat16", memory="l1", chip="wormhole_n150"))
+    {'page_size': 100, 'size': 1200, 'max_size_per_bank': 112, 'num_cores': 0}
+    """
+    sharding = spec.memory.sharding
+    return {
+        "page_size": spec.page_bytes,
+        "size": spec.nbytes,
+        "max_size_per_bank": spec.bytes_per_bank,
+        "num_cores": 0 if sharding is None else sharding.grid.num_cores,
+    }
+
+
+def count_differences(node: ReportNode | None, spec: TensorSpec) -> int:
+    """Return how many facts of the node that allocates a buffer are not those of `spec`.
+
+    >>> spec = TensorSpec((32, 32), "bfloat16", "tile", memory="l1", chip="wormhole_n150")
+    >>> count_differences(ReportNode(8, "buffer_allocate", {"page_size": 2048, "size": 4096}), spec)
+    1
+    """
+    if node is None:
+        return 0
+    return sum([node.integer(name) not in (None, value) for name, value in model_facts(spec).items()])
+
+
+class BufferCheck:
+    """Compares buffers with the model, for the chip of a `reader` of specs, in a `run`.
+
+    >>> from tilewright.memory import Chip
+    >>> from .run import build_run
+    >>> BufferCheck(build_run([]), SpecReader(Chip.named("wormhole_n150"))).check_all()
+    ([], [])
+    """
+
+    def __init__(self, run: Run, reader: SpecReader) -> None:
+        self.run, self.reader = run, reader
+
+    def check_all(self) -> tuple[list[CheckedBuffer], list[AuditFinding]]:
+        """Return all buffers with their specs, and what is wrong with them.
+
+        >>> from tilewright.memory import Chip
+        >>> from .run import build_run
+        >>> BufferCheck(build_run([]), SpecReader(Chip.named("wormhole_n150"))).check_all()[1]
+        []
+        """
+        checked: list[CheckedBuffer] = []
+        findings: list[AuditFinding] = []
+        for buffer in self.run.buffers:
+            one = self._choose_spec(buffer)
+            checked.append(one)
+            findings += self._check_facts(one)
+            findings += self._check_tensors(one)
+        return checked, findings
+
+    def _choose_spec(self, buffer: RunBuffer) -> CheckedBuffer:
+        """Return the buffer with the spec that explains what was recorded, or else most of it."""
+        counts: Counter[SpecText] = Counter()
+        ids: dict[SpecText, int | None] = {}
+        for node in (*([] if buffer.request is None else [buffer.request]), *buffer.tensors):
+            if node.text("memory_config"):
+                counts[SpecText.of(node.params)] += 1
+                if ids.get(SpecText.of(node.params)) is None:
+                    ids[SpecText.of(node.params)] = node.integer("tensor_id")
+        best: tuple[tuple[int, int, int], CheckedBuffer] | None = None
+        for place, (texts, count) in enumerate(counts.items()):
+            read = self.reader.read(texts)
+            for spec in (read.spec, read.other):
+                if spec is None:
+                    continue
+                one = self._explain(buffer, spec, ids[texts])
+                rank = (count_differences(buffer.allocation, one.spec or spec), -count, place)
+                if best is None or rank < best[0]:
+                    best = rank, one
+        if best is not None:
+            return best[1]
+        return CheckedBuffer(buffer, tensor_id=next(iter(ids.values()), None))
+
+    def _explain(self, buffer: RunBuffer, spec: TensorSpec, tensor_id: int | None) -> CheckedBuffer:
+        """Return the buffer with a spec, in the tile that explains the facts, or most of them."""
+        differences = count_differences(buffer.allocation, spec)
+        candidates = [(differences, spec)]
+        if differences:
+            others = self.reader.with_other_tiles(spec)
+            candidates += [(count_differences(buffer.allocation, other), other) for other in others]
+        fewest = min([count for count, _ in candidates])
+        fitting = [each for count, each in candidates if count == fewest]
+        return CheckedBuffer(buffer, fitting[0], fitting[1:] if fewest == 0 else [], tensor_id, fewest == 0)
+
+    def _check_facts(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
+        """Yield the facts of the nodes of a buffer that are not those of its spec, or that differ among them."""
+        buffer, spec = one.buffer, one.spec
+        model = {} if spec is None else model_facts(spec)
+        if buffer.allocation is not None and spec is not None and not one.explained:
+            for name, kind in FACTS.items():
+                recorded = buffer.allocation.integer(name)
+                if recorded not in (None, model[name]):
+                    yield self._fact_finding(one, buffer.allocation, name, kind, recorded, model[name])
+            yield from self._explain_by_shards(one)
+        for node in (buffer.deallocation, buffer.node):
+            if node is None:
+                continue
+            for name, kind in FACTS.items():
+                first = None if buffer.allocation is None else buffer.allocation.integer(name)
+                expected = model.get(name, first)
+                recorded = node.integer(name)
+                if recorded not in (None, first, expected):
+                    yield self._fact_finding(one, node, name, kind, recorded, expected)
+        if buffer.deallocation is not None and buffer.allocation is not None:
+            recorded = buffer.deallocation.integer("address")
+            if recorded not in (None, buffer.address):
+                yield self._make_finding(
+                    one,
+                    buffer.deallocation,
+                    "tensor elsewhere",
+                    f"{buffer} is deallocated at {recorded}",
+                    recorded,
+                    buffer.address,
+                    "a buffer stays where it was allocated",
+                )
+
+    def _fact_finding(
+        self, one: CheckedBuffer, node: ReportNode, name: str, kind: str, recorded: int | None, expected: int | None
+    ) -> AuditFinding:
+        where = "" if node is one.buffer.allocation else f" in node {node.number} ({node.kind})"
+        message = f"{one.buffer}: {name}{where} is {recorded}, the model says {expected}"
+        return self._make_finding(one, node, kind, message, recorded, expected, _REASONS[kind])
+
+    def _make_finding(
+        self,
+        one: CheckedBuffer,
+        node: ReportNode,
+        kind: str,
+        message: str,
+        recorded: int | str | None,
+        expected: int | str | None,
+        reason: str,
+        remedy: str = "",
+    ) -> AuditFinding:
+        return AuditFinding(
+            kind,
+            message,
+            Severity.ERROR,
+            node.number,
+            self.run.name_call(one.buffer.start),
+            one.buffer.address or None,
+            one.label,
+            recorded,
+            expected,
+            reason,
+            remedy or "compare the code that made this tensor with what the report says about it",
+        )
+
+    def _explain_by_shards(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
+        """Yield the shards that would explain what was recorded, if others than those of the spec would."""
+        spec, node = one.spec, one.buffer.allocation
+        if spec is None or node is None or spec.memory.sharding is None:
+            return
+        shape = list(spec.memory.sharding.shape)
+        for other in _other_shards(spec, node):
+            if not count_differences(node, other) and other.memory.sharding is not None:
+                right = list(other.memory.sharding.shape)
+                message = f"the tensor says shards of {shape}, but what was allocated are shards of {right}"
+                reason = "page size, size and bytes per bank agree with that shard shape"
+                yield self._make_finding(
+                    one, node, "shard shape", f"{one.buffer}: {message}", str(shape), str(right), reason
+                )
+                return
+        recorded, expected = node.integer("max_size_per_bank") or 0, spec.bytes_per_bank
+        if recorded != expected and recorded % spec.aligned_page_bytes == 0:
+            message = f"shards of {shape} need {expected} bytes per bank, but {recorded} were allocated"
+            reason = "what was allocated is a whole number of pages, as for shards of another shape"
+            yield self._make_finding(
+                one, node, "shard shape", f"{one.buffer}: {message}", recorded, expected, reason
+            )  # fmt: skip
+
+    def _check_tensors(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
+        """Yield what nodes of tensors in a buffer say that is not so."""
+        reported: set[tuple[str, object]] = set()  # a tensor is mentioned again and again
+        for node in one.buffer.tensors:
+            for finding in self.check_tensor(one, node):
+                key = (finding.kind, finding.message)
+                if key not in reported:
+                    reported.add(key)
+                    yield finding
+
+    def check_tensor(self, one: CheckedBuffer, node: ReportNode) -> Iterator[AuditFinding]:
+        buffer, number = one.buffer, node.integer("tensor_id")
+        for place, address in _recorded_addresses(node):
+            if address != buffer.address:
+                yield self._make_finding(
+                    one,
+                    node,
+                    "tensor elsewhere",
+                    f"tensor {number} (node {node.number}) is at {address}{place}, its buffer {buffer.number} is at"
+                    f" {buffer.address}",
+                    address,
+                    buffer.address,
+                    "a tensor begins where its buffer begins",
+                )
+        memory = node.integer("buffer_type")
+        if memory not in (None, buffer.memory.value):
+            yield self._make_finding(
+                one,
+                node,
+                "tensor elsewhere",
+                f"tensor {number} (node {node.number}) is in memory {memory}, its buffer {buffer.number} in"
+                f" {buffer.memory.value} ({buffer.memory})",
+                memory,
+                buffer.memory.value,
+                "a tensor is in the memory of its buffer",
+            )
+        if not node.text("memory_config"):
+            return
+        read = self.reader.read(SpecText.of(node.params))
+        yield from self._check_tensor_size(one, node, read)
+        yield from self._check_shards(one, node, read)
+
+    def _check_tensor_size(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[AuditFinding]:
+        size, spec = node.integer("size"), read.spec
+        if size is None or spec is None or spec.dtype.has_blocks:
+            return
+        expected = spec.shape.logical_volume() * spec.dtype.storage_format.itemsize
+        if size != expected:
+            yield self._make_finding(
+                one,
+                node,
+                "size",
+                f"tensor {node.integer('tensor_id')} (node {node.number}) has size {size}, {spec.shape} {spec.dtype}"
+                f" has {expected}",
+                size,
+                expected,
+                "the size of a tensor is that of its logical elements",
+            )
+
+    def _check_shards(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[AuditFinding]:
+        """Yield how the shards of a tensor contradict themselves, a rule, or the buffer."""
+        tensor = f"tensor {node.integer('tensor_id')} (node {node.number})"
+        if read.conflict:
+            yield self._make_finding(
+                one,
+                node,
+                "shard shape",
+                f"{tensor} of {one.buffer}: {read.conflict}",
+                read.conflict,
+                None,
+                "both forms of a shard spec describe the same shards",
+            )
+        if read.spec is None:
+            kind = "shard shape" if read.breaks_rule and "SHARDED" in node.text("memory_config") else "tensor unknown"
+            finding = self._make_finding(
+                one,
+                node,
+                kind,
+                f"{tensor} of {one.buffer}: {read.problem}",
+                node.text("memory_config")[:200],
+                None,
+                "the placement rules of the chip" if read.breaks_rule else "the text is not one that is known",
+            )
+            # a text of a newer release is no fault of the run
+            yield finding if read.breaks_rule else _as_note(finding)
+            return
+        same = one.spec is not None and _is_same_tensor(read.spec, one.spec)
+        if one.explained and same and one.spec is not None and read.spec.memory != one.spec.memory:
+            own, right = read.spec.memory, one.spec.memory
+            yield self._make_finding(
+                one,
+                node,
+                "shard shape",
+                f"{tensor} says {own}, but {one.buffer} was allocated for {right}",
+                str(own),
+                str(right),
+                "page size, size and bytes per bank of the buffer agree with the other one only",
+            )
+
+
+def _as_note(finding: AuditFinding) -> AuditFinding:
+    return AuditFinding(
+        finding.kind,
+        finding.message,
+        Severity.NOTE,
+        finding.node,
+        finding.call,
+        finding.address,
+        finding.tensor,
+        finding.recorded,
+        reason=finding.reason,
+        remedy="read the report with a newer tilewright, or tell us about this text",
+    )
+
+
+def _is_same_tensor(one: TensorSpec, other: TensorSpec) -> bool:
+    """Return whether two specs are of the same tensor, not of a view with another shape."""
+    return (one.shape.logical, one.dtype, one.page_layout) == (other.shape.logical, other.dtype, other.page_layout)
+
+
+def _recorded_addresses(node: ReportNode) -> Iterator[tuple[str, int]]:
+    """Yield the addresses of a tensor, and where they stand."""
+    address = node.integer("address")
+    if address is not None:
+        yield "", address
+    text = node.text("device_tensors")
+    if not text:
+        return
+    try:
+        parts = parse_json(text, "device_tensors")
+    except FileFormatError:
+        return
+    for part in parts if isinstance(parts, list) else ():
+        own = as_integer(part.get("address")) if isinstance(part, dict) else None
+        if own is not None:
+            yield " on a device", own
+
+
+def _other_shards(spec: TensorSpec, node: ReportNode) -> Iterator[TensorSpec]:
+    """Yield the tensor in shards that have the bytes per bank and the page size that were recorded."""
+    shards = spec.memory.shard_spec
+    if shards is None or spec.memory.made_with_nd:
+        return
+    for shape in islice(_other_shard_shapes(spec, node), _MOST_SHAPES):
+        other = ShardSpec(shards.grid, shape, shards.orientation)
+        try:
+            candidate = spec.with_memory(MemoryConfig(spec.memory.memory_layout, spec.memory.buffer_type, other))
+            if not candidate.violations():
+                yield candidate
+        except TilewrightError:
+            continue
+
+
+def _other_shard_shapes(spec: TensorSpec, node: ReportNode) -> Iterator[tuple[int, int]]:
+    """Yield shard shapes that have the bytes per bank and the page size that were recorded."""
+    page, total = node.integer("page_size") or spec.page_bytes, node.integer("max_size_per_bank") or 0
+    aligned = round_up(page, spec.known_chip.page_alignment(spec.memory.buffer_type))
+    if not page or total % aligned or not total:
+        return
+    pages = total // aligned
+    height, width = spec.tile.shape if spec.is_tiled else (1, page // max(1, spec.dtype.storage_format.itemsize))
+    rows, columns = spec.physical_shape
+    if spec.memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED and width:
+        across = max(1, columns // width)
+        yield pages // across * height, across * width
+    elif spec.memory.memory_layout is TensorMemoryLayout.WIDTH_SHARDED and height:
+        down = max(1, rows // height)
+        yield down * height, pages // down * width
+    elif not spec.is_tiled:
+        yield pages, width
+    else:
+        divisors = [k for k in range(1, min(isqrt(pages), _MOST_SHAPES) + 1) if pages % k == 0]
+        for k in divisors:
+            yield k * height, pages // k * width
+            yield pages // k * height, k * width

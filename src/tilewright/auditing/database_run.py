@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run in a database: the graphs of its operations as one, completed by the lists of what was allocated.
+
+A database has a graph per operation, numbered from 0 in each, and calls that are no operations are left out: what they
+allocate and free shows only in the lists of buffers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import FileFormatError
+from ..files.graph_report import ReportNode, as_integer, parse_graph
+from ..files.report_database import ReportDatabase, Row, read_report_database
+from .finding import AuditFinding, Severity
+from .run import Run, build_run
+
+_FIRST_ADDED = 10**12  # numbers of nodes that no graph has
+Key: TypeAlias = tuple[int, int]  # memory and address of a buffer
+
+
+@dataclass
+class Operation:
+    """An operation of a database: its name, its graph, and the rows of the buffers when it ended.
+
+    >>> Operation(1, "ttnn.add").keys
+    []
+    """
+
+    number: int
+    name: str
+    graph: tuple[ReportNode, ...] = ()
+    buffers: list[Row] = field(default_factory=list)
+    tensors: list[int] = field(default_factory=list)  # inputs and outputs
+    outputs: list[int] = field(default_factory=list)
+    node: int = 0  # number of its first node in the run
+    page_sizes: dict[int, int] = field(default_factory=dict)  # by address, as most pages in L1 have it
+    base: int | None = None  # number of its first node in the report that the database was made from
+
+    @property
+    def keys(self) -> list[Key]:
+        """Return the memory and address of its buffers.
+
+        >>> Operation(1, "ttnn.add", buffers=[{"address": 64, "buffer_type": 1}]).keys
+        [(1, 64)]
+        """
+        pairs = [(as_integer(row.get("buffer_type")), as_integer(row.get("address"))) for row in self.buffers]
+        return [(memory, address) for memory, address in pairs if memory is not None and address is not None]
+
+
+@dataclass
+class DatabaseRun:
+    """A database with its run: devices, operations, and the rows of its tensors by number.
+
+    >>> DatabaseRun.__name__
+    'DatabaseRun'
+    """
+
+    database: ReportDatabase
+    operations: list[Operation]
+    tensors: dict[int, Row]
+    devices: tuple[Mapping[str, Any], ...]
+    run: Run
+    notes: list[AuditFinding]
+    rank: int = 0
+
+
+def read_run(path: Path) -> DatabaseRun:
+    """Return the run in the database at `path`.
+
+    >>> import tempfile
+    >>> import tilewright as tw
+    >>> from tilewright.ttnn.visualizer_report import write_visualizer_report
+    >>> allocator = tw.Allocator("wormhole_n150")
+    >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [
+    ...         buffer.address
+    ...         for buffer in read_run(write_visualizer_report(allocator, folder) / "db.sqlite").run.buffers
+    ...     ]
+    [1490944]
+    """
+    database = read_report_database(path)
+    notes: list[AuditFinding] = []
+    rank = _first_rank(database, notes)
+
+    def read(table: str, *order: str) -> Iterator[Row]:
+        for row in database.read_rows(table, order):
+            if row.get("rank", rank) == rank:
+                yield row
+
+    operations = _read_operations(read, notes)
+    tensors = {number: row for row in read("tensors") if (number := as_integer(row.get("tensor_id"))) is not None}
+    devices = tuple(read("devices"))
+    nodes = _RunMerger(operations, tensors).merge()
+    return DatabaseRun(database, operations, tensors, devices, build_run(nodes), notes, rank)
+
+
+def _first_rank(database: ReportDatabase, notes: list[AuditFinding]) -> int:
+    """Return the rank of the first process, and note that there are others."""
+    ranks = {row.get("rank", 0) for row in database.read_rows("operations")}
+    numbers = sorted([rank for rank in ranks if isinstance(rank, int)])
+    if len(numbers) > 1:
+        notes.append(
+            AuditFinding("scope", f"only rank {numbers[0]} of {len(numbers)} ranks was audited", Severity.NOTE)
+        )  # fmt: skip
+    return numbers[0] if numbers else 0
+
+
+def _read_operations(read: Any, notes: list[AuditFinding]) -> list[Operation]:
+    """Return the operations in order, with graphs, buffers and tensors."""
+    operations: dict[int, Operation] = {}
+    for row in read("operations", "operation_id"):
+        number = as_integer(row.get("operation_id"))
+        if number is not None:
+            operations.setdefault(number, Operation(number, str(row.get("name") or "")))
+    for row in read("captured_graph"):
+        owner, text = operations.get(as_integer(row.get("operation_id")) or -1), row.get("captured_graph")
+        if owner is None or not isinstance(text, str):
+            continue
+        try:
+            owner.graph = parse_graph(text, f"the graph of operation {owner.number}")
+        except FileFormatError as problem:
+            notes.append(AuditFinding("not readable", str(problem), Severity.NOTE))
+    for row in read("buffers"):
+        owner = operations.get(as_integer(row.get("operation_id")) or -1)
+        if owner is not None:
+            owner.buffers.append(row)
+    _read_page_sizes(read, operations)
+    for row in read("nodes"):
+        owner, first = operations.get(as_integer(row.get("operation_id")) or -1), as_integer(row.get("unique_id"))
+        if owner is not None and first is not None:
+            owner.base = first if owner.base is None else min(first, owner.base)
+    for table in ("input_tensors", "output_tensors"):
+        for row in read(table):
+            owner, tensor = operations.get(as_integer(row.get("operation_id")) or -1), as_integer(row.get("tensor_id"))
+            if owner is not None and tensor is not None:
+                owner.tensors.append(tensor)
+                if table == "output_tensors":
+                    owner.outputs.append(tensor)
+    return [operations[number] for number in sorted(operations)]
+
+
+def _read_page_sizes(read: Any, operations: dict[int, Operation]) -> None:
+    """Read the page size of each buffer, which tells its tile; a graph says it, but there may be none."""
+    counts: dict[tuple[int, int], Counter[int]] = {}
+    for table in ("buffer_chunks", "buffer_pages"):
+        for row in read(table):
+            number, address, size = (as_integer(row.get(name)) for name in ("operation_id", "address", "page_size"))
+            if number is not None and number in operations and address is not None and size is not None:
+                counts.setdefault((number, address), Counter())[size] += 1
+    for (number, address), sizes in counts.items():
+        operations[number].page_sizes[address] = sizes.most_common(1)[0][0]
+
+
+class _RunMerger:
+    """Joins the graphs of operations, and adds what only the lists of buffers show."""
+
+    def __init__(self, operations: list[Operation], tensors: dict[int, Row]) -> None:
+        self.operations, self.tensors = operations, tensors
+        self.nodes: list[ReportNode] = []
+        self.live: set[Key] = set()
+        self.places = {
+            (memory, address): row
+            for row in tensors.values()
+            if (memory := as_integer(row.get("buffer_type"))) is not None
+            and (address := as_integer(row.get("address"))) is not None
+        }
+
+    def merge(self) -> list[ReportNode]:
+        for place in range(len(self.operations)):
+            self._add_operation(place)
+        return self.nodes
+
+    def _add(self, kind: str, params: Mapping[str, Any], connections: tuple[int, ...] = ()) -> None:
+        self.nodes.append(ReportNode(_FIRST_ADDED + len(self.nodes), kind, params, connections))
+
+    def _add_operation(self, place: int) -> None:
+        operation = self.operations[place]
+        graph = [node for node in operation.graph if node.kind not in ("capture_start", "capture_end")]
+        freed = {_key_of(node) for node in graph if node.kind == "buffer_deallocate"}
+        allocated = {_key_of(node) for node in graph if node.kind == "buffer_allocate"}
+        listed = dict.fromkeys(operation.keys)
+        later = set(self.operations[place + 1].keys) if place + 1 < len(self.operations) else set()
+        # What is gone, but was not freed in here, was freed in a call that is no operation.
+        all_known = listed.keys() <= self.live | allocated
+        for key in sorted(self.live - freed):
+            is_gone = key not in listed and (key not in later or not graph)
+            is_replaced = key in allocated and all_known
+            if key[1] and (is_gone or is_replaced):
+                self._add("buffer_deallocate", {"buffer_type": key[0], "address": key[1]})
+                self.live.discard(key)
+        known = self.live | allocated
+        for key in listed:
+            if key not in known and key[1] and (key in later or key in self.places):
+                self._allocate_unseen(operation, key)
+                known.add(key)
+        first = len(self.nodes)
+        if not graph:
+            self._add("function_start", {"name": operation.name})
+            self._add("function_end", {"name": operation.name})
+        self._append_graph(graph, operation.base)
+        operation.node = self.nodes[first].number
+        self.live = (self.live | allocated | known) - (freed - allocated)
+
+    def _allocate_unseen(self, operation: Operation, key: Key) -> None:
+        """Add an allocation that no graph has, with the tensor that is at its address."""
+        row = self.places.get(key)
+        buffer = _FIRST_ADDED + len(self.nodes)
+        self._add("buffer", {"buffer_type": key[0]}, () if row is None else (buffer + 1,))
+        if row is not None:
+            self._add("tensor", {name: value for name, value in row.items() if value is not None})
+        facts = {"buffer_type": key[0], "address": key[1], "page_size": operation.page_sizes.get(key[1])}
+        self._add("buffer_allocate", facts, (buffer,))
+
+    def _append_graph(self, graph: list[ReportNode], base: int | None) -> None:
+        """Add the nodes of a graph with the numbers of the report, if the number of the first one is known.
+
+        In a graph, numbers up to its own size are counted in it, and larger ones in the report.
+        """
+        start = _FIRST_ADDED + len(self.nodes) if base is None else base
+        numbers = {node.number: start + place for place, node in enumerate(graph)}
+
+        def translate(links: tuple[int, ...]) -> tuple[int, ...]:
+            known = [numbers.get(link, -1 if base is None else link) for link in links]
+            return tuple([link for link in known if link >= 0])
+
+        for node in graph:
+            params = {name: value for name, value in node.params.items() if name != "device_id"}
+            connections, inputs = translate(node.connections), translate(node.inputs)
+            number = numbers[node.number]
+            self.nodes.append(replace(node, number=number, connections=connections, inputs=inputs, params=params))
+
+
+def _key_of(node: ReportNode) -> Key:
+    memory, address = node.integer("buffer_type"), node.integer("address")
+    return (-1 if memory is None else memory, address or 0)
