@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..memory import Chip, CoreCoord
+from ..memory import Chip, CoreCoord, TensorSpec
 from .buffer_check import CheckedBuffer
 from .run import LocalBuffer, Run
 
@@ -84,6 +84,26 @@ class Share:
     bytes_per_core: int
     address: int
     idle: bool = False  # it was used for the last time before
+    cores: frozenset[CoreCoord] | None = None  # that hold a part of it; None if all do, or they are not known
+
+    @property
+    def cores_text(self) -> str:
+        """Return on how many cores it is.
+
+        >>> Share(8, "circular buffer", "ttnn.add", 2048, 1497088).cores_text
+        'all'
+        """
+        return "all" if self.cores is None else str(len(self.cores))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the share as plain data.
+
+        >>> Share(8, "circular buffer", "ttnn.add", 2048, 1497088).to_json()["cores"] is None
+        True
+        """
+        names = ("node", "label", "call", "bytes_per_core", "address", "idle")
+        cores = None if self.cores is None else [list(core) for core in sorted(self.cores)]
+        return {name: getattr(self, name) for name in names} | {"cores": cores}
 
 
 @dataclass(frozen=True)
@@ -118,7 +138,7 @@ class Timeline:
         return {
             "moments": [asdict(moment) for moment in self.moments],
             "peak": None if self.peak is None else asdict(self.peak),
-            "shares": [asdict(share) for share in self.shares],
+            "shares": [share.to_json() for share in self.shares],
             "cores": [{"x": core.x, "y": core.y, "bytes": mark} for core, mark in sorted(self.cores.items())],
         }
 
@@ -194,9 +214,13 @@ def _add_tensor(usage: Integers, one: CheckedBuffer, chip: Chip, change: int) ->
     if one.spec is None:
         usage += size
         return
-    for core in one.spec.paging.cores[: one.spec.paging.num_shards]:
+    for core in _cores_of(one.spec):
         if core.x < across and core.y < down:
             usage[core.x, core.y] += size
+
+
+def _cores_of(spec: TensorSpec) -> Sequence[CoreCoord]:
+    return spec.paging.cores[: spec.paging.num_shards]
 
 
 def add_local(usage: Integers, local: LocalBuffer, change: int) -> None:
@@ -217,9 +241,17 @@ def _blame(run: Run, checked: Sequence[CheckedBuffer], time: int) -> list[Share]
             idle = buffer.last_use is not None and buffer.last_use < _start_of_call(run, time)
             label = one.label or str(buffer)
             call = run.name_call(buffer.start)
-            shares.append(Share(buffer.number, label, call, one.bytes_per_bank, buffer.address, idle))
+            cores = None if one.spec is None else frozenset(_cores_of(one.spec))
+            shares.append(Share(buffer.number, label, call, one.bytes_per_bank, buffer.address, idle, cores))
     shares += [
-        Share(local.number, local.kind, run.name_call(local.start), local.size, local.address)
+        Share(
+            local.number,
+            local.kind,
+            run.name_call(local.start),
+            local.size,
+            local.address,
+            cores=None if local.cores is None else frozenset(local.cores.cores()),
+        )
         for local in run.local_buffers
         if local.start <= time and (local.end is None or time < local.end) and not local.in_tensor
     ]

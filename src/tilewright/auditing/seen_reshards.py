@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of a run that only moved data: what they moved, how long that takes, and what would avoid it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..byte_sizes import format_bytes
+from ..errors import TilewrightError
+from ..files.graph_report import ReportNode
+from ..memory import MemoryConfig, TensorSpec
+from ..tables import count_of
+from ..traffic import LayoutChain, ReshardPlan, cheaper_targets, reshard
+from .finding import AuditFinding, Severity
+from .run import Run
+from .tensor_specs import SpecReader, SpecText
+
+MOST_NOTES = 5  # the most expensive first
+_MOST_PLANS = 200  # moves whose time is estimated
+_MOST_PAGES = 1 << 16  # of a tensor whose alternatives are planned
+_RESHARDING = re.compile(r"InterleavedToSharded|ShardedToInterleaved|Reshard")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenReshard:
+    """An operation of a run that moved a tensor from one placement to another.
+
+    `source` and `target` are specs; `plan` says who sends what to whom, and is None where one of them is not known or
+    nothing moves between such specs.
+
+    >>> SeenReshard(13, "ttnn.to_memory_config", "ReshardDeviceOperation", None, None, 2048).bytes_moved
+    2048
+    """
+
+    node: int
+    call: str
+    operation: str
+    source: TensorSpec | None
+    target: TensorSpec | None
+    bytes_moved: int
+    tensors: tuple[int | None, int | None] = (None, None)  # their numbers, before and after
+    plan: ReshardPlan | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def microseconds(self) -> float | None:
+        """Return the estimated time, or None if there is no estimate.
+
+        >>> SeenReshard(13, "ttnn.to_memory_config", "Reshard", None, None, 2048).microseconds is None
+        True
+        """
+        try:
+            return None if self.plan is None else self.plan.cycles.microseconds
+        except TilewrightError:  # the network of the chip is not known
+            return None
+
+    @property
+    def bound_text(self) -> str:
+        """Return what bounds the time, with how far the estimate can be trusted; nothing if there is none.
+
+        >>> SeenReshard(13, "ttnn.to_memory_config", "Reshard", None, None, 2048).bound_text
+        ''
+        """
+        if self.plan is None or self.microseconds is None:
+            return ""
+        estimate = self.plan.cycles
+        passes = f", {len(self.plan.steps)} passes" if len(self.plan.steps) > 1 else ""
+        return f"{estimate.bound_by.resource}{passes}{'' if estimate.calibrated else ', not calibrated'}"
+
+    @property
+    def path_text(self) -> str:
+        """Return both placements in a few words.
+
+        >>> SeenReshard(13, "ttnn.to_memory_config", "Reshard", TensorSpec((4, 8)), None, 2048).path_text
+        'DRAM interleaved -> ?'
+        """
+        return " -> ".join(["?" if spec is None else brief_memory(spec.memory) for spec in (self.source, self.target)])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the move as plain data.
+
+        >>> SeenReshard(13, "ttnn.to_memory_config", "Reshard", None, None, 2048).to_json()["bytes"]
+        2048
+        """
+        plan = self.plan
+        return {
+            "node": self.node,
+            "call": self.call,
+            "operation": self.operation,
+            "source": None if self.source is None else str(self.source),
+            "target": None if self.target is None else str(self.target),
+            "bytes": self.bytes_moved,
+            "noc_bytes": None if plan is None else plan.noc_bytes,
+            "local": None if plan is None else plan.local,
+            "microseconds": self.microseconds,
+            "bound_by": self.bound_text,
+        }
+
+    def __str__(self) -> str:
+        source = "?" if self.source is None else str(self.source.memory)
+        target = "?" if self.target is None else str(self.target.memory)
+        return f"{self.operation} in {self.call}: {format_bytes(self.bytes_moved)} from {source} to {target}"
+
+
+def brief_memory(memory: MemoryConfig) -> str:
+    """Return a memory in a few words, for tables.
+
+    >>> brief_memory(TensorSpec((4, 8)).memory)
+    'DRAM interleaved'
+    """
+    kind = str(memory.memory_layout).lower().removesuffix("_sharded").removesuffix(" sharded")
+    cores = "" if memory.sharding is None else f" on {memory.sharding.grid.num_cores}"
+    return f"{memory.buffer_type} {kind}{cores}"
+
+
+def plan_reshard(source: TensorSpec | None, target: TensorSpec | None) -> ReshardPlan | None:
+    """Return the plan between two specs, or None if it has none: a spec is not known, or more than the place differs.
+
+    >>> plan_reshard(None, TensorSpec((4, 8))) is None
+    True
+    """
+    if source is None or target is None:
+        return None
+    try:
+        return reshard(source, target)
+    except TilewrightError:
+        return None
+
+
+def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
+    """Return the operations that only moved data, the slowest first, then those that moved the most bytes.
+
+    >>> from tilewright.memory import Chip
+    >>> from .run import build_run
+    >>> find_reshards(build_run([]), SpecReader(Chip.named("wormhole_n150")))
+    []
+    """
+    by_number = {node.number: node for node in run.nodes}
+
+    def find_tensor(numbers: Sequence[int]) -> ReportNode | None:
+        for number in numbers:
+            node = by_number.get(number)
+            if node is not None and node.kind == "tensor" and node.text("memory_config"):
+                return node
+        return None
+
+    seen: list[SeenReshard] = []
+    open_calls: list[tuple[ReportNode, int]] = []
+    for time, node in enumerate(run.nodes):
+        if node.kind == "function_start":
+            open_calls.append((node, time))
+        elif node.kind == "function_end" and open_calls:
+            start, began = open_calls.pop()
+            if not open_calls or not _RESHARDING.search(start.text("name")):
+                continue
+            nodes = find_tensor(start.inputs), find_tensor(output_nodes(node, by_number))
+            specs = [None if each is None else reader.read(SpecText.of(each.params)).spec for each in nodes]
+            numbers = [None if each is None else each.integer("tensor_id") for each in nodes]
+            plan = plan_reshard(specs[0], specs[1]) if len(seen) < _MOST_PLANS else None
+            seen.append(
+                SeenReshard(
+                    start.number,
+                    run.name_call(began),
+                    start.text("name"),
+                    specs[0],
+                    specs[1],
+                    0 if specs[1] is None else specs[1].nbytes,
+                    (numbers[0], numbers[1]),
+                    plan,
+                )
+            )
+    return sorted(seen, key=lambda each: (-(each.microseconds or 0.0), -each.bytes_moved, each.node))
+
+
+def output_nodes(end: ReportNode, by_number: dict[int, ReportNode]) -> list[int]:
+    """Return the nodes of the tensors that a call returned, from the node of its end.
+
+    >>> output_nodes(ReportNode(5, "function_end", {}, (4,)), {4: ReportNode(4, "tensor", {})})
+    [4]
+    """
+    return [number for number in end.connections if by_number.get(number, end).kind == "tensor"]
+
+
+def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFinding]:
+    """Yield a note for each of the most expensive moves of a `run`, with what would avoid it.
+
+    >>> from .run import build_run
+    >>> list(note_reshards([], build_run([])))
+    []
+    """
+    uses = _count_uses(run)
+    for each in reshards[:MOST_NOTES]:
+        time = each.microseconds
+        reason = "" if time is None or each.plan is None else f"{time:.1f} us, bound by {each.plan.cycles.bound_by}"
+        if each.plan is not None and time is not None and not each.plan.cycles.calibrated:
+            reason += " (not calibrated)"
+        if each.plan is not None and len(each.plan.steps) > 1:
+            reason += f"; {len(each.plan.steps)} passes, through {each.plan.steps[0].target.memory}"
+        yield AuditFinding(
+            "reshard",
+            str(each),
+            Severity.NOTE,
+            each.node,
+            each.call,
+            recorded=each.bytes_moved,
+            expected=0,
+            reason=reason,
+            remedy=_advise(each, reshards, uses),
+        )
+
+
+def _count_uses(run: Run) -> Counter[int]:
+    """Return how many calls each tensor is an input of; calls that free it do not count."""
+    by_number = {node.number: node for node in run.nodes}
+    uses: Counter[int] = Counter()
+    for call in run.calls:
+        if call.frees:
+            continue
+        nodes = [by_number.get(number) for number in run.nodes[call.start].inputs]
+        numbers = [node.integer("tensor_id") for node in nodes if node is not None and node.kind == "tensor"]
+        uses.update({number for number in numbers if number is not None})
+    return uses
+
+
+def _advise(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> str:
+    """Return what would avoid a move, or make it cheaper, with numbers where they were computed."""
+    after = [each for each in reshards if each.tensors[0] is not None and each.tensors[0] == seen.tensors[1]]
+    if len(after) == 1 and uses[after[0].tensors[0] or 0] <= 1:
+        return _advise_direct(seen, after[0])
+    before = [each for each in reshards if each.tensors[1] is not None and each.tensors[1] == seen.tensors[0]]
+    if len(before) == 1 and uses[before[0].tensors[1] or 0] <= 1:
+        return f"the tensor is moved here by node {before[0].node} and used by nothing else: see there"
+    general = "let the operation before it write this placement, or the one after it read the other"
+    best = _cheapest(seen)
+    if best is None or seen.microseconds is None or seen.plan is None:
+        return general
+    clock = seen.plan.cycles.clock_mhz
+    return f"{general}; {best.specs[1].memory} would take {best.cycles / clock:.1f} us with the start of its kernel"
+
+
+def _advise_direct(seen: SeenReshard, after: SeenReshard) -> str:
+    """Return the advice for a tensor that is moved twice in a row."""
+    if seen.source is not None and seen.source == after.target:
+        return f"node {after.node} moves it back, and nothing else uses it: leave out both"
+    direct = plan_reshard(seen.source, after.target)
+    if direct is None or seen.microseconds is None or after.microseconds is None:
+        return f"nothing but node {after.node} uses the result, which moves it again: move it once"
+    both, once = seen.microseconds + after.microseconds, direct.cycles.microseconds
+    memory = direct.target.memory
+    if once >= both:
+        return f"nothing but node {after.node} uses the result, but to move it to {memory} at once is no faster"
+    return (
+        f"nothing but node {after.node} uses the result: move it to {memory} at once, in {once:.1f} us instead of"
+        f" {both:.1f}"
+    )
+
+
+def _cheapest(seen: SeenReshard) -> LayoutChain | None:
+    """Return a target of the same kind that is reached in less time, if there is one and the tensor is not too large."""
+    if seen.plan is None or seen.plan.source.num_pages > _MOST_PAGES:
+        return None
+    try:
+        return next(iter(cheaper_targets(seen.plan, most=1)), None)
+    except TilewrightError:
+        return None
+
+
+def summarize_moves(reshards: Sequence[SeenReshard]) -> str:
+    """Return one line about all moves.
+
+    >>> summarize_moves([])
+    'no operations that only move data'
+    """
+    if not reshards:
+        return "no operations that only move data"
+    total = format_bytes(sum([each.bytes_moved for each in reshards]))
+    return f"{count_of(len(reshards), 'operation')} only moved data, {total} in all"
