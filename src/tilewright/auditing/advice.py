@@ -57,6 +57,8 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
         buffer = one.buffer
         if buffer.last_use is None or buffer.allocation is None:
             continue
+        if buffer.end is None and not buffer.memory.is_l1:
+            continue  # weights stay in DRAM for the next run
         last = run.call_at(buffer.last_use)
         after = buffer.last_use if last is None else last.end
         end = len(run.nodes) if buffer.end is None else buffer.end

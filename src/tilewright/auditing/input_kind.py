@@ -19,11 +19,13 @@ _MOST_SEARCHED = 1 << 28  # bytes in which something known must begin
 _OVERLAP = 64
 _BYTECODE = b"ML\xefR"
 _MARK = b"\xef\xbb\xbf"  # that a text is UTF-8
-_CORES = re.compile(rb"[\[{]\s*(?:\[|\d+\s*-|\(|\]|\}|$)")
+_CORES = re.compile(rb"[\[{]\s*(?:\[\s*[\d(]|\d+\s*-\s*\d|\(\s*x)")
 _EVENT = re.compile(rb'"(?:proc|sx|src_device_id|zone_phase)"')
 _NODE = re.compile(rb'"(?:node_type|counter|connections|stacking_level)"')
 _IR = re.compile(rb"#ttnn\.\w|#ttcore\.\w|#tt\.\w|!ttcore\.\w|\bfunc\.func\b|\btensor<[\d?]|(?:^|\n)\s*module\b")
-_VALUE = re.compile(rb"\b(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|CoreRangeSet|Shape|Tile)[({]|Tile with")
+_VALUE = re.compile(
+    rb"\b(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|CoreRangeSet|Shape|Tile)[({]|Tile with"
+)
 _RANGES = re.compile(rb"\{\[(?:\d+-\d+ - |\(x=)")
 
 
@@ -54,15 +56,28 @@ def find_input_kind(path: FilePath | SourceFile) -> InputKind:
     kind = _search(file)
     if kind is None:
         raise FileFormatError(
-            f"{file.path} is nothing that can be audited: expected a graph report or NoC trace (JSON), a database of"
-            " ttnn-visualizer, IR of tt-mlir, or a text with values that ttnn printed, such as MemoryConfig(...)"
+            f"{file.path} is nothing that can be audited: {_describe_start(head)}; expected a graph report or NoC trace"
+            " (JSON), a database of ttnn-visualizer, IR of tt-mlir, or a text with values that ttnn printed, such as"
+            " MemoryConfig(...)"
         )
     return kind
 
 
+def _describe_start(head: bytes) -> str:
+    """Return why the beginning of a file is not JSON, with the byte."""
+    try:
+        head.decode()
+    except UnicodeDecodeError as problem:
+        if problem.end < len(head):
+            return f"it is not UTF-8 at byte {problem.start}"
+    return f"it is not JSON at byte {len(head) - len(head.lstrip())}"
+
+
 def _kind_of_brackets(file: SourceFile, start: bytes) -> InputKind:
     """Return what a file is that begins with a bracket, as JSON does, but also core ranges."""
-    if _CORES.match(start) and start[:2] != b"[]" and not start.startswith(b"{}"):
+    if start.rstrip() in (b"[]", b"{}"):
+        return "graph report"  # of nothing, or one that is refused
+    if _CORES.match(start):
         return "text"
     event, node = _EVENT.search(start), _NODE.search(start)
     if start.startswith(b"[") and event is not None and (node is None or event.start() < node.start()):
@@ -72,7 +87,7 @@ def _kind_of_brackets(file: SourceFile, start: bytes) -> InputKind:
             parse_ttnn(start.decode("utf-8", "replace"))
         except FileFormatError:
             return "graph report"
-        return "graph report" if start.rstrip() == b"[]" else "text"
+        return "text"
     return "graph report"
 
 

@@ -137,7 +137,9 @@ class _IrAudit:
     def build(self, path: Path) -> AuditReport:
         """Return the report of all that was found."""
         counts = {"layouts": self.uses, **self.by_severity}
-        facts = [("checked", f"{count_of(self.uses, 'tensor type')} with a layout, {self.by_severity['ok']} as the rule")]
+        facts = [
+            ("checked", f"{count_of(self.uses, 'tensor type')} with a layout, {self.by_severity['ok']} as the rule")
+        ]
         if self.chip is None and self.uses:
             facts.append(("placement", "not checked; pass --chip (chip=...) for the rules of a chip"))
         if self.largest[0]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ _MOST_SHARES = 8
 _MOST_FINDINGS = 100
 _MOST_RESHARDS = 5
 _NARROWEST = 40
+_SHORTEST_NAME = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,11 @@ class ReportText:
         where = f" in {peak.call}" if peak.call else ""
         head = f"L1: at most {peak.total} of {bank} bytes per core ({share:.0f} %),{where} (node {peak.node})"
         rows = [
-            (each.label, each.call, each.cores_text, str(each.bytes_per_core), "not used any more" if each.idle else "")
+            (each.label, each.call, each.cores_text, str(each.bytes_per_core), "idle" if each.idle else "")
             for each in timeline.shares[:_MOST_SHARES]
         ]
         rows.insert(0, ("held by", "since", "cores", "bytes", ""))
-        lines = [*self._wrap(head), *format_table(rows, self.width, right=[2, 3], indent="  ")]
+        lines = [*self._wrap(head), *self._format_table(rows)]
         if len(timeline.shares) > _MOST_SHARES:
             rest = timeline.shares[_MOST_SHARES:]
             total = format_bytes(sum([each.bytes_per_core for each in rest]))
@@ -95,8 +97,12 @@ class ReportText:
             return []
         total = sum([each.bytes_moved for each in reshards])
         known = [each.microseconds for each in reshards if each.microseconds is not None]
-        time = f", about {sum(known):.1f} us" if len(known) == len(reshards) else ""
-        lines = self._wrap(f"moves: {count_of(len(reshards), 'operation')} only moved data, {format_bytes(total)}{time}")
+        calibrated = all(each.plan is not None and each.plan.cycles.calibrated for each in reshards)
+        worth = "" if calibrated else " (estimated, not calibrated)"
+        time = f", about {sum(known):.1f} us{worth}" if len(known) == len(reshards) else ""
+        lines = self._wrap(
+            f"moves: {count_of(len(reshards), 'operation')} only moved data, {format_bytes(total)}{time}"
+        )
         rows = [
             (
                 each.path_text,
@@ -108,9 +114,17 @@ class ReportText:
             for each in reshards[:_MOST_RESHARDS]
         ]
         rows.insert(0, ("from, to", "at", "bytes", "time", "bound by"))
-        lines += format_table(rows, self.width, right=[2, 3], indent="  ")
+        lines += self._format_table(rows)
         rest = len(reshards) - _MOST_RESHARDS
         return [*lines, f"  and {count_of(rest, 'other')}"] if rest > 0 else lines
+
+    def _format_table(self, rows: Sequence[tuple[str, ...]]) -> list[str]:
+        """Return a table whose first column is cut so that it fits the width."""
+        if self.width is not None:
+            others = sum([2 + max([len(row[k]) for row in rows]) for k in range(1, len(rows[0]))])
+            most = max(_SHORTEST_NAME, self.width - others - 2)
+            rows = [(row[0] if len(row[0]) <= most else f"{row[0][: most - 2]}..", *row[1:]) for row in rows]
+        return format_table(rows, right=[2, 3], indent="  ")
 
     def _format_finding(self, mark: str, finding: AuditFinding) -> list[str]:
         text = str(finding) if finding.severity is not Severity.NOTE else str(finding).removeprefix("note: ")

@@ -42,7 +42,7 @@ class SeenReshard:
     source: TensorSpec | None
     target: TensorSpec | None
     bytes_moved: int
-    tensors: tuple[int | None, int | None] = (None, None)  # their numbers, before and after
+    buffers: tuple[int | None, int | None] = (None, None)  # numbers of those before and after
     plan: ReshardPlan | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -59,7 +59,7 @@ class SeenReshard:
 
     @property
     def bound_text(self) -> str:
-        """Return what bounds the time, with how far the estimate can be trusted; nothing if there is none.
+        """Return what bounds the time, and the number of passes if there are several; nothing without an estimate.
 
         >>> SeenReshard(13, "ttnn.to_memory_config", "Reshard", None, None, 2048).bound_text
         ''
@@ -68,7 +68,7 @@ class SeenReshard:
             return ""
         estimate = self.plan.cycles
         passes = f", {len(self.plan.steps)} passes" if len(self.plan.steps) > 1 else ""
-        return f"{estimate.bound_by.resource}{passes}{'' if estimate.calibrated else ', not calibrated'}"
+        return f"{estimate.bound_by.resource}{passes}"
 
     @property
     def path_text(self) -> str:
@@ -139,6 +139,7 @@ def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
     []
     """
     by_number = {node.number: node for node in run.nodes}
+    owners = _find_owners(run)
 
     def find_tensor(numbers: Sequence[int]) -> ReportNode | None:
         for number in numbers:
@@ -158,7 +159,7 @@ def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
                 continue
             nodes = find_tensor(start.inputs), find_tensor(output_nodes(node, by_number))
             specs = [None if each is None else reader.read(SpecText.of(each.params)).spec for each in nodes]
-            numbers = [None if each is None else each.integer("tensor_id") for each in nodes]
+            numbers = [None if each is None else owners.get(each.number) for each in nodes]
             plan = plan_reshard(specs[0], specs[1]) if len(seen) < _MOST_PLANS else None
             seen.append(
                 SeenReshard(
@@ -194,9 +195,9 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
     uses = _count_uses(run)
     for each in reshards[:MOST_NOTES]:
         time = each.microseconds
-        reason = "" if time is None or each.plan is None else f"{time:.1f} us, bound by {each.plan.cycles.bound_by}"
-        if each.plan is not None and time is not None and not each.plan.cycles.calibrated:
-            reason += " (not calibrated)"
+        reason = (
+            "" if time is None or each.plan is None else f"about {time:.1f} us, bound by {each.plan.cycles.bound_by}"
+        )
         if each.plan is not None and len(each.plan.steps) > 1:
             reason += f"; {len(each.plan.steps)} passes, through {each.plan.steps[0].target.memory}"
         yield AuditFinding(
@@ -212,50 +213,75 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
         )
 
 
+def _find_owners(run: Run) -> dict[int, int]:
+    """Return the buffer of each node of a tensor, by their numbers."""
+    return {node.number: buffer.number for buffer in run.buffers for node in buffer.tensors}
+
+
 def _count_uses(run: Run) -> Counter[int]:
-    """Return how many calls each tensor is an input of; calls that free it do not count."""
-    by_number = {node.number: node for node in run.nodes}
+    """Return how many calls each buffer is an input of; calls that free it do not count."""
+    owners = _find_owners(run)
     uses: Counter[int] = Counter()
     for call in run.calls:
-        if call.frees:
-            continue
-        nodes = [by_number.get(number) for number in run.nodes[call.start].inputs]
-        numbers = [node.integer("tensor_id") for node in nodes if node is not None and node.kind == "tensor"]
-        uses.update({number for number in numbers if number is not None})
+        if not call.frees:
+            uses.update({owners[number] for number in run.nodes[call.start].inputs if number in owners})
     return uses
 
 
 def _advise(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> str:
     """Return what would avoid a move, or make it cheaper, with numbers where they were computed."""
-    after = [each for each in reshards if each.tensors[0] is not None and each.tensors[0] == seen.tensors[1]]
-    if len(after) == 1 and uses[after[0].tensors[0] or 0] <= 1:
-        return _advise_direct(seen, after[0])
-    before = [each for each in reshards if each.tensors[1] is not None and each.tensors[1] == seen.tensors[0]]
-    if len(before) == 1 and uses[before[0].tensors[1] or 0] <= 1:
-        return f"the tensor is moved here by node {before[0].node} and used by nothing else: see there"
-    general = "let the operation before it write this placement, or the one after it read the other"
-    best = _cheapest(seen)
-    if best is None or seen.microseconds is None or seen.plan is None:
-        return general
-    clock = seen.plan.cycles.clock_mhz
-    return f"{general}; {best.specs[1].memory} would take {best.cycles / clock:.1f} us with the start of its kernel"
+    first = seen.buffers[0]
+    before = [each for each in reshards if first is not None and each.buffers[1] == first]
+    if len(before) == 1 and first is not None and uses[first] <= 1:
+        return f"node {before[0].node} moved it here, and nothing else uses that: see there"
+    chain = _follow(seen, reshards, uses)
+    if len(chain) > 1:
+        return _advise_direct(chain)
+    return f"let the operation before it write this placement, or the one after it read the other{_advise_other(seen)}"
 
 
-def _advise_direct(seen: SeenReshard, after: SeenReshard) -> str:
-    """Return the advice for a tensor that is moved twice in a row."""
-    if seen.source is not None and seen.source == after.target:
-        return f"node {after.node} moves it back, and nothing else uses it: leave out both"
-    direct = plan_reshard(seen.source, after.target)
-    if direct is None or seen.microseconds is None or after.microseconds is None:
-        return f"nothing but node {after.node} uses the result, which moves it again: move it once"
-    both, once = seen.microseconds + after.microseconds, direct.cycles.microseconds
-    memory = direct.target.memory
-    if once >= both:
-        return f"nothing but node {after.node} uses the result, but to move it to {memory} at once is no faster"
+def _follow(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> list[SeenReshard]:
+    """Return a move and those that move the tensor on, as long as nothing else uses it in between."""
+    chain = [seen]
+    while len(chain) <= len(reshards):
+        last = chain[-1].buffers[1]
+        after = [each for each in reshards if last is not None and each.buffers[0] == last]
+        if len(after) != 1 or last is None or uses[last] > 1 or after[0] in chain:
+            break
+        chain.append(after[0])
+    return chain
+
+
+def _advise_direct(chain: Sequence[SeenReshard]) -> str:
+    """Return the advice for a tensor that is moved several times in a row."""
+    *others, last = [f"{each.node}" for each in chain[1:]]
+    nodes = f"nodes {', '.join(others)} and {last} move" if others else f"node {last} moves"
+    source, target = chain[0].source, chain[-1].target
+    if source is not None and source == target:
+        return f"{nodes} it back, and nothing uses it in between: leave out all of them"
+    direct = plan_reshard(source, target)
+    times = [each.microseconds for each in chain]
+    known = [time for time in times if time is not None]
+    if direct is None or len(known) < len(times):
+        return f"{nodes} it on, and nothing uses it in between: move it once"
+    once, memory = direct.cycles.microseconds, direct.target.memory
+    if once >= sum(known):
+        return f"{nodes} it on; to move it to {memory} at once would be no faster"
     return (
-        f"nothing but node {after.node} uses the result: move it to {memory} at once, in {once:.1f} us instead of"
-        f" {both:.1f}"
+        f"{nodes} it on, and nothing uses it in between: move it to {memory} at once, in {once:.1f} us instead of"
+        f" {sum(known):.1f}"
     )
+
+
+def _advise_other(seen: SeenReshard) -> str:
+    """Return a target of the same kind that is reached in less time, if there is one."""
+    best = _cheapest(seen)
+    other = None if best is None else plan_reshard(*best.specs)
+    if other is None or seen.microseconds is None or other.cycles.microseconds >= seen.microseconds:
+        return ""
+    memory, sharding = other.target.memory, other.target.memory.sharding
+    where = "" if sharding is None else f" {sharding.grid}, {sharding.orientation}"
+    return f"; or move it to {memory}{where}: {other.cycles.microseconds:.1f} us instead of {seen.microseconds:.1f}"
 
 
 def _cheapest(seen: SeenReshard) -> LayoutChain | None:
