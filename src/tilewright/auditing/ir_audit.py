@@ -161,7 +161,8 @@ class _IrAudit:
 
 def _place(use: LayoutUse, chip: Chip | None) -> tuple[TensorSpec | None, str]:
     """Return the spec of a use, and why the chip does not take it."""
-    assert isinstance(use.layout, MlirLayout) and use.tensor is not None  # asked by the caller
+    assert isinstance(use.layout, MlirLayout)  # asked by the caller
+    assert use.tensor is not None
     if use.layout.memref.space not in ("dram", "l1") or None in use.tensor.shape or use.layout.ignore_physical:
         return None, ""  # on the host, or not known
     try:

@@ -285,7 +285,7 @@ def _advise_other(seen: SeenReshard) -> str:
 
 
 def _cheapest(seen: SeenReshard) -> LayoutChain | None:
-    """Return a target of the same kind that is reached in less time, if there is one and the tensor is not too large."""
+    """Return a target of the same kind that is reached in less time, unless the tensor is too large to try."""
     if seen.plan is None or seen.plan.source.num_pages > _MOST_PAGES:
         return None
     try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..memory import Chip, CoreCoord, TensorSpec
 from .buffer_check import CheckedBuffer
-from .run import LocalBuffer, Run
+from .run import Call, LocalBuffer, Run
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 _LOCAL_FIELDS = {"circular buffer": "cb", "dataflow buffer": "dataflow_buffer", "scratchpad": "scratchpad"}
@@ -106,9 +106,30 @@ class Share:
         return {name: getattr(self, name) for name in names} | {"cores": cores}
 
 
+@dataclass(frozen=True, slots=True)
+class Life:
+    """When something was in L1: from the time `start` until `end`, which is None if it stayed.
+
+    `last_use` is the time of the last call that read it, None if that is not known.
+
+    >>> Life(8, "tensor 5", "tensor", 2048, 3, None).kind
+    'tensor'
+    """
+
+    node: int
+    label: str
+    kind: str
+    bytes_per_core: int
+    start: int
+    end: int | None
+    last_use: int | None = None
+
+
 @dataclass(frozen=True)
 class Timeline:
     """L1 over time: every moment it changed, the peaks, the shares of the largest, and the high-water mark per core.
+
+    `calls` are those of the run, in order, and `lives` what was in L1, when.
 
     >>> Timeline((), Peaks(), None, (), {}).peaks.total
     0
@@ -119,6 +140,8 @@ class Timeline:
     peak: Moment | None
     shares: tuple[Share, ...]
     cores: Mapping[CoreCoord, int]
+    calls: tuple[Call, ...] = ()
+    lives: tuple[Life, ...] = ()
 
     @property
     def busiest_core(self) -> tuple[CoreCoord, int] | None:
@@ -180,7 +203,21 @@ def build_timeline(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ti
         moments.append(moment)
     shares = () if peak is None else tuple(_blame(run, checked, peak.time))
     cores = {CoreCoord(x, y): int(marks[x, y]) for x in range(across) for y in range(down) if marks[x, y]}
-    return Timeline(tuple(moments), Peaks(**highest), peak, shares, cores)
+    lives = tuple(_list_lives(run, checked))
+    return Timeline(tuple(moments), Peaks(**highest), peak, shares, cores, run.calls, lives)
+
+
+def _list_lives(run: Run, checked: Sequence[CheckedBuffer]) -> Iterator[Life]:
+    """Yield when each tensor and local buffer was in L1."""
+    for one in checked:
+        buffer = one.buffer
+        if buffer.memory.is_l1 and buffer.allocation is not None:
+            label = one.label or str(buffer)
+            parts = (one.bytes_per_bank, buffer.start, buffer.end, buffer.last_use)
+            yield Life(buffer.number, label, "tensor", *parts)
+    for local in run.local_buffers:
+        if not local.in_tensor:
+            yield Life(local.number, local.kind, local.kind, local.size, local.start, local.end)
 
 
 def order_changes(

@@ -14,7 +14,7 @@ from ..byte_sizes import format_bytes
 from ..errors import MemoryConfigError
 from ..files.noc_trace import NocTrace, Place, read_noc_trace
 from ..files.source_file import FilePath
-from ..memory import Chip, CoreCoord, TensorSpec
+from ..memory import Chip, CoreCoord
 from ..memory.chip import ChipLike
 from ..memory.spec import as_spec
 from ..tables import count_of
@@ -68,7 +68,7 @@ def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memo
     Kernels of today and of December 2024 are tried; the one that explains more data movers is compared.
 
     >>> import json, tempfile
-    >>> from tilewright import height_sharded
+    >>> from tilewright import TensorSpec, height_sharded
     >>> spec = TensorSpec((32, 64), page_layout="tile", memory=height_sharded((1, 1)), chip="n150")
     >>> event = {"proc": "NCRISC", "noc": "NOC_0", "sx": 2, "sy": 1, "num_bytes": 2048, "timestamp": 7, "type": "READ"}
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -208,22 +208,22 @@ class TraceCheck:
             recorded=sides[0],
             expected=sides[1],
             reason=f"bytes differ for {len(wrong)} of {len({**expected, **recorded})} pairs",
-            remedy="see the first wrong page below",
+            remedy="see the first wrong page",
             count=len(wrong),
         )
 
     def _other_order(self) -> AuditFinding:
         return AuditFinding(
             "order",
-            f"all bytes of all pairs are right, but only {self.matching} of {len(self.expected)} RISCs issue requests in"
-            " the planned order",
+            f"all bytes of all pairs are right, but only {self.matching} of {len(self.expected)} RISCs issue requests"
+            " in the planned order",
             Severity.WARNING,
             reason="a kernel that is not known here; the trace has no addresses, so pages were not compared",
             remedy="name the operation, if it is not to_memory_config",
         )
 
     def _check_lists(self) -> Iterator[AuditFinding]:
-        """Yield, for each RISC that did otherwise, its first wrong request: the one with the first page at the front."""
+        """Yield, for each RISC that did otherwise, its first wrong request; that of the first page comes first."""
         wrong: list[tuple[int, AuditFinding]] = []
         for key, (risc, requests) in self.expected.items():
             seen = self.recorded.get(key)
@@ -235,7 +235,7 @@ class TraceCheck:
                 wrong.append(self._first_difference(risc, seen, requests))
         for core, mover in self.recorded:
             requests_here = self.recorded[core, mover]
-            if (core, mover) not in self.expected and any([kind != _BARRIER for kind, *_ in requests_here]):
+            if (core, mover) not in self.expected and any(kind != _BARRIER for kind, *_ in requests_here):
                 wrong.append((1 << 62, self._unknown_list(core, mover)))
         yield from [finding for _, finding in sorted(wrong, key=lambda item: item[0])[:_MOST_MISMATCHES]]
 
@@ -382,11 +382,9 @@ def _count_requests(trace: NocTrace) -> dict[str, int]:
 def _list_facts(trace: NocTrace) -> Iterator[tuple[str, str]]:
     counts = _count_requests(trace)
     sizes = [format_bytes(sum(pairs.values())) for pairs in (trace.traffic, trace.written)]
-    yield (
-        "recorded",
-        f"{count_of(counts['reads'], 'read')} ({sizes[0]}), {count_of(counts['writes'], 'write')} ({sizes[1]}),"
-        f" {count_of(counts['barriers'], 'barrier')} of {count_of(len(trace.sequences), 'RISC')}",
-    )
+    requests = f"{count_of(counts['reads'], 'read')} ({sizes[0]}), {count_of(counts['writes'], 'write')} ({sizes[1]})"
+    waits = f"{count_of(counts['barriers'], 'barrier')} of {count_of(len(trace.sequences), 'RISC')}"
+    yield "recorded", f"{requests}, {waits}"
     busiest = max(trace.traffic.items(), key=lambda item: item[1], default=None)
     if busiest is not None:
         (reader, source), size = busiest
