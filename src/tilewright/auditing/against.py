@@ -127,9 +127,12 @@ def list_ran(run: Run, reader: SpecReader) -> list[OperationTensors]:
     by_number = {node.number: node for node in run.nodes}
     found = []
     for call in run.calls:
-        if call.end >= len(run.nodes) or len(found) >= _MOST_OPERATIONS:
+        if call.frees or len(found) >= _MOST_OPERATIONS:
             continue
-        outputs = [by_number[number] for number in output_nodes(run.nodes[call.end], by_number)]
+        # the outermost call rarely has its results itself, but the last operation in it does
+        ends = [node for node in run.nodes[call.start : call.end + 1] if node.kind == "function_end"]
+        numbers = next(filter(None, [output_nodes(node, by_number) for node in reversed(ends)]), [])
+        outputs = [by_number[number] for number in numbers]
         texts = [SpecText.of(node.params) for node in outputs if node.text("memory_config")]
         specs = tuple([reader.read(text).spec for text in texts])
         if any(spec is not None for spec in specs):

@@ -13,7 +13,6 @@ from ..byte_sizes import format_bytes
 from ..errors import TilewrightError
 from ..files.graph_report import ReportNode
 from ..memory import MemoryConfig, TensorSpec
-from ..tables import count_of
 from ..traffic import LayoutChain, ReshardPlan, cheaper_targets, reshard
 from .finding import AuditFinding, Severity
 from .run import Run
@@ -188,12 +187,14 @@ def output_nodes(end: ReportNode, by_number: dict[int, ReportNode]) -> list[int]
 def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFinding]:
     """Yield a note for each of the most expensive moves of a `run`, with what would avoid it.
 
+    Of moves in a row only the first has a note, since it is about all of them.
+
     >>> from .run import build_run
     >>> list(note_reshards([], build_run([])))
     []
     """
     uses = _count_uses(run)
-    for each in reshards[:MOST_NOTES]:
+    for each in [each for each in reshards if not _is_moved_on(each, reshards, uses)][:MOST_NOTES]:
         time = each.microseconds
         reason = (
             "" if time is None or each.plan is None else f"about {time:.1f} us, bound by {each.plan.cycles.bound_by}"
@@ -223,21 +224,25 @@ def _count_uses(run: Run) -> Counter[int]:
     owners = _find_owners(run)
     uses: Counter[int] = Counter()
     for call in run.calls:
-        if not call.frees:
-            uses.update({owners[number] for number in run.nodes[call.start].inputs if number in owners})
+        if call.frees:
+            continue
+        inside = [node for node in run.nodes[call.start : call.end] if node.kind == "function_start"]
+        uses.update({owners[number] for node in inside for number in node.inputs if number in owners})
     return uses
 
 
 def _advise(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> str:
     """Return what would avoid a move, or make it cheaper, with numbers where they were computed."""
-    first = seen.buffers[0]
-    before = [each for each in reshards if first is not None and each.buffers[1] == first]
-    if len(before) == 1 and first is not None and uses[first] <= 1:
-        return f"node {before[0].node} moved it here, and nothing else uses that: see there"
     chain = _follow(seen, reshards, uses)
     if len(chain) > 1:
         return _advise_direct(chain)
     return f"let the operation before it write this placement, or the one after it read the other{_advise_other(seen)}"
+
+
+def _is_moved_on(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> bool:
+    """Return whether a move only moves on what another one moved, and nothing else uses that."""
+    first = seen.buffers[0]
+    return first is not None and uses[first] <= 1 and any(each.buffers[1] == first for each in reshards)
 
 
 def _follow(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> list[SeenReshard]:
@@ -292,15 +297,3 @@ def _cheapest(seen: SeenReshard) -> LayoutChain | None:
         return next(iter(cheaper_targets(seen.plan, most=1)), None)
     except TilewrightError:
         return None
-
-
-def summarize_moves(reshards: Sequence[SeenReshard]) -> str:
-    """Return one line about all moves.
-
-    >>> summarize_moves([])
-    'no operations that only move data'
-    """
-    if not reshards:
-        return "no operations that only move data"
-    total = format_bytes(sum([each.bytes_moved for each in reshards]))
-    return f"{count_of(len(reshards), 'operation')} only moved data, {total} in all"
