@@ -125,7 +125,7 @@ def list_ran(run: Run, reader: SpecReader) -> list[OperationTensors]:
     []
     """
     by_number = {node.number: node for node in run.nodes}
-    found = []
+    found: list[OperationTensors] = []
     for call in run.calls:
         if call.frees or len(found) >= _MOST_OPERATIONS:
             continue
