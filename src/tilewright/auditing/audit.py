@@ -38,8 +38,8 @@ def audit(path: FilePath, chip: ChipLike | None = None, against: FilePath | None
     ...     _ = report.write_text(graph)
     ...     print(audit(report, "wormhole_n150"))
     report.json: clean
-      graph report of wormhole_n150 (8 x 8 cores, fast dispatch, 12 DRAM banks)
-      compared: 0 calls, 0 buffers, 0 pages, 0 addresses (0 as predicted)
+      graph report, wormhole_n150 (8 x 8 cores, fast dispatch, 12 DRAM banks)
+      compared: 0 calls, 0 buffers, 0 pages, 0 addresses, 0 of them as predicted
     L1: not used
     """
     known = None if chip is None else Chip.of(chip)

@@ -138,7 +138,10 @@ class _IrAudit:
         """Return the report of all that was found."""
         counts = {"layouts": self.uses, **self.by_severity}
         facts = [
-            ("checked", f"{count_of(self.uses, 'tensor type')} with a layout, {self.by_severity['ok']} as the rule")
+            (
+                "checked",
+                f"{count_of(self.uses, 'tensor type')} with a layout, {self.by_severity['ok']} as the rule says",
+            )
         ]
         if self.chip is None and self.uses:
             facts.append(("placement", "not checked; pass --chip (chip=...) for the rules of a chip"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..files.graph_report import GraphReport, PageBatch, read_graph_report
 from ..memory import Chip
+from ..tables import count_of
 from .address_check import find_overlaps, replay_addresses
 from .advice import find_idle_tensors, note_idle_tensors
 from .audit_report import AuditReport
@@ -116,8 +117,9 @@ class _RunAudit:
             "addresses": self.replay.compared,
             "predicted_addresses": self.replay.matching,
         }
-        compared = ", ".join([f"{counts[name]} {name}" for name in ("calls", "buffers", "pages", "addresses")])
-        facts = (("compared", f"{compared} ({counts['predicted_addresses']} as predicted)"),)
+        compared = ", ".join([count_of(counts[f"{name}s"], name) for name in ("call", "buffer", "page")])
+        addresses = "1 address" if counts["addresses"] == 1 else f"{counts['addresses']} addresses"
+        facts = (("compared", f"{compared}, {addresses}, {counts['predicted_addresses']} of them as predicted"),)
         ranked = rank_findings(_without_repeats(findings))
         return AuditReport(
             path,

@@ -104,7 +104,13 @@ class _TextAudit:
         described, problems = describe_value(text, self.chip)
         self.values[key] = AuditFinding("value", f"line {line}: {text.kind}: {described}", Severity.NOTE, recorded=line)
         self.findings += [
-            AuditFinding("placement", f"line {line}: {text.kind}: {problem}", tensor=described, recorded=line)
+            AuditFinding(
+                "placement",
+                f"line {line}: {text.kind}: {problem}",
+                tensor=described,
+                recorded=line,
+                remedy="choose cores and shards that the chip has, or name the chip that it ran on",
+            )
             for problem in problems
         ]
 

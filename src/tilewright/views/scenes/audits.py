@@ -39,7 +39,7 @@ def audit_scene(
     'report.json: clean'
     """
     verdict = "clean" if report.clean else count_of(len(report.findings), "finding")
-    kind = report.kind if report.chip is None else f"{report.kind} of {report.chip}"
+    kind = report.kind if report.chip is None else f"{report.kind}, {report.chip}"
     listed = [*report.findings, *report.notes][:_MOST_ENTRIES]
     panels: list[Panel] = []
     timeline = report.timeline
