@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from pathlib import Path
 
 from ..errors import TilewrightError
@@ -24,6 +23,7 @@ from .tensor_specs import SpecReader, SpecText
 
 _MOST_OPERATIONS = 20_000
 _MOST_FINDINGS = 1000
+_WINDOW = 64  # operations that only one side has, in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +143,36 @@ def list_ran(run: Run, reader: SpecReader) -> list[OperationTensors]:
 def match_operations(
     compiled: list[OperationTensors], ran: list[OperationTensors]
 ) -> list[tuple[OperationTensors, OperationTensors]]:
-    """Return pairs of operations that are the same on both sides: by name, in order; what only one side has is left.
+    """Return pairs of operations that are the same on both sides: by name, in order.
+
+    Where they part, the side that skips fewer operations to go on is followed.
 
     >>> one = [OperationTensors(f"ttnn.{name}", "", ()) for name in ("to_device", "add", "relu")]
     >>> other = [OperationTensors(f"ttnn.{name}", "", ()) for name in ("add", "typecast", "relu")]
     >>> [first.short_name for first, _ in match_operations(one, other)]
     ['add', 'relu']
     """
-    matcher = SequenceMatcher(None, [each.short_name for each in compiled], [each.short_name for each in ran], False)
-    return [
-        (compiled[block.a + k], ran[block.b + k]) for block in matcher.get_matching_blocks() for k in range(block.size)
-    ]
+    pairs, left, right = [], 0, 0
+    while left < len(compiled) and right < len(ran):
+        if compiled[left].short_name == ran[right].short_name:
+            pairs.append((compiled[left], ran[right]))
+            left, right = left + 1, right + 1
+            continue
+        skips = [
+            (ahead, side)
+            for side, names, start, wanted in (
+                (0, compiled, left, ran[right].short_name),
+                (1, ran, right, compiled[left].short_name),
+            )
+            for ahead, each in enumerate(names[start + 1 : start + _WINDOW], 1)
+            if each.short_name == wanted
+        ]
+        if not skips:  # neither goes on in the other
+            left, right = left + 1, right + 1
+            continue
+        ahead, side = min(skips)
+        left, right = (left + ahead, right) if side == 0 else (left, right + ahead)
+    return pairs
 
 
 def compare_operation(compiled: OperationTensors, ran: OperationTensors) -> Iterator[AuditFinding]:

@@ -15,7 +15,7 @@ from ..notation import LayoutUse, MlirLayout, find_layouts
 from ..tables import count_of
 from .audit_report import AuditReport
 from .finding import AuditFinding, Severity, rank_findings
-from .seen_reshards import SeenReshard, plan_reshard
+from .seen_reshards import ReshardPlanner, SeenReshard
 
 _SEVERITIES = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}
 _MOST_KINDS = 10_000  # of findings that are counted together
@@ -65,6 +65,7 @@ class _IrAudit:
         self.specs: dict[str, tuple[TensorSpec | None, str]] = {}
         self.line = _Line()
         self.moves: list[SeenReshard] = []
+        self.planner = ReshardPlanner()
         self.largest: tuple[int, str, str] = (0, "", "")
 
     def add(self, uses: Iterable[LayoutUse]) -> None:
@@ -126,7 +127,7 @@ class _IrAudit:
         if len(line.results) != 1 or not line.operands:
             return
         source, target = line.operands[0], line.results[0]
-        plan = plan_reshard(source, target)
+        plan = self.planner.plan(source, target)
         if plan is None or plan.is_empty or target is None:
             return
         moved = SeenReshard(

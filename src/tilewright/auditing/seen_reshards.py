@@ -19,8 +19,8 @@ from .run import Run
 from .tensor_specs import SpecReader, SpecText
 
 MOST_NOTES = 5  # the most expensive first
-_MOST_PLANS = 200  # moves whose time is estimated
-_MOST_PAGES = 1 << 16  # of a tensor whose alternatives are planned
+_MOST_PLANNED = 1 << 22  # pages of all moves whose time is estimated
+_MOST_TRIED = 1 << 12  # pages of a tensor for which other targets are tried
 _RESHARDING = re.compile(r"InterleavedToSharded|ShardedToInterleaved|Reshard")
 
 
@@ -115,18 +115,41 @@ def brief_memory(memory: MemoryConfig) -> str:
     return f"{memory.buffer_type} {kind}{cores}"
 
 
-def plan_reshard(source: TensorSpec | None, target: TensorSpec | None) -> ReshardPlan | None:
-    """Return the plan between two specs, or None if it has none: a spec is not known, or more than the place differs.
+@dataclass
+class ReshardPlanner:
+    """Plans the moves of a file, each pair of specs once, as long as they have not too many pages in all.
 
-    >>> plan_reshard(None, TensorSpec((4, 8))) is None
+    A file may claim tensors of any size.
+
+    >>> ReshardPlanner().plan(None, TensorSpec((4, 8))) is None
     True
     """
-    if source is None or target is None:
-        return None
-    try:
-        return reshard(source, target)
-    except TilewrightError:
-        return None
+
+    pages: int = 0
+    plans: dict[tuple[TensorSpec, TensorSpec], ReshardPlan | None] = field(default_factory=dict)
+
+    def plan(self, source: TensorSpec | None, target: TensorSpec | None) -> ReshardPlan | None:
+        """Return the plan between two specs, or None: one is not known, they are too large, or not of one tensor.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> ReshardPlanner().plan(spec, spec.with_memory("l1")).total_bytes
+        8192
+        """
+        if source is None or target is None:
+            return None
+        if (source, target) not in self.plans:
+            self.plans[source, target] = self._make_plan(source, target)
+        return self.plans[source, target]
+
+    def _make_plan(self, source: TensorSpec, target: TensorSpec) -> ReshardPlan | None:
+        pages = source.num_pages + target.num_pages
+        if self.pages + pages > _MOST_PLANNED:
+            return None
+        self.pages += pages
+        try:
+            return reshard(source, target)
+        except TilewrightError:
+            return None
 
 
 def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
@@ -138,7 +161,7 @@ def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
     []
     """
     by_number = {node.number: node for node in run.nodes}
-    owners = _find_owners(run)
+    owners, planner = _find_owners(run), ReshardPlanner()
 
     def find_tensor(numbers: Sequence[int]) -> ReportNode | None:
         for number in numbers:
@@ -159,7 +182,7 @@ def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
             nodes = find_tensor(start.inputs), find_tensor(output_nodes(node, by_number))
             specs = [None if each is None else reader.read(SpecText.of(each.params)).spec for each in nodes]
             numbers = [None if each is None else owners.get(each.number) for each in nodes]
-            plan = plan_reshard(specs[0], specs[1]) if len(seen) < _MOST_PLANS else None
+            plan = planner.plan(specs[0], specs[1])
             seen.append(
                 SeenReshard(
                     start.number,
@@ -264,7 +287,7 @@ def _advise_direct(chain: Sequence[SeenReshard]) -> str:
     source, target = chain[0].source, chain[-1].target
     if source is not None and source == target:
         return f"{nodes} it back, and nothing uses it in between: leave out all of them"
-    direct = plan_reshard(source, target)
+    direct = ReshardPlanner().plan(source, target)
     times = [each.microseconds for each in chain]
     known = [time for time in times if time is not None]
     if direct is None or len(known) < len(times):
@@ -281,7 +304,7 @@ def _advise_direct(chain: Sequence[SeenReshard]) -> str:
 def _advise_other(seen: SeenReshard) -> str:
     """Return a target of the same kind that is reached in less time, if there is one."""
     best = _cheapest(seen)
-    other = None if best is None else plan_reshard(*best.specs)
+    other = None if best is None else ReshardPlanner().plan(*best.specs)
     if other is None or seen.microseconds is None or other.cycles.microseconds >= seen.microseconds:
         return ""
     memory, sharding = other.target.memory, other.target.memory.sharding
@@ -291,7 +314,7 @@ def _advise_other(seen: SeenReshard) -> str:
 
 def _cheapest(seen: SeenReshard) -> LayoutChain | None:
     """Return a target of the same kind that is reached in less time, unless the tensor is too large to try."""
-    if seen.plan is None or seen.plan.source.num_pages > _MOST_PAGES:
+    if seen.plan is None or seen.plan.source.num_pages > _MOST_TRIED:
         return None
     try:
         return next(iter(cheaper_targets(seen.plan, most=1)), None)

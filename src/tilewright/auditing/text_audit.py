@@ -43,8 +43,8 @@ def audit_text(text: str, chip: Chip | None = None) -> AuditReport:
     if whole is not None:
         audit.add(1, whole)
     else:
-        for at, value in find_ttnn_values(text):
-            audit.add(text.count("\n", 0, at) + 1, value)
+        for _, line, value in _number_lines(text, 1):
+            audit.add(line, value)
     return audit.build(_PASTED, text[:80])
 
 
@@ -76,12 +76,21 @@ def _find_in_pieces(file: SourceFile) -> Iterator[tuple[int, TtnnText]]:
         is_last = start + size == file.size
         text += decoder.decode(file.read(start, size), final=is_last)
         stop = len(text) if is_last else max(0, len(text) - _LONGEST)
-        for at, value in find_ttnn_values(text):
+        for at, number, value in _number_lines(text, line):
             if at >= stop:
                 break
-            yield line + text.count("\n", 0, at), value
+            yield number, value
         line += text.count("\n", 0, stop)
         text = text[stop:]
+
+
+def _number_lines(text: str, line: int) -> Iterator[tuple[int, int, TtnnText]]:
+    """Yield the values of a text whose first line is number `line`: where each starts, its line, and the value."""
+    counted = 0
+    for at, value in find_ttnn_values(text):
+        line += text.count("\n", counted, at)
+        counted = at
+        yield at, line, value
 
 
 class _TextAudit:
