@@ -70,12 +70,13 @@ def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memo
     >>> import json, tempfile
     >>> from tilewright import TensorSpec, height_sharded
     >>> spec = TensorSpec((32, 64), page_layout="tile", memory=height_sharded((1, 1)), chip="n150")
-    >>> event = {"proc": "NCRISC", "noc": "NOC_0", "sx": 2, "sy": 1, "num_bytes": 2048, "timestamp": 7, "type": "READ"}
+    >>> event = {"proc": "NCRISC", "noc": "NOC_0", "sx": 1, "sy": 1, "num_bytes": 2048, "timestamp": 7, "type": "READ"}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "trace.json")
-    ...     _ = path.write_text(json.dumps([event | {"dx": 0, "dy": 11}]))
+    ...     _ = path.write_text(json.dumps([event | {"dx": 0, "dy": 1}]))
     ...     print(audit_noc_trace(path, spec.with_memory("dram"), spec).findings[0].message)
-    core (1, 0) NCRISC, which is at (2, 1), has requests in the trace, but none in the plan
+    core (0, 0) NCRISC, request 0: read of 2048 bytes from DRAM bank 1, the plan says read of 2048 bytes from DRAM bank 0: \
+page 0 of 2, to address 1495040
     """
     trace = read_noc_trace(path)
     plans = [reshard(as_spec(source), as_spec(target), op, kernel) for kernel in _KERNELS]
