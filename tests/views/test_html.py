@@ -41,7 +41,8 @@ def evil_scene() -> views.Scene:
         row_axis=EVIL, column_axis=EVIL,
     )  # fmt: skip
     tracks = views.Tracks((EVIL,), (views.Span(0, 0, 1, EVIL, EVIL, note=EVIL, link=EVIL),), unit=EVIL, title=EVIL)
-    return views.Scene(EVIL, (grid, tracks), (views.Fact(EVIL, EVIL, "bad"),), note=EVIL)
+    entries = (views.Entry(EVIL, ((EVIL, EVIL),), "bad"),)
+    return views.Scene(EVIL, (grid, tracks), (views.Fact(EVIL, EVIL, "bad"),), note=EVIL, entries=entries)
 
 
 def test_names_cannot_become_markup():

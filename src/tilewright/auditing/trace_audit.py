@@ -74,9 +74,8 @@ def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memo
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "trace.json")
     ...     _ = path.write_text(json.dumps([event | {"dx": 0, "dy": 1}]))
-    ...     print(audit_noc_trace(path, spec.with_memory("dram"), spec).findings[0].message)
-    core (0, 0) NCRISC, request 0: read of 2048 bytes from DRAM bank 1, the plan says read of 2048 bytes from DRAM bank 0: \
-page 0 of 2, to address 1495040
+    ...     print(audit_noc_trace(path, spec.with_memory("dram"), spec).findings[0].recorded)
+    read of 2048 bytes from DRAM bank 1
     """
     trace = read_noc_trace(path)
     plans = [reshard(as_spec(source), as_spec(target), op, kernel) for kernel in _KERNELS]

@@ -92,7 +92,8 @@ def _chip_grid(timeline: Timeline, chip: Chip) -> Grid:
     used = [sum([share.bytes_per_core for share in shares]) for shares in held]
     bank = chip.bank_bytes("l1")
     fields = (
-        Field("KiB", tuple([round(size / 1024, 1) for size in used]), "heat"),
+        Field("KiB", tuple([_kibibytes(size) for size in used]), "heat"),
+        Field("bytes", tuple(used)),
         Field("share", tuple([f"{100 * size / bank:.1f} % of L1" for size in used])),
         Field("holds", tuple([_name_shares(shares) for shares in held])),
         Field("highest ever", tuple([f"{timeline.cores.get(core, 0)} bytes" for core in cores])),
@@ -149,7 +150,7 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
         3,
         columns,
         (
-            Field("KiB per core", tuple([round(size / 1024, 1) for size in chain(*rows)]), "heat"),
+            Field("KiB per core", tuple([_kibibytes(size) for size in chain(*rows)]), "heat"),
             Field("bytes", tuple(chain(*rows))),
             Field("call", tuple(names * 3)),
         ),
@@ -197,6 +198,10 @@ def _life_tracks(timeline: Timeline) -> list[Tracks]:
     hidden = len(timeline.lives) - len(lives)
     title = "what is in L1, from call to call" + (f" (the largest {len(lives)})" if hidden else "")
     return [Tracks(tuple([_shorten(life.label) for life in lives]), tuple(spans), 0, last, "calls", title)]
+
+
+def _kibibytes(size: int) -> int:
+    return -(-size // 1024)  # what is used is not 0
 
 
 def _shorten(text: str) -> str:
