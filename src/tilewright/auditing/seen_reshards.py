@@ -20,7 +20,7 @@ from .tensor_specs import SpecReader, SpecText
 
 MOST_NOTES = 5  # the most expensive first
 _MOST_PLANNED = 1 << 22  # pages of all moves whose time is estimated
-_MOST_TRIED = 1 << 12  # pages of a tensor for which other targets are tried
+_MOST_TRIED = 1 << 15  # pages of a tensor for which other targets are tried
 _RESHARDING = re.compile(r"InterleavedToSharded|ShardedToInterleaved|Reshard")
 
 

@@ -296,7 +296,8 @@ class Fact:
 class Entry:
     """An entry of the list above the panels: what it is about, and lines of names and values that explain it.
 
-    >>> Entry("page 3 is elsewhere", (("remedy", "compare the cores"),), "bad").tone
+    >>> entry = Entry("page 3 is elsewhere", (("remedy", "compare the cores"),), "bad")
+    >>> entry.tone
     'bad'
     """
 
