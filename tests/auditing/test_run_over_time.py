@@ -5,6 +5,7 @@ import json
 
 import tilewright as tw
 from tilewright.auditing.page_check import place_pages
+from tilewright.ttnn.visualizer_report import write_visualizer_report
 
 from .damages import REPORTS
 
@@ -92,3 +93,24 @@ def test_buffers_from_before_the_capture_are_notes(tmp_path):
         report = audit_changed(tmp_path, f"wormhole_n150.{name}.normal.json", cut)
         assert report.clean, [str(finding) for finding in report.findings]
         assert any(note.kind in ("buffer unknown", "unexpected address") for note in report.notes)
+
+
+def test_an_operation_without_a_graph_is_to_blame_for_what_is_new(tmp_path):
+    allocator = tw.Allocator("wormhole_n150")
+    for columns in (512, 2048, 1024):
+        allocator.allocate(tw.TensorSpec((512, columns), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
+    report = tw.audit(write_visualizer_report(allocator, tmp_path, {0: "first", 1: "second", 2: "third"}))
+    assert report.timeline.peak.call == "third"
+    assert {share.call for share in report.timeline.shares} == {"first", "second", "third"}
+    assert report.name == f"{report.path.parent.name}/db.sqlite"
+
+
+def test_moves_in_a_row_are_one_note_with_the_time_of_a_single_move():
+    report = tw.audit(REPORTS / "wormhole_n150.reshard_chain.normal.json")
+    assert len(report.reshards) == 4
+    [note] = [note for note in report.notes if note.kind == "reshard"]
+    first, last = sorted(report.reshards, key=lambda each: each.node)[:: len(report.reshards) - 1]
+    direct = tw.reshard(first.source, last.target).cycles.microseconds
+    total = sum(each.microseconds for each in report.reshards)
+    assert note.node == first.node
+    assert f"in {direct:.1f} us instead of {total:.1f}" in note.remedy

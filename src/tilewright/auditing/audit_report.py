@@ -42,6 +42,17 @@ class AuditReport(Shown):
     facts: tuple[tuple[str, str], ...] = ()
 
     @property
+    def name(self) -> str:
+        """Return the name of the file, with its folder for a database, since those are all called alike.
+
+        >>> AuditReport(Path("reports/resnet/db.sqlite"), "database", Chip.named("n150")).name
+        'resnet/db.sqlite'
+        """
+        folder = self.path.parent.name
+        is_usual = self.path.suffix == ".sqlite" and folder
+        return f"{folder}/{self.path.name}" if is_usual else self.path.name or str(self.path)
+
+    @property
     def clean(self) -> bool:
         """Return whether nothing is wrong; notes do not count.
 

@@ -195,15 +195,18 @@ class _RunMerger:
                 self._add("buffer_deallocate", {"buffer_type": key[0], "address": key[1]})
                 self.live.discard(key)
         known = self.live | allocated
+        first = len(self.nodes)
+        if not graph:  # what is new was made by the operation itself
+            self._add("function_start", {"name": operation.name})
         for key in listed:
             if key not in known and key[1] and (key in later or key in self.places):
                 self._allocate_unseen(operation, key)
                 known.add(key)
-        first = len(self.nodes)
-        if not graph:
-            self._add("function_start", {"name": operation.name})
+        if graph:
+            first = len(self.nodes)
+            self._append_graph(graph, operation.base)
+        else:
             self._add("function_end", {"name": operation.name})
-        self._append_graph(graph, operation.base)
         operation.node = self.nodes[first].number
         self.live = (self.live | allocated | known) - (freed - allocated)
 

@@ -46,9 +46,8 @@ class ReportText:
         """
         report = self.report
         verdict = "clean" if report.clean else count_of(len(report.findings), "finding")
-        name = report.path.name or str(report.path)
         kind = report.kind if report.chip is None else f"{report.kind}, {report.chip}"
-        lines = [*self._wrap(f"{name}: {verdict}"), *self._wrap(kind, "  ")]
+        lines = [*self._wrap(f"{report.name}: {verdict}"), *self._wrap(kind, "  ")]
         lines += [line for key, value in report.facts for line in self._wrap(f"{key}: {value}", "  ", "    ")]
         for place, finding in enumerate(report.findings[:_MOST_FINDINGS], start=1):
             lines += self._format_finding(f"{place}. ", finding)

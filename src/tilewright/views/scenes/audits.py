@@ -46,11 +46,11 @@ def audit_scene(
     if report.chip is not None and timeline.peak is not None:
         panels = [_chip_grid(timeline, report.chip), _usage_grid(timeline, side), *_life_tracks(timeline)]
     return Scene(
-        title or f"{report.path.name or report.path}: {verdict}",
+        title or f"{report.name}: {verdict}",
         tuple(panels),
         tuple(_list_facts(report)),
         f"{kind[:1].upper()}{kind[1:]}.",
-        tuple(range(1, len(panels))),
+        (2,) if len(panels) > 2 else (),  # the chip and the calls side by side
         entries=tuple([_make_entry(finding) for finding in listed]),
     )
 
