@@ -5,6 +5,8 @@ import json
 
 import tilewright as tw
 from tilewright.auditing.page_check import place_pages
+from tilewright.auditing.run import build_run
+from tilewright.auditing.seen_reshards import SeenReshard, note_reshards
 from tilewright.ttnn.visualizer_report import write_visualizer_report
 
 from .damages import REPORTS
@@ -114,3 +116,20 @@ def test_moves_in_a_row_are_one_note_with_the_time_of_a_single_move():
     total = sum(each.microseconds for each in report.reshards)
     assert note.node == first.node
     assert f"in {direct:.1f} us instead of {total:.1f}" in note.remedy
+
+
+def test_a_tensor_that_is_moved_away_and_back_need_not_be_moved():
+    rows = tw.TensorSpec((512, 512), "bfloat16", "tile", memory=tw.height_sharded((8, 1)), chip="wormhole_n150")
+    blocks = rows.with_memory(tw.block_sharded((4, 4)))
+    away, back = (
+        SeenReshard(node, "ttnn.to_memory_config", "ReshardDeviceOperation", source, target, 1, buffers, plan)
+        for node, source, target, buffers, plan in (
+            (3, rows, blocks, (1, 2), tw.reshard(rows, blocks)),
+            (9, blocks, rows, (2, 5), tw.reshard(blocks, rows)),
+        )
+    )
+    [note] = note_reshards([away, back], build_run([]))
+    assert note.node == 3
+    assert "node 9 moves it back" in note.remedy
+    [alone] = note_reshards([away], build_run([]))
+    assert "let the operation before it write this placement" in alone.remedy
