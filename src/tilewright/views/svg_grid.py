@@ -22,6 +22,7 @@ from .svg_elements import (
     text_element,
     text_width,
 )
+from .svg_flows import draw_flows
 
 WIDEST, WIDEST_BOXES = 900, 2000  # pixels that the cells of one grid may take, also if it is drawn in boxes
 MOST_LABELS = 4096
@@ -145,6 +146,7 @@ def _draw_contents(grid: Grid, cells: CellGeometry, labels: list[str], scales: d
         body.append(
             hatch_path([_cell_box(grid, cells, start, count) for start, count in _row_runs(hidden, grid.columns)])
         )
+    body += draw_flows(grid, cells.left, cells.top, cells.width, cells.height)
     if cells.type_size:
         body += _draw_labels(grid, cells, labels, colors)
     words = _fit_outline_labels(grid.outlines, cells)
