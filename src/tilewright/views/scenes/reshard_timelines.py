@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The timeline of a reshard plan: what its estimate assumes, which is a formula and not a simulation.
 
-Each RISC issues its requests one after the other and pays for its barriers; each resource is busy from the first request
-that uses it, for its bytes at its rate. A step ends when the slowest of them does, barriers included.
+Each RISC issues its requests one after the other and pays for its barriers; each resource is busy from the first
+request that uses it, for its bytes at its rate. A step ends when the slowest of them does, barriers included.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _resource_spans(
                 if load.resource in ("link", "dram")
                 else f"{'from' if 'source' in load.resource else 'into'} {where}"
             )
-            name += f" {noc}" if noc else " both" if load.resource.endswith("_both") else ""
+            name += f" {noc}" if noc else " both NoCs" if load.resource.endswith("_both") else ""
             if name not in tracks and len(tracks) >= side:
                 continue
             at = start + issue * int(load.first[k])

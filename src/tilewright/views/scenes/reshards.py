@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _LISTED = 4  # flows and links that are named in words
-PICTURES = ("map", "links", "timeline")
+VIEWS = ("map", "links", "timeline")
 
 
 @scene_function
 def reshard_scene(
     plan: ReshardPlan,
     *,
-    picture: str = "map",
+    view: str | Sequence[str] = "map",
     step: int | None = None,
     side: int = MAX_SIDE,
     title: str = "",
@@ -36,10 +36,10 @@ def reshard_scene(
 ) -> Scene:
     """Return what a reshard `plan` does on the chip, with its facts.
 
-    `picture` is "map" (cores and DRAM banks at their places on the network, with the flows between them, the bytes that
+    `view` is "map" (cores and DRAM banks at their places on the network, with the flows between them, the bytes that
     arrive and those that leave), "links" (the load of each link of both networks) or "timeline" (what the estimate
-    assumes: when requests are issued, and how long each resource is busy), or several of them with a + between. `step`
-    draws one operation of the plan, counted from 1, rather than all. `side` is the most tracks of the timeline, and
+    assumes: when requests are issued, and how long each resource is busy), or several of them. `step` draws one
+    operation of the plan, counted from 1, rather than all. `side` is the most tracks of the timeline, and
     `title` that of the picture. `options` are those of every scene.
 
     >>> from tilewright import TensorSpec, block_sharded, height_sharded, reshard
@@ -53,10 +53,10 @@ def reshard_scene(
     if plan.is_empty:
         raise LayoutError(f"cannot draw {plan}: source and target are equal, so nothing moves")
     steps = choose_steps(plan, step)
-    names = [name.strip() for name in picture.split("+")]
-    for name in names:
-        if name not in PICTURES:
-            raise SceneOptionError(f"picture={name!r}: expected one of {', '.join(PICTURES)}, or several with a +")
+    names = (view,) if isinstance(view, str) else tuple(view)
+    for name in names or ("",):
+        if name not in VIEWS:
+            raise SceneOptionError(f"view={name!r}: expected one of {', '.join(VIEWS)}, or several of them")
     draw: dict[str, Callable[[], tuple[list[Panel], list[Fact], str]]] = {
         "map": lambda: _map_parts(plan, steps),
         "links": lambda: _link_parts(plan, steps),
