@@ -29,7 +29,8 @@ export const FIELDS = {
 const SAID = {
   row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
   width_sharded: "width sharded", block_sharded: "block sharded", nd_sharded: "ND sharded", dram: "DRAM", l1: "L1",
-  hex: "hexadecimal", round_robin_1d: "round robin", grid_2d: "2D grid", contiguous_1d: "contiguous",
+  to_memory_config: "as the runtime chooses", interleaved_to_sharded: "interleaved to sharded", sharded_to_interleaved: "sharded to interleaved",
+  current: "today's", 2024: "December 2024", hex: "hexadecimal", round_robin_1d: "round robin", grid_2d: "2D grid", contiguous_1d: "contiguous",
 };
 const GROUPS = [
   ["Tensor", ["shape", "dtype", "layout", "tile"]],
@@ -39,7 +40,8 @@ const GROUPS = [
   ["Picture", ["label", "color", "base"]],
 ];
 
-function isSharded(words) {
+/** Return whether shards are asked for, so that cores and their shapes matter. */
+export function isSharded(words) {
   return words.memory !== "interleaved";
 }
 
