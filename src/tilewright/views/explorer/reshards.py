@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reshards in the explorer: a second memory for the tensor of the form, what moving it there takes, and its pictures."""
+"""Reshards in the explorer: another memory for the tensor of the form, what moving it there takes, and pictures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...errors import MemoryConfigError, TilewrightError
 from ...memory import TensorSpec
 from ...traffic import ReshardPlan, reshard
 from ...traffic.planning import KERNELS
-from ...traffic.steps import OPERATIONS
+from ...traffic.step_choice import OPERATIONS
 from ..scene import Scene
 from ..scenes.reshards import reshard_facts, reshard_scene
 from .form import FieldError, FormFields, parse_mesh, parse_spec, require_drawable, require_placement
