@@ -21,7 +21,12 @@ SPEC = {
     "grid": "8x8", "chip": "wormhole_n150", "at": "0,2,33,17", "core": "0,5",
 }  # fmt: skip
 OTHER = {"b.shape": "1x4x60x90", "b.dtype": "bfloat16", "b.memory": "interleaved", "b.buffer": "dram"}
+MOVE = {
+    "view": "reshard", "shape": "512x512", "dtype": "bfloat16", "memory": "block_sharded", "buffer": "l1",
+    "grid": "2x1", "to.memory": "height_sharded", "to.buffer": "l1", "to.grid": "4x2", "to.kernel": "2024",
+}  # fmt: skip
 PICTURES = {
+    "explorer_reshard.png": (MOVE, 1180, 900, "light"),
     "explorer.png": (SPEC, 1180, 860, "light"),
     "explorer_compare.png": (SPEC | OTHER, 1180, 760, "dark"),
 }
