@@ -584,7 +584,8 @@ def test_a_reshard_follows_both_forms_and_the_address(look):
     settled(page)
     assert page.locator("[name='to_grid']").is_hidden()
     assert "ShardedToInterleaved" in page.locator("#reshard .facts").first.inner_text()
-    assert fragment(page)["to.buffer"] == "dram" and fragment(page)["view"] == "reshard"
+    assert fragment(page)["to.buffer"] == "dram"
+    assert fragment(page)["view"] == "reshard"
     field(page, "shape").fill("256x256")
     settled(page)
     assert fragment(page)["shape"] == "256x256"
@@ -604,7 +605,8 @@ def test_a_reshard_follows_both_forms_and_the_address(look):
 def test_a_reshard_that_cannot_be_says_why_beside_its_field(look):
     page = look({**MOVE, "to.grid": "40x1"}, refused=REFUSED)
     error = page.locator("#error-reshard")
-    assert error.is_visible() and "40" in error.inner_text()
+    assert error.is_visible()
+    assert "40" in error.inner_text()
     assert page.locator("#reshard .pill").inner_text() == "No plan"
     page.locator("[name='to_grid']").fill("4x2")
     settled(page)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of reshard plans: the same bytes as the plan has, as text, SVG and HTML, and honest about the estimate."""
 
+import itertools
 import json
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -42,7 +43,10 @@ def test_the_map_has_the_bytes_of_the_steps(name):
     assert totals(flows, "stays") == sum(size for _, size in moved) - others
     for flow in flows.flows:
         source, target = (flows.cell(*divmod(cell, flows.columns)).attributes for cell in (flow.source, flow.target))
-        assert source["gives"] and target["gets"] and source["place"] and target["place"]
+        assert source["gives"]
+        assert target["gets"]
+        assert source["place"]
+        assert target["place"]
     if len(plan.steps) == 1 and name == "shards to shards":
         for core, size in plan.bytes_in.items():
             x, y = plan.noc_map.position(core)
@@ -67,11 +71,12 @@ def test_the_timeline_ends_with_the_estimate(name):
     riscs, resources = scene.panels
     assert max(span.end for span in riscs.spans) == pytest.approx(plan.cycles.cycles)
     assert all(span.end <= plan.cycles.cycles + 1e-6 for span in (*riscs.spans, *resources.spans))
-    assert "estimate" in riscs.title and "not a simulation" in scene.note
+    assert "estimate" in riscs.title
+    assert "not a simulation" in scene.note
     assert ("Not calibrated" in scene.note) == (not plan.cycles.calibrated)
     for track in range(len(riscs.names)):  # a RISC does one thing at a time
         spans = sorted((span.start, span.end) for span in riscs.spans if span.track == track)
-        assert all(end <= start + 1e-6 for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+        assert all(end <= start + 1e-6 for (_, end), (start, _) in itertools.pairwise(spans))
     if plan.cycles.bound_by.resource == "link":
         assert str(plan.cycles.bound_by.which) in resources.names
 
@@ -82,7 +87,9 @@ def test_every_form_has_every_view(name):
     for width in (80, 200):
         text = to_text(scene, width)
         assert max(map(len, text.splitlines())) <= width
-        assert "bytes that arrive" in text and "NOC_0" in text and "RISCs (estimate" in text
+        assert "bytes that arrive" in text
+        assert "NOC_0" in text
+        assert "RISCs (estimate" in text
     ElementTree.fromstring(to_svg(scene))
     assert "tw-flows" in to_svg(scene)
     data = panel_data(scene.panels[0])
