@@ -606,7 +606,7 @@ def test_a_reshard_that_cannot_be_says_why_beside_its_field(look):
     page = look({**MOVE, "to.grid": "40x1"}, refused=REFUSED)
     error = page.locator("#error-reshard")
     assert error.is_visible()
-    assert "40" in error.inner_text()
+    assert "use cores (0, 0) to (7, 7)" in error.inner_text()
     assert page.locator("#reshard .pill").inner_text() == "No plan"
     page.locator("[name='to_grid']").fill("4x2")
     settled(page)

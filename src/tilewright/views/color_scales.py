@@ -188,6 +188,7 @@ def make_scale(fields: Iterable[Field]) -> Scale:
     above = [value for value in finite if value > 0]
     if given[0].scale == "heat" and low >= 0 and above and high >= _LOG_FROM * sorted(above)[len(above) // 2]:
         return Scale("heat", (), min(above), high, True, form)  # an outlier would hide all other differences
+    low = min(low, 0) if form == BYTES else low  # sizes are compared with nothing
     return Scale(given[0].scale, (), low, high, form=form)
 
 

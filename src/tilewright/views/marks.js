@@ -45,7 +45,7 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
   // As Python writes them: "{}" is the value, "{:X}" its hexadecimal digits, "{:B}" bytes.
   const written = (value, form) => (value < 0 && form.includes("{:X}") ? "-" : "")
     + form.replace("{:X}", () => Math.abs(value).toString(16).toUpperCase()).replace("{:B}", () => `${value} bytes`)
-    .replace("{}", () => value);
+    .replace(/\{(:>\d)?\}/, () => value);
 
   const nameOf = (names, k) => (Array.isArray(names) ? names[k] : String(k * names));
 
@@ -83,15 +83,16 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
     return Object.fromEntries(["x", "y", "width", "height"].map((name) => [name, span.getAttribute(name)]));
   }
 
-  /** Return an arrow between the middles of two cells, as Python draws it. */
+  /** Return an arrow from one cell to another, as Python draws it. */
   function arrow(number, from, to) {
     const middle = (at) => { const { x, y, width, height } = box(number, at); return [x + width / 2, y + height / 2]; };
     const [[x0, y0], [x1, y1]] = [middle(from), middle(to)];
     const [cx, cy] = [(x0 + x1) / 2 - 0.15 * (y1 - y0), (y0 + y1) / 2 + 0.15 * (x1 - x0)];
     const away = Math.hypot(x1 - cx, y1 - cy) || 1;
     const [dx, dy] = [(x1 - cx) / away, (y1 - cy) / away];
-    const [ex, ey] = [x1 - 5 * dx, y1 - 5 * dy];
-    return `M${x0} ${y0}Q${cx} ${cy} ${ex} ${ey}M${ex - 6 * dx + 3 * dy} ${ey - 6 * dy - 3 * dx}L${ex} ${ey}L${ex - 6 * dx - 3 * dy} ${ey - 6 * dy + 3 * dx}`;
+    const [sx, sy] = [x0 + (11 * (cx - x0)) / away, y0 + (11 * (cy - y0)) / away];
+    const [ex, ey] = [x1 - 11 * dx, y1 - 11 * dy];
+    return `M${sx} ${sy}Q${cx} ${cy} ${ex} ${ey}M${ex - 6 * dx + 3 * dy} ${ey - 6 * dy - 3 * dx}L${ex} ${ey}L${ex - 6 * dx - 3 * dy} ${ey - 6 * dy + 3 * dx}`;
   }
 
   /** Draw what leaves a cell and what arrives there. */

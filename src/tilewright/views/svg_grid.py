@@ -29,6 +29,7 @@ MOST_LABELS = 4096
 _PLAIN, _SMALL = 352, 7  # pixels of a grid without labels, and of its cells if they have to be small
 _LABEL_SIZE, _LABEL_HEIGHT = 11, 18  # of the text in an outline, and the smallest height for it
 _NAME_SIZE = 9
+_FLOW_WIDTH, _FLOW_HEIGHT = 44, 40  # pixels of a cell with flows, at least: arrows need room between labels
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _STROKES = {
     "tile": f'stroke="{INK}" stroke-width="1.8"',
@@ -81,8 +82,11 @@ def choose_geometry(grid: Grid) -> tuple[CellGeometry, list[str]]:
         longest = max(map(len, labels))
         for size in (11, 10, 9, 8):
             width = max(int(longest * 0.61 * size) + 7, size + 9)
+            if grid.flows:
+                width = max(width, _FLOW_WIDTH)
             if longest and width * grid.columns + gaps <= (WIDEST if grid.boxes is None else WIDEST_BOXES):
-                return CellGeometry(left, top, width, min(max(size + 9, width), size + 17), size), labels
+                height = _FLOW_HEIGHT if grid.flows else min(max(size + 9, width), size + 17)
+                return CellGeometry(left, top, width, height, size), labels
     least = max(3, min(_SMALL, WIDEST // max(1, grid.columns)))
     side = max(least, min(22, _PLAIN // max(1, grid.columns, grid.rows)))
     return CellGeometry(left, top, side, side, 0), []

@@ -71,7 +71,12 @@ class LinkMap:
                     sizes[link.y * width + link.x] = size
             fields = (
                 Field("place", tuple(names)),
-                Field("share", tuple(None if size is None else round(100 * size / most) for size in sizes), "heat"),
+                Field(
+                    "share",
+                    tuple(None if size is None else round(100 * size / most) for size in sizes),
+                    "heat",
+                    "{:>3}",
+                ),
                 Field("bytes", tuple(sizes), "heat", BYTES),
             )
             common: dict[str, Any] = {"row_axis": "y", "column_axis": "x", "link": tuple(range(width * height))}

@@ -72,7 +72,8 @@ def reshard_scene(
         facts += about
         notes += [note] if note else []
     which = "" if step is None else f", step {step} of {len(plan.steps)}"
-    return Scene(title or f"{plan}{which}", tuple(panels), tuple(facts), " ".join(notes), tuple(breaks))
+    name = f"reshard of {plan.source.shape} {plan.source.dtype} on {plan.noc_map.chip.name}{which}"
+    return Scene(title or name, tuple(panels), tuple(facts), " ".join(notes), tuple(breaks))
 
 
 def choose_steps(plan: ReshardPlan, step: int | None) -> tuple[ReshardStep, ...]:
@@ -127,10 +128,11 @@ def reshard_facts(plan: ReshardPlan) -> list[Fact]:
     >>> from tilewright import TensorSpec, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
     >>> [fact.name for fact in reshard_facts(reshard(spec, spec.with_memory("l1")))]
-    ['moves', 'step 1', 'estimate', 'bound by', 'L1']
+    ['from', 'to', 'moves', 'step 1', 'estimate', 'bound by', 'L1']
     """
+    facts = [Fact("from", str(plan.source.memory)), Fact("to", str(plan.target.memory))]
     stays = f"{100 * plan.local:.3g} % stays where it is"
-    facts = [Fact("moves", f"{format_bytes(plan.total_bytes)} between {len(plan.traffic)} pairs, {stays}")]
+    facts += [Fact("moves", f"{format_bytes(plan.total_bytes)} between {len(plan.traffic)} pairs, {stays}")]
     for number, step in enumerate(plan.steps, 1):
         requests = f"{step.num_reads} reads, {step.num_writes} writes, {step.num_barriers} barriers"
         facts.append(Fact(f"step {number}", f"{step.operation} ({step.factory}): {requests}"))

@@ -80,7 +80,7 @@ export class SpecForm {
       return made.row;
     })));
     this.element = make("form", { class: "spec card", "aria-label": `Spec ${name}`, onsubmit: (event) => event.preventDefault() },
-      make("h2", {}, make("span", { class: "letter" }, name), " Spec"), ...groups, this.error);
+      make("h2", {}, make("span", { class: "letter" }, name), this.title = make("span", {}, "Spec")), ...groups, this.error);
     this.relevant();
   }
 

@@ -53,10 +53,12 @@ function show(view) {
   // The form of spec A is that of the source, too: it is on the page once, in the view that is shown.
   if (view === "reshard") {
     state.reshard.place(side.form);
+    side.form.title.textContent = "Source";
     side.instead = () => state.reshard.later();
     state.reshard.update();
   } else if (side.instead) {
     side.instead = null;
+    side.form.title.textContent = "Spec";
     side.element.prepend(side.form.element);
     if (before === "reshard" && view === "tensor") side.update();
   }

@@ -29,21 +29,20 @@ export class Reshard {
     this.rows = Object.fromEntries(Object.entries(TARGET).map(([name, about]) =>
       [name, field(ALONE.includes(name) ? name : `to_${name}`, about.label, words[name] ?? about.usual, about.pick && choices[name], about.hint, () => { this.relevant(); this.later(); })]));
     this.error = make("p", { class: "error", role: "alert", id: "error-reshard", hidden: true });
-    this.forms = make("div", { class: "forms" },
-      make("form", { class: "card target", "aria-label": "Target", onsubmit: (event) => event.preventDefault() },
-        make("h2", {}, "Target"), make("div", { class: "fields" }, ...Object.values(this.rows).map(({ row }) => row)), this.error));
+    const target = make("form", { class: "card target", "aria-label": "Target", onsubmit: (event) => event.preventDefault() },
+      make("h2", {}, "Target"), make("div", { class: "fields" }, ...Object.values(this.rows).map(({ row }) => row)), this.error);
     this.cost = make("div");
     this.cards = { flows: card("Flows on the chip"), links: card("Load of the links"), timeline: card("Timeline, as estimated") };
     this.python = make("div");
     this.results = make("div", { class: "results" }, this.cost, ...Object.values(this.cards), this.python);
-    this.element = make("section", { class: "reshard", "aria-label": "Reshard" }, this.forms, this.results);
+    this.element = make("section", { class: "reshard", "aria-label": "Reshard" }, make("div", { class: "right" }, target, this.results));
     this.relevant();
   }
 
   /** Show the form of the source beside that of the target. */
   place(source) {
     this.source = source;
-    this.forms.prepend(source.element);
+    this.element.prepend(source.element);
   }
 
   typed() {
@@ -103,7 +102,7 @@ export class Reshard {
       this.problem("");
       this.cost.replaceChildren(cost(found));
       this.python.replaceChildren(...(found.python ? [card("In Python", code(found.python))] : []));
-      await Promise.all(Object.entries(this.cards).map(([name, place]) => this.draw(name, place, found.empty, words, asking.signal)));
+      await Promise.all(Object.entries(this.cards).map(([name, place]) => this.draw(name, place, found, words, asking.signal)));
       this.element.classList.remove("stale");
     } catch (problem) {
       if (problem.name === "AbortError") return;
@@ -116,12 +115,14 @@ export class Reshard {
   }
 
   /** Show a picture in its card, or say why there is none. */
-  async draw(name, place, empty, words, signal) {
-    place.hidden = empty;
-    if (empty) return;
+  async draw(name, place, about, words, signal) {
+    place.hidden = about.empty;
+    if (about.empty) return;
     const parts = [place.firstElementChild];
     try {
-      parts.push(scene(await picture(name, words, signal), null, { facts: name === "links" }), exports(name, () => this.asked(), (message) => this.problem(message)));
+      const drawn = await picture(name, words, signal);
+      drawn.facts = drawn.facts.filter((fact) => !(fact.name in about.facts)); // which are shown above
+      parts.push(scene(drawn), exports(name, () => this.asked(), (message) => this.problem(message)));
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
       parts.push(make("p", { class: "soft" }, problem.message));
