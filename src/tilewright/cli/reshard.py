@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import click
 
 from ..byte_sizes import format_bytes
 from ..errors import FileFormatError
-from ..tables import count_of, format_table
+from ..tables import format_table
 from .console import Answer, ExitCode, check_output_path, save_picture, table_width, wrap_lines
 from .options import SHAPE, SpecOptions, spec_options
 from .program import SectionedOption, verb
@@ -39,11 +40,11 @@ _TENSOR_SETTINGS = ("dtype", "layout", "tile", "transpose_tile", "alignment", "c
 _PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{")  # how values that ttnn prints begin
 
 
-def _view_option(name: str, help_text: str) -> Any:  # a decorator of click
+def _view_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(f"--{name}", is_flag=True, cls=SectionedOption, section="Pictures", help=help_text)
 
 
-def _file_option(name: str, help_text: str) -> Any:  # a decorator of click
+def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(name, type=click.Path(dir_okay=False), metavar="FILE", help=help_text)
 
 

@@ -143,7 +143,6 @@ def reshard_facts(plan: ReshardPlan) -> list[Fact]:
     except MemoryConfigError as problem:
         facts.append(Fact("estimate", f"none: {problem}", "bad"))
     peak, available = max(plan.peak_l1.values(), default=0), plan.noc_map.chip.bank_bytes("l1")
-    fits = "good" if plan.fits else "bad"
     words = f"{format_bytes(peak)} of {format_bytes(available)} per core while both tensors live"
-    facts.append(Fact("L1", f"{words}: {'fits' if plan.fits else 'does not fit'}", fits))
+    facts.append(Fact("L1", f"{words}: fits", "good") if plan.fits else Fact("L1", f"{words}: does not fit", "bad"))
     return facts
