@@ -37,7 +37,7 @@ KERNELS = ("current", "2024")
 VIEWS = ("map", "links", "timeline")
 _MOST_PAIRS = 8  # that are listed; pictures and --json have all
 _TENSOR_SETTINGS = ("dtype", "layout", "tile", "transpose_tile", "alignment", "chip", "dispatch", "harvested")
-_PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{")  # how values that ttnn prints begin
+_PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # how values that ttnn prints begin
 
 
 def _view_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
