@@ -37,7 +37,7 @@ def draw_flows(grid: Grid, left: float, top: float, width: float, height: float)
 
 
 def arrow_path(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Return the path of an arrow between two points, with some room at both; it bends to the right.
+    """Return the path of an arrow between two points, a little apart from both; it bends to the right.
 
     >>> arrow_path((0, 0), (40, 0))
     'M10.5 3.2Q20 6 29.5 3.2M22.9 2L29.5 3.2L24.6 7.8'

@@ -29,7 +29,7 @@ MOST_LABELS = 4096
 _PLAIN, _SMALL = 352, 7  # pixels of a grid without labels, and of its cells if they have to be small
 _LABEL_SIZE, _LABEL_HEIGHT = 11, 18  # of the text in an outline, and the smallest height for it
 _NAME_SIZE = 9
-_FLOW_WIDTH, _FLOW_HEIGHT = 44, 40  # pixels of a cell with flows, at least: arrows need room between labels
+_FLOW_WIDTH, _FLOW_HEIGHT = 44, 40  # pixels of a cell with flows, at least: arrows need space between labels
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _STROKES = {
     "tile": f'stroke="{INK}" stroke-width="1.8"',

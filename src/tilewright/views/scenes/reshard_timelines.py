@@ -44,8 +44,8 @@ def reshard_timeline(plan: ReshardPlan, steps: Sequence[ReshardStep], side: int)
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
     >>> plan = reshard(spec, spec.with_memory(height_sharded((2, 1))))
     >>> riscs, resources = reshard_timeline(plan, plan.steps, 8)[0]
-    >>> riscs.names, [(span.label, span.start, span.end) for span in riscs.spans if span.track == 0][:2]
-    (('(0, 0) NCRISC', '(1, 0) NCRISC'), [('2 reads', 0.0, 74.0), ('barrier', 74.0, 424.0)])
+    >>> riscs.names, [(span.label, round(span.end)) for span in riscs.spans if span.track == 0]
+    (('(0, 0) NCRISC', '(1, 0) NCRISC'), [('2 reads', 74), ('', 146), ('barrier', 496)])
     """
     estimates = [step.estimate(plan.profiler) for step in steps]
     end = sum(estimate.cycles for estimate in estimates)
