@@ -564,7 +564,7 @@ def test_a_reshard_shows_what_moves_and_what_it_takes(look):
     page = look(MOVE)
     spec = tw.TensorSpec((512, 512), "bfloat16", "tile", memory=tw.block_sharded((2, 1)), chip="wormhole_n150")
     plan = tw.reshard(spec, spec.with_memory(tw.height_sharded((4, 2))))
-    results = page.locator("#reshard .results")
+    results = page.locator("#reshard .plan")
     assert f"{plan.cycles.cycles:.0f}" in results.inner_text().replace("\u202f", "")
     assert "not calibrated" in results.inner_text()
     flows = page.locator("svg[aria-label='flows']")

@@ -34,7 +34,7 @@ export class Reshard {
     this.cost = make("div");
     this.cards = { flows: card("Flows on the chip"), links: card("Load of the links"), timeline: card("Timeline, as estimated") };
     this.python = make("div");
-    this.results = make("div", { class: "results" }, this.cost, ...Object.values(this.cards), this.python);
+    this.results = make("div", { class: "plan" }, this.cost, ...Object.values(this.cards), this.python);
     this.element = make("section", { class: "reshard", "aria-label": "Reshard" }, make("div", { class: "right" }, target, this.results));
     this.relevant();
   }
