@@ -80,6 +80,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "diff": ["model.safetensors", "tiles", "--ulp", "1"],
         "explain": ["4x60x90", "--at", "2,33,17"],
         "fit": ["64x64"],
+        "reshard": ["64x64", "l1"],
         "audit": ["report.json"],
         "show": ["64x64"],
         "stream": ["copy", "a.npy", "b.npy"],
