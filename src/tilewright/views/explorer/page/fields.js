@@ -29,7 +29,7 @@ export const FIELDS = {
 const SAID = {
   row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
   width_sharded: "width sharded", block_sharded: "block sharded", nd_sharded: "ND sharded", dram: "DRAM", l1: "L1",
-  to_memory_config: "as the runtime chooses", interleaved_to_sharded: "interleaved to sharded", sharded_to_interleaved: "sharded to interleaved",
+  to_memory_config: "runtime's choice", interleaved_to_sharded: "interleaved to sharded", sharded_to_interleaved: "sharded to interleaved",
   current: "today's", 2024: "December 2024", hex: "hexadecimal", round_robin_1d: "round robin", grid_2d: "2D grid", contiguous_1d: "contiguous",
 };
 const GROUPS = [
