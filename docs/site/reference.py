@@ -17,6 +17,7 @@ PACKAGES = {
     "traffic": ("traffic",),
     "files": ("files",),
     "notation": ("notation",),
+    "auditing": ("auditing",),
     "testing": ("testing",),
     "conversion": ("conversion",),
     "weights": ("weights",),

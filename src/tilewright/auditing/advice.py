@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What could be better in a run that is right: tensors that are freed late, and operations that only move data."""
+"""What could be better in a run that is right: tensors that stay allocated long after their last use."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..byte_sizes import format_bytes
-from ..files.graph_report import ReportNode
-from ..memory import TensorSpec
 from ..tables import count_of
 from .buffer_check import CheckedBuffer
 from .finding import AuditFinding, Severity
 from .run import Call, Run
-from .tensor_specs import SpecReader, SpecText
 from .timeline import Timeline
 
 MOST_NOTES = 10  # of a kind, the most expensive first
-_RESHARDING = re.compile(r"InterleavedToSharded|ShardedToInterleaved|Reshard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +57,8 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
         buffer = one.buffer
         if buffer.last_use is None or buffer.allocation is None:
             continue
+        if buffer.end is None and not buffer.memory.is_l1:
+            continue  # weights stay in DRAM for the next run
         last = run.call_at(buffer.last_use)
         after = buffer.last_use if last is None else last.end
         end = len(run.nodes) if buffer.end is None else buffer.end
@@ -112,83 +109,4 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
             timeline.peak.total - idle_bytes,
             "they were used for the last time in earlier calls",
             f"free them after their last use, for a peak of {timeline.peak.total - idle_bytes} bytes at this place",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class SeenReshard:
-    """An operation of a run that moved a tensor from one placement to another.
-
-    `source` and `target` are specs, from which `tilewright.traffic` tells who sends what to whom.
-
-    >>> SeenReshard(13, "ttnn.to_memory_config", "ReshardDeviceOperation", None, None, 2048).bytes_moved
-    2048
-    """
-
-    node: int
-    call: str
-    operation: str
-    source: TensorSpec | None
-    target: TensorSpec | None
-    bytes_moved: int
-
-    def __str__(self) -> str:
-        source = "?" if self.source is None else str(self.source.memory)
-        target = "?" if self.target is None else str(self.target.memory)
-        return f"{self.operation} in {self.call}: {format_bytes(self.bytes_moved)} from {source} to {target}"
-
-
-def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
-    """Return the operations that only moved data, those that moved the most bytes first.
-
-    >>> from tilewright.memory import Chip
-    >>> from .run import build_run
-    >>> find_reshards(build_run([]), SpecReader(Chip.named("wormhole_n150")))
-    []
-    """
-    by_number = {node.number: node for node in run.nodes}
-
-    def read(numbers: Sequence[int]) -> TensorSpec | None:
-        for number in numbers:
-            node = by_number.get(number)
-            if node is not None and node.kind == "tensor" and node.text("memory_config"):
-                return reader.read(SpecText.of(node.params)).spec
-        return None
-
-    seen, open_calls = [], []
-    for time, node in enumerate(run.nodes):
-        if node.kind == "function_start":
-            open_calls.append((node, time))
-        elif node.kind == "function_end" and open_calls:
-            start, began = open_calls.pop()
-            if open_calls and _RESHARDING.search(start.text("name")):
-                source, target = read(start.inputs), read(_outputs(node, by_number))
-                moved = 0 if target is None else target.nbytes
-                seen.append(SeenReshard(start.number, run.name_call(began), start.text("name"), source, target, moved))
-    return sorted(seen, key=lambda each: (-each.bytes_moved, each.node))
-
-
-def _outputs(end: ReportNode, by_number: dict[int, ReportNode]) -> list[int]:
-    """Return the nodes of the tensors that a call returned: those before the next call among its connections."""
-    return [number for number in end.connections if by_number.get(number, end).kind == "tensor"]
-
-
-def note_reshards(reshards: Sequence[SeenReshard]) -> Iterator[AuditFinding]:
-    """Yield a note for each of the operations that moved the most bytes.
-
-    >>> list(note_reshards([]))
-    []
-    """
-    total = sum([each.bytes_moved for each in reshards])
-    for each in reshards[:MOST_NOTES]:
-        yield AuditFinding(
-            "reshard",
-            str(each),
-            Severity.NOTE,
-            each.node,
-            each.call,
-            recorded=each.bytes_moved,
-            expected=0,
-            reason=f"{count_of(len(reshards), 'operation')} of the run only moved data, {format_bytes(total)} in all",
-            remedy="let the operation before it write this placement, or the one after it read the other",
         )

@@ -1,41 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`audit`: a report or database of a real run against the model, and its memory over time."""
+"""`audit`: a report of a real run, compiler IR, a NoC trace or text of a log, against the model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
 from pathlib import Path
 
-from ..files.graph_report import GraphReport, PageBatch, read_graph_report
-from ..files.report_database import is_database
+from ..errors import FileFormatError
 from ..files.source_file import FilePath
 from ..memory import Chip
 from ..memory.chip import ChipLike
-from .address_check import find_overlaps, replay_addresses
-from .advice import find_idle_tensors, find_reshards, note_idle_tensors, note_reshards
+from .against import compare_with_run
 from .audit_report import AuditReport
-from .buffer_check import BufferCheck, list_live
-from .clash_check import find_clashes
-from .database_check import check_database
-from .database_run import read_run
-from .finding import AuditFinding, Severity, rank_findings
-from .operation_check import check_call
-from .page_check import PageCheck
-from .report_chip import candidate_chips
-from .run import Run, build_run
-from .tensor_specs import SpecReader
-from .timeline import build_timeline
+from .input_kind import find_input_kind
+from .ir_audit import audit_ir
+from .run_audit import audit_database, audit_graph
+from .text_audit import audit_text, audit_text_file
+from .trace_audit import audit_trace
 
 DATABASE_NAME = "db.sqlite"
-_SAMPLE = 200  # buffers that decide between chips
+_SIGNS = "({[<\n"  # in a text that is no path
 
 
-def audit(path: FilePath, chip: ChipLike | None = None) -> AuditReport:
-    """Return what a report of a real run says that the model does not, and its use of L1 over time.
+def audit(path: FilePath, chip: ChipLike | None = None, against: FilePath | None = None) -> AuditReport:
+    """Return what a file from real life says that the model does not; and of a run, its use of L1 over time.
 
     Args:
-        path: a graph report of ttnn (JSON), a database of ttnn-visualizer, or the folder of one.
-        chip: the chip of the run; by default it is found from the devices in the report.
+        path: a graph report of ttnn (JSON), a database of ttnn-visualizer or its folder, IR of tt-mlir, a NoC trace, a
+            log with values that ttnn printed, or such a text itself. The content decides, not the name.
+        chip: the chip; by default that of the devices in a report, and none for IR and text.
+        against: the other side: of IR, a report of its run; of a report, the IR it was compiled from.
 
     >>> import tempfile
     >>> graph = '[{"counter": 0, "node_type": "capture_start"}, {"counter": 1, "node_type": "capture_end"}]'
@@ -44,147 +38,43 @@ def audit(path: FilePath, chip: ChipLike | None = None) -> AuditReport:
     ...     _ = report.write_text(graph)
     ...     print(audit(report, "wormhole_n150"))
     report.json: clean
-      graph report of wormhole_n150 (8 x 8 cores, fast dispatch, 12 DRAM banks)
-      compared: 0 calls, 0 buffers, 0 pages, 0 addresses (0 as predicted)
+      graph report, wormhole_n150 (8 x 8 cores, fast dispatch, 12 DRAM banks)
+      compared: 0 calls, 0 buffers, 0 pages, 0 addresses, 0 of them as predicted
     L1: not used
     """
-    place = Path(path)
-    if place.is_dir():
-        place = place / DATABASE_NAME
     known = None if chip is None else Chip.of(chip)
-    return _audit_database(place, known) if is_database(place) else _audit_graph(place, known)
-
-
-def _audit_graph(path: Path, chip: Chip | None) -> AuditReport:
-    report = read_graph_report(path)
-    run = build_run(report.nodes)
-    target, notes = (chip, []) if chip is not None else _select_chip(run, candidate_chips(report.devices))
-    result = _RunAudit(run, target)
-    result.notes += notes
-    result.check_pages(report)
-    calls = {call.number: call for call in run.calls}
-    live = list_live(run, result.checked)
-    for number, rows in report.read_operation_buffers():
-        if number in calls:
-            result.findings += check_call(calls[number], rows, live[number])
-    if report.skipped:
-        result.notes.append(_scope_note(f"{report.skipped} entries of the graph are no nodes and were left out"))
-    return result.build(path, "graph report")
-
-
-def _audit_database(path: Path, chip: Chip | None) -> AuditReport:
-    database = read_run(path)
-    target, notes = (chip, []) if chip is not None else _select_chip(database.run, candidate_chips(database.devices))
-    result = _RunAudit(database.run, target)
-    result.notes += [*notes, *database.notes]
-    result.findings += check_database(database, result.checked, SpecReader(target))
-    return result.build(path, "database")
-
-
-class _RunAudit:
-    """The audit of a run on a chip, as far as it goes without pages and lists."""
-
-    def __init__(self, run: Run, chip: Chip) -> None:
-        self.run, self.chip, self.reader = run, chip, SpecReader(chip)
-        self.checked, self.findings = BufferCheck(run, self.reader).check_all()
-        self.notes: list[AuditFinding] = []
-        self.pages = 0
-        self.findings += find_overlaps(run, self.checked, chip)
-        self.replay = replay_addresses(run, self.checked, chip)
-        self.findings += find_clashes(run, self.checked, chip, self.replay.predicted)
-        self.timeline = build_timeline(run, self.checked, chip)
-        self.reshards = find_reshards(run, self.reader)
-
-    def check_pages(self, report: GraphReport) -> None:
-        """Compare the pages of all allocations, and those at the end of the run."""
-        by_number = {one.buffer.number: one for one in self.checked}
-        placed = [one for one in self.checked if one.buffer.memory.is_l1 and one.buffer.is_placed]
-        if "buffer_pages_by_address" in report.sections:
-            check = PageCheck(self.run)
-            for batch in report.read_pages():
-                check.add(batch, by_number.get(batch.owner if batch.owner is not None else -1))
-            self.findings += check.findings([one for one in placed if one.buffer.allocation is not None])
-            self.pages += check.pages
-        if "buffer_pages" in report.sections:
-            check = PageCheck(self.run)
-            final = {one.buffer.address: one for one in placed if one.buffer.end is None}
-            for batch in report.read_final_pages():
-                for address, part in _split_by_address(batch):
-                    check.add(part, final.get(address))
-            self.findings += check.findings([one for one in final.values() if one.buffer.allocation is not None])
-            self.pages += check.pages
-
-    def build(self, path: Path, kind: str) -> AuditReport:
-        """Return the report of all that was found."""
-        findings = [*self.findings, *self.replay.findings, *self.notes, *self._list_notes()]
-        counts = {
-            "calls": len(self.run.calls),
-            "buffers": len(self.checked),
-            "pages": self.pages,
-            "addresses": self.replay.compared,
-            "predicted_addresses": self.replay.matching,
-        }
-        ranked = rank_findings(_without_repeats(findings))
-        return AuditReport(
-            path,
-            kind,
-            self.chip,
-            tuple([finding for finding in ranked if finding.severity is not Severity.NOTE]),
-            tuple([finding for finding in ranked if finding.severity is Severity.NOTE]),
-            self.timeline,
-            tuple(self.reshards),
-            counts,
+    if isinstance(path, str) and _is_text(path):
+        if against is not None:
+            raise FileFormatError("a text has nothing to be compared with a run; pass IR and a report")
+        return audit_text(path, known)
+    place = _find_file(path)
+    kind = find_input_kind(place)
+    if against is not None:
+        other = _find_file(against)
+        other_kind = find_input_kind(other)
+        runs = {"graph report": audit_graph, "database": audit_database}
+        if kind == "IR" and other_kind in runs:
+            return compare_with_run(place, other, other_kind, known)
+        if other_kind == "IR" and kind in runs:
+            return compare_with_run(other, place, kind, known)
+        raise FileFormatError(
+            f"expected IR of tt-mlir and a report of its run to compare, got {kind} {place.name} and {other_kind}"
+            f" {other.name}"
         )
-
-    def _list_notes(self) -> Iterator[AuditFinding]:
-        idle = find_idle_tensors(self.run, self.checked)
-        yield from note_idle_tensors(self.run, idle, self.timeline)
-        yield from note_reshards(self.reshards)
-        if self.checked and not self.run.is_placed:
-            yield _scope_note("the run placed nothing: every address is 0, and only sizes were compared")
-        hits = sum([node.params.get("program_cache_hit") is True for node in self.run.nodes])
-        if hits:
-            yield _scope_note(
-                f"{hits} programs came from the program cache: their circular buffers are not in the report, and peaks"
-                " are without them"
-            )
+    if kind == "graph report":
+        return audit_graph(place, known)
+    if kind == "database":
+        return audit_database(place, known)
+    if kind == "IR":
+        return audit_ir(place, known)
+    return audit_trace(place, known) if kind == "NoC trace" else audit_text_file(place, known)
 
 
-def _scope_note(message: str) -> AuditFinding:
-    return AuditFinding("scope", message, Severity.NOTE)
+def _is_text(path: str) -> bool:
+    """Return whether a string is a text to audit rather than the path of a file."""
+    return any(sign in path for sign in _SIGNS) and not os.path.exists(path)
 
 
-def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
-    """Return findings without those that say the same about the same node, as two lists of pages do."""
-    return list({(each.kind, each.node, each.message): each for each in reversed(findings)}.values())[::-1]
-
-
-def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[AuditFinding]]:
-    """Return the chip that explains most buffers of a run, the first of those that explain as many."""
-    if len(candidates) == 1:
-        return candidates[0], []
-    if not candidates:
-        return Chip.named("wormhole_n150"), [_scope_note("the devices of the report are not known; pass chip=...")]
-    part = Run(run.nodes, run.calls, run.buffers[:_SAMPLE], ())
-
-    def count_problems(chip: Chip) -> int:
-        checked, _ = BufferCheck(part, SpecReader(chip)).check_all()
-        replay = replay_addresses(part, checked, chip)
-        return sum([not one.explained for one in checked]) + replay.compared - replay.matching
-
-    fewest, best = len(run.nodes) + len(run.buffers), candidates[0]
-    for chip in candidates:
-        problems = count_problems(chip)
-        if problems < fewest:
-            fewest, best = problems, chip
-        if not problems:
-            break
-    return best, []
-
-
-def _split_by_address(batch: PageBatch) -> Iterator[tuple[int, PageBatch]]:
-    """Yield the pages of a batch by the address of their buffer."""
-    addresses = batch.column("address")
-    for address in dict.fromkeys(addresses.tolist()):
-        chosen = addresses == address
-        yield address, PageBatch(batch.owner, {name: column[chosen] for name, column in batch.columns.items()})
+def _find_file(path: FilePath) -> Path:
+    place = Path(path)
+    return place / DATABASE_NAME if place.is_dir() else place

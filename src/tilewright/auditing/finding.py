@@ -23,10 +23,15 @@ class Severity(Enum):
 
 # What is likely a cause comes before what follows from it.
 KINDS = (
+    "wrong page",
+    "traffic",
     "overlap",
     "clash",
     "out of memory",
     "shard shape",
+    "layout",
+    "placement",
+    "compiled differently",
     "tensor elsewhere",
     "page size",
     "size",
@@ -43,6 +48,9 @@ KINDS = (
     "unexpected address",
     "late free",
     "reshard",
+    "order",
+    "barriers",
+    "value",
     "scope",
 )
 

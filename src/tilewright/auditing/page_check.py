@@ -26,11 +26,28 @@ class _PageTally:
 
     checked: CheckedBuffer
     spec: TensorSpec
-    seen: list[Integers] = field(default_factory=list)  # the pages that were listed, sorted, batch by batch
+    seen: list[Integers] = field(default_factory=list)  # pages that were listed: sorted parts, each half as long
     count: int = 0
     wrong: int = 0
     first: dict[str, tuple[str, str, str]] = field(default_factory=dict)  # kind: what was found, recorded, expected
     totals: dict[str, int] = field(default_factory=dict)
+
+    def add_pages(self, pages: Integers) -> NDArray[np.bool_]:
+        """Remember sorted `pages`, each once, and return which of them were listed before.
+
+        Parts are joined when they are about as long, so that a report in many small pieces takes no longer.
+        """
+        before = np.zeros(len(pages), np.bool_)
+        for part in self.seen:
+            places = np.minimum(np.searchsorted(part, pages), len(part) - 1)
+            before |= part[places] == pages
+        new = pages[~before]
+        if len(new):
+            self.seen.append(new)
+        while len(self.seen) > 1 and 2 * len(self.seen[-1]) > len(self.seen[-2]):
+            last = self.seen.pop()
+            self.seen[-1] = np.sort(np.concatenate([self.seen[-1], last]))
+        return before
 
 
 class PageCheck:
@@ -86,12 +103,10 @@ class PageCheck:
         recorded = [batch.column(name) for name in ("core_x", "core_y", "page_address")]
         other_core = inside & ((recorded[0] != places[0]) | (recorded[1] != places[1]))
         other_address = inside & (recorded[2] != places[2])
-        listed, firsts = np.unique(index, return_index=True)
         again = np.ones(len(index), np.bool_)
-        again[firsts] = False
-        for earlier in tally.seen:
-            again |= np.isin(index, earlier, assume_unique=False)
-        tally.seen.append(listed[(listed >= 0) & (listed < spec.num_pages)])
+        listed, firsts = np.unique(np.where(inside, index, -1), return_index=True)
+        pages, firsts = listed[listed >= 0], firsts[listed >= 0]
+        again[firsts] = tally.add_pages(pages)
         tally.count += len(batch)
         tally.wrong += int(np.count_nonzero(other_core | other_address))
         self._record(tally, "page core", other_core, batch, places)
@@ -157,7 +172,7 @@ class PageCheck:
 
     def _tally_findings(self, tally: _PageTally) -> Iterator[AuditFinding]:
         checked, spec = tally.checked, tally.spec
-        listed = np.unique(np.concatenate(tally.seen)) if tally.seen else np.zeros(0, np.int64)
+        listed = np.sort(np.concatenate(tally.seen)) if tally.seen else np.zeros(0, np.int64)
         if len(listed) < spec.num_pages:
             gaps = np.flatnonzero(listed != np.arange(len(listed)))
             page = int(gaps[0]) if len(gaps) else len(listed)

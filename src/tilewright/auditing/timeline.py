@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..memory import Chip, CoreCoord
+from ..memory import Chip, CoreCoord, TensorSpec
 from .buffer_check import CheckedBuffer
-from .run import LocalBuffer, Run
+from .run import Call, LocalBuffer, Run
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 _LOCAL_FIELDS = {"circular buffer": "cb", "dataflow buffer": "dataflow_buffer", "scratchpad": "scratchpad"}
@@ -84,11 +84,52 @@ class Share:
     bytes_per_core: int
     address: int
     idle: bool = False  # it was used for the last time before
+    cores: frozenset[CoreCoord] | None = None  # that hold a part of it; None if all do, or they are not known
+
+    @property
+    def cores_text(self) -> str:
+        """Return on how many cores it is.
+
+        >>> Share(8, "circular buffer", "ttnn.add", 2048, 1497088).cores_text
+        'all'
+        """
+        return "all" if self.cores is None else str(len(self.cores))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the share as plain data.
+
+        >>> Share(8, "circular buffer", "ttnn.add", 2048, 1497088).to_json()["cores"] is None
+        True
+        """
+        names = ("node", "label", "call", "bytes_per_core", "address", "idle")
+        cores = None if self.cores is None else [list(core) for core in sorted(self.cores)]
+        return {name: getattr(self, name) for name in names} | {"cores": cores}
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """When something was in L1: from the time `start` until `end`, which is None if it stayed.
+
+    `last_use` is the time of the last call that read it, None if that is not known.
+
+    >>> Life(8, "tensor 5", "tensor", 2048, 3, None).kind
+    'tensor'
+    """
+
+    node: int
+    label: str
+    kind: str
+    bytes_per_core: int
+    start: int
+    end: int | None
+    last_use: int | None = None
 
 
 @dataclass(frozen=True)
 class Timeline:
     """L1 over time: every moment it changed, the peaks, the shares of the largest, and the high-water mark per core.
+
+    `calls` are those of the run, in order, and `lives` what was in L1, when.
 
     >>> Timeline((), Peaks(), None, (), {}).peaks.total
     0
@@ -99,6 +140,8 @@ class Timeline:
     peak: Moment | None
     shares: tuple[Share, ...]
     cores: Mapping[CoreCoord, int]
+    calls: tuple[Call, ...] = ()
+    lives: tuple[Life, ...] = ()
 
     @property
     def busiest_core(self) -> tuple[CoreCoord, int] | None:
@@ -118,7 +161,7 @@ class Timeline:
         return {
             "moments": [asdict(moment) for moment in self.moments],
             "peak": None if self.peak is None else asdict(self.peak),
-            "shares": [asdict(share) for share in self.shares],
+            "shares": [share.to_json() for share in self.shares],
             "cores": [{"x": core.x, "y": core.y, "bytes": mark} for core, mark in sorted(self.cores.items())],
         }
 
@@ -160,7 +203,21 @@ def build_timeline(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ti
         moments.append(moment)
     shares = () if peak is None else tuple(_blame(run, checked, peak.time))
     cores = {CoreCoord(x, y): int(marks[x, y]) for x in range(across) for y in range(down) if marks[x, y]}
-    return Timeline(tuple(moments), Peaks(**highest), peak, shares, cores)
+    lives = tuple(_list_lives(run, checked))
+    return Timeline(tuple(moments), Peaks(**highest), peak, shares, cores, run.calls, lives)
+
+
+def _list_lives(run: Run, checked: Sequence[CheckedBuffer]) -> Iterator[Life]:
+    """Yield when each tensor and local buffer was in L1."""
+    for one in checked:
+        buffer = one.buffer
+        if buffer.memory.is_l1 and buffer.allocation is not None:
+            label = one.label or str(buffer)
+            parts = (one.bytes_per_bank, buffer.start, buffer.end, buffer.last_use)
+            yield Life(buffer.number, label, "tensor", *parts)
+    for local in run.local_buffers:
+        if not local.in_tensor:
+            yield Life(local.number, local.kind, local.kind, local.size, local.start, local.end)
 
 
 def order_changes(
@@ -194,9 +251,13 @@ def _add_tensor(usage: Integers, one: CheckedBuffer, chip: Chip, change: int) ->
     if one.spec is None:
         usage += size
         return
-    for core in one.spec.paging.cores[: one.spec.paging.num_shards]:
+    for core in _cores_of(one.spec):
         if core.x < across and core.y < down:
             usage[core.x, core.y] += size
+
+
+def _cores_of(spec: TensorSpec) -> Sequence[CoreCoord]:
+    return spec.paging.cores[: spec.paging.num_shards]
 
 
 def add_local(usage: Integers, local: LocalBuffer, change: int) -> None:
@@ -217,9 +278,17 @@ def _blame(run: Run, checked: Sequence[CheckedBuffer], time: int) -> list[Share]
             idle = buffer.last_use is not None and buffer.last_use < _start_of_call(run, time)
             label = one.label or str(buffer)
             call = run.name_call(buffer.start)
-            shares.append(Share(buffer.number, label, call, one.bytes_per_bank, buffer.address, idle))
+            cores = None if one.spec is None else frozenset(_cores_of(one.spec))
+            shares.append(Share(buffer.number, label, call, one.bytes_per_bank, buffer.address, idle, cores))
     shares += [
-        Share(local.number, local.kind, run.name_call(local.start), local.size, local.address)
+        Share(
+            local.number,
+            local.kind,
+            run.name_call(local.start),
+            local.size,
+            local.address,
+            cores=None if local.cores is None else frozenset(local.cores.cores()),
+        )
         for local in run.local_buffers
         if local.start <= time and (local.end is None or time < local.end) and not local.in_tensor
     ]

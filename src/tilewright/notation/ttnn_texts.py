@@ -30,7 +30,10 @@ from .ttnn_structures import (
 
 _Value = TypeVar("_Value")
 
-_CLASS = re.compile(r"\b(?:(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|Shape|Tile)[({]|Tile with shape:)")
+_CLASS = re.compile(
+    r"\b(?:(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|Shape|Tile)[({]|Tile with shape:)"
+    r"|\{\[(?=\d+-\d+ - |\(x=\d)"  # core ranges
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def parse_ttnn(text: str) -> TtnnText:
 def find_ttnn_values(text: str) -> Iterator[tuple[int, TtnnText]]:
     """Yield the values of ttnn in a longer `text`, such as a line of a log, each with the position where it starts.
 
-    These are tensors, specs, memory configs, shards, shapes and tiles; what cannot be read is passed over.
+    These are tensors, specs, memory configs, shards, shapes, tiles and core ranges; what cannot be read is passed over.
 
     >>> line = (
     ...     "ERROR | op got Shape([1, 32]) in MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type="

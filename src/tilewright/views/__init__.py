@@ -3,9 +3,10 @@
 
 from .html import to_fragment, to_html
 from .output import notebook_html, save, show, to_png
-from .scene import Cell, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
+from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
 from .scenes import scene_of, side_by_side
 from .scenes.assemblies import assembly_scene
+from .scenes.audits import audit_scene
 from .scenes.error_maps import block_scene, comparison_scene, comparisons_scene, difference_scene
 from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
 from .scenes.memory_maps import inspection_scene, memory_scene
@@ -21,6 +22,7 @@ from .text import to_text
 
 __all__ = [
     "Cell",
+    "Entry",
     "Fact",
     "Field",
     "Flow",
@@ -30,6 +32,7 @@ __all__ = [
     "Span",
     "Tracks",
     "assembly_scene",
+    "audit_scene",
     "block_scene",
     "comparison_scene",
     "comparisons_scene",

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from .color_scales import format_value
-from .scene import Fact, Grid, Panel, Scene
+from .scene import Entry, Fact, Grid, Panel, Scene
 from .svg import draw_panels, to_svg
 from .svg_elements import DARK, LIGHT, dark_style, escape_text
 
@@ -51,7 +51,7 @@ def to_html(scene: Scene) -> str:
 </head>
 <body>
 <header><h1>{title}</h1>{note}</header>
-<main>
+{_entries_markup(scene.entries)}<main>
 {panel_figures(scene)}
 <aside>
 <h2>Under the pointer</h2>
@@ -89,6 +89,18 @@ def panel_markup(scene: Scene) -> list[str]:
         head = f'<svg xmlns="{_SVG}" {size} tabindex="0" role="application" aria-label="{name}" data-panel="{k}">'
         parts.append(f"{head}{''.join(drawing.body)}</svg>")
     return parts
+
+
+def _entries_markup(entries: tuple[Entry, ...]) -> str:
+    """Return the list above the panels."""
+    if not entries:
+        return ""
+    items = []
+    for entry in entries:
+        rows = [f"<div><dt>{escape_text(name)}</dt><dd>{escape_text(value)}</dd></div>" for name, value in entry.lines]
+        detail = f"<dl>{''.join(rows)}</dl>" if rows else ""
+        items.append(f'<li class="{entry.tone}"><p>{escape_text(entry.title)}</p>{detail}</li>')
+    return f'<ol class="entries">{"".join(items)}</ol>\n'
 
 
 def _facts_markup(facts: tuple[Fact, ...]) -> str:

@@ -313,6 +313,19 @@ class Fact:
     tone: Literal["plain", "good", "bad"] = "plain"
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the list above the panels: what it is about, and lines of names and values that explain it.
+
+    >>> Entry("page 3 is elsewhere", (("remedy", "compare the cores"),), "bad").tone
+    'bad'
+    """
+
+    title: str
+    lines: tuple[tuple[str, str], ...] = ()
+    tone: Literal["plain", "good", "bad"] = "plain"
+
+
 Panel: TypeAlias = "Grid | Tracks"
 
 
@@ -320,7 +333,8 @@ Panel: TypeAlias = "Grid | Tracks"
 class Scene:
     """A picture as data: a title, panels, and the facts beside them.
 
-    Panels stand side by side as far as they fit; those numbered in `breaks` begin a new row.
+    Panels stand side by side as far as they fit; those numbered in `breaks` begin a new row. `entries` are a ranked
+    list above them, in text and on pages; a picture has only the panels and the facts.
 
     >>> Scene("two cells", (Grid(1, 2),)).panels[0].columns
     2
@@ -332,6 +346,7 @@ class Scene:
     note: str = ""
     breaks: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()  # attributes that were asked for as labels
+    entries: tuple[Entry, ...] = ()
 
 
 def to_data(scene: Scene) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from .color_scales import (
     make_scales,
     text_color_on,
 )
-from .scene import Fact, Grid, Scene, Tracks
+from .scene import Entry, Fact, Grid, Scene, Tracks
 from .svg import format_position
 from .text_boxes import box_lines
 
@@ -60,6 +60,8 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
         [ink.strong(line) for line in wrap(replace_control_characters(scene.title), width)]
         + wrap(replace_control_characters(scene.note), width)
     ]
+    if scene.entries:
+        blocks.append(_entry_lines(scene.entries, width))
     for panel in scene.panels:
         if isinstance(panel, Grid):
             requested = bool(set(panel.labels) & set(scene.labels))
@@ -76,6 +78,17 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
     if scene.facts:
         blocks.append(_fact_lines(scene.facts, width))
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)
+
+
+def _entry_lines(entries: tuple[Entry, ...], width: int) -> list[str]:
+    lines = []
+    for number, entry in enumerate(entries, start=1):
+        mark = f"{number}. "
+        lines += wrap(replace_control_characters(entry.title), width, initial_indent=mark, subsequent_indent="   ")
+        for name, value in entry.lines:
+            text = replace_control_characters(f"{name}: {value}")
+            lines += wrap(text, width, initial_indent="   ", subsequent_indent="     ")
+    return lines
 
 
 def _fact_lines(facts: tuple[Fact, ...], width: int) -> list[str]:

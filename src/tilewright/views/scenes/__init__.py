@@ -8,6 +8,7 @@ from functools import singledispatch
 from itertools import accumulate
 from typing import Any
 
+from ...auditing import AuditReport
 from ...compare import Comparison, TensorComparison
 from ...conversion.assembly_explanation import ItemExplanation
 from ...copying import Plan
@@ -23,6 +24,7 @@ from ...traffic import ReshardPlan
 from ..scene import Scene
 from ..scene_options import choose_attributes, refuse_unknown_options
 from .assemblies import assembly_scene
+from .audits import audit_scene
 from .error_maps import block_scene, comparison_scene, comparisons_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
@@ -101,6 +103,7 @@ scene_of.register(DecodedTile, tile_scene)
 scene_of.register(Shape, shape_scene)
 scene_of.register(ItemExplanation, assembly_scene)
 scene_of.register(MemoryConfig, memory_config_scene)
+scene_of.register(AuditReport, audit_scene)
 
 
 scene_of.register(Allocator, memory_scene)

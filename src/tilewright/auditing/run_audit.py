@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of a run: a graph report or a database against the model, and its memory over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..files.graph_report import GraphReport, PageBatch, read_graph_report
+from ..memory import Chip
+from ..tables import count_of
+from .address_check import find_overlaps, replay_addresses
+from .advice import find_idle_tensors, note_idle_tensors
+from .audit_report import AuditReport
+from .buffer_check import BufferCheck, list_live
+from .clash_check import find_clashes
+from .database_check import check_database
+from .database_run import read_run
+from .finding import AuditFinding, Severity, rank_findings
+from .operation_check import check_call
+from .page_check import PageCheck
+from .report_chip import candidate_chips
+from .run import Run, build_run
+from .seen_reshards import find_reshards, note_reshards
+from .tensor_specs import SpecReader
+from .timeline import build_timeline
+
+_SAMPLE = 200  # buffers that decide between chips
+
+
+def audit_graph(path: Path, chip: Chip | None = None) -> AuditReport:
+    """Return the audit of the graph report at `path`, on the `chip` of its devices or another one.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = Path(folder, "report.json")
+    ...     _ = report.write_text('[{"counter": 0, "node_type": "capture_start"}]')
+    ...     audit_graph(report, Chip.named("n150")).counts["buffers"]
+    0
+    """
+    report = read_graph_report(path)
+    run = build_run(report.nodes)
+    target, notes = (chip, []) if chip is not None else _select_chip(run, candidate_chips(report.devices))
+    result = _RunAudit(run, target)
+    result.notes += notes
+    result.check_pages(report)
+    calls = {call.number: call for call in run.calls}
+    live = list_live(run, result.checked)
+    for number, rows in report.read_operation_buffers():
+        if number in calls:
+            result.findings += check_call(calls[number], rows, live[number])
+    if report.skipped:
+        result.notes.append(_scope_note(f"{report.skipped} entries of the graph are no nodes and were left out"))
+    return result.build(path, "graph report")
+
+
+def audit_database(path: Path, chip: Chip | None = None) -> AuditReport:
+    """Return the audit of the database of ttnn-visualizer at `path`, on the `chip` of its devices or another one.
+
+    >>> import tempfile
+    >>> import tilewright as tw
+    >>> from tilewright.ttnn.visualizer_report import write_visualizer_report
+    >>> allocator = tw.Allocator("wormhole_n150")
+    >>> _ = allocator.allocate(tw.TensorSpec((512, 512), "bfloat16", "tile", memory="l1", chip="wormhole_n150"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     audit_database(write_visualizer_report(allocator, folder) / "db.sqlite").clean
+    True
+    """
+    database = read_run(path)
+    target, notes = (chip, []) if chip is not None else _select_chip(database.run, candidate_chips(database.devices))
+    result = _RunAudit(database.run, target)
+    result.notes += [*notes, *database.notes]
+    result.findings += check_database(database, result.checked, SpecReader(target))
+    return result.build(path, "database")
+
+
+class _RunAudit:
+    """The audit of a run on a chip, as far as it goes without pages and lists."""
+
+    def __init__(self, run: Run, chip: Chip) -> None:
+        self.run, self.chip, self.reader = run, chip, SpecReader(chip)
+        self.checked, self.findings = BufferCheck(run, self.reader).check_all()
+        self.notes: list[AuditFinding] = []
+        self.pages = 0
+        self.findings += find_overlaps(run, self.checked, chip)
+        self.replay = replay_addresses(run, self.checked, chip)
+        self.findings += find_clashes(run, self.checked, chip, self.replay.predicted)
+        self.timeline = build_timeline(run, self.checked, chip)
+        self.reshards = find_reshards(run, self.reader)
+
+    def check_pages(self, report: GraphReport) -> None:
+        """Compare the pages of all allocations, and those at the end of the run."""
+        by_number = {one.buffer.number: one for one in self.checked}
+        placed = [one for one in self.checked if one.buffer.memory.is_l1 and one.buffer.is_placed]
+        if "buffer_pages_by_address" in report.sections:
+            check = PageCheck(self.run)
+            for batch in report.read_pages():
+                check.add(batch, by_number.get(batch.owner if batch.owner is not None else -1))
+            self.findings += check.findings([one for one in placed if one.buffer.allocation is not None])
+            self.pages += check.pages
+        if "buffer_pages" in report.sections:
+            check = PageCheck(self.run)
+            final = {one.buffer.address: one for one in placed if one.buffer.end is None}
+            for batch in report.read_final_pages():
+                for address, part in _split_by_address(batch):
+                    check.add(part, final.get(address))
+            self.findings += check.findings([one for one in final.values() if one.buffer.allocation is not None])
+            self.pages += check.pages
+
+    def build(self, path: Path, kind: str) -> AuditReport:
+        """Return the report of all that was found."""
+        findings = [*self.findings, *self.replay.findings, *self.notes, *self._list_notes()]
+        counts = {
+            "calls": len(self.run.calls),
+            "buffers": len(self.checked),
+            "pages": self.pages,
+            "addresses": self.replay.compared,
+            "predicted_addresses": self.replay.matching,
+        }
+        compared = ", ".join([count_of(counts[f"{name}s"], name) for name in ("call", "buffer", "page")])
+        addresses = "1 address" if counts["addresses"] == 1 else f"{counts['addresses']} addresses"
+        facts = (("compared", f"{compared}, {addresses}, {counts['predicted_addresses']} of them as predicted"),)
+        ranked = rank_findings(_without_repeats(findings))
+        return AuditReport(
+            path,
+            kind,
+            self.chip,
+            tuple([finding for finding in ranked if finding.severity is not Severity.NOTE]),
+            tuple([finding for finding in ranked if finding.severity is Severity.NOTE]),
+            self.timeline,
+            tuple(self.reshards),
+            counts,
+            facts,
+        )
+
+    def _list_notes(self) -> Iterator[AuditFinding]:
+        idle = find_idle_tensors(self.run, self.checked)
+        yield from note_idle_tensors(self.run, idle, self.timeline)
+        yield from note_reshards(self.reshards, self.run)
+        if self.checked and not self.run.is_placed:
+            yield _scope_note("the run placed nothing: every address is 0, and only sizes were compared")
+        hits = sum([node.params.get("program_cache_hit") is True for node in self.run.nodes])
+        if hits:
+            yield _scope_note(
+                f"{hits} programs came from the program cache: their circular buffers are not in the report, and peaks"
+                " are without them"
+            )
+
+
+def _scope_note(message: str) -> AuditFinding:
+    return AuditFinding("scope", message, Severity.NOTE)
+
+
+def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
+    """Return findings without those that say the same about the same node, as two lists of pages do."""
+    return list({(each.kind, each.node, each.message): each for each in reversed(findings)}.values())[::-1]
+
+
+def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[AuditFinding]]:
+    """Return the chip that explains most buffers of a run, the first of those that explain as many."""
+    if len(candidates) == 1:
+        return candidates[0], []
+    if not candidates:
+        return Chip.named("wormhole_n150"), [_scope_note("the devices of the report are not known; pass chip=...")]
+    part = Run(run.nodes, run.calls, run.buffers[:_SAMPLE], ())
+
+    def count_problems(chip: Chip) -> int:
+        checked, _ = BufferCheck(part, SpecReader(chip)).check_all()
+        replay = replay_addresses(part, checked, chip)
+        return sum([not one.explained for one in checked]) + replay.compared - replay.matching
+
+    fewest, best = len(run.nodes) + len(run.buffers), candidates[0]
+    for chip in candidates:
+        problems = count_problems(chip)
+        if problems < fewest:
+            fewest, best = problems, chip
+        if not problems:
+            break
+    return best, []
+
+
+def _split_by_address(batch: PageBatch) -> Iterator[tuple[int, PageBatch]]:
+    """Yield the pages of a batch by the address of their buffer."""
+    addresses = batch.column("address")
+    for address in dict.fromkeys(addresses.tolist()):
+        chosen = addresses == address
+        yield address, PageBatch(batch.owner, {name: column[chosen] for name, column in batch.columns.items()})
