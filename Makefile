@@ -183,6 +183,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python bench/plans.py
 	$(BIN)/python bench/chunks.py
+	$(BIN)/python bench/quantised.py
 	$(BIN)/python bench/views.py
 	$(BIN)/python bench/convert.py
 	$(BIN)/python bench/cli.py

@@ -145,6 +145,35 @@ def near_transposes(rounds: int) -> None:
         print(f"| {size} x {size} {source.dtype} | 1 | {speed:.1f} | {ratio:.2f} |", flush=True)
 
 
+def small_calls(rounds: int, times: int = 200) -> None:
+    """Print the time of calls that tilize a small matrix, the call itself included."""
+    print(
+        "\n| float32 tilize, us per call | bound plan | tilize into `out` | tilize | NumPy | plain copy of the bytes |"
+    )
+    print("|---|---|---|---|---|---|")
+    for size in (32, 64, 128, 256):
+        source = random_array((size, size), np.float32)
+        tiles = tw.tilize(source)
+        target, spare = aligned_empty(tiles.shape, tiles.dtype), aligned_empty(tiles.shape, tiles.dtype)
+        grid = size // 32
+        plan = plan_copy(
+            Placement(tw.row_major(size, size), np.float32), Placement(tw.tiled_layout((size, size)), np.float32)
+        )
+        calls: dict[str, Task] = {
+            "bound plan": plan.bind(source, target),
+            "into out": lambda s=source, t=target: tw.tilize(s, out=t),
+            "tilize": lambda s=source: tw.tilize(s),
+            "NumPy": lambda s=source, n=grid: np.ascontiguousarray(
+                s.reshape(n, 2, 16, n, 2, 16).transpose(0, 3, 1, 4, 2, 5)
+            ),
+            "copy": lambda s=source, t=spare: np.copyto(t, s.reshape(-1)),
+        }
+        best = best_times({name: partial(_repeat, call, times) for name, call in calls.items()}, rounds)
+        assert np.array_equal(target, tiles)
+        cells = " | ".join([f"{1e6 * seconds / times:.1f}" for seconds in best.values()])
+        print(f"| {size} x {size} | {cells} |", flush=True)
+
+
 def _repeat(task: Task, times: int) -> None:
     for _ in range(times):
         task()
@@ -294,6 +323,7 @@ def main() -> None:
         print(f"| 4-D permutations, geometric mean | {threads} | | {mean:.2f} |", flush=True)
     if native_library.is_available():
         near_transposes(options.rounds)
+    small_calls(options.rounds)
     if options.one_thread:
         return
     odd_shapes(options.rounds)

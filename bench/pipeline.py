@@ -199,6 +199,12 @@ class SlowStore:
         time.sleep(self.seconds)
 
 
+def slow_compute(tile: Any, out: Any) -> None:
+    """Copy a tile and take as long as its transfers."""
+    out[...] = tile
+    time.sleep(0.01)
+
+
 def slow_store(tiles: int = 100) -> None:
     """Print a stream from and to a slow store, whose compute takes as long as its transfers."""
     print("\n| slow store: 5 ms in and out, 10 ms compute | workers | wall / larger | hidden |\n|---|---|---|---|")
@@ -207,7 +213,7 @@ def slow_store(tiles: int = 100) -> None:
         for workers in (1, 2):
             operands = [Input(SlowStore(tiles, 0.005), tiler)], [Output(SlowStore(tiles, 0.005), tiler)]
             trace = Trace()
-            report = Pipeline(*operands, scheme=scheme, workers=workers).run(lambda x, y: time.sleep(0.01), trace)
+            report = Pipeline(*operands, scheme=scheme, workers=workers).run(slow_compute, trace)
             larger = max(trace.seconds("compute"), trace.seconds("import", "export") / workers)
             print(f"| {scheme} | {workers} | {report.seconds / larger:.2f} | {trace.hidden:.2f} |", flush=True)
 

@@ -21,7 +21,12 @@ SPEC = {
     "grid": "8x8", "chip": "wormhole_n150", "at": "0,2,33,17", "core": "0,5",
 }  # fmt: skip
 OTHER = {"b.shape": "1x4x60x90", "b.dtype": "bfloat16", "b.memory": "interleaved", "b.buffer": "dram"}
+MOVE = {
+    "view": "reshard", "shape": "512x512", "dtype": "bfloat16", "memory": "block_sharded", "buffer": "l1",
+    "grid": "2x1", "to.memory": "height_sharded", "to.buffer": "l1", "to.grid": "4x2", "to.kernel": "2024",
+}  # fmt: skip
 PICTURES = {
+    "explorer_reshard.png": (MOVE, 1180, 1080, "light"),
     "explorer.png": (SPEC, 1180, 860, "light"),
     "explorer_compare.png": (SPEC | OTHER, 1180, 760, "dark"),
 }
@@ -37,6 +42,12 @@ def main() -> None:
             page.goto(explorer.link(urlencode(words)))
             page.wait_for_selector("html[data-ready=yes]", state="attached")
             page.locator("[aria-busy]").first.wait_for(state="detached")
+            if words.get("view") == "reshard":  # what leaves core (0, 0), and what arrives there
+                flows = page.locator("svg[aria-label='flows']")
+                flows.focus()
+                for _ in range(11):  # it is at x 1, y 1 of ten columns
+                    page.keyboard.press("ArrowRight")
+                page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=HERE / name)
             print(f"wrote {name}, {(HERE / name).stat().st_size / 1024:.0f} KiB")
         browser.close()

@@ -303,6 +303,38 @@ PICTURES = (
         scene = views.scene_of(Schedule("double", 9), times=(1, 1.5, 1))
         """,
     ),
+    Picture(
+        "reshard",
+        "A reshard on the chip",
+        "Cores and DRAM banks at their places on the network, who sends what to whom, and the bytes that arrive and"
+        " leave. In the HTML file, pointing at a core shows its own flows and names both ends.",
+        """
+        blocks = tw.TensorSpec((512, 512), page_layout="tile", memory=tw.block_sharded((2, 1)), chip="wormhole_n150")
+        plan = tw.reshard(blocks, blocks.with_memory(tw.height_sharded((4, 2))), kernel="2024")
+        scene = views.scene_of(plan)
+        """,
+    ),
+    Picture(
+        "links",
+        "The load of links",
+        "The same reshard on both networks: how many bytes cross each link, in percent of the busiest. A cell is the"
+        " link that leaves the node, and the networks are tori: what leaves on one side arrives on the other.",
+        """
+        blocks = tw.TensorSpec((512, 512), page_layout="tile", memory=tw.block_sharded((2, 1)), chip="wormhole_n150")
+        plan = tw.reshard(blocks, blocks.with_memory(tw.height_sharded((4, 2))), kernel="2024")
+        scene = views.scene_of(plan, view="links")
+        """,
+    ),
+    Picture(
+        "reshard_time",
+        "The timeline of a reshard",
+        "What its estimate assumes: when each RISC issues its requests and waits, and how long the busiest links, banks"
+        " and cores take. It is a formula and not a simulation, and says so.",
+        """
+        rows = tw.TensorSpec((512, 512), memory=tw.height_sharded((8, 1)), chip="wormhole_n150")
+        scene = views.scene_of(tw.reshard(rows, rows.with_memory(tw.width_sharded((8, 1)))), view="timeline")
+        """,
+    ),
 )
 
 

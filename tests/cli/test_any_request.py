@@ -66,6 +66,21 @@ def test_fit(tensors, placement, circular):
     json.loads(found.stdout)
 
 
+targets = st.sampled_from(
+    ["dram", "l1", "", "shard=height:grid=2x1", "shard=width", "buffer=tape", "dtype=float32", "64x64:buffer=l1",
+     "here", "MemoryConfig(", "TensorSpec()", "{}", "shard", ":", "[64,64]"]
+)  # fmt: skip
+
+
+@examples(60)
+@given(shapes, targets, placements, st.sampled_from([[], ["--reads"], ["--map"], ["--links"], ["--best"]]))
+def test_reshard(shape, target, placement, more):
+    options = [word for pair in placement for word in pair]
+    found = asked("reshard", *options, *more, "--json", "--", shape, target)
+    json.loads(found.stdout)
+    asked("reshard", *options, *more, "--", shape, target)
+
+
 def test_every_verb_answers_in_json(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_sample_model("model.safetensors", layers=1)
@@ -80,6 +95,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "diff": ["model.safetensors", "tiles", "--ulp", "1"],
         "explain": ["4x60x90", "--at", "2,33,17"],
         "fit": ["64x64"],
+        "reshard": ["64x64", "l1"],
         "audit": ["report.json"],
         "show": ["64x64"],
         "stream": ["copy", "a.npy", "b.npy"],

@@ -552,3 +552,78 @@ def test_a_mesh_of_devices_is_drawn_and_its_devices_are_chosen(look):
 def test_a_mesh_that_cannot_be_is_said_beside_its_field(look):
     page = look({**SHARED, "cut": "7"}, refused=REFUSED)
     assert "the mesh cuts dimension 7" in page.locator("#error-A").inner_text()
+
+
+MOVE = {
+    "view": "reshard", "shape": "512x512", "dtype": "bfloat16", "memory": "block_sharded", "buffer": "l1",
+    "grid": "2x1", "chip": "wormhole_n150", "to.memory": "height_sharded", "to.buffer": "l1", "to.grid": "4x2",
+}  # fmt: skip
+
+
+def test_a_reshard_shows_what_moves_and_what_it_takes(look):
+    page = look(MOVE)
+    spec = tw.TensorSpec((512, 512), "bfloat16", "tile", memory=tw.block_sharded((2, 1)), chip="wormhole_n150")
+    plan = tw.reshard(spec, spec.with_memory(tw.height_sharded((4, 2))))
+    results = page.locator("#reshard .plan")
+    assert f"{plan.cycles.cycles:.0f}" in results.inner_text().replace("\u202f", "")
+    assert "not calibrated" in results.inner_text()
+    flows = page.locator("svg[aria-label='flows']")
+    flows.hover(position=cell(page, "svg[aria-label='flows']", 1, 1))
+    assert flows.locator(".mark-flow.leaves").count() == 7
+    assert flows.locator(".mark-flow.arrives").count() == 1
+    assert "32 KiB from (1, 0)" in page.locator("#reshard .told").first.inner_text()
+    assert page.locator("svg[aria-label^='NOC_']").count() == 4
+    assert page.locator("svg[aria-label^='RISCs (estimate']").count() == 1
+    assert page.locator("#reshard pre").inner_text().startswith("tw.reshard(")
+
+
+def test_a_reshard_follows_both_forms_and_the_address(look):
+    page = look(MOVE)
+    page.locator("[name='to_memory']").select_option("interleaved")
+    page.locator("[name='to_buffer']").select_option("dram")
+    settled(page)
+    assert page.locator("[name='to_grid']").is_hidden()
+    assert "ShardedToInterleaved" in page.locator("#reshard .facts").first.inner_text()
+    assert fragment(page)["to.buffer"] == "dram"
+    assert fragment(page)["view"] == "reshard"
+    field(page, "shape").fill("256x256")
+    settled(page)
+    assert fragment(page)["shape"] == "256x256"
+    assert "128 KiB" in page.locator("#reshard .numbers").last.inner_text()
+    page.locator("#tab-tensor").click()  # the form goes with the view, and its results are of what was typed
+    settled(page)
+    assert page.locator("#sides .spec").count() == 1
+    assert "256x256" in page.locator("#sides .facts").last.inner_text()
+    page.locator("#tab-reshard").click()
+    settled(page)
+    assert page.locator("#reshard .spec").count() == 1
+    page.reload()
+    settled(page)
+    assert page.locator("[name='to_memory']").input_value() == "interleaved"
+
+
+def test_a_reshard_that_cannot_be_says_why_beside_its_field(look):
+    page = look({**MOVE, "to.grid": "40x1"}, refused=REFUSED)
+    error = page.locator("#error-reshard")
+    assert error.is_visible()
+    assert "use cores (0, 0) to (7, 7)" in error.inner_text()
+    assert page.locator("#reshard .pill").inner_text() == "No plan"
+    page.locator("[name='to_grid']").fill("4x2")
+    settled(page)
+    assert error.is_hidden()
+    field(page, "shape").fill("nonsense")
+    settled(page)
+    assert field(page, "shape").get_attribute("aria-invalid") == "true"
+    field(page, "shape").fill("512x512")
+    for name, value in (("to_memory", "block_sharded"), ("to_grid", None)):
+        control = page.locator(f"[name='{name}']")
+        control.select_option(value) if value else control.fill("2x1")
+    settled(page)
+    assert "Nothing to do" in page.locator("#reshard .pill").inner_text()
+    assert page.locator("svg[aria-label='flows']").is_hidden()
+
+
+def test_a_reshard_fits_a_phone_and_the_dark(look):
+    page = look(MOVE, width=390, height=800, scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("svg[aria-label='flows']").is_visible()

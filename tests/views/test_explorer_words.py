@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
-from tilewright.views.explorer import answers
+from tilewright.views import to_svg, to_text
+from tilewright.views.explorer import answers, reshards
 from tilewright.views.explorer import answers as pictures
 from tilewright.views.explorer import form as questions
 from tilewright.views.explorer.form import FieldError, parse_spec, spell_spec
@@ -196,3 +197,20 @@ def test_alternatives_of_a_part_keep_the_entire_tensor():
     found = answers.describe_placement(words)
     assert not found["fit"]["fits"]
     assert {each["words"]["shape"] for each in found["fit"]["alternatives"]} == {"65536x8192"}
+
+
+@given(specs(), specs(), st.sampled_from(["", "reshard", "copy", "read", "write", "jump"]), st.text(max_size=8))
+@examples(60)
+def test_any_reshard_is_planned_and_drawn_or_has_a_field_to_correct(source, target, operation, grid):
+    words = spell_spec(source)
+    to = {f"to_{name}": value for name, value in spell_spec(target).items() if name in reshards.TARGET_FIELDS}
+    for fields in ({**words, **to, "op": operation}, {**words, **to, "to_grid": grid}):
+        with suppress(FieldError):  # anything else is a bug
+            if reshards.describe_reshard(fields)["empty"]:
+                continue
+            for name in ("flows", "links", "timeline"):
+                with suppress(tw.MemoryConfigError):  # of a chip whose network or times are not known
+                    scene = answers.PICTURES[name](fields)
+                    assert max(map(len, to_text(scene).splitlines())) <= 80
+                    answers.render_for_page(scene)
+                    to_svg(scene)

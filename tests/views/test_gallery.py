@@ -38,5 +38,5 @@ def test_every_kind_of_scene_is_shown():
     text = "".join(FILES.values()) + SCRIPT.read_text(encoding="utf-8")
     named = [name for name in views.__all__ if name.endswith("_scene")]
     by_type = {"layout", "swizzle", "tensor", "plan", "spec", "memory", "tiler", "schedule", "trace", "values"}
-    by_type |= {"comparison", "comparisons", "inspection", "tile"}
+    by_type |= {"reshard", "comparison", "comparisons", "inspection", "tile"}
     assert {name for name in named if name not in text} == {f"{kind}_scene" for kind in by_type}

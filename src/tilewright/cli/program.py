@@ -96,6 +96,7 @@ VERBS = {
     "diff": "Compare two files across formats and layouts.",
     "explain": "Show where an element lives: tile, page, core, address.",
     "fit": "Check whether tensors fit a chip; suggest what would.",
+    "reshard": "Plan a move between memories: traffic, kernels, time.",
     "audit": "Check reports of real runs: placements, memory, overlaps.",
     "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
     "explore": "Open the explorer, an interactive page for placements.",

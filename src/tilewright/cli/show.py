@@ -186,7 +186,7 @@ def command(
     that tensor only, and have the names of the options. Of a tensor that a mesh of devices shares, the picture shows
     which device holds what, and where the part of one of them lies; with --device, only that part.
     """
-    _check_picture_path(output)
+    check_picture_path(output)
     typed = typed_options(click.get_current_context())
     subjects = [Drawable.parse(text, tensor, follow_links, device) for text in things]
     show_options = ShowOptions(**drawing_options)
@@ -201,7 +201,8 @@ def command(
     return _build_answer(scene, output)
 
 
-def _check_picture_path(output: str | None) -> None:
+def check_picture_path(output: str | None) -> None:
+    """Raise unless a picture can be written to the path `output`, if one was given."""
     if output is None:
         return
     suffix = Path(output).suffix.lower()
@@ -219,15 +220,22 @@ def _check_picture_path(output: str | None) -> None:
 
 
 def _build_answer(scene: Scene, output: str | None) -> Answer:
-    from ..views import to_data, to_text
-    from ..views.text import supports_color, terminal_width
+    from ..views import to_data
 
     if output is None:
-        return Answer(lambda: to_text(scene, terminal_width(sys.stdout), supports_color(sys.stdout)), to_data(scene))
+        return Answer(lambda: picture_text(scene), to_data(scene))
     save_picture(scene, output)
     written = Path(output)
     size = written.stat().st_size
     return Answer(f"{scene.title}: {written} ({size} bytes)", {"title": scene.title, "path": written, "bytes": size})
+
+
+def picture_text(scene: Scene) -> str:
+    """Return a picture as text for standard output."""
+    from ..views import to_text
+    from ..views.text import supports_color, terminal_width
+
+    return to_text(scene, terminal_width(sys.stdout), supports_color(sys.stdout))
 
 
 def _build_scene(

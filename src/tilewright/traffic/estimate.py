@@ -197,8 +197,13 @@ def resource_loads(requests: Requests, rates: NocRates) -> list[Load]:
     ]
 
 
-def _issue_cycles(requests: Requests, rates: NocRates, profiler: bool, interleaved_dram: bool) -> float:
-    """Return the cycles to issue a request."""
+def issue_cycles(requests: Requests, rates: NocRates, profiler: bool, interleaved_dram: bool) -> float:
+    """Return the cycles to issue a request; `profiler` and `interleaved_dram` as for `estimate_requests`.
+
+    >>> chip = NocMap.of("n150")
+    >>> issue_cycles(Requests.none(chip), rates_of(chip.chip), profiler=True, interleaved_dram=False)
+    128
+    """
     if profiler:
         return rates.profiled_issue
     kinds = [rates.write_issue if writes else rates.read_issue for writes in set(requests.writes.tolist())]
@@ -219,14 +224,14 @@ def estimate_requests(requests: Requests, profiler: bool = False, interleaved_dr
     clock = noc_map.chip.clock_mhz
     if not len(requests):
         return Estimate(0.0, Bound("nothing", None, 0, 0.0), clock, True, "exact")
-    issue = _issue_cycles(requests, rates, profiler, interleaved_dram)
+    issue = issue_cycles(requests, rates, profiler, interleaved_dram)
     bound = Bound("issue", None, 0, issue * int(requests.counts.max()))
     for load in resource_loads(requests, rates):
         if len(load.number):
             cycles = issue * load.first + load.nbytes / load.rate
             most = int(cycles.argmax())
             if cycles[most] > bound.cycles:
-                which, noc = _resource_name(noc_map, load.resource, int(load.number[most]))
+                which, noc = resource_name(noc_map, load.resource, int(load.number[most]))
                 bound = Bound(load.resource, which, int(load.nbytes[most]), float(cycles[most]), noc)
     total = rates.barrier * int(requests.barrier_counts.max()) + bound.cycles
     reasons = []
@@ -240,8 +245,12 @@ def estimate_requests(requests: Requests, profiler: bool = False, interleaved_dr
     return Estimate(float(total), bound, clock, not reasons, expected)
 
 
-def _resource_name(noc_map: NocMap, resource: str, number: int) -> tuple[Endpoint | Link, str | None]:
-    """Return the name of a resource, and the network if it is counted per network."""
+def resource_name(noc_map: NocMap, resource: str, number: int) -> tuple[Endpoint | Link, str | None]:
+    """Return the name of a resource, and the network if it is counted per network.
+
+    >>> resource_name(NocMap.of("n150"), "dram", 64 + 5)
+    (5, None)
+    """
     if resource == "link":
         return noc_map.link(number), None
     if resource in ("source", "reader"):

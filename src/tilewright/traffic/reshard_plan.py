@@ -14,6 +14,7 @@ from ..errors import MemoryConfigError
 from ..layout import LayoutLike, compose, left_inverse
 from ..memory import Allocation, CoreCoord, Device, Fit, TensorSpec, fit
 from ..plain import to_plain
+from ..showing import Shown
 from ..tensor import Tensor
 from ..tensor.page_storage import DeviceStorage
 from .estimate import Bound, Estimate, Flows, link_load
@@ -31,7 +32,7 @@ _Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, repr=False)
-class ReshardPlan:
+class ReshardPlan(Shown):
     """The plan of a reshard from `source` to `target`; make one with `reshard`.
 
     `operation` is what was asked for, `kernel` the version of the kernels, `profiler` whether NoC events are recorded

@@ -217,9 +217,19 @@ class ReshardStep:
         >>> reshard(spec, spec.with_memory("l1")).steps[0].estimate().calibrated
         False
         """
+        return estimate_requests(self.requests, profiler, self.interleaved_dram)
+
+    @property
+    def interleaved_dram(self) -> bool:
+        """Return whether one side is interleaved in DRAM, where requests take longer to issue.
+
+        >>> from tilewright import reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> reshard(spec, spec.with_memory("l1")).steps[0].interleaved_dram
+        True
+        """
         ends = (self.source.memory, self.target.memory)
-        in_dram = any(not memory.is_sharded and not memory.buffer_type.is_l1 for memory in ends)
-        return estimate_requests(self.requests, profiler, in_dram)
+        return any(not memory.is_sharded and not memory.buffer_type.is_l1 for memory in ends)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 
 from .html import to_fragment, to_html
 from .output import notebook_html, save, show, to_png
-from .scene import Cell, Entry, Fact, Field, Grid, Outline, Scene, Span, Tracks, to_data, to_json
+from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
 from .scenes import scene_of, side_by_side
 from .scenes.assemblies import assembly_scene
 from .scenes.audits import audit_scene
@@ -13,6 +13,7 @@ from .scenes.memory_maps import inspection_scene, memory_scene
 from .scenes.meshes import mesh_scene
 from .scenes.pages import page_scene
 from .scenes.pipelines import schedule_scene, tiler_scene, trace_scene
+from .scenes.reshards import reshard_scene
 from .scenes.specs import spec_scene
 from .scenes.tensors import tensor_scene, tile_scene, values_scene
 from .scenes.threads import distribute_scene, thread_value_scene
@@ -24,6 +25,7 @@ __all__ = [
     "Entry",
     "Fact",
     "Field",
+    "Flow",
     "Grid",
     "Outline",
     "Scene",
@@ -43,6 +45,7 @@ __all__ = [
     "notebook_html",
     "page_scene",
     "plan_scene",
+    "reshard_scene",
     "save",
     "scene_of",
     "schedule_scene",

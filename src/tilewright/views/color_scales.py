@@ -188,10 +188,12 @@ def make_scale(fields: Iterable[Field]) -> Scale:
     above = [value for value in finite if value > 0]
     if given[0].scale == "heat" and low >= 0 and above and high >= _LOG_FROM * sorted(above)[len(above) // 2]:
         return Scale("heat", (), min(above), high, True, form)  # an outlier would hide all other differences
+    low = min(low, 0) if form == BYTES else low  # sizes are compared with nothing
     return Scale(given[0].scale, (), low, high, form=form)
 
 
 HEXADECIMAL = "0x{:X}"  # the form of addresses
+BYTES = "{:B}"  # the form of sizes: short in a cell, exact where it is pointed at
 MAX_CHARACTERS = 14  # characters of an attribute in a label
 
 
@@ -200,16 +202,30 @@ def format_value(value: Any, form: str = "{}") -> str:
 
     >>> format_value(7), format_value(0.1234), format_value((1, 2)), format_value(None), format_value(7, "P{}")
     ('7', '0.12', '1,2', '', 'P7')
+    >>> format_value(98304, BYTES), format_value(1000, BYTES)
+    ('96K', '1000')
     """
     if value is None:
         return ""
     if form == HEXADECIMAL and value < 0:
         return "-" + form.format(-value)
+    if form == BYTES:
+        return _format_size(value)
     if form != "{}":
         return form.format(value)
     if isinstance(value, float):
         return f"{value:.2g}"
     return ",".join(map(format_value, value)) if isinstance(value, tuple) else str(value)
+
+
+def _format_size(count: float) -> str:
+    """Return bytes in at most four or five characters, such as 96K or 1.5M."""
+    size, unit = float(count), ""
+    for larger in "KMGT":
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.3g}{unit}" if size < 1000 else f"{size:.0f}{unit}"
 
 
 def cell_labels(grid: Grid, *names: str) -> list[str]:

@@ -150,6 +150,7 @@ def panel_data(panel: Panel) -> dict[str, Any]:
         "columns": list(panel.column_names) or panel.block[1],
         "axes": [panel.row_axis, panel.column_axis],
         **({} if panel.boxes is None else {"boxes": _box_data(panel, *panel.boxes)}),
+        **({"flows": [[flow.source, flow.target, flow.nbytes] for flow in panel.flows]} if panel.flows else {}),
     }
 
 

@@ -42,9 +42,10 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
     return found;
   });
 
-  // As Python writes them: "{}" is the value, "{:X}" its hexadecimal digits.
+  // As Python writes them: "{}" is the value, "{:X}" its hexadecimal digits, "{:B}" bytes.
   const written = (value, form) => (value < 0 && form.includes("{:X}") ? "-" : "")
-    + form.replace("{:X}", () => Math.abs(value).toString(16).toUpperCase()).replace("{}", () => value);
+    + form.replace("{:X}", () => Math.abs(value).toString(16).toUpperCase()).replace("{:B}", () => `${value} bytes`)
+    .replace(/\{(:>\d)?\}/, () => value);
 
   const nameOf = (names, k) => (Array.isArray(names) ? names[k] : String(k * names));
 
@@ -82,7 +83,36 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
     return Object.fromEntries(["x", "y", "width", "height"].map((name) => [name, span.getAttribute(name)]));
   }
 
+  /** Return an arrow from one cell to another, as Python draws it. */
+  function arrow(number, from, to) {
+    const middle = (at) => { const { x, y, width, height } = box(number, at); return [x + width / 2, y + height / 2]; };
+    const [[x0, y0], [x1, y1]] = [middle(from), middle(to)];
+    const [cx, cy] = [(x0 + x1) / 2 - 0.15 * (y1 - y0), (y0 + y1) / 2 + 0.15 * (x1 - x0)];
+    const away = Math.hypot(x1 - cx, y1 - cy) || 1;
+    const [dx, dy] = [(x1 - cx) / away, (y1 - cy) / away];
+    const [sx, sy] = [x0 + (11 * (cx - x0)) / away, y0 + (11 * (cy - y0)) / away];
+    const [ex, ey] = [x1 - 11 * dx, y1 - 11 * dy];
+    return `M${sx} ${sy}Q${cx} ${cy} ${ex} ${ey}M${ex - 6 * dx + 3 * dy} ${ey - 6 * dy - 3 * dx}L${ex} ${ey}L${ex - 6 * dx - 3 * dy} ${ey - 6 * dy + 3 * dx}`;
+  }
+
+  /** Draw what leaves a cell and what arrives there. */
+  function drawFlows(number, at) {
+    const { flows } = panels[number];
+    if (!flows) return;
+    pictures[number].classList.add("pointed");
+    const most = flows.reduce((size, flow) => Math.max(size, flow[2]), 1);
+    for (const [from, to, size] of flows) {
+      if (from !== at && to !== at) continue;
+      const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      path.setAttribute("d", arrow(number, from, to));
+      path.setAttribute("class", from === at ? "mark-flow leaves" : "mark-flow arrives");
+      path.setAttribute("stroke-width", 1.2 + (2 * size) / most);
+      pictures[number].append(path);
+    }
+  }
+
   function draw(number, at) {
+    drawFlows(number, at);
     for (const kind of ["mark-rim", "mark"]) {
       const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
       for (const [name, value] of Object.entries(box(number, at))) rect.setAttribute(name, value);
@@ -92,7 +122,10 @@ export function follow(pictures, panels, told, picked = () => {}, between = "\n"
   }
 
   function clear() {
-    pictures.forEach((svg) => svg.querySelectorAll(".mark, .mark-rim").forEach((mark) => mark.remove()));
+    for (const svg of pictures) {
+      svg.classList.remove("pointed");
+      svg.querySelectorAll(".mark, .mark-rim, .mark-flow").forEach((mark) => mark.remove());
+    }
   }
 
   function point(number, at) {

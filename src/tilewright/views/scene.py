@@ -16,6 +16,8 @@ from ..errors import LayoutError
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
 OutlineKind: TypeAlias = Literal["tile", "face", "mark", "halo"]
 
+MOST_FLOWS = 300  # arrows in a picture; more hide what is below them
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -62,6 +64,19 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
+class Flow:
+    """Bytes that go from one cell of a grid to another, both by their number, row by row.
+
+    >>> Flow(0, 3, 2048).nbytes
+    2048
+    """
+
+    source: int
+    target: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One cell of a grid with all its attributes.
 
@@ -82,7 +97,8 @@ class Grid:
     `valid` tells data from padding (empty: all is data); the legend calls padding `hatched`. Cells with equal `link`
     values belong together, also across grids. `block` is the number of rows and columns that one cell stands for.
     A grid with `boxes` is drawn as boxes of so many rows and columns, set apart, each with its title and the names of
-    its rows, which take the place of the names of rows and columns.
+    its rows, which take the place of the names of rows and columns. `flows` are drawn as arrows between cells, the
+    largest `MOST_FLOWS`; a page draws those of the cell that is pointed at.
 
     >>> grid = Grid(2, 2, (Field("offset", (0, 2, 1, 3), "ramp"),), color="offset", label="offset")
     >>> grid.cell(1, 0)
@@ -107,6 +123,7 @@ class Grid:
     boxes: tuple[int, int] | None = None
     box_titles: tuple[str, ...] = ()  # row of boxes by row of boxes
     box_rows: tuple[tuple[str, ...], ...] = ()  # of each box, the names of its rows
+    flows: tuple[Flow, ...] = ()
 
     def __post_init__(self) -> None:
         count = self.rows * self.columns
@@ -125,6 +142,9 @@ class Grid:
         ):
             if names and len(names) != wanted:
                 raise LayoutError(f"{role}: expected {wanted} names or none, got {len(names)}")
+        for flow in self.flows:
+            if not (0 <= flow.source < count and 0 <= flow.target < count):
+                raise LayoutError(f"{flow}: expected two cells from 0 to {count - 1}")
         if self.boxes is not None:
             high, wide = self.boxes
             if min(high, wide) < 1 or self.rows % high or self.columns % wide:
@@ -179,6 +199,7 @@ class Grid:
             boxes=None,
             box_titles=(),
             box_rows=(),
+            flows=(),
         )
 
     def field(self, name: str) -> Field:

@@ -138,14 +138,16 @@ def track_height(tracks: Tracks) -> int:
     return max(6, min(24, 960 // max(1, len(tracks.names))))
 
 
-def axis_ticks(start: float, end: float, most: int = 8) -> list[float]:
-    """Return round numbers between two, at most `most`; powers of two for byte counts.
+def axis_ticks(start: float, end: float, most: int = 8, binary: bool = True) -> list[float]:
+    """Return round numbers between two, at most `most`; for large ones powers of two, if `binary`, as for byte counts.
 
+    >>> axis_ticks(0, 6202, binary=False)
+    [0, 1000, 2000, 3000, 4000, 5000, 6000]
     >>> axis_ticks(0, 100), axis_ticks(0, 1 << 20)
     ([0, 20, 40, 60, 80, 100], [0, 131072, 262144, 393216, 524288, 655360, 786432, 917504, 1048576])
     """
     width = end - start
-    if width >= 4096 and float(width).is_integer():
+    if binary and width >= 4096 and float(width).is_integer():
         step: float = 1 << max(0, (int(width) // most - 1).bit_length())
     else:
         base = 10.0 ** floor(log10(width / most))
@@ -244,7 +246,7 @@ def _draw_axis(tracks: Tracks, left: int, top: int, scale: float, height: int) -
         body.append(text_element(left - 6, y, tracks.names[track], _NAME_SIZE, "soft", "end"))
     lines = []
     bottom = len(tracks.names) * height
-    marks = axis_ticks(tracks.start, tracks.end)
+    marks = axis_ticks(tracks.start, tracks.end, binary=tracks.unit == "bytes")
     apart = marks[1] - marks[0] if len(marks) > 1 else 0
     for tick in marks:
         x = round(left + (tick - tracks.start) * scale, 2)

@@ -22,12 +22,14 @@ from .svg_elements import (
     text_element,
     text_width,
 )
+from .svg_flows import draw_flows
 
 WIDEST, WIDEST_BOXES = 900, 2000  # pixels that the cells of one grid may take, also if it is drawn in boxes
 MOST_LABELS = 4096
 _PLAIN, _SMALL = 352, 7  # pixels of a grid without labels, and of its cells if they have to be small
 _LABEL_SIZE, _LABEL_HEIGHT = 11, 18  # of the text in an outline, and the smallest height for it
 _NAME_SIZE = 9
+_FLOW_WIDTH, _FLOW_HEIGHT = 44, 40  # pixels of a cell with flows, at least: arrows need space between labels
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _STROKES = {
     "tile": f'stroke="{INK}" stroke-width="1.8"',
@@ -80,8 +82,11 @@ def choose_geometry(grid: Grid) -> tuple[CellGeometry, list[str]]:
         longest = max(map(len, labels))
         for size in (11, 10, 9, 8):
             width = max(int(longest * 0.61 * size) + 7, size + 9)
+            if grid.flows:
+                width = max(width, _FLOW_WIDTH)
             if longest and width * grid.columns + gaps <= (WIDEST if grid.boxes is None else WIDEST_BOXES):
-                return CellGeometry(left, top, width, min(max(size + 9, width), size + 17), size), labels
+                height = _FLOW_HEIGHT if grid.flows else min(max(size + 9, width), size + 17)
+                return CellGeometry(left, top, width, height, size), labels
     least = max(3, min(_SMALL, WIDEST // max(1, grid.columns)))
     side = max(least, min(22, _PLAIN // max(1, grid.columns, grid.rows)))
     return CellGeometry(left, top, side, side, 0), []
@@ -145,6 +150,7 @@ def _draw_contents(grid: Grid, cells: CellGeometry, labels: list[str], scales: d
         body.append(
             hatch_path([_cell_box(grid, cells, start, count) for start, count in _row_runs(hidden, grid.columns)])
         )
+    body += draw_flows(grid, cells.left, cells.top, cells.width, cells.height)
     if cells.type_size:
         body += _draw_labels(grid, cells, labels, colors)
     words = _fit_outline_labels(grid.outlines, cells)

@@ -50,6 +50,7 @@ from .form import (
     spell_mesh,
     spell_spec,
 )
+from .reshards import describe_reshard, flows_picture, links_picture, list_reshard_choices, timeline_picture
 
 MOST_LISTED = 1 << 22  # pages searched for those of a core
 MOST_ROWS = 64  # runs of pages listed for a core
@@ -77,6 +78,7 @@ def list_choices(fields: FormFields) -> dict[str, Any]:
         "dispatch": ["fast", "slow"],
         "scheme": list(SCHEMES),
         "base": list(BASES),
+        **list_reshard_choices(),
     }
 
 
@@ -311,6 +313,7 @@ ANSWERS: dict[str, Callable[[FormFields], dict[str, Any]]] = {
     "placement": describe_placement,
     "element": describe_element,
     "core": describe_core,
+    "reshard": describe_reshard,
 }
 
 
@@ -460,6 +463,9 @@ PICTURES: dict[str, Callable[[FormFields], Scene]] = {
     "tiles": tiles_picture,
     "schedule": schedule_picture,
     "layout": layout_picture,
+    "flows": flows_picture,
+    "links": links_picture,
+    "timeline": timeline_picture,
 }
 
 

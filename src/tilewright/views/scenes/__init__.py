@@ -20,6 +20,7 @@ from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, Tenso
 from ...plain import to_plain
 from ...tensor import Tensor, TileTensor
 from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
+from ...traffic import ReshardPlan
 from ..scene import Scene
 from ..scene_options import choose_attributes, refuse_unknown_options
 from .assemblies import assembly_scene
@@ -29,6 +30,7 @@ from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
 from .meshes import mesh_scene
 from .pipelines import schedule_scene, tiler_scene, trace_scene
+from .reshards import reshard_scene
 from .shapes import memory_config_scene, shape_scene, window_grid
 from .specs import spec_scene
 from .tensors import tensor_scene, tile_scene, values_scene
@@ -109,6 +111,7 @@ scene_of.register(Device, memory_scene)
 scene_of.register(Schedule, schedule_scene)
 scene_of.register(Pipeline, schedule_scene)
 scene_of.register(Trace, trace_scene)
+scene_of.register(ReshardPlan, reshard_scene)
 
 
 @scene_of.register

@@ -29,7 +29,8 @@ export const FIELDS = {
 const SAID = {
   row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
   width_sharded: "width sharded", block_sharded: "block sharded", nd_sharded: "ND sharded", dram: "DRAM", l1: "L1",
-  hex: "hexadecimal", round_robin_1d: "round robin", grid_2d: "2D grid", contiguous_1d: "contiguous",
+  to_memory_config: "runtime's choice", interleaved_to_sharded: "interleaved to sharded", sharded_to_interleaved: "sharded to interleaved",
+  current: "today's", 2024: "December 2024", hex: "hexadecimal", round_robin_1d: "round robin", grid_2d: "2D grid", contiguous_1d: "contiguous",
 };
 const GROUPS = [
   ["Tensor", ["shape", "dtype", "layout", "tile"]],
@@ -39,7 +40,8 @@ const GROUPS = [
   ["Picture", ["label", "color", "base"]],
 ];
 
-function isSharded(words) {
+/** Return whether shards are asked for, so that cores and their shapes matter. */
+export function isSharded(words) {
   return words.memory !== "interleaved";
 }
 
@@ -78,7 +80,7 @@ export class SpecForm {
       return made.row;
     })));
     this.element = make("form", { class: "spec card", "aria-label": `Spec ${name}`, onsubmit: (event) => event.preventDefault() },
-      make("h2", {}, make("span", { class: "letter" }, name), " Spec"), ...groups, this.error);
+      make("h2", {}, make("span", { class: "letter" }, name), this.title = make("span", {}, "Spec")), ...groups, this.error);
     this.relevant();
   }
 

@@ -5,12 +5,14 @@ import { ask, remember } from "./asking.js";
 import { comparison } from "./compare.js";
 import { make } from "./dom.js";
 import { Notation } from "./notation.js";
+import { Reshard } from "./reshard.js";
 import { read, written } from "./sharing.js";
 import { Side } from "./side.js";
 import { themes } from "./theme.js";
 
 const at = (id) => document.getElementById(id);
-const state = { view: "tensor", sides: [], notation: null, choices: null, quiet: true, moved: 0 };
+const VIEWS = { tensor: "sides", reshard: "reshard", layout: "notation" }; // each with the element that shows it
+const state = { view: "tensor", sides: [], reshard: null, notation: null, choices: null, quiet: true, moved: 0 };
 const TYPING = 800; // milliseconds between changes that are steps of one, and not worth a place in the history
 
 /** Put what is shown into the address, and compare if there are two, which look at the same element if both have it. */
@@ -19,9 +21,12 @@ function changed(side) {
   const [a, b] = state.sides;
   const other = side === a ? b : a;
   if (b && side?.chosen && other.chosen && other.chosen !== side.chosen && other.shape() === side.shape()) other.look({ at: side.chosen });
-  const fragment = written({
-    view: state.view, ...(state.view === "layout" ? { a: {}, notation: state.notation.words(), drawn: state.notation.drawn() } : { a: a.words(), b: b?.words() }),
-  });
+  const shown = {
+    tensor: () => ({ a: a.words(), b: b?.words() }),
+    reshard: () => ({ a: a.words(), to: state.reshard.words() }),
+    layout: () => ({ a: {}, notation: state.notation.words(), drawn: state.notation.drawn() }),
+  };
+  const fragment = written({ view: state.view, ...shown[state.view]() });
   remembered(`#${fragment}`);
   at("comparison").hidden = !b || state.view !== "tensor";
   if (b) at("comparison").replaceChildren(...comparison(a, b));
@@ -38,11 +43,25 @@ function remembered(fragment) {
 }
 
 function show(view) {
+  const [before, [side]] = [state.view, state.sides];
   state.view = view;
-  for (const name of ["tensor", "layout"]) at(`tab-${name}`).setAttribute("aria-pressed", String(name === view));
-  at("sides").hidden = view !== "tensor";
-  at("notation").hidden = view !== "layout";
+  for (const [name, id] of Object.entries(VIEWS)) {
+    at(`tab-${name}`).setAttribute("aria-pressed", String(name === view));
+    at(id).hidden = name !== view;
+  }
   at("compare").hidden = view !== "tensor";
+  // The form of spec A is that of the source, too: it is on the page once, in the view that is shown.
+  if (view === "reshard") {
+    state.reshard.place(side.form);
+    side.form.title.textContent = "Source";
+    side.instead = () => state.reshard.later();
+    state.reshard.update();
+  } else if (side.instead) {
+    side.instead = null;
+    side.form.title.textContent = "Spec";
+    side.element.prepend(side.form.element);
+    if (before === "reshard" && view === "tensor") side.update();
+  }
   if (view === "layout" && !state.notation.shown.firstChild) state.notation.update();
   changed();
 }
@@ -112,6 +131,7 @@ async function start() {
     return;
   }
   at("tab-tensor").addEventListener("click", () => show("tensor"));
+  at("tab-reshard").addEventListener("click", () => show("reshard"));
   at("tab-layout").addEventListener("click", () => show("layout"));
   at("compare").addEventListener("click", toggleCompare);
   at("share").addEventListener("click", () => {
@@ -128,7 +148,10 @@ async function build(asked) {
   state.quiet = true; // what the address says already is no step
   for (const side of state.sides) side.remove();
   state.notation?.element.remove();
+  state.reshard?.remove();
   state.sides = [];
+  state.reshard = new Reshard(asked.to, state.choices, changed);
+  at("reshard").append(state.reshard.element);
   state.notation = new Notation(asked.notation, asked.drawn, changed);
   at("notation").append(state.notation.element);
   const ready = [addSide("A", asked.a)];
@@ -142,7 +165,7 @@ async function build(asked) {
 // Not by the address, which says what is shown.
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
-  at(state.view === "tensor" ? "sides" : "notation").focus();
+  at(VIEWS[state.view]).focus();
 });
 // Somebody went back, or pasted another link into the address bar: show that.
 window.addEventListener("popstate", () => {

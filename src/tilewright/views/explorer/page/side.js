@@ -21,6 +21,7 @@ export class Side {
     this.holder = words.core ? { core: words.core } : words.bank ? { bank: words.bank } : null;
     this.found = null;
     this.chosen = null;
+    this.instead = null; // what is asked in place of all this, while another view shows the form
     this.form = new SpecForm(name, words, choices, () => this.later());
     this.chain = new Chain(name, words.at ?? "", (where) => { this.where = where; this.later("element"); });
     this.motion = new Motion(name, words, choices, () => this.form.words(), () => this.later("motion"));
@@ -56,6 +57,7 @@ export class Side {
 
   /** Ask again, once nobody types any more; `part` is what changed, if not the spec. */
   later(part = "all") {
+    if (this.instead) { this.instead(); return; } // the form is shown elsewhere
     if (this.part !== undefined && this.part !== part) part = "all";
     this.part = part;
     this.element.setAttribute("aria-busy", "true");

@@ -51,7 +51,8 @@ export function about(found) {
     make("div", {}, make("dt", {}, name), make("dd", {}, value)))), code(found.spec.python));
 }
 
-function code(text) {
+/** Return Python that can be copied. */
+export function code(text) {
   const copy = make("button", {
     type: "button", class: "copy", "aria-label": "Copy the Python",
     onclick: async () => {

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tilewright reshard`: who sends what to whom when a tensor moves to another memory, how, and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..byte_sizes import format_bytes
+from ..errors import FileFormatError
+from ..tables import format_table
+from .console import Answer, ExitCode, check_output_path, save_picture, table_width, wrap_lines
+from .options import SHAPE, SpecOptions, spec_options
+from .program import SectionedOption, verb
+from .show import check_picture_path, picture_text
+
+if TYPE_CHECKING:
+    from ..memory import TensorSpec
+    from ..traffic import LayoutChain, ReshardPlan
+    from ..traffic.noc import Endpoint
+    from ..traffic.requests import RequestRun
+
+OPERATIONS = (
+    "to_memory_config",
+    "reshard",
+    "read",
+    "write",
+    "interleaved_to_sharded",
+    "sharded_to_interleaved",
+    "copy",
+)
+KERNELS = ("current", "2024")
+VIEWS = ("map", "links", "timeline")
+_MOST_PAIRS = 8  # that are listed; pictures and --json have all
+_TENSOR_SETTINGS = ("dtype", "layout", "tile", "transpose_tile", "alignment", "chip", "dispatch", "harvested")
+_PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # how values that ttnn prints begin
+
+
+def _view_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(f"--{name}", is_flag=True, cls=SectionedOption, section="Pictures", help=help_text)
+
+
+def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(name, type=click.Path(dir_okay=False), metavar="FILE", help=help_text)
+
+
+@verb("reshard")
+@click.argument("source", metavar="SOURCE")
+@click.argument("target", metavar="TARGET")
+@click.option(
+    "--op",
+    type=click.Choice(OPERATIONS),
+    default="to_memory_config",
+    metavar="OPERATION",
+    help=f"{', '.join(OPERATIONS[:-1])} or {OPERATIONS[-1]}. [the first, which chooses as the runtime does]",
+)
+@click.option("--kernel", type=click.Choice(KERNELS), default="current", help="Version of the kernels. [current]")
+@click.option("--profiler/--no-profiler", default=None, help="Time while NoC events are recorded. [for 2024 only]")
+@click.option("--reads", is_flag=True, help="List the reads and writes of every RISC, in order.")
+@click.option("--best", is_flag=True, help="Rank targets and stops on the way that take less time.")
+@_file_option("--chrome-trace", "Write the timeline for Perfetto.")
+@_file_option("--npe", "Write the workload for the simulator tt-npe.")
+@_view_option("map", "Draw the chip with the flows between cores and banks.")
+@_view_option("links", "Draw the load of the links of both networks.")
+@_view_option("timeline", "Draw the estimated times of requests and resources.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    cls=SectionedOption,
+    section="Pictures",
+    help="Write the picture to an .svg, .html, .png, .txt or .json. [--map --links]",
+)
+@spec_options
+def command(
+    source: str,
+    target: str,
+    op: str,
+    kernel: str,
+    profiler: bool | None,
+    reads: bool,
+    best: bool,
+    chrome_trace: str | None,
+    npe: str | None,
+    output: str | None,
+    options: SpecOptions,
+    **views: bool,
+) -> Answer:
+    """Plan the move of a tensor from one memory to another: who sends what to whom, with which kernels, how long.
+
+    SOURCE is a shape with settings, which are named like the options; TARGET may leave out the shape:
+
+    \b
+    tilewright reshard 512x512:shard=block:grid=2x1 shard=height:grid=4x2 \\
+        --layout tile
+    tilewright reshard 512x512:shard=height:grid=8x1 dram --reads
+    tilewright reshard 512x512:shard=height:grid=8x1 shard=width:grid=8x1 --best
+    tilewright reshard 512x512:shard=block shard=height --layout tile -o map.html
+
+    What ttnn prints may be pasted instead: TensorSpec(...), SHAPE:MemoryConfig(...), and MemoryConfig(...) alone for
+    TARGET. The exit status is 0 if both memories and the buffers on the way fit the chip, and 1 if they do not.
+    """
+    check_picture_path(output)
+    for path in (chrome_trace, npe):
+        if path is not None:
+            check_output_path(path)
+    before = _parse_source(source, options)
+    after = _parse_target(target, before, options)
+    from ..traffic import reshard
+    from ..traffic.exports import chrome_trace as write_trace
+    from ..traffic.exports import npe_workload
+
+    plan = reshard(before.spec, after, op, kernel, profiler=profiler)
+    written = [path for path in (chrome_trace, npe, output) if path is not None]
+    if chrome_trace is not None:
+        write_trace(plan, chrome_trace)
+    if npe is not None:
+        npe_workload(plan, npe)
+    asked = [view for view in VIEWS if views[view]]
+    if output is not None:
+        from ..views import reshard_scene
+
+        save_picture(reshard_scene(plan, view=asked or ("map", "links")), output)
+    chains = _better_chains(plan) if best else None
+    data = plan.to_json(reads=reads)
+    if chains is not None:
+        data["best"] = [_chain_data(chain) for chain in chains]
+    if written:
+        data["written"] = written
+
+    def write() -> str:
+        width = table_width() or 80
+        parts = [wrap_lines("\n".join(lines), width) for lines in _sections(plan, reads, chains)]
+        if output is None and asked:
+            from ..views import reshard_scene
+
+            parts.append(picture_text(reshard_scene(plan, view=asked)))
+        parts += ["\n".join(f"wrote {path} ({Path(path).stat().st_size} bytes)" for path in written)]
+        return "\n\n".join(part for part in parts if part)
+
+    return Answer(write, data, ExitCode.OK if plan.fits else ExitCode.NO)
+
+
+# The two memories.
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """The tensor where it is, and the options that placed it."""
+
+    spec: TensorSpec
+    options: SpecOptions
+
+
+def _parse_source(text: str, options: SpecOptions) -> _Placed:
+    """Return the tensor that SOURCE names."""
+    if text.lstrip().startswith(_PRINTED):
+        spec = _parse_printed(text, "SOURCE", options)
+        return _Placed(spec, replace(options, chip=spec.chip))
+    shape, _, settings = text.partition(":")
+    extents = SHAPE.convert(shape, None, None)
+    own = options if not settings or settings.lstrip().startswith(_PRINTED) else options.with_settings(settings)
+    return _Placed(_place(extents, settings, own), own)
+
+
+def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpec:
+    """Return the tensor where TARGET puts it; what is not said is as in the source."""
+    words = text.strip()
+    if words.startswith(_PRINTED):
+        return _parse_printed(words, "TARGET", options, source.spec)
+    if words in ("dram", "l1"):
+        return source.spec.with_memory(words)
+    options = replace(options, **{name: getattr(source.options, name) for name in _TENSOR_SETTINGS})
+    if words[:1].isdigit() or words[:1] in ("[", "("):
+        shape, _, settings = words.partition(":")
+        plain = not settings or settings.lstrip().startswith(_PRINTED)
+        return _place(SHAPE.convert(shape, None, None), settings, options if plain else options.with_settings(settings))
+    if "=" not in words:
+        raise click.UsageError(
+            f"{text!r} is not a target; write settings as shard=height:grid=8x1, or dram, l1, or a MemoryConfig(...)"
+        )
+    for setting in words.split(":"):
+        name = setting.partition("=")[0].replace("-", "_")
+        if name in _TENSOR_SETTINGS:
+            raise click.UsageError(f"{setting!r} of TARGET: a reshard moves a tensor as it is; give it to SOURCE")
+    return source.spec.with_memory(options.with_settings(words).memory())
+
+
+def _place(shape: tuple[int, ...], settings: str, options: SpecOptions) -> TensorSpec:
+    """Return a tensor placed by options, or by the memory config that is pasted after its shape."""
+    if not settings.lstrip().startswith(_PRINTED):
+        return options.build_spec(shape)
+    from ..memory import TensorSpec
+    from ..notation import parse_memory_config
+
+    try:
+        return TensorSpec(**options.spec_arguments(shape) | {"memory": parse_memory_config(settings)})
+    except FileFormatError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def _parse_printed(text: str, role: str, options: SpecOptions, source: TensorSpec | None = None) -> TensorSpec:
+    """Return the tensor of a text that ttnn printed; a memory config is one of the `source`, if there is one."""
+    from ..memory import MemoryConfig, TensorSpec
+    from ..notation import parse_ttnn
+
+    try:
+        value = parse_ttnn(text).value
+    except FileFormatError as problem:
+        raise click.UsageError(f"{role}: {problem}") from None
+    if isinstance(value, MemoryConfig) and source is not None:
+        return source.with_memory(value)
+    if not isinstance(value, TensorSpec):
+        kinds = "a TensorSpec" if source is None else "a TensorSpec or a MemoryConfig"
+        remedy = "; write SHAPE:MemoryConfig(...)" if isinstance(value, MemoryConfig) else ""
+        raise click.UsageError(f"{role}: expected {kinds} as ttnn prints it, got a {type(value).__name__}{remedy}")
+    return value.with_chip(options.find_chip() if source is None else source.chip)
+
+
+# What is said.
+
+
+def _sections(plan: ReshardPlan, reads: bool, chains: list[LayoutChain] | None) -> list[list[str]]:
+    """Return what the answer says, section by section."""
+    found = [plan.explain().splitlines()]
+    if not plan.is_empty:
+        found.append(_list_pairs(plan))
+    if chains is not None:
+        found.append(_list_chains(plan, chains))
+    if reads:
+        found.append(_list_requests(plan))
+    return found
+
+
+def _list_pairs(plan: ReshardPlan) -> list[str]:
+    """Return the pairs that move most bytes as a table."""
+    pairs = sorted(plan.traffic.items(), key=lambda item: (item[0][0] == item[0][1], -item[1]))
+    rows = [("to", "from", "bytes", "")]
+    rows += [
+        (_name(reader), _name(origin), str(size), "stays" if reader == origin else "")
+        for (reader, origin), size in pairs[:_MOST_PAIRS]
+    ]
+    more = len(pairs) - _MOST_PAIRS
+    return [*format_table(rows, right=[2]), *([f"and {more} more; --map draws all of them"] if more > 0 else [])]
+
+
+def _list_requests(plan: ReshardPlan) -> list[str]:
+    """Return the reads and the writes of every RISC, in order."""
+    lines = []
+    for number, step in enumerate(plan.steps, 1):
+        for lists, verb_name, word in ((step.reads, "reads", "from"), (step.writes, "writes", "to")):
+            for risc, runs in lists.items():
+                words = ", ".join(_format_run(run, word) for run in runs)
+                lines.append(f"step {number}, core {_name(risc.core)} {risc.risc} {risc.noc} {verb_name} {words}")
+    return lines
+
+
+def _format_run(run: RequestRun, word: str) -> str:
+    if len(run) == 2:
+        return "barrier" if run[1] == 1 else f"{run[1]} barriers"
+    place, size, count = run
+    return f"{count} x {size} {word} {_name(place)}"
+
+
+def _name(endpoint: Endpoint) -> str:
+    return f"DRAM {endpoint}" if isinstance(endpoint, int) else f"({endpoint.x},{endpoint.y})"
+
+
+# What would be better.
+
+
+def _better_chains(plan: ReshardPlan) -> list[LayoutChain]:
+    """Return targets that are reached in less time, and ways to the target with a stop that take less time."""
+    from ..traffic import best_layout, cheaper_targets, move_cost
+
+    now = move_cost(plan.source, plan.target)
+    ways = best_layout([plan.source, None, plan.target])
+    shorter = [chain for chain in ways if chain.moves > 1 and now is not None and chain.cycles < now.cycles]
+    return [*cheaper_targets(plan), *shorter]
+
+
+def _list_chains(plan: ReshardPlan, chains: list[LayoutChain]) -> list[str]:
+    from ..traffic import move_cost
+
+    now = move_cost(plan.source, plan.target)
+    said = "" if now is None else f" than {now.cycles:.0f} cycles, launches of the kernels included"
+    if not chains:
+        return [f"nothing takes less time{said}"]
+    lines = [f"less time{said}:"]
+    for chain in chains:
+        stop, end = chain.specs[1].memory, chain.specs[-1].memory
+        where = f"to {end}" if len(chain.specs) == 2 else f"through {stop}"
+        lines.append(f"  {chain.cycles:.0f} cycles, {format_bytes(chain.noc_bytes)} over the NoC: {where}")
+    return lines
+
+
+def _chain_data(chain: LayoutChain) -> dict[str, Any]:
+    return {
+        "memories": [str(spec.memory) for spec in chain.specs],
+        "cycles": chain.cycles,
+        "noc_bytes": chain.noc_bytes,
+        "peak_l1": chain.peak_l1,
+    }

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reshard: the tensor of spec A moves to another memory. Who sends what to whom, over which links, and how long.
+
+import { ask, picture } from "./asking.js";
+import { card, make, sized, spaced } from "./dom.js";
+import { exports } from "./exporting.js";
+import { field, isSharded } from "./fields.js";
+import { scene } from "./pictures.js";
+import { code } from "./verdict.js";
+
+/** What is asked about the target, and when it matters. */
+const TARGET = {
+  memory: { label: "Memory layout", usual: "height_sharded", pick: true },
+  buffer: { label: "Memory", usual: "l1", pick: true },
+  grid: { label: "Cores, x by y", usual: "", hint: "all of them", when: isSharded },
+  shard: { label: "Shard", usual: "", hint: "computed", when: isSharded },
+  orientation: { label: "Orientation", usual: "row_major", pick: true, when: isSharded },
+  distribution: { label: "Distribution", usual: "round_robin_1d", pick: true, when: (words) => words.memory === "nd_sharded" },
+  op: { label: "Operation", usual: "to_memory_config", pick: true },
+  kernel: { label: "Kernels", usual: "current", pick: true },
+};
+const ALONE = ["op", "kernel"]; // fields that the source does not have
+const PAUSE = 160; // milliseconds of no typing before anything is asked
+
+/** The view of a reshard; `changed` is called when it shows something else. */
+export class Reshard {
+  constructor(words, choices, changed) {
+    this.changed = changed;
+    this.rows = Object.fromEntries(Object.entries(TARGET).map(([name, about]) =>
+      [name, field(ALONE.includes(name) ? name : `to_${name}`, about.label, words[name] ?? about.usual, about.pick && choices[name], about.hint, () => { this.relevant(); this.later(); })]));
+    this.error = make("p", { class: "error", role: "alert", id: "error-reshard", hidden: true });
+    const target = make("form", { class: "card target", "aria-label": "Target", onsubmit: (event) => event.preventDefault() },
+      make("h2", {}, "Target"), make("div", { class: "fields" }, ...Object.values(this.rows).map(({ row }) => row)), this.error);
+    this.cost = make("div");
+    this.cards = { flows: card("Flows on the chip"), links: card("Load of the links"), timeline: card("Timeline, as estimated") };
+    this.python = make("div");
+    this.results = make("div", { class: "plan" }, this.cost, ...Object.values(this.cards), this.python);
+    this.element = make("section", { class: "reshard", "aria-label": "Reshard" }, make("div", { class: "right" }, target, this.results));
+    this.relevant();
+  }
+
+  /** Show the form of the source beside that of the target. */
+  place(source) {
+    this.source = source;
+    this.element.prepend(source.element);
+  }
+
+  typed() {
+    return Object.fromEntries(Object.entries(this.rows).map(([name, { control }]) => [name, control.value.trim()]));
+  }
+
+  relevant() {
+    const typed = this.typed();
+    for (const [name, { row }] of Object.entries(this.rows)) row.hidden = !(TARGET[name].when ?? (() => true))(typed);
+  }
+
+  /** Return what a link has to say about the target: what is not as usual, and what it is. */
+  words() {
+    const kept = Object.entries(this.typed()).filter(([name]) => !this.rows[name].row.hidden);
+    return Object.fromEntries(kept.filter(([name, value]) => ["memory", "buffer"].includes(name) || value !== TARGET[name].usual));
+  }
+
+  /** Return the words of a question. */
+  asked() {
+    const to = Object.entries(this.typed()).filter(([name]) => !this.rows[name].row.hidden);
+    return { ...this.source.words(), ...Object.fromEntries(to.map(([name, value]) => [ALONE.includes(name) ? name : `to_${name}`, value])) };
+  }
+
+  /** Take it off the page, and forget what was asked. */
+  remove() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    this.element.remove();
+  }
+
+  later() {
+    this.element.setAttribute("aria-busy", "true");
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.update(), PAUSE);
+  }
+
+  problem(message, name = null) {
+    const own = Object.keys(this.rows).find((each) => (ALONE.includes(each) ? each : `to_${each}`) === name);
+    const mine = Boolean(message) && (own !== undefined || !this.source.rows[name]);
+    this.source.problem(mine ? "" : message, mine ? null : name);
+    this.error.hidden = !mine;
+    this.error.textContent = mine ? message : "";
+    for (const [each, { control }] of Object.entries(this.rows)) {
+      if (mine && each === own) { control.setAttribute("aria-invalid", "true"); control.setAttribute("aria-describedby", this.error.id); }
+      else { control.removeAttribute("aria-invalid"); control.removeAttribute("aria-describedby"); }
+    }
+  }
+
+  async update() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    this.element.setAttribute("aria-busy", "true");
+    try {
+      const words = this.asked();
+      const found = await ask("reshard", words, asking.signal);
+      this.problem("");
+      this.cost.replaceChildren(cost(found));
+      this.python.replaceChildren(...(found.python ? [card("In Python", code(found.python))] : []));
+      await Promise.all(Object.entries(this.cards).map(([name, place]) => this.draw(name, place, found, words, asking.signal)));
+      this.element.classList.remove("stale");
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      this.problem(problem.message, problem.field);
+      this.element.classList.add("stale");
+      this.cost.replaceChildren(card("Cost", make("p", { class: "pill" }, "No plan"), make("p", { class: "problem" }, problem.message)));
+    }
+    if (this.asking === asking) this.element.removeAttribute("aria-busy");
+    this.changed();
+  }
+
+  /** Show a picture in its card, or say why there is none. */
+  async draw(name, place, about, words, signal) {
+    place.hidden = about.empty;
+    if (about.empty) return;
+    const parts = [place.firstElementChild];
+    try {
+      const drawn = await picture(name, words, signal);
+      drawn.facts = drawn.facts.filter((fact) => !(fact.name in about.facts)); // which are shown above
+      parts.push(scene(drawn), exports(name, () => this.asked(), (message) => this.problem(message)));
+    } catch (problem) {
+      if (problem.name === "AbortError") throw problem;
+      parts.push(make("p", { class: "soft" }, problem.message));
+    }
+    place.replaceChildren(...parts);
+  }
+}
+
+/** Return the card that says what a reshard takes. */
+function cost(found) {
+  if (found.empty) return card("Cost", make("p", { class: "pill good" }, "Nothing to do"), make("p", {}, "Source and target are the same memory."));
+  const { time } = found;
+  return card("Cost",
+    make("p", { class: found.fits ? "pill good" : "pill bad" }, found.fits ? "Fits" : "Does not fit", make("span", {}, ` ${found.chip}, with both tensors`)),
+    make("p", { class: "numbers" },
+      ...(time ? [make("b", {}, spaced(time.cycles)), ` cycles, ${time.microseconds.toPrecision(3)} us, estimated`, make("span", { class: "soft" }, ` · bound by ${time.bound}`)] : ["The time is not known for this chip."])),
+    time && !time.calibrated ? make("p", { class: "soft" }, `${time.worth[0].toUpperCase()}${time.worth.slice(1)}.`) : null,
+    make("p", { class: "numbers" }, make("b", {}, sized(found.noc_bytes)), ` of ${sized(found.bytes)} cross the network`),
+    ...found.warnings.map((warning) => make("p", { class: "problem" }, warning)),
+    make("dl", { class: "facts" }, ...Object.entries(found.facts).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))));
+}
