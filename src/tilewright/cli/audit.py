@@ -15,9 +15,9 @@ import click
 
 from ..errors import TilewrightError
 from .console import Answer, CommandError, ExitCode, describe_error, save_picture, table_width
-from .options import CHIP, NO_CHIP
+from .move_arguments import parse_move
+from .options import CHIP, NO_CHIP, SpecOptions
 from .program import verb
-from .spec_argument import parse_spec_argument
 
 if TYPE_CHECKING:
     from ..auditing import AuditReport
@@ -32,7 +32,9 @@ STDIN = "-"
 @click.option("--against", metavar="FILE", help="Compare IR with a report of its run, tensor by tensor.")
 @click.option("--noc-trace", metavar="FILE", help="Check a trace of a reshard, request by request, with")
 @click.option("--source", metavar="SPEC", help="the tensor before, such as 512x512:layout=tile:shard=block:grid=2x1,")
-@click.option("--target", metavar="SPEC", help="and after; also as ttnn prints TensorSpec(...) or MemoryConfig(...).")
+@click.option(
+    "--target", metavar="SPEC", help="and after: shard=height:grid=4x2. As for reshard, also as ttnn prints them."
+)
 @click.option("--op", default="to_memory_config", metavar="NAME", help="Operation of the trace. [to_memory_config]")
 @click.option("--html", metavar="FILE", help="Write a page: the list, the chip with L1 per core, L1 over time.")
 @click.option("--notes/--no-notes", default=True, help="Also say what could be better. [yes]")
@@ -59,7 +61,7 @@ def command(
     tilewright audit model.mlir --chip wormhole_n150 --against report.json
     tilewright audit --noc-trace trace.json \\
         --source 512x512:layout=tile:shard=block:grid=2x1 \\
-        --target 512x512:layout=tile:shard=height:grid=4x2
+        --target shard=height:grid=4x2
     tilewright audit "MemoryConfig(memory_layout=...)" --chip n150
 
     The exit status is 0 if everything is clean, 1 if there are findings, and 2 if something is not readable.
@@ -101,17 +103,8 @@ def _choose_check(
         return lambda name: audit(name, chip)
     if source is None or target is None:
         raise click.UsageError("--noc-trace needs both --source and --target, or neither")
-    before, after = _parse_pair(source, target, chip)
+    before, after = parse_move(source, target, SpecOptions(chip=chip))
     return lambda name: audit_noc_trace(name, before, after, op)
-
-
-def _parse_pair(source: str, target: str, chip: Any) -> tuple[Any, Any]:
-    """Return both specs; one of them may be only a memory config, which has the shape of the other."""
-    if source.lstrip().startswith("MemoryConfig"):
-        after = parse_spec_argument(target, chip)
-        return parse_spec_argument(source, chip, after), after
-    before = parse_spec_argument(source, chip)
-    return before, parse_spec_argument(target, chip, before)
 
 
 def _run_check(check: Callable[[str], AuditReport], name: str) -> AuditReport:

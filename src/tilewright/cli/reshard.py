@@ -4,22 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..byte_sizes import format_bytes
-from ..errors import FileFormatError
 from ..tables import format_table
 from .console import Answer, ExitCode, check_output_path, save_picture, table_width, wrap_lines
-from .options import SHAPE, SpecOptions, spec_options
+from .move_arguments import parse_move
+from .options import SpecOptions, spec_options
 from .program import SectionedOption, verb
 from .show import check_picture_path, picture_text
 
 if TYPE_CHECKING:
-    from ..memory import TensorSpec
     from ..traffic import LayoutChain, ReshardPlan
     from ..traffic.noc import Endpoint
     from ..traffic.requests import RequestRun
@@ -36,8 +34,6 @@ OPERATIONS = (
 KERNELS = ("current", "2024")
 VIEWS = ("map", "links", "timeline")
 _MOST_PAIRS = 8  # that are listed; pictures and --json have all
-_TENSOR_SETTINGS = ("dtype", "layout", "tile", "transpose_tile", "alignment", "chip", "dispatch", "harvested")
-_PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # how values that ttnn prints begin
 
 
 def _view_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -109,13 +105,12 @@ def command(
     for path in (chrome_trace, npe):
         if path is not None:
             check_output_path(path)
-    before = _parse_source(source, options)
-    after = _parse_target(target, before, options)
+    before, after = parse_move(source, target, options)
     from ..traffic import reshard
     from ..traffic.exports import chrome_trace as write_trace
     from ..traffic.exports import npe_workload
 
-    plan = reshard(before.spec, after, op, kernel, profiler=profiler)
+    plan = reshard(before, after, op, kernel, profiler=profiler)
     written = [path for path in (chrome_trace, npe, output) if path is not None]
     if chrome_trace is not None:
         write_trace(plan, chrome_trace)
@@ -144,82 +139,6 @@ def command(
         return "\n\n".join(part for part in parts if part)
 
     return Answer(write, data, ExitCode.OK if plan.fits else ExitCode.NO)
-
-
-# The two memories.
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """The tensor where it is, and the options that placed it."""
-
-    spec: TensorSpec
-    options: SpecOptions
-
-
-def _parse_source(text: str, options: SpecOptions) -> _Placed:
-    """Return the tensor that SOURCE names."""
-    if text.lstrip().startswith(_PRINTED):
-        spec = _parse_printed(text, "SOURCE", options)
-        return _Placed(spec, replace(options, chip=spec.chip))
-    shape, _, settings = text.partition(":")
-    extents = SHAPE.convert(shape, None, None)
-    own = options if not settings or settings.lstrip().startswith(_PRINTED) else options.with_settings(settings)
-    return _Placed(_place(extents, settings, own), own)
-
-
-def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpec:
-    """Return the tensor where TARGET puts it; what is not said is as in the source."""
-    words = text.strip()
-    if words.startswith(_PRINTED):
-        return _parse_printed(words, "TARGET", options, source.spec)
-    if words in ("dram", "l1"):
-        return source.spec.with_memory(words)
-    options = replace(options, **{name: getattr(source.options, name) for name in _TENSOR_SETTINGS})
-    if words[:1].isdigit() or words[:1] in ("[", "("):
-        shape, _, settings = words.partition(":")
-        plain = not settings or settings.lstrip().startswith(_PRINTED)
-        return _place(SHAPE.convert(shape, None, None), settings, options if plain else options.with_settings(settings))
-    if "=" not in words:
-        raise click.UsageError(
-            f"{text!r} is not a target; write settings as shard=height:grid=8x1, or dram, l1, or a MemoryConfig(...)"
-        )
-    for setting in words.split(":"):
-        name = setting.partition("=")[0].replace("-", "_")
-        if name in _TENSOR_SETTINGS:
-            raise click.UsageError(f"{setting!r} of TARGET: a reshard moves a tensor as it is; give it to SOURCE")
-    return source.spec.with_memory(options.with_settings(words).memory())
-
-
-def _place(shape: tuple[int, ...], settings: str, options: SpecOptions) -> TensorSpec:
-    """Return a tensor placed by options, or by the memory config that is pasted after its shape."""
-    if not settings.lstrip().startswith(_PRINTED):
-        return options.build_spec(shape)
-    from ..memory import TensorSpec
-    from ..notation import parse_memory_config
-
-    try:
-        return TensorSpec(**options.spec_arguments(shape) | {"memory": parse_memory_config(settings)})
-    except FileFormatError as problem:
-        raise click.UsageError(str(problem)) from None
-
-
-def _parse_printed(text: str, role: str, options: SpecOptions, source: TensorSpec | None = None) -> TensorSpec:
-    """Return the tensor of a text that ttnn printed; a memory config is one of the `source`, if there is one."""
-    from ..memory import MemoryConfig, TensorSpec
-    from ..notation import parse_ttnn
-
-    try:
-        value = parse_ttnn(text).value
-    except FileFormatError as problem:
-        raise click.UsageError(f"{role}: {problem}") from None
-    if isinstance(value, MemoryConfig) and source is not None:
-        return source.with_memory(value)
-    if not isinstance(value, TensorSpec):
-        kinds = "a TensorSpec" if source is None else "a TensorSpec or a MemoryConfig"
-        remedy = "; write SHAPE:MemoryConfig(...)" if isinstance(value, MemoryConfig) else ""
-        raise click.UsageError(f"{role}: expected {kinds} as ttnn prints it, got a {type(value).__name__}{remedy}")
-    return value.with_chip(options.find_chip() if source is None else source.chip)
 
 
 # What is said.

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tensor before and after a move, in two arguments: settings after a shape, or what ttnn prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import FileFormatError
+from .options import SHAPE, SpecOptions
+
+if TYPE_CHECKING:
+    from ..memory import TensorSpec
+
+_TENSOR_SETTINGS = ("dtype", "layout", "tile", "transpose_tile", "alignment", "chip", "dispatch", "harvested")
+_PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # how values that ttnn prints begin
+
+
+def parse_move(source: str, target: str, options: SpecOptions) -> tuple[TensorSpec, TensorSpec]:
+    """Return the tensors that two arguments name; what the target does not say is as in the source.
+
+    >>> before, after = parse_move("64x64:layout=tile", "shard=height:grid=2x1", SpecOptions())
+    >>> print(after.memory)
+    height sharded in L1, shards of 32 x 64 on 2 cores
+    """
+    before = _parse_source(source, options)
+    return before.spec, _parse_target(target, before, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """The tensor where it is, and the options that placed it."""
+
+    spec: TensorSpec
+    options: SpecOptions
+
+
+def _parse_source(text: str, options: SpecOptions) -> _Placed:
+    """Return the tensor that SOURCE names."""
+    if text.lstrip().startswith(_PRINTED):
+        spec = _parse_printed(text, "SOURCE", options)
+        return _Placed(spec, replace(options, chip=spec.chip))
+    shape, _, settings = text.partition(":")
+    extents = SHAPE.convert(shape, None, None)
+    own = options if not settings or settings.lstrip().startswith(_PRINTED) else options.with_settings(settings)
+    return _Placed(_place(extents, settings, own), own)
+
+
+def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpec:
+    """Return the tensor where TARGET puts it; what is not said is as in the source."""
+    words = text.strip()
+    if words.startswith(_PRINTED):
+        return _parse_printed(words, "TARGET", options, source.spec)
+    if words in ("dram", "l1"):
+        return source.spec.with_memory(words)
+    options = replace(options, **{name: getattr(source.options, name) for name in _TENSOR_SETTINGS})
+    if words[:1].isdigit() or words[:1] in ("[", "("):
+        shape, _, settings = words.partition(":")
+        plain = not settings or settings.lstrip().startswith(_PRINTED)
+        return _place(SHAPE.convert(shape, None, None), settings, options if plain else options.with_settings(settings))
+    if "=" not in words:
+        raise click.UsageError(
+            f"{text!r} is not a target; write settings as shard=height:grid=8x1, or dram, l1, or a MemoryConfig(...)"
+        )
+    for setting in words.split(":"):
+        name = setting.partition("=")[0].replace("-", "_")
+        if name in _TENSOR_SETTINGS:
+            raise click.UsageError(f"{setting!r} of TARGET: a reshard moves a tensor as it is; give it to SOURCE")
+    return source.spec.with_memory(options.with_settings(words).memory())
+
+
+def _place(shape: tuple[int, ...], settings: str, options: SpecOptions) -> TensorSpec:
+    """Return a tensor placed by options, or by the memory config that is pasted after its shape."""
+    if not settings.lstrip().startswith(_PRINTED):
+        return options.build_spec(shape)
+    from ..memory import TensorSpec
+    from ..notation import parse_memory_config
+
+    try:
+        return TensorSpec(**options.spec_arguments(shape) | {"memory": parse_memory_config(settings)})
+    except FileFormatError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def _parse_printed(text: str, role: str, options: SpecOptions, source: TensorSpec | None = None) -> TensorSpec:
+    """Return the tensor of a text that ttnn printed; a memory config is one of the `source`, if there is one."""
+    from ..memory import MemoryConfig, TensorSpec
+    from ..notation import parse_ttnn
+
+    try:
+        value = parse_ttnn(text).value
+    except FileFormatError as problem:
+        raise click.UsageError(f"{role}: {problem}") from None
+    if isinstance(value, MemoryConfig) and source is not None:
+        return source.with_memory(value)
+    if not isinstance(value, TensorSpec):
+        kinds = "a TensorSpec" if source is None else "a TensorSpec or a MemoryConfig"
+        remedy = "; write SHAPE:MemoryConfig(...)" if isinstance(value, MemoryConfig) else ""
+        raise click.UsageError(f"{role}: expected {kinds} as ttnn prints it, got a {type(value).__name__}{remedy}")
+    return value.with_chip(options.find_chip() if source is None else source.chip)
