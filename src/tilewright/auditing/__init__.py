@@ -6,12 +6,13 @@ from .audit_report import AuditReport
 from .finding import AuditFinding, Severity
 from .input_kind import find_input_kind
 from .seen_reshards import SeenReshard
-from .timeline import Moment, Peaks, Share, Timeline
+from .timeline import Life, Moment, Peaks, Share, Timeline
 from .trace_audit import audit_noc_trace
 
 __all__ = [
     "AuditFinding",
     "AuditReport",
+    "Life",
     "Moment",
     "Peaks",
     "SeenReshard",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..byte_sizes import format_bytes
 from ..tables import count_of, format_table
 from .finding import AuditFinding, Severity
+from .seen_reshards import group_moves
 
 if TYPE_CHECKING:
     from .audit_report import AuditReport
@@ -94,6 +95,7 @@ class ReportText:
         reshards = self.report.reshards
         if not reshards:
             return []
+        groups = group_moves(reshards)
         total = sum([each.bytes_moved for each in reshards])
         known = [each.microseconds for each in reshards if each.microseconds is not None]
         calibrated = all(each.plan is not None and each.plan.cycles.calibrated for each in reshards)
@@ -105,16 +107,16 @@ class ReportText:
         rows = [
             (
                 each.path_text,
-                f"node {each.node}",
+                f"node {each.node}" + (f" and {count - 1} more" if count > 1 else ""),
                 format_bytes(each.bytes_moved),
                 "" if each.microseconds is None else f"{each.microseconds:.1f} us",
                 each.bound_text,
             )
-            for each in reshards[:_MOST_RESHARDS]
+            for each, count in groups[:_MOST_RESHARDS]
         ]
         rows.insert(0, ("from, to", "at", "bytes", "time", "bound by"))
         lines += self._format_table(rows)
-        rest = len(reshards) - _MOST_RESHARDS
+        rest = len(reshards) - sum([count for _, count in groups[:_MOST_RESHARDS]])
         return [*lines, f"  and {count_of(rest, 'other')}"] if rest > 0 else lines
 
     def _format_table(self, rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -217,7 +217,8 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
     []
     """
     uses = _count_uses(run)
-    for each in [each for each in reshards if not _is_moved_on(each, reshards, uses)][:MOST_NOTES]:
+    firsts = [each for each in reshards if not _is_moved_on(each, reshards, uses)]
+    for each, count in group_moves(firsts)[:MOST_NOTES]:
         time = each.microseconds
         reason = (
             "" if time is None or each.plan is None else f"about {time:.1f} us, bound by {each.plan.cycles.bound_by}"
@@ -234,7 +235,21 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
             expected=0,
             reason=reason,
             remedy=_advise(each, reshards, uses),
+            count=count,
         )
+
+
+def group_moves(reshards: Sequence[SeenReshard]) -> list[tuple[SeenReshard, int]]:
+    """Return the first of each kind of move, between the same two specs, and how many there are; in order.
+
+    >>> moves = [SeenReshard(node, "ttnn.to_memory_config", "Reshard", None, None, 2048) for node in (3, 9)]
+    >>> [(each.node, count) for each, count in group_moves(moves)]
+    [(3, 2)]
+    """
+    groups: dict[tuple[str, TensorSpec | None, TensorSpec | None], list[SeenReshard]] = {}
+    for each in reshards:
+        groups.setdefault((each.operation, each.source, each.target), []).append(each)
+    return [(group[0], len(group)) for group in groups.values()]
 
 
 def _find_owners(run: Run) -> dict[int, int]:

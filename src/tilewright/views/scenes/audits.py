@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ...auditing import AuditFinding, AuditReport, Severity, Share, Timeline
+from ...auditing import AuditFinding, AuditReport, Life, Severity, Share, Timeline
+from ...auditing.seen_reshards import group_moves
 from ...byte_sizes import format_bytes
 from ...memory import Chip, CoreCoord
 from ...tables import count_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_ENTRIES = 200
 _MOST_LIVES = 24  # tensors and buffers whose lives are drawn
 _MOST_NAMED = 6  # on one core
+_MOST_COLUMNS = 24  # of calls, so that they have room for their labels
 _LONGEST_NAME = 40
 
 
@@ -31,7 +33,7 @@ def audit_scene(
 ) -> Scene:
     """Return the scene of an audit: its findings and notes, L1 of each core at the peak, and L1 over the calls.
 
-    `side` is the most calls that are drawn as columns of their own, `title` that of the picture; `options` are those of
+    `side` is the most columns of calls, at most 24, `title` that of the picture; `options` are those of
     every scene.
 
     >>> from pathlib import Path
@@ -76,10 +78,11 @@ def _list_facts(report: AuditReport) -> list[Fact]:
     facts += [
         Fact(
             "move",
-            f"{each.path_text}: {format_bytes(each.bytes_moved)}"
+            ("" if count == 1 else f"{count} x ")
+            + f"{each.path_text}: {format_bytes(each.bytes_moved)}"
             + ("" if each.microseconds is None else f", about {each.microseconds:.1f} us"),
         )
-        for each in report.reshards[:_MOST_NAMED]
+        for each, count in group_moves(report.reshards)[:_MOST_NAMED]
     ]
     return facts
 
@@ -129,7 +132,7 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
     Calls in a row share a column if there are too many.
     """
     starts = [call.start for call in timeline.calls] or [0]
-    group = -(-len(starts) // max(1, side))
+    group = -(-len(starts) // max(1, min(side, _MOST_COLUMNS)))
     columns = -(-len(starts) // group)
     rows = [[0] * columns for _ in range(3)]
     level = (0, 0)
@@ -176,13 +179,17 @@ def _life_tracks(timeline: Timeline) -> list[Tracks]:
     if not timeline.calls or not timeline.lives:
         return []
     starts = [call.start for call in timeline.calls]
-    lives = sorted(timeline.lives, key=lambda life: (-life.bytes_per_core, life.start))[:_MOST_LIVES]
-    lives.sort(key=lambda life: (life.start, life.node))
     last = len(starts)
 
     def position(time: int) -> int:
         return max(0, bisect_right(starts, time) - 1)
 
+    def cost(life: Life) -> int:
+        end = last if life.end is None else position(life.end)
+        return life.bytes_per_core * max(1, end - position(life.start))
+
+    lives = sorted(timeline.lives, key=lambda life: (-cost(life), life.start))[:_MOST_LIVES]
+    lives.sort(key=lambda life: (life.start, life.node))
     spans = []
     for track, life in enumerate(lives):
         begin = position(life.start)
@@ -196,7 +203,9 @@ def _life_tracks(timeline: Timeline) -> list[Tracks]:
             idle = f"{note}\nnot used after call {used - 1}"
             spans.append(Span(track, max(used, begin + 0.5), end, "", "not used any more", True, idle, life.node))
     hidden = len(timeline.lives) - len(lives)
-    title = "what is in L1, from call to call" + (f" (the largest {len(lives)})" if hidden else "")
+    title = "what is in L1, from call to call" + (
+        f": the {len(lives)} that take most, for longest, of {len(timeline.lives)}" if hidden else ""
+    )
     return [Tracks(tuple([_shorten(life.label) for life in lives]), tuple(spans), 0, last, "calls", title)]
 
 
