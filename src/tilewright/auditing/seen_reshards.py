@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,7 +217,8 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
     []
     """
     uses = _count_uses(run)
-    firsts = [each for each in reshards if not _is_moved_on(each, reshards, uses)]
+    moved = {each.buffers[1] for each in reshards}
+    firsts = [each for each in reshards if not _is_moved_on(each, moved, uses)]
     for each, count in group_moves(firsts)[:MOST_NOTES]:
         time = each.microseconds
         reason = (
@@ -277,10 +278,10 @@ def _advise(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[in
     return f"let the operation before it write this placement, or the one after it read the other{_advise_other(seen)}"
 
 
-def _is_moved_on(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> bool:
-    """Return whether a move only moves on what another one moved, and nothing else uses that."""
+def _is_moved_on(seen: SeenReshard, moved: Collection[int | None], uses: Counter[int]) -> bool:
+    """Return whether a move only moves on one of the buffers that others `moved`, and nothing else uses that."""
     first = seen.buffers[0]
-    return first is not None and uses[first] <= 1 and any(each.buffers[1] == first for each in reshards)
+    return first is not None and uses[first] <= 1 and first in moved
 
 
 def _follow(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> list[SeenReshard]:

@@ -157,7 +157,9 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
             Field("bytes", tuple(chain(*rows))),
             Field("call", tuple(names * 3)),
         ),
-        title="L1 over the calls: the most in each" if group == 1 else f"L1 over the calls: the most in each {group}",
+        title="L1 over the calls: the most in each"
+        if group == 1
+        else f"L1 over the calls: the most in each {group} calls",
         color="KiB per core",
         label="KiB per core",
         row_names=("total", "tensors", "buffers"),
