@@ -39,9 +39,8 @@ def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ite
                 blocks.remove(block)
             continue
         yield from _outside_findings(run, one, chip, time)
-        for start, end, other in _find_neighbours(blocks, block):
-            if _is_apart(one, checked[other]):
-                continue
+        overlapping = [each for each in _find_neighbours(blocks, block) if not _is_apart(one, checked[each[2]])]
+        for start, end, other in overlapping[:1]:  # the others are counted
             first = checked[other]
             yield AuditFinding(
                 "overlap",
@@ -56,6 +55,7 @@ def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ite
                 first.buffer.address,
                 f"{first.label or first.buffer} is still allocated, since {run.name_call(first.buffer.start)}",
                 "one of the two is overwritten: check who freed the first one, and whether its address is right",
+                len(overlapping),
             )
         insort(blocks, block)
 
@@ -75,7 +75,7 @@ def _find_neighbours(blocks: list[tuple[int, int, int]], block: tuple[int, int, 
         if earlier[1] > block[0]:
             overlapping.append(earlier)
             break
-    for later in blocks[place:]:
+    for later in blocks[place : place + _MOST_NEIGHBOURS]:
         if later[0] >= block[1]:
             break
         overlapping.append(later)
