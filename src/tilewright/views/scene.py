@@ -67,7 +67,8 @@ class Outline:
 class Flow:
     """Bytes that go from one cell of a grid to another, both by their number, row by row.
 
-    >>> Flow(0, 3, 2048).nbytes
+    >>> flow = Flow(0, 3, 2048)
+    >>> flow.nbytes
     2048
     """
 
