@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_ENTRIES = 200
 _MOST_LIVES = 24  # tensors and buffers whose lives are drawn
 _MOST_NAMED = 6  # on one core
-_MOST_COLUMNS = 24  # of calls, so that they have room for their labels
+_MOST_COLUMNS = 24  # of calls, so that their labels fit
 _LONGEST_NAME = 40
 
 
