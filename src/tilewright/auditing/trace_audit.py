@@ -80,7 +80,7 @@ def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memo
     trace = read_noc_trace(path)
     plans = [reshard(as_spec(source), as_spec(target), op, kernel) for kernel in _KERNELS]
     if plans[0].is_empty:
-        raise MemoryConfigError("source and target are equal: the runtime does nothing, and there is no plan to check")
+        raise MemoryConfigError("source and target are equal, so no request is expected; pass two different memories")
     candidates = [part for plan in plans for part in _list_candidates(plan)]
     checks = [TraceCheck.of(trace, candidate) for candidate in candidates]
     best = max(checks, key=lambda check: check.matching)
