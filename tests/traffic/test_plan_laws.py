@@ -179,3 +179,18 @@ def test_plans_are_values(pair):
         assert dict(other.reads) == dict(plan.reads)
         assert other.explain() == text
     assert len(repr(plan)) < 400
+
+
+@examples(60)
+@given(pairs())
+def test_sums_are_those_of_the_traffic(pair):
+    plan = planned(pair)
+    if plan is None:
+        return
+    stays = sum(size for (reader, source), size in plan.traffic.items() if reader == source)
+    assert (plan.local_bytes, plan.noc_bytes) == (stays, plan.total_bytes - stays)
+    assert plan.local == (stays / plan.total_bytes if plan.total_bytes else 1)
+    for end in {end for ends in plan.traffic for end in ends}:
+        arrives = [size for (reader, source), size in plan.traffic.items() if reader == end != source]
+        leaves = [size for (reader, source), size in plan.traffic.items() if source == end != reader]
+        assert (plan.bytes_in.get(end, 0), plan.bytes_out.get(end, 0)) == (sum(arrives), sum(leaves))
