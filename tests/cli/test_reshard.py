@@ -7,6 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 import tilewright as tw
+from tilewright.cli import reshard as verb
+from tilewright.traffic.planning import KERNELS
+from tilewright.traffic.step_choice import OPERATIONS
+from tilewright.views.scenes.reshards import VIEWS
 
 BLOCKS = "512x512:shard=block:grid=2x1"
 ROWS = "shard=height:grid=4x2"
@@ -15,6 +19,10 @@ ROWS = "shard=height:grid=4x2"
 def plan(**options):
     spec = tw.TensorSpec((512, 512), "bfloat16", "tile", memory=tw.block_sharded((2, 1)), chip="wormhole_n150")
     return tw.reshard(spec, spec.with_memory(tw.height_sharded((4, 2))), **options)
+
+
+def test_its_choices_are_those_of_the_library():
+    assert (verb.OPERATIONS, verb.KERNELS, verb.VIEWS) == (OPERATIONS, KERNELS, VIEWS)
 
 
 def test_it_says_what_the_library_says(run):
@@ -64,6 +72,42 @@ def test_exports_are_those_of_the_library(run, tmp_path):
     assert json.loads(workload.read_text()) == json.loads(json.dumps(tw.traffic.npe_workload(plan())))
 
 
+def test_pictures_are_data_in_json(run):
+    found = run("reshard", BLOCKS, ROWS, "--layout", "tile", "--map", "--json").json
+    assert "bytes that arrive" in [panel["title"] for panel in found["scene"]["panels"]]
+    assert "scene" not in run("reshard", BLOCKS, ROWS, "--layout", "tile", "--json").json
+
+
+def test_one_step_is_drawn(run):
+    passes = ("512x512:shard=height:grid=8x1", "shard=width:grid=8x1", "--map")
+    first, second = (run("reshard", *passes, "--step", number).out for number in (1, 2))
+    assert "step 1 of 2" in first
+    assert "step 2 of 2" in second
+    assert "expected a step of the plan, from 1 to 2" in run("reshard", *passes, "--step", 3, status=2).err
+
+
+@pytest.mark.parametrize("chip", ["p150", "quasar", "grayskull_e150"])
+def test_any_chip_has_a_map(run, tmp_path, chip):
+    done = run("reshard", "64x64", "l1", "--chip", chip, "--map")
+    assert "bytes that arrive" in done.out
+    run("reshard", "64x64", "l1", "--chip", chip, "-o", "map.svg")
+    assert ("NOC_0" in (tmp_path / "map.svg").read_text(encoding="utf-8")) == (chip == "p150")
+
+
+def test_better_ways_where_nothing_else_fits(run):
+    shapes = ("16384x4096:shard=height", "shard=width", "--layout", "tile", "--best")
+    assert "less time" in run("reshard", *shapes, status=1).out
+
+
+def test_what_cannot_be_written_is_an_error_of_output(run, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device", "t.json")
+
+    monkeypatch.setattr("tilewright.traffic.chrome_trace", refuse)
+    done = run("reshard", BLOCKS, ROWS, "--layout", "tile", "--chrome-trace", "t.json", status=4)
+    assert "t.json: no space left on device" in done.err
+
+
 def test_no_fit_is_an_answer(run):
     done = run("reshard", "8192x4096:shard=height", "l1", "--layout", "tile", status=1)
     assert "does not fit" in " ".join(done.out.split())
@@ -83,6 +127,7 @@ def test_nothing_to_do(run):
         ((BLOCKS, "256x256"), "256"),
         ((BLOCKS, ROWS, "--op", "interleaved_to_sharded"), "leave out op"),
         ((BLOCKS, ROWS, "-o", "picture.gif"), ".svg"),
+        ((BLOCKS, ROWS, "--step", "1"), "--step has no effect without a picture; add --map"),
         ((BLOCKS, "MemoryConfig(memory_layout="), "TARGET: a text of ttnn: expected a TensorMemoryLayout"),
     ],
 )

@@ -12,6 +12,7 @@ import tilewright as tw
 from tilewright.views import Grid, Tracks, reshard_scene, scene_of, to_html, to_svg, to_text
 from tilewright.views.html import panel_data
 from tilewright.views.scene import MOST_FLOWS
+from tilewright.views.scenes.chip_maps import chip_cells
 
 from .browser import open_browser, watched
 
@@ -170,3 +171,12 @@ def test_pointing_at_a_core_shows_its_flows(tmp_path):
             assert "in: 32768 bytes" in told
             page.keyboard.press("Escape")
             assert page.locator(".mark-flow").count() == 0
+
+
+@pytest.mark.parametrize("chip", ["n150", "p150", "quasar", "grayskull_e150"])
+def test_every_core_and_bank_has_a_cell_of_its_own(chip):
+    noc_map = tw.traffic.NocMap.of(chip)
+    cells, (rows, columns), _ = chip_cells(noc_map)
+    assert set(cells) == set(noc_map.endpoints)
+    assert len(set(cells.values())) == len(cells)
+    assert 0 <= min(cells.values()) <= max(cells.values()) < rows * columns

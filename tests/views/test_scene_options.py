@@ -165,3 +165,10 @@ def test_memory_is_numbered_in_bytes():
     assert tiles.box_rows[3] == ("0x30", "0x38")
     with pytest.raises(tw.LayoutError, match="itemsize of at least 1 byte, got 0"):
         views.scene_of(tw.row_major(4, 8), itemsize=0)
+
+
+@pytest.mark.parametrize("color", ["row", "column"])
+def test_rows_and_columns_color_cells_whatever_they_are_called(color):
+    mesh = tw.files.Mesh.dividing((64, 96), (2, 2, 2), (None, 1, 0))  # rows of devices are called 0,0 to 1,1
+    assert views.to_svg(views.scene_of(mesh, color=color)).startswith("<svg")
+    assert views.to_text(views.scene_of(mesh, label=color))

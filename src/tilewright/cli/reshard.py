@@ -3,15 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..byte_sizes import format_bytes
+from ..errors import MemoryConfigError
 from ..tables import format_table
-from .console import Answer, ExitCode, check_output_path, save_picture, table_width, wrap_lines
+from .console import (
+    Answer,
+    CommandError,
+    Console,
+    ExitCode,
+    check_output_path,
+    describe_error,
+    save_picture,
+    table_width,
+    wrap_lines,
+)
 from .move_arguments import parse_move
 from .options import SpecOptions, spec_options
 from .program import SectionedOption, verb
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
     from ..traffic import LayoutChain, ReshardPlan
     from ..traffic.noc import Endpoint
     from ..traffic.requests import RequestRun
+    from ..views import Scene
 
 OPERATIONS = (
     "to_memory_config",
@@ -64,6 +76,14 @@ def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Ca
 @_view_option("links", "Draw the load of the links of both networks.")
 @_view_option("timeline", "Draw the estimated times of requests and resources.")
 @click.option(
+    "--step",
+    type=click.IntRange(1),
+    metavar="N",
+    cls=SectionedOption,
+    section="Pictures",
+    help="Draw only this step of the plan.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False),
@@ -83,6 +103,7 @@ def command(
     best: bool,
     chrome_trace: str | None,
     npe: str | None,
+    step: int | None,
     output: str | None,
     options: SpecOptions,
     **views: bool,
@@ -101,44 +122,62 @@ def command(
     What ttnn prints may be pasted instead: TensorSpec(...), SHAPE:MemoryConfig(...), and MemoryConfig(...) alone for
     TARGET. The exit status is 0 if both memories and the buffers on the way fit the chip, and 1 if they do not.
     """
+    asked = [view for view in VIEWS if views[view]]
+    if step is not None and not asked and output is None:
+        raise click.UsageError("--step has no effect without a picture; add --map, --links or --timeline")
     check_picture_path(output)
     for path in (chrome_trace, npe):
         if path is not None:
             check_output_path(path)
     before, after = parse_move(source, target, options)
     from ..traffic import reshard
-    from ..traffic.exports import chrome_trace as write_trace
-    from ..traffic.exports import npe_workload
 
     plan = reshard(before, after, op, kernel, profiler=profiler)
     written = [path for path in (chrome_trace, npe, output) if path is not None]
-    if chrome_trace is not None:
-        write_trace(plan, chrome_trace)
-    if npe is not None:
-        npe_workload(plan, npe)
-    asked = [view for view in VIEWS if views[view]]
+    _write_exports(plan, chrome_trace, npe)
     if output is not None:
-        from ..views import reshard_scene
-
-        save_picture(reshard_scene(plan, view=asked or ("map", "links")), output)
+        has_routes = bool(plan.noc_map.chip.noc_size)
+        save_picture(_draw(plan, asked or (VIEWS[:2] if has_routes else VIEWS[:1]), step), output)
     chains = _better_chains(plan) if best else None
     data = plan.to_json(reads=reads)
     if chains is not None:
         data["best"] = [_chain_data(chain) for chain in chains]
     if written:
         data["written"] = written
+    drawn = _draw(plan, asked, step) if asked and output is None else None
+    if drawn is not None and Console.current().json:
+        from ..views import to_data
+
+        data["scene"] = to_data(drawn)
 
     def write() -> str:
         width = table_width() or 80
         parts = [wrap_lines("\n".join(lines), width) for lines in _sections(plan, reads, chains)]
-        if output is None and asked:
-            from ..views import reshard_scene
-
-            parts.append(picture_text(reshard_scene(plan, view=asked)))
+        if drawn is not None:
+            parts.append(picture_text(drawn))
         parts += ["\n".join(f"wrote {path} ({Path(path).stat().st_size} bytes)" for path in written)]
         return "\n\n".join(part for part in parts if part)
 
     return Answer(write, data, ExitCode.OK if plan.fits else ExitCode.NO)
+
+
+def _draw(plan: ReshardPlan, views: Sequence[str], step: int | None) -> Scene:
+    from ..views import reshard_scene
+
+    return reshard_scene(plan, view=views, step=step)
+
+
+def _write_exports(plan: ReshardPlan, trace: str | None, workload: str | None) -> None:
+    """Write the plan for other tools, to the paths that were given."""
+    from ..traffic import chrome_trace, npe_workload
+
+    try:
+        if trace is not None:
+            chrome_trace(plan, trace)
+        if workload is not None:
+            npe_workload(plan, workload)
+    except OSError as problem:
+        raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
 
 
 # What is said.
@@ -165,7 +204,7 @@ def _list_pairs(plan: ReshardPlan) -> list[str]:
         for (reader, origin), size in pairs[:_MOST_PAIRS]
     ]
     more = len(pairs) - _MOST_PAIRS
-    return [*format_table(rows, right=[2]), *([f"and {more} more; --map draws all of them"] if more > 0 else [])]
+    return [*format_table(rows, right=[2]), *([f"and {more} more; --json lists all of them"] if more > 0 else [])]
 
 
 def _list_requests(plan: ReshardPlan) -> list[str]:
@@ -198,7 +237,10 @@ def _better_chains(plan: ReshardPlan) -> list[LayoutChain]:
     from ..traffic import best_layout, cheaper_targets, move_cost
 
     now = move_cost(plan.source, plan.target)
-    ways = best_layout([plan.source, None, plan.target])
+    try:
+        ways = best_layout([plan.source, None, plan.target])
+    except MemoryConfigError:  # no stop on the way fits
+        ways = []
     shorter = [chain for chain in ways if chain.moves > 1 and now is not None and chain.cycles < now.cycles]
     return [*cheaper_targets(plan), *shorter]
 

@@ -162,9 +162,9 @@ def derived_field(grid: Grid, name: str) -> Field | None:
     """
     cells = [divmod(at, grid.columns) for at in range(grid.rows * grid.columns)]
     if name == "row" and not grid.boxes:
-        return Field(name, tuple(_to_number(grid.row_name(row)) for row, _ in cells), "ramp")
+        return _name_field(name, [grid.row_name(row) for row, _ in cells])
     if name == "column" and not grid.boxes:
-        return Field(name, tuple(_to_number(grid.column_name(column)) for _, column in cells), "ramp")
+        return _name_field(name, [grid.column_name(column) for _, column in cells])
     tiles = [box for box in grid.outlines if box.kind == "tile"]
     if name != "tile" or not tiles:
         return None
@@ -176,8 +176,11 @@ def derived_field(grid: Grid, name: str) -> Field | None:
     return Field(name, tuple(number))
 
 
-def _to_number(name: str) -> int | str:
-    return int(name) if name.isdigit() else name
+def _name_field(name: str, values: list[str]) -> Field:
+    """Return the names of the rows or columns of all cells: as numbers along a ramp, if all of them are."""
+    if all(value.isdigit() for value in values):
+        return Field(name, tuple(map(int, values)), "ramp")
+    return Field(name, tuple(values))
 
 
 def _choose_in_panel(panel: Grid | Tracks, labels: tuple[str, ...], color: str) -> Grid | Tracks:

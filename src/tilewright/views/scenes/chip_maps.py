@@ -45,7 +45,10 @@ def chip_cells(noc_map: NocMap) -> tuple[dict[Endpoint, int], tuple[int, int], b
             return dict(zip(noc_map.endpoints, numbers, strict=True)), (height, width), True
     except MemoryConfigError:
         pass
-    across, down = noc_map.chip.compute_grid
+    cores = [
+        each for each in noc_map.endpoints if not isinstance(each, int)
+    ]  # some only store, beyond the compute grid
+    across, down = max(core.x for core in cores) + 1, max(core.y for core in cores) + 1
     cells: dict[Endpoint, int] = {}
     for endpoint in noc_map.endpoints:
         cells[endpoint] = down * across + endpoint if isinstance(endpoint, int) else endpoint.y * across + endpoint.x
