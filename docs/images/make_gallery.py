@@ -335,6 +335,20 @@ PICTURES = (
         scene = views.scene_of(tw.reshard(rows, rows.with_memory(tw.width_sharded((8, 1)))), view="timeline")
         """,
     ),
+    Picture(
+        "audit",
+        "An audit",
+        "A report of a run, here a planned one: L1 of each core at the peak, the most in each call, and what is in it"
+        " when. On the HTML page the findings come first, each with its reason and remedy.",
+        """
+        allocator = tw.Allocator("wormhole_n150")
+        spec = tw.TensorSpec((1024, 1024), page_layout="tile", chip="wormhole_n150")
+        for memory in ("l1", tw.block_sharded((4, 4)), tw.height_sharded((8, 2))):
+            allocator.allocate(spec.with_memory(memory))
+        report = tw.ttnn.write_visualizer_report(allocator, folder, {0: "weights", 1: "scores", 2: "rows"})
+        scene = views.audit_scene(tw.audit(report))
+        """,
+    ),
 )
 
 
