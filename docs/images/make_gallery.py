@@ -345,7 +345,7 @@ PICTURES = (
         spec = tw.TensorSpec((1024, 1024), page_layout="tile", chip="wormhole_n150")
         for memory in ("l1", tw.block_sharded((4, 4)), tw.height_sharded((8, 2))):
             allocator.allocate(spec.with_memory(memory))
-        report = tw.ttnn.write_visualizer_report(allocator, folder, {0: "weights", 1: "scores", 2: "rows"})
+        report = tw.ttnn.write_visualizer_report(allocator, f"{folder}/run", {0: "weights", 1: "scores", 2: "rows"})
         scene = views.audit_scene(tw.audit(report))
         """,
     ),
