@@ -16,6 +16,7 @@ sys.path.pop(0)  # the folder of this script, where copy.py would hide the stand
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,7 @@ def plans(pages: int) -> None:
     for name, memory in MEMORIES.items():
         target = source.with_memory(memory)
         for kernel in ("current", "2024") if name in ("height", "width") else ("current",):
-            times = [best(lambda t=target, k=kernel: make(source, t, PARTS, k))]  # type: ignore[misc]
-            times += [best(lambda t=target, k=kernel, p=part: make(source, t, (p,), k)) for part in PARTS]  # type: ignore[misc]
+            times = [best(partial(make, source, target, parts, kernel)) for parts in (PARTS, *zip(PARTS, strict=True))]
             print(f"{name + ', ' + kernel:<52}" + "".join(f"{1e3 * each:>12.2f}" for each in times))
 
 

@@ -2,12 +2,18 @@
 """Traces against plans: recorded kernels are clean, and a read from the wrong core is named with its page."""
 
 import json
+import tempfile
+from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.auditing import audit_noc_trace
 
+from ..cases import examples
+from ..traffic.strategies import pairs
 from .noc_traces import KERNELS, events_of, place, spec_of
 
 
@@ -95,3 +101,47 @@ def test_an_empty_plan_is_refused(tmp_path):
     path.write_text("[]")
     with pytest.raises(tw.MemoryConfigError, match="equal"):
         audit_noc_trace(path, spec_of(kernel["source"]), spec_of(kernel["source"]))
+
+
+def events_of_step(step, noc_map):
+    """Return the events that a card would record of a step, RISC by RISC."""
+    events = []
+    for kind, lists in (("READ", step.reads), ("WRITE_", step.writes)):
+        for risc, runs in lists.items():
+            x, y = noc_map.position(risc.core)
+            common = {"proc": risc.risc, "noc": risc.noc, "sx": x, "sy": y}
+            time = 1000
+            for run in runs:
+                for _ in range(run[-1]):
+                    time += 128
+                    if run[0] == "barrier":
+                        name = "READ_BARRIER_END" if kind == "READ" else "WRITE_BARRIER_END"
+                        events.append(common | {"type": name, "timestamp": time})
+                        continue
+                    dx, dy = noc_map.position(run[0])
+                    events.append(common | {"type": kind, "dx": dx, "dy": dy, "num_bytes": run[1], "timestamp": time})
+    return events
+
+
+@examples(60)
+@given(pairs(), st.data())
+def test_a_trace_of_any_plan_is_clean_and_one_without_a_request_is_not(pair, data):
+    source, target = [spec.with_chip("wormhole_n150") for spec in pair]
+    try:
+        plan = tw.reshard(source, target)
+    except tw.MemoryConfigError:
+        assume(False)
+    assume(len(plan.steps) == 1)
+    (step,) = plan.steps
+    assume({*step.reads}.isdisjoint(step.writes))  # of a RISC that does both, the order is not in the plan
+    events = events_of_step(step, plan.noc_map)
+    requests = [k for k, event in enumerate(events) if "num_bytes" in event]
+    assume(requests)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.json")
+        path.write_text(json.dumps(events))
+        report = audit_noc_trace(path, source, target)
+        assert report.clean, str(report)
+        lost = data.draw(st.sampled_from(requests))
+        path.write_text(json.dumps(events[:lost] + events[lost + 1 :]))
+        assert not audit_noc_trace(path, source, target).clean
