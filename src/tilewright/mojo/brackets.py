@@ -27,7 +27,16 @@ class Bracketed(Generic[Result]):
         self._owner = owner
 
     def __getitem__(self, parameters: Any) -> Callable[..., Result]:
-        return partial(self._function, self._owner, parameters if isinstance(parameters, tuple) else (parameters,))
+        return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> Callable[..., Result]:
+        """Return the function with its parameters bound; named ones, for which Python has no brackets, are options.
+
+        >>> function = Bracketed(lambda owner, parameters, x, width=1: (parameters, x, width))
+        >>> function.with_parameters(2, width=4)(7)
+        ((2,), 7, 4)
+        """
+        return partial(self._function, self._owner, parameters, **named)
 
     def __call__(self, *arguments: Any, **options: Any) -> Result:
         return self._function(self._owner, (), *arguments, **options)
@@ -54,3 +63,20 @@ class brackets(Generic[Result]):  # noqa: N801  (used like `property`)
 
     def __get__(self, owner: object, kind: Any = None) -> brackets[Result] | Bracketed[Result]:
         return self if owner is None else Bracketed(self._method, owner)
+
+
+def bind_parameters(function: Any, parameters: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return `function[*parameters, **named]`: Mojo's brackets have keywords, Python's have not.
+
+    What takes named parameters has a method `with_parameters(*parameters, **named)`; others take plain brackets.
+
+    >>> function = Bracketed(lambda owner, parameters, *, width=1: (parameters, width))
+    >>> bind_parameters(function, (2, 2), {"width": 4})()
+    ((2, 2), 4)
+    """
+    with_parameters = getattr(function, "with_parameters", None)
+    if with_parameters is not None:
+        return with_parameters(*parameters, **named)
+    if named:
+        raise TypeError(f"{function!r} takes no named parameters, got {', '.join(named)}")
+    return function[parameters[0] if len(parameters) == 1 else parameters]
