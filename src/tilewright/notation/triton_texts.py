@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TTGIR and Gluon text: types with an encoding, such as `tensor<32x16xf16, #ttg.blocked<{...}>>`, in and out.
+
+An encoding is read as it is written, whatever its name: its fields are integers, booleans, names, lists, other
+encodings. What it means is in `triton_encodings`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import FileFormatError
+from .text_cursor import TextCursor
+
+MAX_DEPTH = 16
+_NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+_ALIAS = re.compile(r"#([A-Za-z_]\w*)(?![\w.])", re.ASCII)
+_DEFINITION = re.compile(r"^\s*#([A-Za-z_]\w*)\s*=\s*(#[^\n]*)$", re.MULTILINE | re.ASCII)
+_EXTENT = re.compile(r"(\d{1,19})\s*x\s*", re.ASCII)
+_SIGNED = re.compile(r"-?\d{1,19}(?!\d)", re.ASCII)
+BITS = {"f64": 64, "f32": 32, "tf32": 32, "f16": 16, "bf16": 16, "f8E4M3FN": 8, "f8E5M2": 8, "f8E4M3FNUZ": 8, "f8E5M2FNUZ": 8}
+_INTEGER_TYPE = re.compile(r"[su]?i(\d{1,3})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class TritonEncoding:
+    """An encoding: its `name`, its `fields` in order, the fields after the braces, and intervals with padding.
+
+    >>> encoding = parse_encoding("#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>")
+    >>> encoding.name, encoding.fields["order"], str(encoding)
+    ('swizzled_shared', [1, 0], '#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>')
+    """
+
+    name: str
+    fields: Mapping[str, Any]
+    after: Mapping[str, Any] = field(default_factory=dict)
+    padding: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        if not self.fields and not self.padding:
+            return f"#ttg.{self.name}"
+        pairs = "".join([f"[{', '.join(f'{interval}:+{extra}' for interval, extra in self.padding)}] "] * bool(self.padding))
+        after = "".join([f", {name} = {_format_value(value)}" for name, value in self.after.items()])
+        return f"#ttg.{self.name}<{pairs}{_format_fields(self.fields)}{after}>"
+
+
+@dataclass(frozen=True)
+class TritonType:
+    """A type with an encoding: a tensor in registers, or a `memdesc` in memory.
+
+    `rest` is what follows the encoding of a memdesc, such as its memory and whether it is mutable.
+
+    >>> kind = parse_triton_type("!ttg.memdesc<8x16xf16, #ttg.swizzled_shared<{vec = 1, order = [1, 0]}>, #smem, mutable>")
+    >>> kind.shape, kind.dtype, kind.is_memory, kind.rest
+    ((8, 16), 'f16', True, '#smem, mutable')
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    encoding: TritonEncoding
+    is_memory: bool = False
+    rest: str = ""
+
+    @property
+    def bits(self) -> int:
+        """Return the bits of an element.
+
+        >>> parse_triton_type("tensor<8xbf16, #ttg.blocked<{order = [0]}>>").bits
+        16
+        """
+        integer = _INTEGER_TYPE.fullmatch(self.dtype)
+        return int(integer[1]) if integer else BITS.get(self.dtype, 64)
+
+    def __str__(self) -> str:
+        shape = "x".join(map(str, (*self.shape, self.dtype)))
+        if not self.is_memory:
+            return f"tensor<{shape}, {self.encoding}>"
+        return f"!ttg.memdesc<{shape}, {self.encoding}{', ' if self.rest else ''}{self.rest}>"
+
+
+def parse_triton_type(text: str, aliases: Mapping[str, str] | None = None) -> TritonType:
+    """Return the type that a text describes; definitions of aliases, `#mma = ...`, may stand on lines above it.
+
+    `aliases` are further definitions, by name without their mark.
+
+    >>> parse_triton_type("#b = #ttg.blocked<{order = [0]}>\\ntensor<256xf16, #b>").encoding.name
+    'blocked'
+    """
+    known = {name: value for name, value in _DEFINITION.findall(text)} | dict(aliases or {})
+    reader = _Reader(_DEFINITION.sub("", text).strip(), "a Triton type", known)
+    kind = reader.read_type()
+    reader.cursor.expect_end()
+    return kind
+
+
+def parse_encoding(text: str, aliases: Mapping[str, str] | None = None) -> TritonEncoding:
+    """Return the encoding that a text describes, with `aliases` by name without their mark.
+
+    >>> parse_encoding("#ttg.slice<{dim = 0, parent = #b}>", {"b": "#ttg.blocked<{order = [1, 0]}>"}).fields["parent"].name
+    'blocked'
+    """
+    reader = _Reader(text, "a Triton encoding", dict(aliases or {}))
+    encoding = reader.read_encoding(0)
+    reader.cursor.expect_end()
+    return encoding
+
+
+class _Reader:
+    """Reads types and encodings at a cursor."""
+
+    def __init__(self, text: str, name: str, aliases: Mapping[str, str]) -> None:
+        self.cursor = TextCursor(text, name)
+        self.aliases = aliases
+
+    def read_type(self) -> TritonType:
+        cursor = self.cursor
+        is_memory = cursor.accept("!ttg.memdesc") or cursor.accept("memdesc")
+        if not is_memory:
+            cursor.expect("tensor")
+        cursor.expect("<")
+        shape: list[int] = []
+        while extent := cursor.match(_EXTENT):
+            shape.append(int(extent[1]))
+        if not shape or min(shape) < 1:
+            cursor.fail("extents of at least 1, such as 32x16xf16")
+        dtype = cursor.take(_NAME, "an element type")
+        cursor.expect(",")
+        encoding = self.read_encoding(0)
+        rest = ""
+        if is_memory and cursor.accept(","):
+            start = cursor.skip_space()
+            end = cursor.text.rfind(">")
+            cursor.at = max(start, end)
+            rest = cursor.text[start : cursor.at].strip()
+        cursor.expect(">")
+        return TritonType(tuple(shape), dtype, encoding, is_memory, rest)
+
+    def read_encoding(self, depth: int) -> TritonEncoding:
+        cursor = self.cursor
+        if depth > MAX_DEPTH:
+            cursor.fail(f"at most {MAX_DEPTH} encodings within each other")
+        if alias := cursor.match(_ALIAS):
+            if alias[1] not in self.aliases:
+                raise FileFormatError(f"{cursor.name}: #{alias[1]} is not defined; give its line '#{alias[1]} = #ttg...' too")
+            inner = _Reader(self.aliases[alias[1]], f"#{alias[1]}", self.aliases)
+            encoding = inner.read_encoding(depth + 1)
+            inner.cursor.expect_end()
+            return encoding
+        if not (cursor.accept("#ttg.") or cursor.accept("#triton_gpu.") or cursor.accept("#ttng.")):
+            cursor.fail("an encoding, such as #ttg.blocked<{...}>")
+        name = cursor.take(_NAME, "the name of an encoding")
+        if not cursor.accept("<"):
+            return TritonEncoding(name, {})
+        padding = self._read_padding() if cursor.peek("[") else ()
+        fields = self._read_fields(depth) if cursor.peek("{") else {}
+        after: dict[str, Any] = {}
+        while cursor.accept(","):
+            key = cursor.take(_NAME, "a field")
+            cursor.expect("=")
+            after[key] = self._read_value(depth + 1)
+        cursor.expect(">")
+        return TritonEncoding(name, fields, after, padding)
+
+    def _read_padding(self) -> tuple[tuple[int, int], ...]:
+        cursor, pairs = self.cursor, []
+        cursor.expect("[")
+        while True:
+            interval = cursor.integer("an interval")
+            cursor.expect(":+")
+            pairs.append((interval, cursor.integer("a padding")))
+            if not cursor.accept(","):
+                break
+        cursor.expect("]")
+        return tuple(pairs)
+
+    def _read_fields(self, depth: int) -> dict[str, Any]:
+        cursor, fields = self.cursor, dict[str, Any]()
+        cursor.expect("{")
+        if cursor.accept("}"):
+            return fields
+        while True:
+            key = cursor.take(_NAME, "a field")
+            if key in fields:
+                cursor.fail(f"every field once, {key!r} was given before")
+            cursor.expect("=")
+            fields[key] = self._read_value(depth + 1)
+            if not cursor.accept(","):
+                break
+        cursor.expect("}")
+        return fields
+
+    def _read_value(self, depth: int) -> Any:
+        cursor = self.cursor
+        if depth > MAX_DEPTH:
+            cursor.fail(f"at most {MAX_DEPTH} brackets within each other")
+        if cursor.accept("["):
+            values: list[Any] = []
+            while not cursor.accept("]"):
+                if values:
+                    cursor.expect(",")
+                values.append(self._read_value(depth + 1))
+            return values
+        if cursor.peek("{"):
+            return self._read_fields(depth)
+        if cursor.peek("#"):
+            return self.read_encoding(depth)
+        if number := cursor.match(_SIGNED):
+            return int(number[0])
+        word = cursor.take(_NAME, "a value")
+        return {"true": True, "false": False}.get(word, word)
+
+
+def _format_fields(fields: Mapping[str, Any]) -> str:
+    return "{" + ", ".join([f"{name} = {_format_value(value)}" for name, value in fields.items()]) + "}"
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_format_value, value))}]"
+    return _format_fields(value) if isinstance(value, Mapping) else str(value)
