@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""XLA's shapes with layouts, such as `bf16[8,128]{1,0:T(8,128)(2,1)}`, in and out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..errors import FileFormatError
+from .text_cursor import MAX_RANK, TextCursor
+from .tilings import MERGED, TiledDimensions
+
+_TYPE = re.compile(r"(?:pred|token|opaque|[sufc]\d{1,3}|bf16|f8e\w+|f4e\w+|f6e\w+)(?!\w)", re.ASCII)
+_ITEM = re.compile(r"([A-SU-Z][A-Z]?|[#*])\s*\(", re.ASCII)
+LOOKS_LIKE = re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f8e\w+)\[[\d,\s<=]*\]", re.ASCII)
+
+
+@dataclass(frozen=True)
+class XlaShape:
+    """An array of XLA: its element type, its shape, the order of its dimensions and the tiles they are stored in.
+
+    `minor_to_major` lists the dimensions, the one that varies fastest first. `properties` are those that move no
+    element: L (alignment of the end), E (bits of an element), S (memory) and the like, as text.
+
+    >>> shape = parse_xla("bf16[8,128]{1,0:T(8,128)(2,1)E(16)}")
+    >>> shape.layout(1, 0), shape.padded_size, shape.properties
+    (1, 1024, {'E': '16'})
+    >>> print(shape)
+    bf16[8,128]{1,0:T(8,128)(2,1)E(16)}
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    minor_to_major: tuple[int, ...]
+    tiles: tuple[tuple[int | None, ...], ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def _tiled(self) -> TiledDimensions:
+        tiled = TiledDimensions.of(self.shape, tuple(reversed(self.minor_to_major)))
+        for tile in self.tiles:
+            tiled = tiled.split(tile)
+        return tiled
+
+    @property
+    def layout(self) -> Any:
+        """Return the layout from coordinates to the element in the buffer.
+
+        >>> parse_xla("f32[8,4]{1,0:T(2,2)}").layout(3, 1)
+        11
+        """
+        return self._tiled.layout
+
+    @property
+    def padded_size(self) -> int:
+        """Return the elements of the buffer, with padding.
+
+        >>> parse_xla("f32[3,5]{1,0:T(2,2)}").padded_size
+        24
+        """
+        return self._tiled.size
+
+    def __str__(self) -> str:
+        if not self.shape and not self.properties:
+            return f"{self.dtype}[]"
+        order = ",".join(map(str, self.minor_to_major))
+        tiles = "".join([f"({','.join('*' if part is MERGED else str(part) for part in tile)})" for tile in self.tiles])
+        rest = "".join([f"{name}({value})" for name, value in self.properties.items()])
+        items = f":{'T' if tiles else ''}{tiles}{rest}" if tiles or rest else ""
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]{{{order}{items}}}"
+
+
+def parse_xla(text: str) -> XlaShape:
+    """Return the shape that a `text` of XLA describes; without a layout, dimensions are stored in order.
+
+    >>> parse_xla("f32[2,3]").minor_to_major
+    (1, 0)
+    """
+    cursor = TextCursor(text, "an XLA shape")
+    dtype = cursor.take(_TYPE, "an element type such as f32")
+    shape = cursor.integers("[", "]")
+    order: Sequence[int] = tuple(reversed(range(len(shape))))
+    tiles: list[tuple[int | None, ...]] = []
+    properties: dict[str, str] = {}
+    if cursor.accept("{"):
+        order = _read_order(cursor, len(shape))
+        if cursor.accept(":"):
+            if cursor.accept("T"):
+                while not tiles or cursor.peek("("):
+                    tiles.append(_read_tile(cursor))
+            while found := cursor.match(_ITEM):
+                values = [cursor.raw()]
+                while cursor.accept(","):
+                    values.append(cursor.raw())
+                cursor.expect(")")
+                properties[found[1]] = ",".join(values)
+        cursor.expect("}")
+    cursor.expect_end()
+    return XlaShape(dtype, shape, tuple(order), tuple(tiles), properties)
+
+
+def _read_order(cursor: TextCursor, rank: int) -> tuple[int, ...]:
+    order: list[int] = []
+    while not cursor.peek(":") and not cursor.peek("}"):
+        if order:
+            cursor.expect(",")
+        order.append(cursor.integer("a dimension", maximum=MAX_RANK))
+    if sorted(order) != list(range(rank)):
+        raise FileFormatError(f"{cursor.name}: minor-to-major {order} must name each of {rank} dimensions once")
+    return tuple(order)
+
+
+def _read_tile(cursor: TextCursor) -> tuple[int | None, ...]:
+    cursor.expect("(")
+    tile: list[int | None] = []
+    while not tile or cursor.accept(","):
+        if cursor.accept("*"):
+            tile.append(MERGED)
+            continue
+        extent = cursor.integer("an extent of a tile, or *")
+        if not extent:
+            raise FileFormatError(f"{cursor.name}: an extent of a tile must be at least 1")
+        tile.append(extent)
+    cursor.expect(")")
+    if tile[-1] is MERGED:
+        raise FileFormatError(f"{cursor.name}: the last dimension of a tile cannot be *")
+    return tuple(tile)
