@@ -189,7 +189,9 @@ class Linear:
         total, columns = np.zeros((), dtype=np.int64), iter(self._columns)
         for name, bits in self._inputs.items():
             values = inputs[name]
-            if values.dtype.kind not in "iu" or (values.size and not 0 <= int(values.min()) <= int(values.max()) < 1 << bits):
+            if values.dtype.kind not in "iu" or (
+                values.size and not 0 <= int(values.min()) <= int(values.max()) < 1 << bits
+            ):
                 raise LayoutError(f"{name!r} takes integers from 0 to {(1 << bits) - 1}")
             for k in range(bits):
                 total = total ^ np.where(values >> k & 1, next(columns), 0)
@@ -238,7 +240,9 @@ class Linear:
             values = _unpack_bits(self._outputs, column)
             solution = space.solve(_pack_bits(outer._outputs, values, "a value"))
             if solution is None:
-                raise LayoutError(f"the map from {outer.inputs} does not reach {values}, so it cannot be inverted there")
+                raise LayoutError(
+                    f"the map from {outer.inputs} does not reach {values}, so it cannot be inverted there"
+                )
             columns.append(solution)
         return Linear._of_columns(self._inputs, outer._inputs, columns)
 
@@ -286,7 +290,9 @@ class Linear:
             if all(column & (column - 1) == 0 for column in plain):
                 strides = iter(plain)
                 modes = [tuple([next(strides) for _ in range(bits)]) for bits in self._inputs.values()]
-                strided = Layout(tuple([(2,) * len(mode) if mode else 1 for mode in modes]), tuple([mode or 0 for mode in modes]))
+                strided = Layout(
+                    tuple([(2,) * len(mode) if mode else 1 for mode in modes]), tuple([mode or 0 for mode in modes])
+                )
                 return strided if swizzle is None else ComposedLayout(swizzle, strided)
         raise LayoutError(f"{self!r} mixes bits in another way than one swizzle of a strided layout")
 

@@ -43,7 +43,9 @@ class AccessPattern:
         if not 0 <= self.offset < prod(self.tensor_shape):
             raise LayoutError(f"the offset {self.offset} is outside a tensor of {prod(self.tensor_shape)} elements")
         if not self.sizes or len(self.sizes) != len(self.strides):
-            raise LayoutError(f"sizes and strides must be as many, and at least one, got {self.sizes} and {self.strides}")
+            raise LayoutError(
+                f"sizes and strides must be as many, and at least one, got {self.sizes} and {self.strides}"
+            )
         if min(self.sizes) < 1 or min(self.strides) < 0:
             raise LayoutError(f"sizes must be at least 1 and strides at least 0, got {self.sizes} and {self.strides}")
         last = self.offset + sum((n - 1) * d for n, d in zip(self.sizes, self.strides, strict=True))
@@ -101,10 +103,14 @@ class AccessPattern:
                 raise LayoutError(f"{name} repeats without a step, which only the iteration can do")
             step = 1 if is_contiguous else _require_words(stride * itemsize, f"the stride of {name}")
             if step > 1 << limits["step"]:
-                raise LayoutError(f"{name} has a stride of {step} words; a {tile} tile takes at most {1 << limits['step']}")
+                raise LayoutError(
+                    f"{name} has a stride of {step} words; a {tile} tile takes at most {1 << limits['step']}"
+                )
         length = prod(sizes[1:]) * itemsize // 4
         if "length" in limits and length > (1 << limits["length"]) - 1:
-            raise LayoutError(f"the pattern has {length} words; a {tile} tile takes at most {(1 << limits['length']) - 1}")
+            raise LayoutError(
+                f"the pattern has {length} words; a {tile} tile takes at most {(1 << limits['length']) - 1}"
+            )
 
     def __str__(self) -> str:
         return (

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -166,7 +167,9 @@ class IndexMap:
     def __call__(self, *index: Value, symbols: Sequence[int] = ()) -> tuple[Value, ...]:
         """Return the mapped index."""
         if len(index) != len(self.inputs) or len(symbols) != len(self.symbols):
-            raise LayoutError(f"expected {len(self.inputs)} indices and {len(self.symbols)} symbols, got {index}, {symbols}")
+            raise LayoutError(
+                f"expected {len(self.inputs)} indices and {len(self.symbols)} symbols, got {index}, {symbols}"
+            )
         values = dict(zip((*self.inputs, *self.symbols), (*index, *symbols), strict=True))
         return tuple([result.evaluate(values) for result in self.results])
 
@@ -219,8 +222,10 @@ class IndexMap:
         digits = {digit: factor for digit, factor in total.items() if digit.name == name}
         ends = {digit.divisor * (digit.modulus or 1) for digit in digits} | {digit.divisor for digit in digits}
         cuts = sorted([cut for cut in ends | {1} if cut < extent or cut == 1])
-        if any(high % low for low, high in zip(cuts, cuts[1:], strict=False)):
-            raise LayoutError(f"parts of {name} overlap, so the map is not strided: {', '.join(map(str, cuts))} do not divide")
+        if any(high % low for low, high in itertools.pairwise(cuts)):
+            raise LayoutError(
+                f"parts of {name} overlap, so the map is not strided: {', '.join(map(str, cuts))} do not divide"
+            )
         extents, strides = [], []
         for position, cut in enumerate(cuts):
             is_last = position + 1 == len(cuts)

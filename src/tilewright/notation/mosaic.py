@@ -21,7 +21,7 @@ class MosaicTiling:
     >>> tiling.tile_shape((64, 96)), tiling.tile_strides((96, 1))
     ((2, 3, 2, 2, 16, 16), (3072, 32, 1536, 16, 96, 1))
     >>> tiling.layout((64, 96))(33, 5), tiling.tile_index((45, 27))
-    (3088, (1, 0, 0, 1, 13, 11))
+    (3093, (1, 0, 0, 1, 13, 11))
     >>> print(tiling)
     Tiling((32, 32)(16, 16))
     """
@@ -45,7 +45,11 @@ class MosaicTiling:
         result = tuple(index)
         for tile in self.tiles:
             pairs = list(zip(result[-len(tile) :], tile, strict=True))
-            result = (*result[: -len(tile)], *[part // extent for part, extent in pairs], *[part % extent for part, extent in pairs])
+            result = (
+                *result[: -len(tile)],
+                *[part // extent for part, extent in pairs],
+                *[part % extent for part, extent in pairs],
+            )
         return result
 
     def layout(self, shape: Sequence[int]) -> Any:
@@ -90,7 +94,9 @@ def parse_mosaic(text: str) -> MosaicTiling:
                     break
             tile.append(cursor.integer("an extent"))
         if not tile or min(tile) < 1 or (tiles and len(tile) > len(tiles[-1])):
-            raise FileFormatError(f"{cursor.name}: a tile has extents of at least 1, and no more than the one before it, got {tile}")
+            raise FileFormatError(
+                f"{cursor.name}: a tile has extents of at least 1, and no more than the one before it, got {tile}"
+            )
         tiles.append(tuple(tile))
         cursor.accept(",")
     cursor.expect(")")

@@ -22,7 +22,21 @@ _BLOCK = re.compile(r"(\d+)([a-z])", re.ASCII)
 LOOKS_LIKE = re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII)
 
 # The letters of the domains, in the order of the dimensions; those in brackets may be left out.
-_DOMAINS = ("nc[d][h][w]", "[g]oi[d][h][w]", "t[n][c]", "ldigo", "ldio", "ldgoi", "ldoi", "ldgo", "ldnc", "nt[c]", "tnc", "x", "ntc")
+_DOMAINS = (
+    "nc[d][h][w]",
+    "[g]oi[d][h][w]",
+    "t[n][c]",
+    "ldigo",
+    "ldio",
+    "ldgoi",
+    "ldoi",
+    "ldgo",
+    "ldnc",
+    "nt[c]",
+    "tnc",
+    "x",
+    "ntc",
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,9 @@ class OnednnTag:
         (128, 128)
         """
         if len(shape) != len(self.order):
-            raise LayoutError(f"the tag {self} has {len(self.order)} dimensions, the shape {tuple(shape)} has {len(shape)}")
+            raise LayoutError(
+                f"the tag {self} has {len(self.order)} dimensions, the shape {tuple(shape)} has {len(shape)}"
+            )
         return tuple([ceil_div(extent, self.block(k)) * self.block(k) for k, extent in enumerate(shape)])
 
     def layout(self, shape: Sequence[int]) -> Any:
@@ -97,7 +113,9 @@ def parse_onednn(text: str) -> OnednnTag:
     letters = outer.lower()
     numbers = _number_letters(letters)
     if numbers is None:
-        raise FileFormatError(f"{text!r} is not a oneDNN tag: its letters are neither a, b, c, ... nor those of a known domain")
+        raise FileFormatError(
+            f"{text!r} is not a oneDNN tag: its letters are neither a, b, c, ... nor those of a known domain"
+        )
     order = tuple([numbers[letter] for letter in letters])
     blocked = {letter for _, letter in blocks}
     is_plain = "a" in letters

@@ -73,7 +73,9 @@ class TiledDimensions:
             raise LayoutError(f"the last dimension of a tile cannot be merged, as in {tuple(tile)}")
         counts = [ceil_div(extent, part) for extent, part in merged]
         parts = [part for _, part in merged]
-        padded = _row_major_index([*before, *[extent for extent, _ in merged]], [*before, *map(prod, zip(counts, parts, strict=True))])
+        padded = _row_major_index(
+            [*before, *[extent for extent, _ in merged]], [*before, *map(prod, zip(counts, parts, strict=True))]
+        )
         grid = (*before, *counts, *parts)
         strides = [prod(grid[k + 1 :]) for k in range(len(grid))]
         outer, rest = len(before), strides[len(before) :]

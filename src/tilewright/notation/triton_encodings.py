@@ -182,8 +182,14 @@ def _block_bases(encoded: _Encoded) -> list[Basis]:
 
 
 def _as_basis(encoded: _Encoded, row: Any) -> Basis:
-    if not isinstance(row, list) or len(row) != encoded.rank or not all(type(part) is int and part >= 0 for part in row):
-        raise LayoutError(f"a basis of #ttg.{encoded.encoding.name} has one integer per dimension of {encoded.shape}, got {row}")
+    if (
+        not isinstance(row, list)
+        or len(row) != encoded.rank
+        or not all(type(part) is int and part >= 0 for part in row)
+    ):
+        raise LayoutError(
+            f"a basis of #ttg.{encoded.encoding.name} has one integer per dimension of {encoded.shape}, got {row}"
+        )
     return tuple(row)
 
 
@@ -311,7 +317,9 @@ def _mfma_operand(encoded: _Encoded, width: int, operand: int) -> dict[str, list
     instruction = encoded.encoding.fields["instrShape"]
     extent = instruction[operand]
     bases = _Bases(
-        encoded, encoded.units(inner, width), [*encoded.units(outer, extent), *encoded.units(inner, 64 // extent, width)]
+        encoded,
+        encoded.units(inner, width),
+        [*encoded.units(outer, extent), *encoded.units(inner, 64 // extent, width)],
     )
     bases.cover(inner, width * 64 // min(instruction[:2]))
     tiles, warps = encoded.integers("tilesPerWarp", [1] * encoded.rank), encoded.integers("warpsPerCTA")
@@ -354,12 +362,13 @@ def _slice(encoded: _Encoded) -> dict[str, list[Basis]]:
 
 def _swizzled(encoded: _Encoded) -> dict[str, list[Basis]]:
     fields, order = encoded.encoding.fields, encoded.order()
-    return {"offset": _swizzled_rows(encoded, order, fields["vec"], fields["perPhase"], fields["maxPhase"]), "block": []}
+    return {
+        "offset": _swizzled_rows(encoded, order, fields["vec"], fields["perPhase"], fields["maxPhase"]),
+        "block": [],
+    }
 
 
-def _swizzled_rows(
-    encoded: _Encoded, order: Sequence[int], vector: int, per_phase: int, phases: int
-) -> list[Basis]:
+def _swizzled_rows(encoded: _Encoded, order: Sequence[int], vector: int, per_phase: int, phases: int) -> list[Basis]:
     """Return the bases of offsets: a row after the other, its columns XORed with a phase that depends on the row."""
     for number in (vector, per_phase, phases):
         log2(number, encoded.encoding.name)

@@ -21,7 +21,17 @@ _ALIAS = re.compile(r"#([A-Za-z_]\w*)(?![\w.])", re.ASCII)
 _DEFINITION = re.compile(r"^\s*#([A-Za-z_]\w*)\s*=\s*(#[^\n]*)$", re.MULTILINE | re.ASCII)
 _EXTENT = re.compile(r"(\d{1,19})\s*x\s*", re.ASCII)
 _SIGNED = re.compile(r"-?\d{1,19}(?!\d)", re.ASCII)
-BITS = {"f64": 64, "f32": 32, "tf32": 32, "f16": 16, "bf16": 16, "f8E4M3FN": 8, "f8E5M2": 8, "f8E4M3FNUZ": 8, "f8E5M2FNUZ": 8}
+BITS = {
+    "f64": 64,
+    "f32": 32,
+    "tf32": 32,
+    "f16": 16,
+    "bf16": 16,
+    "f8E4M3FN": 8,
+    "f8E5M2": 8,
+    "f8E4M3FNUZ": 8,
+    "f8E5M2FNUZ": 8,
+}
 _INTEGER_TYPE = re.compile(r"[su]?i(\d{1,3})", re.ASCII)
 
 
@@ -42,7 +52,9 @@ class TritonEncoding:
     def __str__(self) -> str:
         if not self.fields and not self.padding:
             return f"#ttg.{self.name}"
-        pairs = "".join([f"[{', '.join(f'{interval}:+{extra}' for interval, extra in self.padding)}] "] * bool(self.padding))
+        pairs = "".join(
+            [f"[{', '.join(f'{interval}:+{extra}' for interval, extra in self.padding)}] "] * bool(self.padding)
+        )
         after = "".join([f", {name} = {_format_value(value)}" for name, value in self.after.items()])
         return f"#ttg.{self.name}<{pairs}{_format_fields(self.fields)}{after}>"
 
@@ -53,7 +65,9 @@ class TritonType:
 
     `rest` is what follows the encoding of a memdesc, such as its memory and whether it is mutable.
 
-    >>> kind = parse_triton_type("!ttg.memdesc<8x16xf16, #ttg.swizzled_shared<{vec = 1, order = [1, 0]}>, #smem, mutable>")
+    >>> kind = parse_triton_type(
+    ...     "!ttg.memdesc<8x16xf16, #ttg.swizzled_shared<{vec = 1, order = [1, 0]}>, #smem, mutable>"
+    ... )
     >>> kind.shape, kind.dtype, kind.is_memory, kind.rest
     ((8, 16), 'f16', True, '#smem, mutable')
     """
@@ -89,7 +103,7 @@ def parse_triton_type(text: str, aliases: Mapping[str, str] | None = None) -> Tr
     >>> parse_triton_type("#b = #ttg.blocked<{order = [0]}>\\ntensor<256xf16, #b>").encoding.name
     'blocked'
     """
-    known = {name: value for name, value in _DEFINITION.findall(text)} | dict(aliases or {})
+    known = dict(_DEFINITION.findall(text)) | dict(aliases or {})
     reader = _Reader(_DEFINITION.sub("", text).strip(), "a Triton type", known)
     kind = reader.read_type()
     reader.cursor.expect_end()
@@ -99,7 +113,9 @@ def parse_triton_type(text: str, aliases: Mapping[str, str] | None = None) -> Tr
 def parse_encoding(text: str, aliases: Mapping[str, str] | None = None) -> TritonEncoding:
     """Return the encoding that a text describes, with `aliases` by name without their mark.
 
-    >>> parse_encoding("#ttg.slice<{dim = 0, parent = #b}>", {"b": "#ttg.blocked<{order = [1, 0]}>"}).fields["parent"].name
+    >>> parse_encoding("#ttg.slice<{dim = 0, parent = #b}>", {"b": "#ttg.blocked<{order = [1, 0]}>"}).fields[
+    ...     "parent"
+    ... ].name
     'blocked'
     """
     reader = _Reader(text, "a Triton encoding", dict(aliases or {}))
@@ -144,7 +160,9 @@ class _Reader:
             cursor.fail(f"at most {MAX_DEPTH} encodings within each other")
         if alias := cursor.match(_ALIAS):
             if alias[1] not in self.aliases:
-                raise FileFormatError(f"{cursor.name}: #{alias[1]} is not defined; give its line '#{alias[1]} = #ttg...' too")
+                raise FileFormatError(
+                    f"{cursor.name}: #{alias[1]} is not defined; give its line '#{alias[1]} = #ttg...' too"
+                )
             inner = _Reader(self.aliases[alias[1]], f"#{alias[1]}", self.aliases)
             encoding = inner.read_encoding(depth + 1)
             inner.cursor.expect_end()

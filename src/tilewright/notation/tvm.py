@@ -38,7 +38,9 @@ def parse_index_map(text: str) -> IndexMap:
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("T.index_map", "tir.index_map") and node.args:
         node = node.args[0]
     if not isinstance(node, ast.Lambda) or node.args.kwonlyargs or node.args.vararg or node.args.defaults:
-        raise FileFormatError(f"{text[:60]!r} is not an index map: expected lambda with plain names, such as lambda i, j: [j, i]")
+        raise FileFormatError(
+            f"{text[:60]!r} is not an index map: expected lambda with plain names, such as lambda i, j: [j, i]"
+        )
     names = tuple([argument.arg for argument in node.args.args])
     body = node.body.elts if isinstance(node.body, (ast.List, ast.Tuple)) else [node.body]
     try:

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`parse` and `write`: layouts in the text of any known system. A text is known by its form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import FileFormatError, LayoutError
+from ..layout import LayoutLike, Swizzle
+from ..layout import parse as parse_own
+from ..layout.linear import Linear
+from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
+from .aie import AccessPattern, parse_access_pattern
+from .cute_texts import CuteText, parse_cute, write_cute
+from .index_maps import IndexMap
+from .layout_writers import (
+    write_access_pattern,
+    write_affine_map,
+    write_index_lambda,
+    write_memref,
+    write_triton,
+    write_xla,
+)
+from .mlir_layouts import parse_mlir_layout
+from .mlir_maps import parse_index_expressions, parse_strided_memref, write_index_expressions
+from .mosaic import MosaicTiling, parse_mosaic
+from .onednn import LOOKS_LIKE as LOOKS_LIKE_ONEDNN
+from .onednn import OnednnTag, parse_onednn, write_onednn
+from .triton_encodings import linear_of_encoding
+from .triton_texts import TritonType, parse_triton_type
+from .ttnn_texts import parse_ttnn
+from .tvm import LOOKS_LIKE as LOOKS_LIKE_TVM
+from .tvm import parse_index_map
+from .xla import LOOKS_LIKE as LOOKS_LIKE_XLA
+from .xla import parse_xla
+
+MAX_TEXT = 1 << 20
+
+
+@dataclass(frozen=True)
+class ParsedText:
+    """A text of another system: its `notation`, its `value` with all that it says, and the `layout` that it means.
+
+    >>> parsed = parse("bf16[8,128]{1,0:T(8,128)(2,1)}")
+    >>> parsed.notation, parsed.layout(1, 0), parsed.value.dtype
+    ('xla', 1, 'bf16')
+    """
+
+    notation: str
+    value: Any
+    shape: tuple[int, ...] | None = None  # given for a text that has none of its own
+
+    @property
+    def layout(self) -> Any:
+        """Return the layout from coordinates to elements; of Triton's registers, the `Linear` map to coordinates.
+
+        >>> parse("aBcd16b", shape=(2, 20, 3, 5)).layout(0, 17, 0, 0)
+        241
+        """
+        value = self.value
+        if isinstance(value, TritonType):
+            return linear_of_encoding(value.encoding, value.shape, value.bits)
+        if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
+            if self.shape is None:
+                raise LayoutError(
+                    f"{self.notation} text has no shape of its own; give it one: parse(text, shape=(...))"
+                )
+            return value.layout(self.shape)
+        if hasattr(value, "layout"):
+            return value.layout
+        raise LayoutError(
+            f"this {self.notation} text describes {type(value).__name__}, which is not a layout; see .value"
+        )
+
+    def __str__(self) -> str:
+        if isinstance(self.value, IndexMap):
+            return write_index_expressions(self.value)
+        return str(self.value)
+
+
+# The notations, by name: what their texts begin with, and how they are read. The first that matches is tried.
+_READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
+    "tt-mlir": (re.compile(r"\s*#ttnn\.ttnn_layout\b"), parse_mlir_layout),
+    "triton": (re.compile(r"\s*(?:#\w+\s*=\s*#(?:ttg|triton_gpu)\.|!ttg\.memdesc\b|tensor\s*<)"), parse_triton_type),
+    "memref": (re.compile(r"\s*memref\s*<"), parse_strided_memref),
+    "mlir": (re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"), parse_index_expressions),
+    "mosaic": (re.compile(r"\s*Tiling\s*\("), parse_mosaic),
+    "aie": (LOOKS_LIKE_AIE, parse_access_pattern),
+    "tvm": (LOOKS_LIKE_TVM, parse_index_map),
+    "xla": (LOOKS_LIKE_XLA, parse_xla),
+    "ttnn": (re.compile(r"\s*(?:ttnn\.|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]|Tile with|\{\[|\{\"|(?:Buffer|TensorMemoryLayout|ShardOrientation|Layout|DataType)(?:Type)?[.:])"), parse_ttnn),
+    "onednn": (LOOKS_LIKE_ONEDNN, parse_onednn),
+}  # fmt: skip
+
+NOTATIONS = ("tilewright", "cute", *_READERS)
+"""The names of the notations."""
+
+
+def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
+    """Return the layout that `text` describes, in the notation of any known system.
+
+    What `str` prints of our layouts and what CuTe prints is a layout. Other texts say more, such as an element type: they
+    are a `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's tags;
+    `notation` names the system where the form does not tell.
+
+    >>> parse("(_4,_8):(_8,_1)"), parse("Layout<Shape<_4,_8>,Stride<_8,_1>>")
+    (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1)))
+    >>> parse("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)").layout(1, 0)
+    72
+    >>> parse("lambda i, j: [j // 4, i, j % 4]", shape=(8, 8)).layout(1, 5)
+    37
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a layout is parsed from a str, got {type(text).__name__} {text!r}")
+    if len(text) > MAX_TEXT:
+        raise FileFormatError(f"a layout is at most {MAX_TEXT} characters of text, got {len(text)}")
+    given = None if shape is None else tuple([int(extent) for extent in shape])
+    name = _recognize(text) if notation is None else notation
+    if name in ("tilewright", "cute"):
+        return _parse_layout(text, name, must_be_own=notation == "tilewright")
+    if name not in _READERS:
+        raise LayoutError(f"unknown notation {name!r}; known are {', '.join(NOTATIONS)}")
+    return ParsedText(name, _READERS[name][1](text), given)
+
+
+def _recognize(text: str) -> str:
+    return next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), "cute")
+
+
+def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
+    return bool(pattern.fullmatch(text) if name == "onednn" else pattern.match(text))
+
+
+def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
+    """Return a layout from our own text or CuTe's; the error is that of our own, which says where it is not as expected."""
+    try:
+        return parse_own(text)
+    except LayoutError as own_problem:
+        if must_be_own:
+            raise
+        try:
+            found = parse_cute(text)
+        except FileFormatError:
+            raise own_problem from None
+    is_plain = not found.pointer and found.bits is None
+    return found.layout if is_plain else ParsedText("cute", found)
+
+
+_WRITERS: dict[str, Callable[..., str]] = {
+    "tilewright": str,
+    "cute": write_cute,
+    "onednn": lambda layout: str(write_onednn(layout)),
+    "xla": write_xla,
+    "memref": write_memref,
+    "mlir": write_affine_map,
+    "tvm": write_index_lambda,
+    "triton": write_triton,
+    "aie": write_access_pattern,
+}
+
+
+def write(layout: LayoutLike | Linear | Swizzle | ParsedText, notation: str, **options: Any) -> str:
+    """Return a layout in a `notation`, or raise with the reason why it has no such text.
+
+    `options` are what the notation says besides the layout, such as `dtype` for "xla", "memref" and "triton".
+
+    >>> from tilewright import Layout
+    >>> write(Layout((4, 8), (8, 1)), "cute"), write(Layout((4, 8), (8, 1)), "xla", dtype="f32")
+    ('(4,8):(8,1)', 'f32[4,8]{1,0}')
+    """
+    writer = _WRITERS.get(notation)
+    if writer is None:
+        raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(_WRITERS)}")
+    value = layout
+    if isinstance(layout, ParsedText):
+        if layout.notation == notation and not options:
+            return str(layout)
+        value = layout.layout
+    if isinstance(value, CuteText):
+        value = value.layout
+    if isinstance(value, AccessPattern):
+        value = value.layout
+    return writer(value, **options)

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CuTe's layouts in every spelling: as CuTe prints them, as C++ types, as pycute and the DSL write them.
+
+`(_4,_8):(_8,_1)`, `Layout<Shape<_4,_8>,Stride<_8,_1>>`, `Layout((4, 8), (8, 1))`, `Sw<3,3,3> o _0 o (_8,_64):(_64,_1)`,
+`smem_ptr[16b](unset) o ...`. A swizzle of a pointer acts on bytes: it is converted to elements.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import FileFormatError, LayoutError
+from ..layout import ComposedLayout, Layout, Place, Swizzle
+from ..layout.tuples import MAX_DEPTH, is_congruent
+from .text_cursor import TextCursor
+
+_INTEGER = re.compile(r"_?(-?\d{1,19})(?!\w)", re.ASCII)
+_TEMPLATE_INTEGER = re.compile(r"(?:Int|C|constant\s*<\s*int\s*,)\s*<?\s*(-?\d{1,19})\s*>", re.ASCII)
+_POINTER = re.compile(r"(smem_ptr|gmem_ptr|rmem_ptr|tmem_ptr|ptr|counting_iter)\s*\[(\d{1,4})b\]\s*\(", re.ASCII)
+_SWIZZLE = re.compile(r"(?:Sw|S|Swizzle)\s*<\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*>", re.ASCII)
+_PYTHON_SWIZZLE = re.compile(
+    r"(?:SW_(\d+)_(\d+)_(-?\d+)|Swizzle\s*\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(-?\d+)\s*\))", re.ASCII
+)
+_FLAG = re.compile(r"smem_ptr_flag_bits\s*<\s*(\d{1,4})\s*>", re.ASCII)
+_PATH = re.compile(r"@(\d{1,3})", re.ASCII)
+_NAMESPACE = re.compile(r"\b(?:cute|cutlass)\s*::\s*")
+_PREFIX = re.compile(r"\b(?:const|struct|class)\s+|\{\s*\}")
+
+
+@dataclass(frozen=True)
+class CuteText:
+    """A layout of CuTe with what its text says besides it.
+
+    `pointer` is the kind of pointer, `bits` those of its elements and `address` its text; `swizzle` is the one that was
+    printed, which acts on bytes if there is a pointer behind it. `layout` counts elements.
+
+    >>> atom = parse_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)")
+    >>> print(atom.layout, atom.pointer, atom.bits, atom.swizzle)
+    Sw<3,3,3> o (8,64):(64,1) smem_ptr 16 Sw<3,4,3>
+    """
+
+    layout: Any
+    pointer: str = ""
+    bits: int | None = None
+    address: str = ""
+    swizzle: Swizzle | None = field(default=None)
+
+    def __str__(self) -> str:
+        return write_cute(self.layout, self)
+
+
+def parse_cute(text: str) -> CuteText:
+    """Return what a `text` of CuTe describes, in any of its spellings.
+
+    >>> parse_cute("Layout<Shape<Int<4>,_8>,Stride<_8,_1>>").layout
+    Layout((4, 8), (8, 1))
+    >>> parse_cute("gmem_ptr[32b](0x7f00) o (4,8):(_1,4)").bits
+    32
+    """
+    reader = _Reader(_PREFIX.sub("", _NAMESPACE.sub("", text)))
+    result = reader.read_chain()
+    reader.cursor.expect_end()
+    return result
+
+
+class _Reader:
+    """Reads the terms of a chain, outermost first, at a cursor."""
+
+    def __init__(self, text: str) -> None:
+        self.cursor = TextCursor(text, "a CuTe layout")
+
+    def read_chain(self, depth: int = 0) -> CuteText:
+        """Return the layout of a chain: term o term o ..., with pointers, swizzles and offsets before the layout."""
+        cursor = self.cursor
+        pointer, bits, address, swizzle, offset = "", None, "", None, 0
+        swizzles_bytes = False
+        while True:
+            if found := cursor.match(_POINTER):
+                pointer, bits = found[1], int(found[2])
+                address = self._read_address()
+                swizzles_bytes = swizzle is not None
+            elif self._read_coordinate_tensor():
+                pointer = "ArithTuple"
+            elif (number := self._read_offset()) is not None:
+                offset = number
+            elif (found_swizzle := self._read_swizzle()) is not None:
+                if swizzle is not None:
+                    cursor.fail("one swizzle")
+                swizzle = found_swizzle
+            else:
+                layout = self._read_layout(depth)
+                break
+            if not cursor.accept("o"):
+                if swizzle is None or pointer:
+                    cursor.fail("'o' and a layout")
+                return CuteText(swizzle)
+        if isinstance(layout, CuteText):
+            return layout
+        composed: Any = layout + offset if offset else layout
+        if swizzle is not None and isinstance(layout, Layout):
+            in_elements = _scale_swizzle(swizzle, bits) if swizzles_bytes and bits is not None else swizzle
+            composed = ComposedLayout(in_elements, composed)
+        return CuteText(composed, pointer, bits, address, swizzle)
+
+    def _read_address(self) -> str:
+        cursor, start, depth = self.cursor, self.cursor.at, 1
+        while depth:
+            if cursor.at == len(cursor.text):
+                cursor.fail("')'")
+            depth += {"(": 1, ")": -1}.get(cursor.text[cursor.at], 0)
+            cursor.at += 1
+        return cursor.text[start : cursor.at - 1]
+
+    def _read_coordinate_tensor(self) -> bool:
+        if not self.cursor.accept("ArithTuple"):
+            return False
+        self.read_tree()
+        return True
+
+    def _read_offset(self) -> int | None:
+        """Return the offset between a swizzle and a layout: `_0 o`, `7 o`, `{16} o`, `_0,` of a type."""
+        cursor, start = self.cursor, self.cursor.skip_space()
+        is_braced = cursor.accept("{")
+        found = cursor.match(_INTEGER)
+        if found and (not is_braced or cursor.accept("}")) and cursor.peek("o"):
+            return int(found[1])
+        cursor.at = start
+        return None
+
+    def _read_swizzle(self) -> Swizzle | None:
+        cursor, start = self.cursor, self.cursor.skip_space()
+        is_wrapped = cursor.accept("(")
+        found = cursor.match(_SWIZZLE) or cursor.match(_PYTHON_SWIZZLE)
+        if not found or (is_wrapped and not cursor.accept(")")):
+            cursor.at = start
+            return None
+        try:
+            return Swizzle(*[int(number) for number in found.groups() if number is not None])
+        except LayoutError as problem:
+            raise FileFormatError(f"{cursor.name}: {problem}") from None
+
+    def _read_layout(self, depth: int) -> Any:
+        """Return a layout, a tuple of integers, or a composed layout."""
+        cursor = self.cursor
+        if depth > MAX_DEPTH:
+            cursor.fail(f"at most {MAX_DEPTH} levels")
+        if cursor.accept("ComposedLayout"):
+            return self._read_composed(depth)
+        if cursor.accept("Layout"):
+            return self._read_constructor()
+        if cursor.peek("((") or cursor.peek("("):
+            start = cursor.at
+            cursor.expect("(")
+            if (inner := self._try_wrapped_layout(depth)) is not None:
+                return inner
+            cursor.at = start
+        shape = self.read_tree()
+        if not cursor.accept(":"):
+            return self._plain_tuple(shape)
+        return self._build(shape, self.read_tree())
+
+    def _try_wrapped_layout(self, depth: int) -> Any:
+        """Return a layout inside parentheses, as tensor-layouts prints it; None if there is none."""
+        try:
+            shape = self.read_tree()
+            if not self.cursor.accept(":"):
+                return None
+            stride = self.read_tree()
+            self.cursor.expect(")")
+        except FileFormatError:
+            return None
+        return self._build(shape, stride)
+
+    def _plain_tuple(self, shape: Any) -> Any:
+        """Return what a lone tuple or number stands for: CuTe's layouts of a shape are column-major."""
+        if isinstance(shape, Place):
+            return CuteText(shape)  # a basis, E<1>
+        if _has_places(shape):
+            self.cursor.fail("':' and strides")
+        return self._build(shape, None)
+
+    def _read_constructor(self) -> Any:
+        """Return `Layout<Shape<...>, Stride<...>>`, or `Layout(shape, stride)`."""
+        cursor = self.cursor
+        closing = ">" if cursor.accept("<") else ")"
+        if closing == ")":
+            cursor.expect("(")
+        shape = self.read_tree()
+        stride = self.read_tree() if cursor.accept(",") else None
+        cursor.expect(closing)
+        return self._build(shape, stride)
+
+    def _read_composed(self, depth: int) -> CuteText:
+        """Return `ComposedLayout<Swizzle<...>, offset, Layout<...>>`, or `ComposedLayout(Swizzle(...), Layout(...), offset=0)`."""
+        cursor = self.cursor
+        closing = ">" if cursor.accept("<") else ")"
+        if closing == ")":
+            cursor.expect("(")
+        swizzle = self._read_swizzle()
+        if swizzle is None:
+            cursor.fail("a swizzle")
+        cursor.expect(",")
+        offset, bits = 0, None
+        if flag := cursor.match(_FLAG):
+            bits = int(flag[1])
+            cursor.expect(",")
+        elif not cursor.peek("Layout"):
+            offset = self._read_integer()
+            cursor.expect(",")
+        cursor.expect("Layout")
+        layout = self._read_constructor()
+        if cursor.accept(","):
+            if cursor.accept("offset"):
+                cursor.expect("=")
+            offset = self._read_integer()
+        cursor.expect(closing)
+        in_elements = swizzle if bits is None else _scale_swizzle(swizzle, bits)
+        pointer = "" if bits is None else "smem_ptr"
+        return CuteText(ComposedLayout(in_elements, layout + offset if offset else layout), pointer, bits, "", swizzle)
+
+    def read_tree(self, depth: int = 0) -> Any:
+        """Return nested tuples of integers and basis strides, in parentheses or as `Shape<...>`."""
+        cursor = self.cursor
+        if depth > MAX_DEPTH:
+            cursor.fail(f"at most {MAX_DEPTH} levels")
+        for opening, closing in (
+            ("(", ")"),
+            ("Shape<", ">"),
+            ("Stride<", ">"),
+            ("Step<", ">"),
+            ("tuple<", ">"),
+            ("Coord<", ">"),
+        ):
+            if cursor.accept(opening):
+                branches: list[Any] = []
+                while not cursor.accept(closing):
+                    if branches:
+                        cursor.expect(",")
+                        if cursor.accept(closing):
+                            break
+                    branches.append(self.read_tree(depth + 1))
+                return tuple(branches)
+        amount = self._read_integer()
+        path = []
+        while found := cursor.match(_PATH):
+            path.append(f"E{found[1]}")
+        return Place({".".join(reversed(path)): amount}) if path else amount
+
+    def _read_integer(self) -> int:
+        found = self.cursor.match(_INTEGER) or self.cursor.match(_TEMPLATE_INTEGER)
+        if not found:
+            self.cursor.fail("an integer")
+        return int(found[1])
+
+    def _build(self, shape: Any, stride: Any) -> Layout:
+        if stride is not None and not is_congruent(shape, stride):
+            raise FileFormatError(f"{self.cursor.name}: shape {shape} and stride {stride} are not nested alike")
+        try:
+            return Layout(shape) if stride is None else Layout(shape, stride)
+        except (LayoutError, TypeError) as problem:
+            raise FileFormatError(f"{self.cursor.name}: {problem}") from None
+
+
+def _has_places(tree: Any) -> bool:
+    return any(map(_has_places, tree)) if isinstance(tree, tuple) else isinstance(tree, Place)
+
+
+def _scale_swizzle(swizzle: Swizzle, bits: int, to_bytes: bool = False) -> Swizzle:
+    """Return a swizzle of bytes as one of elements of so many bits, or the other way round."""
+    if bits < 8 or bits & (bits - 1):
+        raise FileFormatError(f"a swizzle of bytes cannot be one of elements of {bits} bits")
+    steps = (bits // 8).bit_length() - 1
+    base = swizzle.base + (steps if to_bytes else -steps)
+    if base < 0:
+        raise FileFormatError(f"{swizzle} moves parts of elements of {bits} bits, which is not a layout of elements")
+    return Swizzle(swizzle.bits, base, swizzle.shift)
+
+
+def write_cute(layout: Any, text: CuteText | None = None) -> str:
+    """Return a layout as CuTe prints it; `text` adds its pointer.
+
+    >>> write_cute(ComposedLayout(Swizzle(3, 3, 3), Layout((8, 64), (64, 1))))
+    'Sw<3,3,3> o 0 o (8,64):(64,1)'
+    """
+    if isinstance(layout, Swizzle):
+        return str(layout)
+    swizzle = None
+    if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
+        swizzle, layout = layout.outer, layout.inner
+    if not isinstance(layout, Layout) or layout.guards or layout.replicas:
+        raise LayoutError(f"{layout} has padding, copies or a composition that CuTe's text does not have")
+    offset = layout.offset
+    strided = f"{_format(layout.shape)}:{_format(layout.stride)}"
+    pointer = (
+        ""
+        if text is None or not text.pointer or text.pointer == "ArithTuple"
+        else f"{text.pointer}[{text.bits}b]({text.address})"
+    )
+    if swizzle is None:
+        if offset:
+            raise LayoutError(f"{layout} begins at {offset}; CuTe prints that only behind a swizzle")
+        return f"{pointer} o {strided}" if pointer else strided
+    if text is not None and pointer and text.swizzle != swizzle and text.bits is not None:
+        return f"{_scale_swizzle(swizzle, text.bits, to_bytes=True)} o {pointer} o {strided}"
+    return f"{f'{pointer} o ' if pointer else ''}{swizzle} o {offset} o {strided}"
+
+
+def _format(tree: Any) -> str:
+    if isinstance(tree, tuple):
+        return f"({','.join(map(_format, tree))})"
+    if not isinstance(tree, Place):
+        return str(tree)
+    ((name, amount),) = tree.items()
+    parts = name.split(".")
+    if not all(part[:1] == "E" and part[1:].isdigit() for part in parts):
+        raise LayoutError(f"{tree} is on the axis {name!r}, which CuTe does not have")
+    return f"{amount}{''.join(f'@{part[1:]}' for part in reversed(parts))}"
