@@ -26,7 +26,7 @@ Bases: TypeAlias = "Mapping[str, Sequence[Sequence[int] | int]]"
 
 
 class Linear:
-    """A map from bits of input axes to bits of output axes: `Linear({"lane": [(0, 1), (1, 0)]}, {"row": 2, "column": 2})`.
+    """A map from the bits of input axes to the bits of output axes, all of them named.
 
     `bases` gives, for each input axis, what each of its bits maps to, low bit first: one number per output axis.
     `outputs` gives the extent of each output axis. The map of any input is the XOR of the maps of its bits.
@@ -213,8 +213,7 @@ class Linear:
     def inverse(self) -> Linear:
         """Return the inverse; of a map that reaches all outputs in several ways, a right inverse.
 
-        Of several inputs with the same output it is the one with the fewest late bits, so that lanes that repeat others are
-        not used.
+        Of several inputs with the same output it gives that of the earliest bits: repeated lanes are not used.
 
         >>> Linear({"lane": [2, 1]}, {"row": 4}).inverse().bases
         {'row': [(2,), (1,)]}
@@ -262,8 +261,10 @@ class Linear:
         names = [*self._inputs, *(name for name in other._inputs if name not in self._inputs)]
         columns: list[int] = []
         for name in names:
-            for _ in range(self._inputs.get(name, 0)):
-                columns.append(_pack_bits(outputs, _unpack_bits(self._outputs, next(low)), "a value"))
+            columns += [
+                _pack_bits(outputs, _unpack_bits(self._outputs, next(low)), "a value")
+                for _ in range(self._inputs.get(name, 0))
+            ]
             for _ in range(other._inputs.get(name, 0)):
                 values = _unpack_bits(other._outputs, next(high))
                 shifted = {axis: value << self._outputs.get(axis, 0) for axis, value in values.items()}
@@ -273,14 +274,14 @@ class Linear:
 
     # Other forms.
 
-    def layout(self) -> LayoutLike:
+    def to_layout(self) -> LayoutLike:
         """Return the map as a layout from its inputs, one mode per axis, to its only output axis.
 
         It is strided if no bits are mixed; a `Swizzle` in front of a strided layout where that is all; else it raises.
 
-        >>> Linear({"row": [4, 8], "column": [1, 2]}, {"offset": 16}).layout()
+        >>> Linear({"row": [4, 8], "column": [1, 2]}, {"offset": 16}).to_layout()
         Layout(((2, 2), (2, 2)), ((4, 8), (1, 2)))
-        >>> print(Linear.of(ComposedLayout(Swizzle(1, 0, 2), Layout((4, 4), (4, 1)))).layout())
+        >>> print(Linear.of(ComposedLayout(Swizzle(1, 0, 2), Layout((4, 4), (4, 1)))).to_layout())
         Sw<1,0,2> o ((2,2),(2,2)):((4,8),(1,2))
         """
         if len(self._outputs) != 1:
@@ -357,10 +358,11 @@ def _linear_of_layout(layout: LayoutLike, axis: str) -> Linear:
     zero = (0,) * len(modes)
     if modes and layout(*zero) != 0:
         raise LayoutError(f"{layout} is not linear: its first element is at {layout(*zero)}, not at 0")
-    columns = []
-    for k, size in enumerate(modes):
-        for bit in range(_bit_count(size, f"mode {k} of {layout}")):
-            columns.append(int(layout(*zero[:k], 1 << bit, *zero[k + 1 :])))
+    columns = [
+        int(layout(*zero[:k], 1 << bit, *zero[k + 1 :]))
+        for k, bits in enumerate(inputs.values())
+        for bit in range(bits)
+    ]
     if min(columns, default=0) < 0 or not _adds_without_carries(layout, columns, modes):
         raise LayoutError(f"{layout} is not linear: the bits of its coordinates do not combine by XOR")
     return Linear._of_columns(inputs, {axis: max(columns, default=0).bit_length()}, columns)

@@ -81,7 +81,9 @@ class AccessPattern:
         return tuple([n for n, _ in pairs]), tuple([d for _, d in pairs])
 
     def check(self, tile: str, itemsize: int = 4) -> None:
-        """Raise unless a buffer descriptor of a `tile`, shim, memory or core, can do it, for elements of `itemsize` bytes.
+        """Raise unless a buffer descriptor of a `tile`, shim, memory or core, can do it.
+
+        `itemsize` is the bytes of an element.
 
         >>> AccessPattern((4096,), 0, (2, 512), (512, 1)).check("core")
         Traceback (most recent call last):

@@ -13,8 +13,8 @@ from ..layout import LayoutLike, Swizzle
 from ..layout import parse as parse_own
 from ..layout.linear import Linear
 from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
-from .aie import AccessPattern, parse_access_pattern
-from .cute_texts import CuteText, parse_cute, write_cute
+from .aie import parse_access_pattern
+from .cute_texts import parse_cute, write_cute
 from .index_maps import IndexMap
 from .layout_writers import (
     write_access_pattern,
@@ -81,6 +81,10 @@ class ParsedText:
         return str(self.value)
 
 
+_TTNN = re.compile(
+    r"\s*(?:ttnn\.|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]"
+    r"|Tile with|\{\[|\{\"|(?:BufferType|TensorMemoryLayout|ShardOrientation|Layout|DataType)[.:])"
+)
 # The notations, by name: what their texts begin with, and how they are read. The first that matches is tried.
 _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "tt-mlir": (re.compile(r"\s*#ttnn\.ttnn_layout\b"), parse_mlir_layout),
@@ -91,9 +95,9 @@ _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "aie": (LOOKS_LIKE_AIE, parse_access_pattern),
     "tvm": (LOOKS_LIKE_TVM, parse_index_map),
     "xla": (LOOKS_LIKE_XLA, parse_xla),
-    "ttnn": (re.compile(r"\s*(?:ttnn\.|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]|Tile with|\{\[|\{\"|(?:Buffer|TensorMemoryLayout|ShardOrientation|Layout|DataType)(?:Type)?[.:])"), parse_ttnn),
+    "ttnn": (_TTNN, parse_ttnn),
     "onednn": (LOOKS_LIKE_ONEDNN, parse_onednn),
-}  # fmt: skip
+}
 
 NOTATIONS = ("tilewright", "cute", *_READERS)
 """The names of the notations."""
@@ -102,9 +106,9 @@ NOTATIONS = ("tilewright", "cute", *_READERS)
 def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
     """Return the layout that `text` describes, in the notation of any known system.
 
-    What `str` prints of our layouts and what CuTe prints is a layout. Other texts say more, such as an element type: they
-    are a `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's tags;
-    `notation` names the system where the form does not tell.
+    What `str` prints of our layouts, and what CuTe prints, is a layout. Other texts say more, such as an element type:
+    they are a `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's
+    tags; `notation` names the system where the form does not tell.
 
     >>> parse("(_4,_8):(_8,_1)"), parse("Layout<Shape<_4,_8>,Stride<_8,_1>>")
     (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1)))
@@ -135,7 +139,7 @@ def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
 
 
 def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
-    """Return a layout from our own text or CuTe's; the error is that of our own, which says where it is not as expected."""
+    """Return a layout from our own text or CuTe's; the error is that of our own parser, which says where."""
     try:
         return parse_own(text)
     except LayoutError as own_problem:
@@ -174,13 +178,6 @@ def write(layout: LayoutLike | Linear | Swizzle | ParsedText, notation: str, **o
     writer = _WRITERS.get(notation)
     if writer is None:
         raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(_WRITERS)}")
-    value = layout
-    if isinstance(layout, ParsedText):
-        if layout.notation == notation and not options:
-            return str(layout)
-        value = layout.layout
-    if isinstance(value, CuteText):
-        value = value.layout
-    if isinstance(value, AccessPattern):
-        value = value.layout
-    return writer(value, **options)
+    if not isinstance(layout, ParsedText):
+        return writer(layout, **options)
+    return str(layout) if layout.notation == notation and not options else writer(layout.layout, **options)

@@ -193,7 +193,7 @@ class _Reader:
         return self._build(shape, stride)
 
     def _read_composed(self, depth: int) -> CuteText:
-        """Return `ComposedLayout<Swizzle<...>, offset, Layout<...>>`, or `ComposedLayout(Swizzle(...), Layout(...), offset=0)`."""
+        """Return a composed layout, as the C++ type or as a call with `offset=`."""
         cursor = self.cursor
         closing = ">" if cursor.accept("<") else ")"
         if closing == ")":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps from indices to indices: sums, multiples, floor and ceiling division and remainders, as MLIR and TVM write them."""
+"""Maps from indices to indices: sums, multiples, divisions and remainders, as MLIR and TVM write them."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class IndexMap:
             return int(np.max(result.evaluate(dict(zip(self.inputs, grid, strict=True))))) + 1
 
     def layout(self, shape: Sequence[int]) -> Any:
-        """Return the layout of an array of a `shape` whose mapped array is stored row by row; raise if it is not strided.
+        """Return the layout of an array of a `shape` whose mapped array is stored row by row; raise if there is none.
 
         >>> i, j = Term.input("i"), Term.input("j")
         >>> IndexMap(("i", "j"), (j, i)).layout((2, 3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MLIR's affine maps with divisions, and memrefs with strides: `affine_map<...>`, `memref<4x8xf32, strided<[64, 1]>>`."""
+"""MLIR's affine maps with divisions, and memrefs: `affine_map<...>`, `memref<4x8xf32, strided<[64, 1]>>`."""
 
 from __future__ import annotations
 
@@ -192,7 +192,9 @@ def parse_strided_memref(text: str) -> StridedMemref:
         if len(shape) > MAX_RANK:
             cursor.fail(f"at most {MAX_RANK} extents")
     element = cursor.take(_NAME, "an element type such as f32")
-    strides, offset, index_map, space = None, 0, None, ""
+    strides: tuple[int | None, ...] | None = None
+    offset: int | None = 0
+    index_map, space = None, ""
     while cursor.accept(","):
         if cursor.accept("strided"):
             strides, offset = _read_strided(cursor)

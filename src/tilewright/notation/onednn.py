@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """oneDNN's format tags, such as `aBcd16b`, and their aliases, such as `nChw16c`, in and out.
 
-A tag names dimensions a, b, c, ... major to minor, upper case if they are blocked, and then the blocks, outermost first.
+A tag names dimensions a, b, c, ... major to minor, in upper case if they are blocked, and then the blocks, outermost
+first.
 """
 
 from __future__ import annotations

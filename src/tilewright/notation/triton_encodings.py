@@ -2,8 +2,8 @@
 """What Triton's encodings mean: which element each register, lane, warp and block holds, or each offset in memory.
 
 Distributed encodings follow one scheme. A tile gives the first registers and lanes; warps are put beside each other,
-dimension by dimension; then registers repeat the whole until the shape is covered. What reaches the extent of the tensor
-starts again at 0, so that several threads hold the same element.
+dimension by dimension; then registers repeat the whole until the shape is covered. What reaches the extent of the
+tensor starts again at 0, so that several threads hold the same element.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def _block_bases(encoded: _Encoded) -> list[Basis]:
     per_cluster, split = encoded.integers("CTAsPerCGA"), encoded.integers("CTASplitNum", encoded.integers("CTAsPerCGA"))
     bases: list[Basis] = []
     for k in encoded.order("CTAOrder") if "CTAOrder" in fields else reversed(range(encoded.rank)):
-        for bit in range(log2(per_cluster[k], encoded.encoding.name)):
-            bases.append(encoded.unit(k, 1 << bit if 1 << bit < split[k] else 0))
+        steps = [1 << bit for bit in range(log2(per_cluster[k], encoded.encoding.name))]
+        bases += [encoded.unit(k, step if step < split[k] else 0) for step in steps]
     return bases
 
 

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts in the texts of other systems mean what was recorded from those systems, and are written back."""
+
+import contextlib
+import hashlib
+import random
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright import Layout, LayoutError, TilewrightError
+from tilewright.layout.linear import Linear
+from tilewright.notation import (
+    AccessPattern,
+    linear_of_encoding,
+    parse,
+    parse_cute,
+    parse_encoding,
+    parse_mosaic,
+    parse_onednn,
+    parse_triton_type,
+    tile_stream,
+    untile_stream,
+    write,
+)
+from tilewright.notation.tvm import parse_index_map, write_index_map
+
+from .recorded_texts import recorded
+
+
+def offsets(layout, shape):
+    grid = np.ix_(*[np.arange(extent) for extent in shape])
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(layout(*grid)), shape).astype("<i8"))
+
+
+def digest(array):
+    return hashlib.sha256(array.tobytes()).hexdigest()
+
+
+def test_xla_shapes():
+    data = recorded("notations/xla/shapes.json")
+    for case in data["cases"]:
+        parsed = parse(case["text"])
+        assert parsed.notation == "xla"
+        assert str(parsed) == case.get("printed", str(parsed)), case["text"]
+        assert parsed.value.padded_size == case.get("padded_elements", parsed.value.padded_size), case["text"]
+        for index, offset in case.get("points", ()):
+            assert parsed.layout(*index) == offset, (case["text"], index)
+    for fact in data["facts"]:
+        assert parse(fact["text"]).layout(*fact["index"]) == fact["offset"], fact
+    for case in data["row_major_after_all"]:
+        parsed = parse(case["text"])
+        shape = parsed.value.shape
+        assert np.array_equal(offsets(parsed.layout, shape), offsets(tw.row_major(*shape), shape)), case
+
+
+def test_onednn_tags_and_their_aliases():
+    data = recorded("notations/onednn/tags.json")
+    for case in data["cases"]:
+        tag, shape = parse_onednn(case["tag"]), tuple(case["dims"])
+        layout = parse(case["tag"], shape=shape).layout
+        assert str(tag) == case["tag"]
+        assert 4 * int(np.prod(tag.padded_shape(shape))) == case["bytes"], case["tag"]
+        assert digest(offsets(layout, shape)) == case["sha256"], case["tag"]
+        padded = tag.padded_shape(shape)
+        again = parse_onednn(write(tag.layout(padded), "onednn"))
+        assert np.array_equal(offsets(again.layout(padded), padded), offsets(tag.layout(padded), padded)), case["tag"]
+    for alias, tag in data["aliases"].items():
+        assert str(parse_onednn(alias)) == tag, alias
+
+
+def test_cute_texts_in_every_spelling():
+    data = recorded("notations/cute/texts.json")
+    for case in data["cases"]:
+        for text in case["accept"]:
+            parsed = parse(text)
+            layout = getattr(parsed, "layout", parsed)
+            places = np.asarray(layout(np.arange(case["size"]))).astype("<i8")
+            assert case["sha256"] in (None, digest(places)), text
+            for index, offset in case["points"]:
+                assert layout(index) == offset, text
+            assert parse_cute(str(parse_cute(text))).layout == layout, text
+    for case in data["other_texts"]:
+        parse_cute(case["text"])
+
+
+def test_mlir_maps_and_memrefs():
+    for case in recorded("notations/mlir/maps.json")["cases"]:
+        parsed = parse(case["text"])
+        if case["kind"] != "affine_map":
+            assert str(parsed) == case["text"]
+            for index, offset in case.get("points", ()):
+                assert parsed.layout(*index) == offset, case["text"]
+            continue
+        for dims, *symbols, results in case["points"]:
+            assert parsed.value(*dims, symbols=symbols[0] if symbols else ()) == tuple(results), case["text"]
+        assert parse(str(parsed)).value == parsed.value, case["text"]
+
+
+def test_tvm_index_maps():
+    for case in recorded("notations/tvm/index_maps.json")["cases"]:
+        index_map, shape = parse_index_map(case["text"]), case["shape"]
+        assert index_map.mapped_shape(shape) == tuple(case["mapped_shape"])
+        layout = parse(case["text"], shape=shape).layout
+        for index, mapped, offset in case["points"]:
+            assert (index_map(*index), layout(*index)) == (tuple(mapped), offset), case["name"]
+        assert parse_index_map(case["printed"]) == index_map
+        assert parse_index_map(write_index_map(index_map)) == index_map
+
+
+def test_mosaic_tilings():
+    for case in recorded("notations/mosaic/tilings.json")["cases"]:
+        tiling, shape = parse_mosaic(case["text"]), case["shape"]
+        assert str(tiling) == case["text"]
+        assert tiling.tile_shape(shape) == tuple(case["tiled_shape"])
+        assert tiling.tile_strides(case["strides"]) == tuple(case["tiled_strides"])
+        stored = tw.row_major(*case["tiled_shape"])
+        for index, tiled in case["points"]:
+            assert tiling.tile_index(index) == tuple(tiled)
+            assert tiling.layout(shape)(*index) == stored(*tiled), case["text"]
+
+
+def test_access_patterns():
+    for case in recorded("notations/aie/patterns.json")["cases"]:
+        if case["kind"] == "tap":
+            pattern = parse(case["text"]).value
+            visits = pattern.visits()
+            assert str(pattern) == case["text"]
+            assert (visits[:8], visits[-1], len(visits)) == (case["head"], case["last"], case["count"])
+            assert case["visits"] in (None, visits)
+        elif case["kind"] == "access_order":
+            assert_access_order(case)
+        else:
+            stream = tile_stream if case["kind"] == "tile_stream" else untile_stream
+            pattern = stream(case["tensor_dims"], case["tile"])
+            assert [list(pair) for pair in zip(pattern.sizes, pattern.strides, strict=True)] == case["stream_dims"]
+
+
+def assert_access_order(case):
+    (rows, columns), (height, width) = case["tensor_dims"], case["tile"]
+    pattern = tile_stream((rows, columns), (height, width))
+    if case["iterate"] == "column":
+        sizes, strides = pattern.sizes, pattern.strides
+        pattern = AccessPattern(
+            (rows, columns), 0, (sizes[1], sizes[0], *sizes[2:]), (strides[1], strides[0], *strides[2:])
+        )
+    steps = np.empty(rows * columns, int)
+    steps[pattern.visits()] = np.arange(rows * columns)
+    assert steps.reshape(rows, columns).tolist() == case["order"]
+
+
+def test_buffer_descriptors_have_limits():
+    AccessPattern((64, 64), 0, (2, 4, 16, 16), (2048, 16, 64, 1)).check("memory")
+    for pattern, tile, itemsize, message in [
+        (AccessPattern((65536,), 0, (64, 512), (1024, 1)), "core", 4, "at most 255"),
+        (AccessPattern((64,), 0, (4, 4, 4), (4, 0, 1)), "shim", 4, "only the iteration"),
+        (AccessPattern((64,), 0, (4, 3), (4, 1)), "shim", 2, "words of 4 bytes"),
+        (AccessPattern((2**20,), 0, (2, 4), (2**18, 1)), "memory", 4, "stride of"),
+        (AccessPattern((64,), 0, (2, 2, 2, 2, 2), (16, 8, 4, 2, 1)), "shim", 4, "4 dimensions"),
+    ]:
+        with pytest.raises(LayoutError, match=message):
+            pattern.check(tile, itemsize)
+
+
+def test_linear_maps():
+    def linear(record):
+        bases = {name: [tuple(image) for image in images] for name, images in record["bases"]}
+        return Linear(bases, dict(map(tuple, record["outs"])))
+
+    for case in recorded("notations/triton/linear.json")["cases"]:
+        if case["op"] == "compose":
+            assert linear(case["first"]).then(linear(case["then"])) == linear(case["result"]), case
+        elif case["op"] == "product":
+            assert linear(case["left"]) * linear(case["right"]) == linear(case["result"]), case
+        elif case["op"] == "invert_and_compose":
+            assert linear(case["reg"]).divide(linear(case["smem"])) == linear(case["result"]), case
+        else:
+            value, names = linear(case), [name for name, _ in case["bases"]]
+            for inputs, outputs in case["points"]:
+                assert list(value(**dict(zip(names, inputs, strict=True))).values()) == outputs, case
+            assert (value.is_injective, value.is_surjective, value.is_bijective) == (
+                case["injective"],
+                case["surjective"],
+                case["invertible"],
+            )
+            assert value.matrix() == case["matrix"]
+            for name in ("inverse", "pseudoinverse"):
+                if name in case:
+                    assert value.inverse() == linear(case[name]), case
+
+
+def test_triton_encodings():
+    for case in recorded("notations/triton/encodings.json")["cases"]:
+        parsed = parse_triton_type(case["type"], case["aliases"])
+        bases = case.get("linear") or {"offset": case["offset_bases"], "block": []}
+        expected = {name: [tuple(image) for image in images] for name, images in bases.items() if name != "alignment"}
+        assert linear_of_encoding(parsed.encoding, parsed.shape, parsed.bits).bases == expected, case
+        definitions = "\n".join([f"#{name} = {value}" for name, value in case["aliases"].items()])
+        assert parse(f"{definitions}\n{case['type']}").layout.bases == expected
+        again = parse_encoding(str(parsed.encoding))
+        assert again == parsed.encoding
+
+
+def test_texts_that_are_refused():
+    texts = [
+        case["text"]
+        for name in ("xla/shapes", "mlir/maps", "aie/patterns")
+        for case in recorded(f"notations/{name}.json")["refuse"]
+    ]
+    texts += recorded("notations/cute/texts.json")["refuse"]
+    texts += [
+        "memref<4x8xf32, strided<[8]>>",
+        "affine_map<(d0) -> (d0 floordiv 0)>",
+        "aBcd",
+        "abcd16b",
+        "Tiling((0, 2))",
+    ]
+    texts += ["", "lambda i: [i, j]", "lambda i: [i ** 2]", "lambda i: __import__('os')", "tensor<8xf16, #missing>"]
+    for text in texts:
+        with pytest.raises(TilewrightError):
+            assert not parse(text), text
+
+
+def test_damaged_texts_are_refused_with_our_errors():
+    sources = [case["text"] for case in recorded("notations/xla/shapes.json")["cases"][:20]]
+    sources += [text for case in recorded("notations/cute/texts.json")["cases"] for text in case["accept"]]
+    sources += [case["text"] for case in recorded("notations/mlir/maps.json")["cases"][:20]]
+    for case in recorded("notations/triton/encodings.json")["cases"][:20]:
+        sources.append(
+            "\n".join([f"#{name} = {value}" for name, value in case["aliases"].items()]) + "\n" + case["type"]
+        )
+    sources += ["lambda n, c: [n, c // 16, c % 16]", "aBcd16b", "Tiling((64, 64)(16, 16))"]
+    chance = random.Random(7)
+    for _ in range(4000):
+        text = list(chance.choice(sources))
+        for _ in range(chance.randint(1, 3)):
+            place = chance.randrange(len(text) + 1)
+            text[place : place + chance.randint(0, 2)] = chance.choice(
+                ["", "(", ")", "<", ">", ",", "9", "_", "o", "{", "-", "é", " "]
+            )
+        damaged = "".join(text)
+        with contextlib.suppress(TilewrightError):
+            str(parse(damaged))
+
+
+LAYOUTS = [
+    Layout((4, 8), (8, 1)),
+    Layout((4, 8), (1, 4)),
+    Layout(((8, 2), (128, 3)), ((128, 3072), (1, 1024))),
+    Layout(((16, 2, 2), (16, 2, 3)), ((16, 512, 3072), (1, 256, 1024))),
+    Layout((2, (16, 2), 3, 5), (480, (1, 240), 80, 16)),
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_layouts_are_written_and_read_back(layout):
+    shape = tuple([layout.mode(k).size for k in range(int(layout.rank))])
+    for notation in ("tilewright", "cute", "mlir", "memref", "tvm", "onednn", "xla"):
+        text = write(layout, notation)
+        parsed = parse(text, shape=shape, notation=notation)
+        again = getattr(parsed, "layout", parsed)
+        assert np.array_equal(offsets(again, shape), offsets(layout, shape)), text
+
+
+def test_writers_say_why_not():
+    swizzled = tw.compose(tw.Swizzle(2, 0, 2), tw.row_major(4, 4))
+    for notation in ("onednn", "xla", "mlir", "memref", "tvm", "aie"):
+        with pytest.raises(LayoutError, match="not a strided layout"):
+            write(swizzled, notation)
+    with pytest.raises(LayoutError, match="gaps or overlaps"):
+        write(Layout((4, 8), (16, 1)), "xla")
+    with pytest.raises(LayoutError, match="cannot write 'klingon'"):
+        write(Layout(4), "klingon")
+    with pytest.raises(LayoutError, match="unknown notation 'klingon'"):
+        parse("(4):(1)", notation="klingon")
+    with pytest.raises(LayoutError, match="give it one"):
+        parse("nchw").layout  # noqa: B018
