@@ -29,7 +29,7 @@ def layouts(draw):
 
 @given(offsets, st.sampled_from([1, 2, 4]), st.sampled_from([4, 8, 32]))
 def test_conflicts_are_the_most_words_of_a_bank(lanes, itemsize, banks):
-    report = analysis.bank_conflicts(np.array(lanes), itemsize, banks)
+    report = analysis.bank_conflicts(np.array(lanes), itemsize=itemsize, machine=analysis.BankModel(banks))
     together = max(1, banks * 4 // itemsize)
     wavefronts = []
     for start in range(0, len(lanes), together):
@@ -50,11 +50,11 @@ def recorded(name):
 def test_recorded_conflicts():
     count = 0
     for case in recorded("bank_conflicts"):
-        if case["op"] not in ("ld", "st", "ld/st"):
-            continue  # ldmatrix and stmatrix have addresses of their own
         rows = np.array(case["offsets"])[:, None] + np.arange(case["vector"])
+        if "matrix" in case["op"]:
+            rows = np.array(case["offsets"])
         for op in case["op"].split("/"):
-            report = analysis.bank_conflicts(rows, case["itemsize"], store=op == "st", active=case.get("active"))
+            report = analysis.bank_conflicts(rows, itemsize=case["itemsize"], instruction=op, active=case.get("active"))
             assert (report.wavefronts, report.ideal) == (case["wavefronts"], case["ideal"]), (case["name"], op)
             assert report.instructions == 1
             count += 1
@@ -67,9 +67,14 @@ def test_measured_conflicts():
         active = [bool(int(case.get("active_mask", "0xffffffff"), 16) >> lane & 1) for lane in range(32)]
         for instruction, (wavefronts, excess, _) in case["measured"].items():
             op, _, kind = instruction.partition(".shared.b")
-            if kind:
+            if not kind:
+                report = analysis.bank_conflicts(case["bytes"], itemsize=1, instruction=instruction, active=active)
+                assert (report.wavefronts, report.excess) == (wavefronts, excess), (case["name"], instruction)
+            else:
                 size = int(kind) // 8
-                report = analysis.bank_conflicts(np.array(case["bytes"]) // size, size, store=op == "st", active=active)
+                report = analysis.bank_conflicts(
+                    np.array(case["bytes"]) // size, itemsize=size, instruction=op, active=active
+                )
                 found = (report.wavefronts, report.wavefronts - report.ideal)
                 assert found == (wavefronts, excess), (case["name"], instruction)
                 count += 1
@@ -79,7 +84,7 @@ def test_measured_conflicts():
 def test_recorded_sectors():
     for case in recorded("coalescing"):
         first = np.array(case["offsets"]) + case["base"] // case["itemsize"]
-        report = analysis.coalescing(first[:, None] + np.arange(case["vector"]), case["itemsize"])
+        report = analysis.coalescing(first[:, None] + np.arange(case["vector"]), itemsize=case["itemsize"])
         found = (report.sectors, report.lines, report.used, report.ideal)
         assert found == (case["sectors"], case["lines"], case["unique_bytes"], case["ideal_sectors"]), case["name"]
 
@@ -94,10 +99,10 @@ def test_a_layout_is_its_offsets(layout, itemsize):
     rest = layout.size // lanes
     rows = np.array([[layout(lane + lanes * value) for value in range(rest)] for lane in range(lanes)])
     for ask in (analysis.bank_conflicts, analysis.coalescing):
-        assert ask(layout, itemsize) == ask(rows, itemsize)
+        assert ask(layout, itemsize=itemsize) == ask(rows, itemsize=itemsize)
     held = tw.TileTensor(np.full(int(rows.max()) + 1, 7, f"u{itemsize}"), layout)
     for ask in (analysis.bank_conflicts, analysis.coalescing):
-        assert ask(held) == ask(rows, itemsize)
+        assert ask(held) == ask(rows, itemsize=itemsize)
 
 
 def test_known_layouts():
@@ -129,7 +134,7 @@ def test_an_access_is_that_of_its_instructions(stride, values, first, itemsize):
     """However many elements each thread has, they cost what the instructions for them cost, one after the other."""
     rows = first + np.arange(32)[:, None] * stride + np.arange(values + 1)
     for ask in (analysis.bank_conflicts, analysis.coalescing):
-        whole = ask(rows, itemsize)
+        whole = ask(rows, itemsize=itemsize)
         assert whole.instructions >= -(-rows.shape[1] * itemsize // 16)
         apart = [ask(rows[:, k : k + 1], itemsize) for k in range(rows.shape[1])]
         assert whole.instructions <= len(apart)
@@ -151,12 +156,12 @@ def test_wide_accesses_do_not_hide_conflicts():
     assert analysis.bank_conflicts(np.arange(64).reshape(2, 32).T).instructions == 2
     for size in (3, 32, 0, "bf16"):
         with pytest.raises(tw.LayoutError, match="expected an itemsize of 1, 2, 4, 8, 16"):
-            analysis.bank_conflicts(np.arange(32), size)
+            analysis.bank_conflicts(np.arange(32), itemsize=size)
 
 
 @given(offsets, st.sampled_from([1, 2, 4, 8]))
 def test_sectors_are_those_that_hold_a_byte(lanes, itemsize):
-    report = analysis.coalescing(np.array(lanes), itemsize)
+    report = analysis.coalescing(np.array(lanes), itemsize=itemsize)
     wanted = {offset * itemsize + byte for offset in lanes for byte in range(itemsize)}
     assert report.sectors == len({byte // 32 for byte in wanted})
     assert report.lines == len({byte // 128 for byte in wanted})
@@ -207,5 +212,5 @@ def test_balance():
     assert analysis.balance([0, 0]).imbalance == 1.0
     with pytest.raises(tw.LayoutError, match="at least one"):
         analysis.balance([])
-    with pytest.raises(tw.LayoutError, match="bank_conflicts needs offsets"):
+    with pytest.raises(tw.LayoutError, match="bank_conflicts needs at least one thread"):
         analysis.bank_conflicts([])

@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a layout costs: bank conflicts, coalescing, contiguous runs, padding, balance."""
 
-from .memory_cost import (
-    BalanceReport,
-    BankReport,
-    CoalescingReport,
-    RunReport,
-    balance,
-    bank_conflicts,
-    coalescing,
-    contiguous_runs,
-    padding_share,
-)
+from .banks import AMD, NVIDIA, BankModel, BankReport, Collision, bank_conflicts
+from .sectors import CoalescingReport, coalescing
+from .spread import BalanceReport, RunReport, balance, contiguous_runs, padding_share
 
 __all__ = [
+    "AMD",
+    "NVIDIA",
     "BalanceReport",
+    "BankModel",
     "BankReport",
     "CoalescingReport",
+    "Collision",
     "RunReport",
     "balance",
     "bank_conflicts",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...analysis import BankReport, bank_conflicts, contiguous_runs, padding_share
+from ...analysis import BankModel, BankReport, bank_conflicts, contiguous_runs, padding_share
 from ...copying import Plan
 from ...errors import LayoutError
 from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective
@@ -279,7 +279,7 @@ def _worst_access(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width
     offsets: Any = sheet.places()["offset"]
     lines = offsets.T if axis == 0 else offsets
     reports = [
-        bank_conflicts(line[start : start + _WARP], itemsize, banks, width)
+        bank_conflicts(line[start : start + _WARP], itemsize=itemsize, machine=BankModel(banks, width))
         for line in lines
         for start in range(0, len(line), _WARP)
     ]

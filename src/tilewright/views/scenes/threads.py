@@ -161,8 +161,8 @@ def _access_facts(layout: LayoutLike, cell_numbers: Any, columns: int, vector: i
     """Return what the first access of the first 32 threads costs, in global and in shared memory."""
     cells = cell_numbers[:_WARP, :vector]
     offsets = np.asarray(layout.extended(cells // columns, cells % columns))
-    moved = coalescing(offsets, itemsize)
-    banks = bank_conflicts(offsets, itemsize)
+    moved = coalescing(offsets, itemsize=itemsize)
+    banks = bank_conflicts(offsets, itemsize=itemsize)
     return [
         Fact("first access, global memory", str(moved), "good" if moved.sectors == moved.ideal else "bad"),
         Fact("first access, shared memory", str(banks), "good" if banks.conflict_free else "bad"),

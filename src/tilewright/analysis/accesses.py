@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accesses to memory: which elements each thread touches, and with which instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import LayoutError
+from ..layout import LayoutLike, compose
+from ..layout.validation import as_integer
+from ..tensor.view import View
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction loads or stores per thread
+MAX_BYTES = SIZES[-1]
+
+_INSTRUCTION = re.compile(r"(ld|st)(?:\.shared|\.global)?(?:\.\w+)*|(ld|st)matrix(?:\.x([124]))?(?:\.trans)?(?:\.\w+)*")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """How threads access memory: a load or a store, or the loads and stores of whole matrices.
+
+    Of a matrix instruction, `rows` groups of eight threads name a row of 16 bytes each.
+
+    >>> access = Instruction.of("ldmatrix.x4.trans")
+    >>> access.is_store, access.rows
+    (False, 4)
+    """
+
+    is_store: bool = False
+    rows: int | None = None
+
+    @classmethod
+    def of(cls, name: str) -> Instruction:
+        """Return the instruction of a `name`: ld, st, ldmatrix.x1, .x2 or .x4, stmatrix, with or without .trans.
+
+        >>> Instruction.of("st").is_store
+        True
+        """
+        found = _INSTRUCTION.fullmatch(name)
+        if not found:
+            raise LayoutError(
+                f"unknown instruction {name!r}; use ld, st, ldmatrix.x1, .x2, .x4 or stmatrix.x1, .x2, .x4"
+            )
+        if found[1]:
+            return cls(found[1] == "st")
+        return cls(found[2] == "st", int(found[3] or 1))
+
+
+@dataclass(frozen=True)
+class WarpAccess:
+    """One instruction of one warp: the first byte that each thread touches, which threads do, and how many bytes each.
+
+    >>> access = WarpAccess(np.arange(32) * 4, np.ones(32, bool), 4)
+    >>> access.bytes_per_thread
+    4
+    """
+
+    addresses: Array
+    active: Array
+    bytes_per_thread: int
+
+
+def access_offsets(memory: Any, threads: Any, caller: str, active: Any = None) -> tuple[Array, Array]:
+    """Return the offsets of an access, one row per thread, and which of them are data of `active` threads.
+
+    `memory` is a layout; `threads` maps threads and their values to its coordinates. Without `threads`, `memory` says
+    all: a layout whose first mode counts threads, a tensor (its offsets, not its values), or a table of offsets.
+
+    >>> from tilewright import Layout
+    >>> access_offsets(Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4)), "this")[0].tolist()
+    [[0, 1], [8, 9], [16, 17], [24, 25]]
+    """
+    if threads is None:
+        places, touched = _offsets_of(memory, caller)
+    else:
+        places, touched = _composed_offsets(memory, threads, caller)
+    if active is None:
+        return places, touched
+    mask = np.asarray(active, dtype=bool).reshape(-1)
+    if len(mask) != len(places):
+        raise LayoutError(f"{caller}: active has {len(mask)} entries for {len(places)} threads; give one per thread")
+    return places, touched & mask[:, None]
+
+
+def _composed_offsets(memory: Any, threads: Any, caller: str) -> tuple[Array, Array]:
+    layout = memory.layout if isinstance(memory, View) else memory
+    base = int(memory.offset) if isinstance(memory, View) else 0
+    if not isinstance(layout, LayoutLike):
+        raise LayoutError(f"{caller}: with threads, memory must be a layout or a tensor, got {type(memory).__name__}")
+    if isinstance(threads, LayoutLike):
+        places, touched = _layout_offsets(compose(layout, threads))
+        return places + base, touched
+    index, touched = _offsets_of(threads, caller)
+    return np.asarray(layout(index)) + base, touched
+
+
+def _offsets_of(access: Any, caller: str) -> tuple[Array, Array]:
+    if isinstance(access, View):
+        places, touched = _layout_offsets(access.layout)
+        inside = access.element_layout
+        vector = np.asarray(inside(np.arange(inside.size, dtype=np.int64))).reshape(-1)
+        places = (places[..., None] + int(access.offset) + vector).reshape(len(places), -1)
+        return places, np.repeat(touched, vector.size, axis=1)
+    if isinstance(access, LayoutLike):
+        return _layout_offsets(access)
+    table = np.asarray(access)
+    if table.dtype.kind not in "iu" and not (table.dtype.kind == "f" and bool((table == np.round(table)).all())):
+        raise LayoutError(
+            f"{caller} takes the offsets of the elements that each thread touches: integers, a Layout or a TileTensor;"
+            f" got {type(access).__name__} of {table.dtype}"
+        )
+    threads = len(table) if table.ndim else 1
+    places = table.astype(np.int64).reshape(threads, table.size // max(1, threads))
+    return places, np.ones(places.shape, dtype=bool)
+
+
+def _layout_offsets(layout: LayoutLike) -> tuple[Array, Array]:
+    """Return the offsets of a layout whose first mode counts threads, and which of them are not padding."""
+    modes = [np.arange(layout.mode(k).size, dtype=np.int64) for k in range(int(layout.rank))]
+    grid = np.ix_(*modes)
+    shape = tuple(map(len, modes))
+    places = np.asarray(layout(*grid))
+    if places.dtype.kind not in "iu":
+        raise LayoutError(f"{layout} maps to named axes; choose one with .project(axis)")
+    flat = (shape[0] if shape else 1, prod(shape[1:]))
+    touched = np.asarray(layout.valid(*grid))
+    return np.broadcast_to(places, shape).reshape(flat), np.broadcast_to(touched, shape).reshape(flat)
+
+
+def warp_accesses(
+    places: Array, touched: Array, itemsize: int, warp: int, vector: int | None, instruction: Instruction, caller: str
+) -> Iterator[WarpAccess]:
+    """Yield the instructions of each warp of `warp` threads.
+
+    An instruction accesses at most 16 bytes per thread, of consecutive elements aligned to that size; all threads of a
+    warp use the same width: `vector` elements, by default as many as possible. A matrix instruction takes the first
+    element of each thread as that of a row of 16 bytes.
+
+    >>> rows = np.arange(32)[:, None] * 8 + np.arange(8)
+    >>> [a.bytes_per_thread for a in warp_accesses(rows, rows >= 0, 4, 32, None, Instruction(), "this")]
+    [16, 16]
+    """
+    for start in range(0, len(places), warp):
+        rows, active = places[start : start + warp], touched[start : start + warp]
+        if instruction.rows is not None:
+            named = np.arange(len(rows)) < 8 * instruction.rows
+            _require_aligned(rows[:, 0] * itemsize, active[:, 0] & named, 16, caller)
+            yield WarpAccess(rows[:, 0] * itemsize, active[:, 0] & named, 16)
+            continue
+        column, count = 0, rows.shape[1]
+        while column < count:
+            if vector is None:
+                wide = _widest(rows[:, column:], active[:, column:], itemsize)
+            else:
+                wide = vector
+                _require_vectors(rows[:, column:], active[:, column:], vector, itemsize, caller)
+            yield WarpAccess(rows[:, column] * itemsize, active[:, column], wide * itemsize)
+            column += wide
+
+
+def _widest(rows: Array, active: Array, itemsize: int) -> int:
+    """Return how many elements, from the first column on, one instruction can access for every thread of a warp."""
+    wide = 1
+    while wide * 2 * itemsize <= MAX_BYTES and wide * 2 <= rows.shape[1]:
+        if not _is_vector(rows, active, wide * 2):
+            break
+        wide *= 2
+    return wide
+
+
+def _is_vector(rows: Array, active: Array, wide: int) -> bool:
+    used = rows[active[:, 0], :wide]
+    alike = bool((active[:, :wide] == active[:, :1]).all())
+    return alike and bool((used == used[:, :1] + np.arange(wide)).all()) and bool((used[:, 0] % wide == 0).all())
+
+
+def _require_vectors(rows: Array, active: Array, vector: int, itemsize: int, caller: str) -> None:
+    if vector * itemsize not in SIZES:
+        raise LayoutError(
+            f"{caller}: a vector of {vector} x {itemsize} bytes is not one that an instruction moves: {SIZES}"
+        )
+    if rows.shape[1] == 1 and vector > 1:  # the first element of each vector
+        _require_aligned(rows[:, 0] * itemsize, active[:, 0], vector * itemsize, caller)
+    elif rows.shape[1] < vector or not _is_vector(rows, active, vector):
+        raise LayoutError(
+            f"{caller}: the values of a thread are not vectors of {vector} consecutive elements, aligned to"
+            f" {vector * itemsize} bytes; use a smaller vector, or none for the widest possible one"
+        )
+
+
+def _require_aligned(addresses: Array, active: Array, size: int, caller: str) -> None:
+    wrong = active & (addresses % size != 0)
+    if wrong.any():
+        thread = int(np.argmax(wrong))
+        raise LayoutError(f"{caller}: thread {thread} is at byte {int(addresses[thread])}, not a multiple of {size}")
+
+
+def validate_itemsize(itemsize: int | None, access: Any, caller: str) -> int:
+    """Return the bytes of an element: `itemsize`, that of a tensor `access`, or 4.
+
+    >>> validate_itemsize(None, [0, 1], "this")
+    4
+    """
+    if itemsize is None:
+        itemsize = np.dtype(access.dtype).itemsize if isinstance(access, View) else 4
+    if itemsize not in SIZES:
+        raise LayoutError(f"{caller}: expected an itemsize of {', '.join(map(str, SIZES))} bytes, got {itemsize!r}")
+    return int(itemsize)
+
+
+def validate_vector(vector: int | None, caller: str) -> int | None:
+    """Return a vector width, or None.
+
+    >>> validate_vector(4, "this")
+    4
+    """
+    if vector is None:
+        return None
+    width = as_integer(vector, "vector")
+    if width < 1:
+        raise LayoutError(f"{caller}: a vector has at least 1 element, got {width}")
+    return int(width)

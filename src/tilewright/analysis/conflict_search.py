@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The smallest swizzle or padding that frees given accesses to shared memory of bank conflicts, with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError
+from ..layout import Layout, LayoutLike, Swizzle
+from ..layout.linear import Linear
+from .accesses import Array, access_offsets, validate_itemsize
+from .banks import NVIDIA, BankModel, bank_conflicts
+
+MAX_MAPS = 1 << 16
+"""The most linear maps that are tried one by one."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An access to unswizzled memory: the offsets of each thread, one row each, and the instruction.
+
+    >>> column = Pattern(np.arange(32) * 32)
+    >>> column.instruction
+    'ld'
+    """
+
+    offsets: Any = field(repr=False)
+    instruction: str = "ld"
+    vector: int | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a search found: a `remedy`, the wavefronts of each access with it, the ideal ones, and what was tried.
+
+    `verify` counts everything again. If the wavefronts are the ideal ones, no remedy can be better; otherwise `searched`
+    says among how many candidates this is the best.
+
+    >>> found = find_swizzle([np.arange(32) * 32, np.arange(32)])
+    >>> found.remedy, found.is_conflict_free, found.verify()
+    (Swizzle(5, 0, 5), True, True)
+    """
+
+    remedy: Any  # a Swizzle, a Linear map, a number of elements, or None where nothing is needed
+    wavefronts: tuple[int, ...]
+    ideal: tuple[int, ...]
+    searched: int
+    patterns: tuple[Pattern, ...] = field(repr=False)
+    itemsize: int = 4
+    machine: BankModel = NVIDIA
+    row: int | None = None  # after which padding goes
+
+    @property
+    def is_conflict_free(self) -> bool:
+        """Return whether no access has a conflict."""
+        return self.wavefronts == self.ideal
+
+    @property
+    def excess(self) -> int:
+        """Return the wavefronts that are left beyond the ideal ones."""
+        return sum(self.wavefronts) - sum(self.ideal)
+
+    def place(self, offsets: Any) -> Any:
+        """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
+        if self.remedy is None:
+            return offsets
+        if isinstance(self.remedy, Swizzle):
+            return self.remedy(offsets)
+        if isinstance(self.remedy, Linear):
+            return _apply_linear(self.remedy, offsets)
+        return offsets + offsets // (self.row or 1) * self.remedy
+
+    def verify(self) -> bool:
+        """Return whether the accesses cost what the certificate says, counted again, and elements stay apart."""
+        counted = [_count(pattern, self.place, self.itemsize, self.machine) for pattern in self.patterns]
+        span = 1 + max(int(np.max(pattern.offsets)) for pattern in self.patterns)
+        places = np.asarray(self.place(np.arange(min(span, 1 << 20), dtype=np.int64)))
+        return (
+            tuple([wavefronts for wavefronts, _ in counted]) == self.wavefronts
+            and tuple([ideal for _, ideal in counted]) == self.ideal
+            and len(np.unique(places)) == places.size
+        )
+
+    def __str__(self) -> str:
+        remedy = {True: "nothing to do", False: str(self.remedy)}[self.remedy is None]
+        state = "no conflict" if self.is_conflict_free else f"{self.excess} wavefronts more than ideal"
+        return f"{remedy}: {state} in {len(self.patterns)} accesses, of {self.searched} tried"
+
+
+def find_swizzle(
+    patterns: Iterable[Any],
+    *,
+    itemsize: int = 4,
+    machine: BankModel = NVIDIA,
+    size: int | None = None,
+) -> Certificate:
+    """Return the smallest swizzle with which all accesses are free of conflicts, or else have the fewest wavefronts.
+
+    `patterns` are accesses to unswizzled memory: layouts or tables of offsets as for `bank_conflicts`, or `Pattern`s with
+    an instruction. `itemsize` is the bytes of an element, `machine` the model of the banks, and `size` the elements of
+    the memory, a power of two that the swizzle must stay inside: by default the smallest that holds all accesses.
+
+    All swizzles `Sw<bits,base,shift>` are tried, those that exchange the fewest bits first; vectors stay whole. If none is
+    free of conflicts, so are the linear maps that XOR any higher bits into the bits of the bank, as far as they are no more
+    than `MAX_MAPS`.
+
+    >>> from tilewright import Layout
+    >>> rows, columns = Layout((32, 1), (1, 0)), Layout((32, 1), (32, 0))
+    >>> print(find_swizzle([rows, columns]))
+    Sw<5,0,5>: no conflict in 2 accesses, of 56 tried
+    """
+    accesses = _as_patterns(patterns)
+    bytes_each = validate_itemsize(itemsize, None, "find_swizzle")
+    limit = _memory_size(accesses, size)
+    best = _Best(accesses, bytes_each, machine)
+    if best.offer(None, lambda offsets: offsets):
+        return best.certificate()
+    low = _vector_bits(accesses, bytes_each)
+    for swizzle in _swizzles(limit.bit_length() - 1, low):
+        if best.offer(swizzle, swizzle):
+            return best.certificate()
+    for linear in _linear_maps(limit.bit_length() - 1, low, bytes_each, machine):
+        if best.offer(linear, lambda offsets, linear=linear: _apply_linear(linear, offsets)):  # type: ignore[misc]
+            break
+    return best.certificate()
+
+
+def find_padding(
+    patterns: Iterable[Any],
+    row: int,
+    *,
+    itemsize: int = 4,
+    machine: BankModel = NVIDIA,
+    most: int | None = None,
+) -> Certificate:
+    """Return the fewest elements of padding after each `row` with which all accesses are free of conflicts.
+
+    `row` is the number of elements after which padding goes; `patterns`, `itemsize` and `machine` are as for
+    `find_swizzle`. At most `most` elements are tried, by default as many as the banks hold, in steps that leave vectors
+    aligned. If no padding is free of conflicts, the certificate has the one with the fewest wavefronts.
+
+    >>> found = find_padding([np.arange(32) * 32], 32)
+    >>> found.remedy, found.is_conflict_free
+    (1, True)
+    """
+    if row < 1:
+        raise LayoutError(f"a row has at least 1 element, got {row}")
+    accesses = _as_patterns(patterns)
+    bytes_each = validate_itemsize(itemsize, None, "find_padding")
+    step = 1 << _vector_bits(accesses, bytes_each)
+    limit = machine.banks * machine.width // bytes_each if most is None else most
+    best = _Best(accesses, bytes_each, machine, row)
+    for padding in range(0, limit + 1, step):
+        if best.offer(padding, lambda offsets, padding=padding: offsets + offsets // row * padding):  # type: ignore[misc]
+            break
+    return best.certificate()
+
+
+def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
+    """Return a row-major layout of a `shape` whose rows have the padding that was found.
+
+    >>> padded_layout(find_padding([np.arange(32) * 32], 32), (32, 32))
+    Layout((32, 32), (33, 1))
+    """
+    if found.row is None or shape[-1] != found.row:
+        raise LayoutError(f"the padding was found for rows of {found.row} elements, got shape {tuple(shape)}")
+    strides, step = [1], found.row + int(found.remedy)
+    for extent in reversed(list(shape)[1:-1]):
+        strides.append(step)
+        step *= extent
+    return Layout(tuple(shape), tuple(reversed([*strides, step])) if len(shape) > 1 else 1)
+
+
+class _Best:
+    """The best candidate so far."""
+
+    def __init__(self, patterns: Sequence[Pattern], itemsize: int, machine: BankModel, row: int | None = None) -> None:
+        self.patterns, self.itemsize, self.machine, self.row = patterns, itemsize, machine, row
+        self.searched = 0
+        self.total: int | None = None
+        self.remedy: Any = None
+        self.counts: list[tuple[int, int]] = []
+
+    def offer(self, remedy: Any, place: Callable[[Any], Any]) -> bool:
+        """Count a candidate, keep it if it is better, and return whether nothing can be better."""
+        self.searched += 1
+        counts, total = [], 0
+        for pattern in self.patterns:
+            counts.append(_count(pattern, place, self.itemsize, self.machine))
+            total += counts[-1][0]
+            if self.total is not None and total >= self.total:
+                return False
+        self.total, self.remedy, self.counts = total, remedy, counts
+        return total == sum(ideal for _, ideal in counts)
+
+    def certificate(self) -> Certificate:
+        wavefronts = tuple([count for count, _ in self.counts])
+        ideal = tuple([count for _, count in self.counts])
+        return Certificate(
+            self.remedy, wavefronts, ideal, self.searched, tuple(self.patterns), self.itemsize, self.machine, self.row
+        )
+
+
+def _as_patterns(patterns: Iterable[Any]) -> list[Pattern]:
+    if isinstance(patterns, (LayoutLike, Pattern)):
+        patterns = [patterns]
+    found = []
+    for access in patterns:
+        pattern = access if isinstance(access, Pattern) else Pattern(access)
+        offsets, touched = access_offsets(pattern.offsets, None, "a pattern")
+        if not touched.all() or not offsets.size or int(offsets.min()) < 0:
+            raise LayoutError("a pattern needs offsets of at least 0 for all its threads, without padding")
+        found.append(Pattern(offsets, pattern.instruction, pattern.vector))
+    if not found:
+        raise LayoutError("expected at least one access, such as a layout whose first mode counts threads, got none")
+    return found
+
+
+def _memory_size(patterns: Sequence[Pattern], size: int | None) -> int:
+    span = 1 + max(int(np.max(pattern.offsets)) + (pattern.vector or 1) - 1 for pattern in patterns)
+    if size is None:
+        return 1 << (span - 1).bit_length()
+    if size & (size - 1) or size < span:
+        raise LayoutError(
+            f"size must be a power of two of at least {span} elements, which the accesses reach, got {size}"
+        )
+    return size
+
+
+def _vector_bits(patterns: Sequence[Pattern], itemsize: int) -> int:
+    """Return how many low bits of an offset must stay, so that the vectors of all accesses stay whole."""
+    low = 0
+    for pattern in patterns:
+        if "matrix" in pattern.instruction:
+            low = max(low, (16 // itemsize).bit_length() - 1)
+        elif pattern.vector is not None:
+            low = max(low, pattern.vector.bit_length() - 1)
+        elif isinstance(pattern.offsets, np.ndarray) and pattern.offsets.shape[1] > 1:
+            report = bank_conflicts(pattern.offsets, itemsize=itemsize, instruction=pattern.instruction)
+            wide = max(1, pattern.offsets.shape[1] // report.instructions)
+            low = max(low, wide.bit_length() - 1)
+    return low
+
+
+def _swizzles(bits: int, low: int) -> Iterator[Swizzle]:
+    """Yield the swizzles of so many address bits that leave the low ones alone, those with the fewest bits first."""
+    for width in range(1, bits + 1):
+        for base in range(low, bits):
+            for shift in range(width, bits - base - width + 1):
+                yield Swizzle(width, base, shift)
+
+
+def _linear_maps(bits: int, low: int, itemsize: int, machine: BankModel) -> Iterator[Linear]:
+    """Yield maps that XOR higher bits into the bits of the bank, as many as `MAX_MAPS`; none if there are more."""
+    word = max(0, (machine.width // itemsize).bit_length() - 1)
+    first = max(low, word)
+    last = min(bits, word + machine.banks.bit_length() - 1)
+    targets, sources = range(first, last), range(last, bits)
+    free = len(targets) * len(sources)
+    if not free or 1 << free > MAX_MAPS:
+        return
+    for choice in sorted(range(1, 1 << free), key=lambda number: number.bit_count()):
+        images = [1 << k for k in range(bits)]
+        for position in range(free):
+            if choice >> position & 1:
+                images[sources[position // len(targets)]] |= 1 << targets[position % len(targets)]
+        yield Linear({"offset": images}, {"offset": 1 << bits})
+
+
+def _apply_linear(linear: Linear, offsets: Any) -> Any:
+    size = linear.inputs["offset"]
+    inside = linear(offset=np.asarray(offsets, dtype=np.int64) % size)["offset"]
+    moved = np.asarray(offsets) // size * size + inside
+    return int(moved) if np.ndim(offsets) == 0 else moved
+
+
+def _count(pattern: Pattern, place: Callable[[Any], Any], itemsize: int, machine: BankModel) -> tuple[int, int]:
+    """Return the wavefronts of an access after elements were moved, and the ideal ones."""
+    moved: Array = np.asarray(place(pattern.offsets))
+    if pattern.vector is not None or "matrix" in pattern.instruction:
+        moved = moved[:, :1]
+    try:
+        report = bank_conflicts(
+            moved, itemsize=itemsize, vector=pattern.vector, instruction=pattern.instruction, machine=machine
+        )
+    except LayoutError:
+        return 1 << 30, 1  # vectors would not be aligned
+    return report.wavefronts, report.ideal
