@@ -136,7 +136,7 @@ def test_an_access_is_that_of_its_instructions(stride, values, first, itemsize):
     for ask in (analysis.bank_conflicts, analysis.coalescing):
         whole = ask(rows, itemsize=itemsize)
         assert whole.instructions >= -(-rows.shape[1] * itemsize // 16)
-        apart = [ask(rows[:, k : k + 1], itemsize) for k in range(rows.shape[1])]
+        apart = [ask(rows[:, k : k + 1], itemsize=itemsize) for k in range(rows.shape[1])]
         assert whole.instructions <= len(apart)
         if whole.instructions == len(apart):
             for field in ("wavefronts", "ideal", "sectors", "lines", "used"):

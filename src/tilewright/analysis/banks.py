@@ -121,8 +121,8 @@ def bank_conflicts(
 
     `memory` is the layout of the elements, and `threads` a layout from threads and their values to its coordinates,
     such as the thread-value layout of a matrix instruction. Without `threads`, `memory` is the whole access: the
-    offsets of each thread as a list with one entry or one row per thread, a layout whose first mode counts threads, or a
-    `TileTensor` (the offsets of its elements, not its values).
+    offsets of each thread as a list with one entry or one row per thread, a layout whose first mode counts threads, or
+    a `TileTensor` (the offsets of its elements, not its values).
 
     `itemsize` is the bytes of an element: by default that of the tensor, or 4. `vector` is how many elements an
     instruction moves per thread: by default as many as are consecutive and aligned, up to 16 bytes. `instruction` is

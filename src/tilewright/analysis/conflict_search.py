@@ -37,8 +37,8 @@ class Pattern:
 class Certificate:
     """What a search found: a `remedy`, the wavefronts of each access with it, the ideal ones, and what was tried.
 
-    `verify` counts everything again. If the wavefronts are the ideal ones, no remedy can be better; otherwise `searched`
-    says among how many candidates this is the best.
+    `verify` counts everything again. If the wavefronts are the ideal ones, no remedy can be better; otherwise it is the
+    best of `searched` candidates.
 
     >>> found = find_swizzle([np.arange(32) * 32, np.arange(32)])
     >>> found.remedy, found.is_conflict_free, found.verify()
@@ -100,18 +100,18 @@ def find_swizzle(
 ) -> Certificate:
     """Return the smallest swizzle with which all accesses are free of conflicts, or else have the fewest wavefronts.
 
-    `patterns` are accesses to unswizzled memory: layouts or tables of offsets as for `bank_conflicts`, or `Pattern`s with
-    an instruction. `itemsize` is the bytes of an element, `machine` the model of the banks, and `size` the elements of
+    `patterns` are accesses to unswizzled memory: layouts or tables of offsets as for `bank_conflicts`, or `Pattern`s
+    with an instruction. `itemsize` is the bytes of an element, `machine` the model of the banks, and `size` the elements of
     the memory, a power of two that the swizzle must stay inside: by default the smallest that holds all accesses.
 
-    All swizzles `Sw<bits,base,shift>` are tried, those that exchange the fewest bits first; vectors stay whole. If none is
-    free of conflicts, so are the linear maps that XOR any higher bits into the bits of the bank, as far as they are no more
+    All swizzles `Sw<bits,base,shift>` are tried, those that exchange the fewest bits first; vectors stay whole. If none
+    is free of conflicts, the linear maps that XOR higher bits into the bits of the bank are tried, if there are no more
     than `MAX_MAPS`.
 
     >>> from tilewright import Layout
     >>> rows, columns = Layout((32, 1), (1, 0)), Layout((32, 1), (32, 0))
     >>> print(find_swizzle([rows, columns]))
-    Sw<5,0,5>: no conflict in 2 accesses, of 56 tried
+    Sw<5,0,5>: no conflict in 2 accesses, of 96 tried
     """
     accesses = _as_patterns(patterns)
     bytes_each = validate_itemsize(itemsize, None, "find_swizzle")
