@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a layout costs: bank conflicts, coalescing, contiguous runs, padding, balance."""
+"""What a layout costs, and what would be better: bank conflicts, coalescing, swizzles, padding, balance, atoms."""
 
+from .atoms import CopyAtom, MatrixAtom, atoms
 from .banks import AMD, NVIDIA, BankModel, BankReport, Collision, bank_conflicts
 from .conflict_search import Certificate, Pattern, find_padding, find_swizzle, padded_layout
+from .register_conversion import Conversion, conversion
 from .sectors import CoalescingReport, coalescing
 from .spread import BalanceReport, RunReport, balance, contiguous_runs, padding_share
 
@@ -15,12 +17,17 @@ __all__ = [
     "Certificate",
     "CoalescingReport",
     "Collision",
+    "Conversion",
+    "CopyAtom",
+    "MatrixAtom",
     "Pattern",
     "RunReport",
+    "atoms",
     "balance",
     "bank_conflicts",
     "coalescing",
     "contiguous_runs",
+    "conversion",
     "find_padding",
     "find_swizzle",
     "padded_layout",

@@ -101,8 +101,9 @@ def find_swizzle(
     """Return the smallest swizzle with which all accesses are free of conflicts, or else have the fewest wavefronts.
 
     `patterns` are accesses to unswizzled memory: layouts or tables of offsets as for `bank_conflicts`, or `Pattern`s
-    with an instruction. `itemsize` is the bytes of an element, `machine` the model of the banks, and `size` the elements of
-    the memory, a power of two that the swizzle must stay inside: by default the smallest that holds all accesses.
+    with an instruction. `itemsize` is the bytes of an element, `machine` the model of the banks, and `size` the
+    elements of the memory, a power of two that the swizzle must stay inside: by default the smallest that holds all
+    accesses.
 
     All swizzles `Sw<bits,base,shift>` are tried, those that exchange the fewest bits first; vectors stay whole. If none
     is free of conflicts, the linear maps that XOR higher bits into the bits of the bank are tried, if there are no more

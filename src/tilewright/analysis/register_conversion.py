@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversion between two distributions of a tensor over registers: what has to move, and through what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import LayoutError
+from ..layout.bit_matrices import ColumnSpace
+from ..layout.linear import Linear
+
+_AXIS_BITS = 32
+Means = Literal["nothing", "registers", "shuffles", "shared memory", "cluster"]
+_LEVELS: tuple[tuple[Means, tuple[str, ...]], ...] = (
+    ("registers", ("lane", "warp", "block")),  # within a thread: lane, warp and block stay
+    ("shuffles", ("warp", "block")),
+    ("shared memory", ("block",)),
+    ("cluster", ()),
+)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What it takes to go from one distribution to another.
+
+    `means` is the nearest exchange that is enough: nothing, registers of a thread, shuffles between the lanes of a
+    warp, shared memory of a block, or memory of a cluster. `registers` is how many a thread holds afterwards; `shuffles`
+    how
+    many of 32 bits a thread needs at least; `shared_bytes` what goes through shared memory, each element once.
+
+    >>> rows = Linear({"register": [(1,)], "lane": [(2,), (4,)]}, {"dim0": 8})
+    >>> columns = Linear({"register": [(4,)], "lane": [(1,), (2,)]}, {"dim0": 8})
+    >>> convert = conversion(rows, columns, itemsize=4)
+    >>> convert.means, convert.registers, convert.shuffles
+    ('shuffles', 2, 2)
+    """
+
+    means: Means
+    registers: int
+    shuffles: int = 0
+    shared_bytes: int = 0
+
+    def __str__(self) -> str:
+        amount = {
+            "shuffles": f", at least {self.shuffles} of 32 bits per thread",
+            "shared memory": f", {self.shared_bytes} bytes",
+            "cluster": f", {self.shared_bytes} bytes",
+        }.get(self.means, "")
+        return f"{self.means}{amount}"
+
+
+def conversion(source: Linear, target: Linear, itemsize: int = 4) -> Conversion:
+    """Return what it takes to go from a `source` to a `target` distribution of the same tensor.
+
+    Both map `register`, `lane`, `warp` and `block`, as far as they have them, to the dimensions of the tensor; `source`
+    must hold every element that `target` needs. `itemsize` is the bytes of an element.
+
+    >>> one = Linear({"register": [(1,), (2,)], "lane": [(4,)]}, {"dim0": 8})
+    >>> other = Linear({"register": [(2,), (1,)], "lane": [(4,)]}, {"dim0": 8})
+    >>> conversion(one, other).means, conversion(one, one).means
+    ('registers', 'nothing')
+    """
+    for linear in (source, target):
+        unknown = set(linear.inputs) - {"register", "lane", "warp", "block"}
+        if unknown:
+            raise LayoutError(
+                f"a distribution is over register, lane, warp and block, got {', '.join(sorted(unknown))}"
+            )
+    if source.outputs != target.outputs:
+        raise LayoutError(f"the distributions are of different tensors: {source.outputs} and {target.outputs}")
+    registers = target.inputs.get("register", 1)
+    moved = target.divide(source)  # for each place of the target, a place of the source that holds its element
+    if _stays(moved, source, ("register", "lane", "warp", "block")):
+        return Conversion("nothing", registers)
+    size = itemsize
+    for extent in source.outputs.values():
+        size *= extent
+    size //= _blocks(source)
+    for means, axes in _LEVELS:
+        if _stays(moved, source, axes):
+            shuffles = -(-registers * itemsize // 4) if means == "shuffles" else 0
+            shared = size if means in ("shared memory", "cluster") else 0
+            return Conversion(means, registers, shuffles, shared)
+    raise AssertionError("a cluster reaches everything")
+
+
+def _blocks(linear: Linear) -> int:
+    return linear.inputs.get("block", 1)
+
+
+def _stays(moved: Linear, source: Linear, axes: Sequence[str]) -> bool:
+    """Return whether each place of the target finds its element at a place of the source with the same `axes`.
+
+    Several places of the source may hold an element: they differ by the kernel of its map.
+    """
+    free = ColumnSpace([_pack(place, axes) for place in source.kernel()])
+    for name, images in moved.bases.items():
+        for k, image in enumerate(images):
+            place = dict(zip(moved.outputs, image, strict=True))
+            place[name] = place.get(name, 0) ^ 1 << k
+            if free.solve(_pack(place, axes)) is None:
+                return False
+    return True
+
+
+def _pack(place: dict[str, int], axes: Sequence[str]) -> int:
+    """Return the coordinates of a place on some axes as one number."""
+    return sum(place.get(axis, 0) << _AXIS_BITS * k for k, axis in enumerate(axes))
