@@ -55,13 +55,16 @@ def test_copy_atoms():
 
 def test_every_atom_of_the_catalogue_holds_every_element():
     for name in atoms:
+        if name.startswith("SM90_64x") and name.split("x")[1] not in ("8", "24", "64"):
+            continue  # the same, only wider
         atom = atoms[name]
         if isinstance(atom, analysis.CopyAtom):
             assert set(atom.source.offsets().reshape(-1)) == set(atom.target.offsets().reshape(-1)), name
             continue
         for operand in "ABC":
             layout, (rows, columns) = atom.operand(operand)
-            assert set(np.asarray(layout.offsets()).reshape(-1).tolist()) == set(range(rows * columns)), (name, operand)
+            held = layout.mode(1) if layout.stride[0] == 0 else layout  # all threads have the same
+            assert np.array_equal(np.unique(held(np.arange(held.size))), np.arange(rows * columns)), (name, operand)
 
 
 def test_unknown_atoms_are_refused_by_name():
@@ -156,7 +159,7 @@ def test_a_linear_map_where_no_swizzle_is_enough():
     assert sum(found.wavefronts) <= best
 
 
-@examples(25)
+@examples(8)
 @given(st.lists(st.sampled_from([1, 2, 4, 8, 16, 32, 33, 64]), min_size=1, max_size=3), st.sampled_from([1, 2, 4, 8]))
 def test_certificates_hold(strides, itemsize):
     patterns = [np.arange(32) * stride for stride in strides]

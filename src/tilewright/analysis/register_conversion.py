@@ -26,9 +26,9 @@ class Conversion:
     """What it takes to go from one distribution to another.
 
     `means` is the nearest exchange that is enough: nothing, registers of a thread, shuffles between the lanes of a
-    warp, shared memory of a block, or memory of a cluster. `registers` is how many a thread holds afterwards; `shuffles`
-    how
-    many of 32 bits a thread needs at least; `shared_bytes` what goes through shared memory, each element once.
+    warp, shared memory of a block, or memory of a cluster. `registers` is how many a thread holds afterwards,
+    `shuffles` how many of 32 bits a thread needs at least, and `shared_bytes` what goes through shared memory, each
+    element once.
 
     >>> rows = Linear({"register": [(1,)], "lane": [(2,), (4,)]}, {"dim0": 8})
     >>> columns = Linear({"register": [(4,)], "lane": [(1,), (2,)]}, {"dim0": 8})
