@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The index function of a layout as source text, to paste into a kernel of one's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import LayoutError
+from .composed_layout import ComposedLayout
+from .layout import Layout
+from .linear import Linear
+from .swizzle import Swizzle
+from .tuples import as_tuple, leaves, product
+
+Language = Literal["cuda", "opencl", "triton", "python", "mlir"]
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression of integers: an argument, a constant, or an operation on two expressions.
+
+    >>> str(Expression.argument("i") * 8 + Expression.argument("j"))
+    'i * 8 + j'
+    """
+
+    operation: str  # "argument", "constant", or one of + * / % ^ & >> <<
+    left: Any
+    right: Any = None
+
+    @classmethod
+    def argument(cls, name: str) -> Expression:
+        """Return an argument."""
+        return cls("argument", name)
+
+    @classmethod
+    def constant(cls, value: int) -> Expression:
+        """Return a constant."""
+        return cls("constant", value)
+
+    def _combine(self, operation: str, other: Expression | int) -> Expression:
+        right = other if isinstance(other, Expression) else Expression.constant(other)
+        is_constant = right.operation == "constant"
+        neutral = {"*": 1, "/": 1, "+": 0, "^": 0, ">>": 0, "<<": 0}.get(operation)
+        if is_constant and right.left == neutral:
+            return self
+        if is_constant and right.left == 0 and operation in ("*", "&"):
+            return right
+        if operation in ("+", "^") and self == Expression.constant(0):
+            return right
+        return Expression(operation, self, right)
+
+    def __add__(self, other: Expression | int) -> Expression:
+        return self._combine("+", other)
+
+    def __mul__(self, other: int) -> Expression:
+        return self._combine("*", other)
+
+    def __floordiv__(self, other: int) -> Expression:
+        return self._combine("/", other)
+
+    def __mod__(self, other: int) -> Expression:
+        return self._combine("%", other)
+
+    def __xor__(self, other: Expression | int) -> Expression:
+        return self._combine("^", other)
+
+    def __and__(self, other: int) -> Expression:
+        return self._combine("&", other)
+
+    def __rshift__(self, other: int) -> Expression:
+        return self._combine(">>", other)
+
+    def __lshift__(self, other: int) -> Expression:
+        return self._combine("<<", other)
+
+    def __str__(self) -> str:
+        return format_expression(self)
+
+
+_LEVELS = {"*": 5, "/": 5, "%": 5, "+": 4, "<<": 3, ">>": 3, "&": 2, "^": 1}
+
+
+def format_expression(expression: Expression, division: str = "/") -> str:
+    """Return an expression as text, with the sign for `division` that the language has for integers.
+
+    >>> format_expression(Expression.argument("i") // 8 % 4, "//")
+    'i // 8 % 4'
+    """
+    return _format(expression, division)[0]
+
+
+def _format(expression: Expression, division: str) -> tuple[str, int]:
+    if expression.operation in ("argument", "constant"):
+        negative = expression.operation == "constant" and expression.left < 0
+        return (f"({expression.left})" if negative else str(expression.left)), 6
+    level = _LEVELS[expression.operation]
+    left, left_level = _format(expression.left, division)
+    right, right_level = _format(expression.right, division)
+    # bit operators get parentheses around everything but names and numbers: their precedence is rarely known by heart
+    is_bitwise = level < 4
+    left = left if left_level > 5 or (left_level >= level and not is_bitwise) else f"({left})"
+    right = right if right_level > level and (right_level > 5 or not is_bitwise) else f"({right})"
+    sign = division if expression.operation == "/" else expression.operation
+    return f"{left} {sign} {right}", level
+
+
+def index_expression(layout: Any, arguments: tuple[Expression, ...]) -> Expression:
+    """Return the offset of a layout as an expression of its coordinates, one per mode, or one for all.
+
+    >>> i, j = Expression.argument("i"), Expression.argument("j")
+    >>> print(index_expression(ComposedLayout(Swizzle(2, 0, 2), Layout((4, 4), (4, 1))), (i, j)))
+    (i * 4 + j) ^ (((i * 4 + j) & 12) >> 2)
+    """
+    if isinstance(layout, ComposedLayout):
+        inner = index_expression(layout.inner, arguments)
+        return index_expression(layout.outer, (inner,))
+    if isinstance(layout, Swizzle):
+        (offset,) = arguments
+        source = offset & layout.source_mask
+        return offset ^ (source >> layout.shift if layout.shift >= 0 else source << -layout.shift)
+    if isinstance(layout, Linear):
+        return _linear_expression(layout, arguments)
+    if not isinstance(layout, Layout) or layout.axes or layout.is_replicated:
+        raise LayoutError(
+            f"{layout} has no index function of one number: it has named axes, copies or a table; take one axis with"
+            " .project(axis)"
+        )
+    return _strided_expression(layout, arguments)
+
+
+def _strided_expression(layout: Layout, arguments: tuple[Expression, ...]) -> Expression:
+    modes = list(zip(as_tuple(layout.shape), as_tuple(layout.stride), strict=True))
+    if len(arguments) == 1 and len(modes) != 1:
+        modes = [(layout.shape, layout.stride)]
+    total = Expression.constant(0)
+    for argument, (shape, stride) in zip(arguments, modes, strict=True):
+        pairs = [(int(n), int(d)) for n, d in zip(leaves(shape), leaves(stride), strict=True)]
+        divisor = 1
+        for k, (extent, step) in enumerate(pairs):
+            is_last = all(n == 1 for n, _ in pairs[k + 1 :])
+            if extent > 1 and step:
+                part = argument // divisor
+                total = total + (part if is_last else part % extent) * step
+            divisor *= extent
+    return total + int(layout.offset)
+
+
+def _linear_expression(linear: Linear, arguments: tuple[Expression, ...]) -> Expression:
+    if len(linear.outputs) != 1:
+        raise LayoutError(f"an index function has one result, this map has {list(linear.outputs)}")
+    total = Expression.constant(0)
+    for argument, images in zip(arguments, linear.bases.values(), strict=True):
+        for k, (image,) in enumerate(images):
+            total = total ^ ((argument >> k & 1) * image)
+    return total
+
+
+def write_index_code(layout: Any, language: Language = "cuda", name: str = "offset") -> str:
+    """Return a function in a `language` that computes the offset of a coordinate; see `LayoutLike.code`.
+
+    >>> print(write_index_code(Layout((4, 8), (8, 1)), "python"))
+    def offset(i0, i1):
+        return i0 * 8 + i1
+    """
+    if language not in _WRITERS:
+        raise LayoutError(f"unknown language {language!r}; code can be written in {', '.join(_WRITERS)}")
+    if not _NAME.fullmatch(name):
+        raise LayoutError(f"{name!r} is not a name for a function")
+    rank = len(layout.inputs) if isinstance(layout, Linear) else max(1, int(layout.rank))
+    names = tuple([f"i{k}" for k in range(rank)])
+    expression = index_expression(layout, tuple(map(Expression.argument, names)))
+    return _WRITERS[language](name, names, expression, _needs_64_bits(layout), _has_negatives(layout))
+
+
+def _needs_64_bits(layout: Any) -> bool:
+    if isinstance(layout, Linear):
+        return max(*layout.inputs.values(), *layout.outputs.values()) > 1 << 31
+    low, high = layout.bounds if isinstance(layout, Layout) else (0, int(layout.cosize))
+    return max(-low, high, product(layout.shape)) >= 1 << 31
+
+
+def _has_negatives(layout: Any) -> bool:
+    parts = [layout]
+    while isinstance(parts[-1], ComposedLayout):
+        parts[-1:] = [parts[-1].outer, parts[-1].inner]
+    return any(isinstance(part, Layout) and part.size and part.bounds[0] < 0 for part in parts)
+
+
+def _hoist(expression: Expression) -> tuple[list[tuple[str, Expression]], Expression]:
+    """Return the parts that a swizzle uses twice as named values, and the expression with their names."""
+    named: list[tuple[str, Expression]] = []
+
+    def replace(node: Any) -> Any:
+        if not isinstance(node, Expression) or node.operation in ("argument", "constant"):
+            return node
+        left, right = replace(node.left), replace(node.right)
+        if (
+            node.operation == "^"
+            and isinstance(left, Expression)
+            and left.operation in "+*/%"
+            and _contains(right, left)
+        ):
+            named.append((f"x{len(named)}" if named else "x", left))
+            name = Expression.argument(named[-1][0])
+            left, right = name, _substitute(right, left, name)
+        return Expression(node.operation, left, right)
+
+    return named, replace(expression)
+
+
+def _contains(node: Any, part: Expression) -> bool:
+    return isinstance(node, Expression) and (node == part or _contains(node.left, part) or _contains(node.right, part))
+
+
+def _substitute(node: Any, part: Expression, name: Expression) -> Any:
+    if not isinstance(node, Expression):
+        return node
+    if node == part:
+        return name
+    return Expression(node.operation, _substitute(node.left, part, name), _substitute(node.right, part, name))
+
+
+def _write_c(prefix: str, types: tuple[str, str, str, str]) -> Callable[..., str]:
+    """Return a writer of C, with its unsigned and signed types of 32 and 64 bits."""
+
+    def write(name: str, names: tuple[str, ...], expression: Expression, is_wide: bool, is_signed: bool) -> str:
+        kind = types[2 * is_signed + is_wide]
+        arguments = ", ".join([f"{kind} {argument}" for argument in names])
+        named, result = _hoist(expression)
+        lines = [f"    const {kind} {part} = {format_expression(value)};" for part, value in named]
+        body = "\n".join([*lines, f"    return {format_expression(result)};"])
+        return f"{prefix}{kind} {name}({arguments}) {{\n{body}\n}}"
+
+    return write
+
+
+def _write_python(decorator: str) -> Callable[..., str]:
+    def write(name: str, names: tuple[str, ...], expression: Expression, is_wide: bool, is_signed: bool) -> str:
+        named, result = _hoist(expression)
+        lines = [f"    {part} = {format_expression(value, '//')}" for part, value in named]
+        body = "\n".join([*lines, f"    return {format_expression(result, '//')}"])
+        return f"{decorator}def {name}({', '.join(names)}):\n{body}"
+
+    return write
+
+
+def _write_mlir(name: str, names: tuple[str, ...], expression: Expression, is_wide: bool, is_signed: bool) -> str:
+    """Return a function of arith operations on index values."""
+    kind, lines = "index", list[str]()
+    operations = {
+        "+": "addi",
+        "*": "muli",
+        "/": "divui",
+        "%": "remui",
+        "^": "xori",
+        "&": "andi",
+        ">>": "shrui",
+        "<<": "shli",
+    }
+    known: dict[Any, str] = {}
+
+    def value(node: Expression) -> str:
+        if node.operation == "argument":
+            return f"%{node.left}"
+        if node not in known:
+            if node.operation == "constant":
+                text = f"arith.constant {node.left} : {kind}"
+            else:
+                left, right = value(node.left), value(node.right)
+                text = f"arith.{operations[node.operation]} {left}, {right} : {kind}"
+            known[node] = f"%{len(known)}"
+            lines.append(f"  {known[node]} = {text}")
+        return known[node]
+
+    result = value(expression)
+    arguments = ", ".join([f"%{argument}: {kind}" for argument in names])
+    return "\n".join([f"func.func @{name}({arguments}) -> {kind} {{", *lines, f"  return {result} : {kind}", "}"])
+
+
+_WRITERS: dict[str, Callable[..., str]] = {
+    "cuda": _write_c("__device__ __forceinline__ ", ("unsigned int", "unsigned long long", "int", "long long")),
+    "opencl": _write_c("static inline ", ("uint", "ulong", "int", "long")),
+    "triton": _write_python("@triton.jit\n"),
+    "python": _write_python(""),
+    "mlir": _write_mlir,
+}
