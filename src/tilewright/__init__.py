@@ -44,7 +44,6 @@ from .layout import (
     logical_divide,
     logical_product,
     pad,
-    parse,
     raked_product,
     replicate,
     right_inverse,
@@ -56,12 +55,14 @@ from .layout import (
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .analysis import atoms
     from .auditing import audit
     from .compare import diff
     from .conversion import convert, plan_conversion, verify
     from .copying import Placement, Plan, copy, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
     from .files import inspect, open_tensors, read_tensorbin, write_tensorbin
     from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
+    from .layout.linear import Linear
     from .memory import (
         Allocator,
         Chip,
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
         to_bytes,
         width_sharded,
     )
+    from .notation import parse, write
     from .tensor import Tensor, TileTensor
     from .tiling import Pipeline, TilePlan, Tiler, plan_tiles, rechunk, reduce_tiles, stream, transpose
     from .traffic import ReshardPlan, best_layout, reshard
@@ -96,6 +98,9 @@ _PACKAGES = (
 
 # Packages that import NumPy are imported on first use, so that `import tilewright` stays quick.
 _LAZY_NAMES = {
+    "analysis": (
+        "atoms",
+    ),
     "auditing": (
         "audit",
     ),
@@ -114,10 +119,16 @@ _LAZY_NAMES = {
     "formats": (
         "BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error",
     ),
+    "layout.linear": (
+        "Linear",
+    ),
     "memory": (
         "Allocator", "Chip", "CoreCoord", "CoreRange", "CoreRangeSet", "Device", "MemoryConfig", "NdShardSpec",
         "Shape", "ShardSpec", "TensorSpec", "Tile", "block_sharded", "explain", "from_bytes", "height_sharded",
         "interleaved", "nd_sharded", "to_bytes", "width_sharded",
+    ),
+    "notation": (
+        "parse", "write",
     ),
     "tensor": (
         "Tensor", "TileTensor",
@@ -136,18 +147,18 @@ _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name 
 
 __all__ = [
     "Allocator", "Axis", "BlockFormat", "Box", "Chip", "ComposedLayout", "CoreCoord", "CoreRange", "CoreRangeSet",
-    "Device", "DeviceError", "FileFormatError", "FormatError", "Layout", "LayoutError", "MemoryConfig",
+    "Device", "DeviceError", "FileFormatError", "FormatError", "Layout", "LayoutError", "Linear", "MemoryConfig",
     "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan", "ReshardPlan",
     "ScalarFormat", "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan", "TileTensor", "Tiler",
-    "TilewrightError", "TransferError", "addr", "audit", "bank", "best_layout", "block_sharded", "blocked_product",
-    "cast", "check_cache", "coalesce", "col_major", "complement", "compose", "convert", "copy", "core", "device",
-    "diff", "explain", "fit", "flatten", "format_of", "from_bytes", "functionally_equal", "group", "height_sharded",
-    "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide",
-    "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse", "plan_conversion", "plan_copy",
-    "plan_tiles", "prepare", "quantization_error", "raked_product", "read_tensorbin", "rechunk", "reduce_tiles",
-    "relayout", "replicate", "reshard", "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout",
-    "tilize", "to_bytes", "transpose", "unpack", "untilize", "verify", "width_sharded", "with_logical_shape",
-    "write_tensorbin", "zipped_divide",
+    "TilewrightError", "TransferError", "addr", "atoms", "audit", "bank", "best_layout", "block_sharded",
+    "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement", "compose", "convert", "copy",
+    "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes", "functionally_equal", "group",
+    "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse",
+    "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse", "plan_conversion",
+    "plan_copy", "plan_tiles", "prepare", "quantization_error", "raked_product", "read_tensorbin", "rechunk",
+    "reduce_tiles", "relayout", "replicate", "reshard", "right_inverse", "row_major", "stream", "tile_to_shape",
+    "tiled_layout", "tilize", "to_bytes", "transpose", "unpack", "untilize", "verify", "width_sharded",
+    "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 

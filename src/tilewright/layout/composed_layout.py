@@ -8,6 +8,7 @@ from typing import Any
 
 from . import evaluation
 from .axes import Axis, Step, as_step
+from .index_code import Expression
 from .layout import Layout, make_layout
 from .layout_like import LayoutLike
 from .properties import is_bijective
@@ -163,6 +164,22 @@ class ComposedLayout(LayoutLike):
             return False
         mask = self._valid_table()  # the inner layout may never reach the padding of the outer one
         return mask is not None and not mask.all()
+
+    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+        """Return the offset as an expression of the coordinates, `arguments`.
+
+        >>> ring = ComposedLayout(Layout((3, 5), (5, 1)), Layout(6, 2))
+        >>> print(ring.index_expression((Expression.argument("i"),)))
+        i * 2 % 3 * 5 + i * 2 / 3
+        """
+        return self._outer.index_expression((self._inner.index_expression(arguments),))  # type: ignore[no-any-return]
+
+    def _offset_bounds(self) -> tuple[int, int]:
+        low, high = self._inner._offset_bounds()
+        if isinstance(self._outer, LayoutLike):
+            outer_low, outer_high = self._outer._offset_bounds()
+            return min(low, outer_low), max(high, outer_high)
+        return low, max(high, self._outer.size)
 
     def _restructure(self, change: Callable[[Any, Any], Any], caller: str) -> ComposedLayout:
         return ComposedLayout(self._outer, self._inner._restructure(change, caller))

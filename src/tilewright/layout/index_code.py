@@ -6,14 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from ..errors import LayoutError
-from .composed_layout import ComposedLayout
-from .layout import Layout
-from .linear import Linear
-from .swizzle import Swizzle
-from .tuples import as_tuple, leaves, product
+from .tuples import as_tuple, leaves
 
 Language = Literal["cuda", "opencl", "triton", "python", "mlir"]
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -108,37 +104,26 @@ def _format(expression: Expression, division: str) -> tuple[str, int]:
     return f"{left} {sign} {right}", level
 
 
-def index_expression(layout: Any, arguments: tuple[Expression, ...]) -> Expression:
-    """Return the offset of a layout as an expression of its coordinates, one per mode, or one for all.
+class HasIndex(Protocol):
+    """What has an index function: layouts, swizzles, linear maps."""
 
-    >>> i, j = Expression.argument("i"), Expression.argument("j")
-    >>> print(index_expression(ComposedLayout(Swizzle(2, 0, 2), Layout((4, 4), (4, 1))), (i, j)))
-    (i * 4 + j) ^ (((i * 4 + j) & 12) >> 2)
+    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+        """Return the offset as an expression of the coordinates, one per mode, or one for all."""
+        ...
+
+
+def strided_expression(shape: Any, stride: Any, offset: int, arguments: tuple[Expression, ...]) -> Expression:
+    """Return the offset of a strided layout: the sum of the parts of its coordinates times their strides.
+
+    >>> print(strided_expression(((2, 4), 8), ((1, 16), 2), 5, (Expression.argument("i"), Expression.argument("j"))))
+    i % 2 + i / 2 * 16 + j * 2 + 5
     """
-    if isinstance(layout, ComposedLayout):
-        inner = index_expression(layout.inner, arguments)
-        return index_expression(layout.outer, (inner,))
-    if isinstance(layout, Swizzle):
-        (offset,) = arguments
-        source = offset & layout.source_mask
-        return offset ^ (source >> layout.shift if layout.shift >= 0 else source << -layout.shift)
-    if isinstance(layout, Linear):
-        return _linear_expression(layout, arguments)
-    if not isinstance(layout, Layout) or layout.axes or layout.is_replicated:
-        raise LayoutError(
-            f"{layout} has no index function of one number: it has named axes, copies or a table; take one axis with"
-            " .project(axis)"
-        )
-    return _strided_expression(layout, arguments)
-
-
-def _strided_expression(layout: Layout, arguments: tuple[Expression, ...]) -> Expression:
-    modes = list(zip(as_tuple(layout.shape), as_tuple(layout.stride), strict=True))
+    modes = list(zip(as_tuple(shape), as_tuple(stride), strict=True))
     if len(arguments) == 1 and len(modes) != 1:
-        modes = [(layout.shape, layout.stride)]
+        modes = [(shape, stride)]
     total = Expression.constant(0)
-    for argument, (shape, stride) in zip(arguments, modes, strict=True):
-        pairs = [(int(n), int(d)) for n, d in zip(leaves(shape), leaves(stride), strict=True)]
+    for argument, (extents, steps) in zip(arguments, modes, strict=True):
+        pairs = [(int(n), int(d)) for n, d in zip(leaves(extents), leaves(steps), strict=True)]
         divisor = 1
         for k, (extent, step) in enumerate(pairs):
             is_last = all(n == 1 for n, _ in pairs[k + 1 :])
@@ -146,48 +131,29 @@ def _strided_expression(layout: Layout, arguments: tuple[Expression, ...]) -> Ex
                 part = argument // divisor
                 total = total + (part if is_last else part % extent) * step
             divisor *= extent
-    return total + int(layout.offset)
+    return total + offset
 
 
-def _linear_expression(linear: Linear, arguments: tuple[Expression, ...]) -> Expression:
-    if len(linear.outputs) != 1:
-        raise LayoutError(f"an index function has one result, this map has {list(linear.outputs)}")
-    total = Expression.constant(0)
-    for argument, images in zip(arguments, linear.bases.values(), strict=True):
-        for k, (image,) in enumerate(images):
-            total = total ^ ((argument >> k & 1) * image)
-    return total
+def write_index_code(
+    layout: HasIndex, rank: int, language: str, name: str, is_wide: bool = False, is_signed: bool = False
+) -> str:
+    """Return a function of `rank` coordinates in a `language` that computes an offset; see `LayoutLike.code`.
 
+    `is_wide` takes 64 bits, `is_signed` signed numbers.
 
-def write_index_code(layout: Any, language: Language = "cuda", name: str = "offset") -> str:
-    """Return a function in a `language` that computes the offset of a coordinate; see `LayoutLike.code`.
-
-    >>> print(write_index_code(Layout((4, 8), (8, 1)), "python"))
-    def offset(i0, i1):
-        return i0 * 8 + i1
+    >>> from tilewright import Swizzle
+    >>> print(write_index_code(Swizzle(2, 0, 2), 1, "opencl", "place"))
+    static inline uint place(uint i0) {
+        return i0 ^ ((i0 & 12) >> 2);
+    }
     """
     if language not in _WRITERS:
         raise LayoutError(f"unknown language {language!r}; code can be written in {', '.join(_WRITERS)}")
     if not _NAME.fullmatch(name):
         raise LayoutError(f"{name!r} is not a name for a function")
-    rank = len(layout.inputs) if isinstance(layout, Linear) else max(1, int(layout.rank))
     names = tuple([f"i{k}" for k in range(rank)])
-    expression = index_expression(layout, tuple(map(Expression.argument, names)))
-    return _WRITERS[language](name, names, expression, _needs_64_bits(layout), _has_negatives(layout))
-
-
-def _needs_64_bits(layout: Any) -> bool:
-    if isinstance(layout, Linear):
-        return max(*layout.inputs.values(), *layout.outputs.values()) > 1 << 31
-    low, high = layout.bounds if isinstance(layout, Layout) else (0, int(layout.cosize))
-    return max(-low, high, product(layout.shape)) >= 1 << 31
-
-
-def _has_negatives(layout: Any) -> bool:
-    parts = [layout]
-    while isinstance(parts[-1], ComposedLayout):
-        parts[-1:] = [parts[-1].outer, parts[-1].inner]
-    return any(isinstance(part, Layout) and part.size and part.bounds[0] < 0 for part in parts)
+    expression = layout.index_expression(tuple(map(Expression.argument, names)))
+    return _WRITERS[language](name, names, expression, is_wide, is_signed)
 
 
 def _hoist(expression: Expression) -> tuple[list[tuple[str, Expression]], Expression]:

@@ -13,6 +13,7 @@ from ..errors import CoordinateError, LayoutError
 from . import evaluation
 from .axes import PLAIN, Axis, Place, Step, Stride, as_step, axis_name, component, format_signed, format_tree
 from .coordinate import fixed_offset, leaf_coordinates, out_of_range_error, select_modes
+from .index_code import Expression, strided_expression
 from .layout_like import LayoutLike
 from .strides import (
     Guard,
@@ -359,6 +360,18 @@ class Layout(LayoutLike):
 
     def _has_padding(self) -> bool:
         return bool(self.guards)
+
+    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+        """Return the offset as an expression of the coordinates, `arguments`.
+
+        >>> print(Layout((4, 8), (8, 1)).index_expression((Expression.argument("i"), Expression.argument("j"))))
+        i * 8 + j
+        """
+        return strided_expression(self._shape, self._stride, self.offset, arguments)
+
+    def _offset_bounds(self) -> tuple[int, int]:
+        low, high = self.bounds if self.size else (0, 0)
+        return min([low, *leaves(self._stride)]), high  # a negative stride makes numbers on the way negative
 
     def _table(self) -> Any:
         return evaluation.strided_table(self._shape, self._stride, self.offset, self.replicas, self.axes)

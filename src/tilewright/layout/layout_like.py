@@ -11,6 +11,7 @@ from ..errors import LayoutError
 from ..showing import Shown
 from . import evaluation
 from .coordinate import coordinates, is_slice, leaf_coordinates
+from .index_code import Expression, Language, write_index_code
 from .tuples import Coordinate, IntArray, Nested, Shape, as_tree, leaves, nest_like, product, tree_depth
 
 if TYPE_CHECKING:
@@ -121,6 +122,38 @@ class LayoutLike(Shown):
     def _has_padding(self) -> bool:
         """Return whether some coordinate of the shape is padding."""
         return False
+
+    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+        """Return the offset as an expression of the coordinates, `arguments`: one per mode, or one for all.
+
+        >>> from tilewright import row_major
+        >>> print(row_major(4, 8).index_expression((Expression.argument("i"), Expression.argument("j"))))
+        i * 8 + j
+        """
+        raise LayoutError(f"{self} has no index function that can be written as code: it is a table")
+
+    def _offset_bounds(self) -> tuple[int, int]:
+        """Return the lowest and the highest offset that a computation goes through."""
+        return 0, int(self.cosize)
+
+    def code(self, language: Language = "cuda", name: str = "offset") -> str:
+        """Return a function in a `language` that computes the offset of a coordinate, to paste into a kernel.
+
+        `language` is "cuda", "opencl", "triton", "python" or "mlir"; `name` is that of the function. It takes one
+        number per mode, uses 32 bits where they are enough, and XOR for swizzles. Coordinates are not checked.
+
+        >>> from tilewright import Swizzle, compose, row_major
+        >>> print(compose(Swizzle(3, 0, 3), row_major(8, 8)).code("cuda"))
+        __device__ __forceinline__ unsigned int offset(unsigned int i0, unsigned int i1) {
+            const unsigned int x = i0 * 8 + i1;
+            return x ^ ((x & 56) >> 3);
+        }
+        """
+        if self.axes or self.is_replicated:
+            raise LayoutError(f"{self} has several results; take one axis with .project(axis)")
+        low, high = self._offset_bounds()
+        is_wide = max(-low, high, product(self.shape)) >= 1 << 31
+        return write_index_code(self, max(1, int(self.rank)), language, name, is_wide, low < 0)
 
     def _restructure(self: Kind, change: Callable[[Any, Any], Any], caller: str) -> Kind:
         """Return the layout with its modes regrouped or reordered; `caller` names the operation in errors.

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import LayoutError
 from .bit_matrices import ColumnSpace, apply_matrix, multiply
 from .composed_layout import ComposedLayout
+from .index_code import Expression, Language, write_index_code
 from .layout import Layout
 from .layout_like import LayoutLike
 from .swizzle import Swizzle
@@ -296,6 +297,30 @@ class Linear:
                 )
                 return strided if swizzle is None else ComposedLayout(swizzle, strided)
         raise LayoutError(f"{self!r} mixes bits in another way than one swizzle of a strided layout")
+
+    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+        """Return the only output as an expression of the inputs, `arguments`.
+
+        >>> print(Linear({"i": [1, 3]}, {"offset": 4}).index_expression((Expression.argument("i"),)))
+        (i & 1) ^ (((i >> 1) & 1) * 3)
+        """
+        if len(self._outputs) != 1:
+            raise LayoutError(f"an index function has one result, this map has {list(self._outputs)}")
+        total, columns = Expression.constant(0), iter(self._columns)
+        for argument, bits in zip(arguments, self._inputs.values(), strict=True):
+            for k in range(bits):
+                total = total ^ ((argument >> k & 1) * next(columns))
+        return total
+
+    def code(self, language: Language = "cuda", name: str = "offset") -> str:
+        """Return the only output as a function of the inputs in a `language`; see `LayoutLike.code`.
+
+        >>> print(Linear({"i": [2, 1]}, {"offset": 4}).code("python"))
+        def offset(i0):
+            return ((i0 & 1) * 2) ^ ((i0 >> 1) & 1)
+        """
+        is_wide = max([*self._inputs.values(), *self._outputs.values()], default=0) > 31
+        return write_index_code(self, len(self._inputs), language, name, is_wide)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Linear) and self._key() == other._key()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import LayoutError
+from .index_code import Expression
 from .tuples import IntOrArray
 from .validation import as_int64, as_integer, is_array
 
@@ -94,6 +95,16 @@ class Swizzle:
         return offset ^ (source >> self.shift if self.shift >= 0 else source << -self.shift)
 
     extended = __call__
+
+    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+        """Return the swizzled offset as an expression, for `code`; `arguments` is the offset alone.
+
+        >>> print(Swizzle(2, 0, 2).index_expression((Expression.argument("i"),)))
+        i ^ ((i & 12) >> 2)
+        """
+        (offset,) = arguments
+        source = offset & self.source_mask
+        return offset ^ (source >> self.shift if self.shift >= 0 else source << -self.shift)
 
     def valid(self, offset: IntOrArray) -> bool:
         """Return True: a swizzle takes every `offset`.
