@@ -6,8 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank, core, device, parse
-from tilewright.layout import InverseLayout
+from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank, core, device
+from tilewright.layout import InverseLayout, parse
 from tilewright.mojo.layout import Layout as MojoLayout
 
 from .strategies import injective_layouts, layouts, named_layouts, places, size_of, tilers
