@@ -64,6 +64,7 @@ from .layout import (
     make_layout_like,
     make_ordered_layout,
     make_swizzle,
+    print_latex,
     print_layout,
     slice_modes,
 )
@@ -103,6 +104,7 @@ from .tensor import (
     make_tensor,
     outer_partition,
 )
+from .tiled import ThreadMma, TiledCopy, TiledMma, make_tiled_copy, make_tiled_mma
 from .tuples import (
     Integer,
     as_tuple,
@@ -159,6 +161,9 @@ __all__ = [
     "LayoutRight",
     "ScaledBasis",
     "Swizzle",
+    "ThreadMma",
+    "TiledCopy",
+    "TiledMma",
     "_",
     "append",
     "as_tuple",
@@ -225,6 +230,8 @@ __all__ = [
     "make_swizzle",
     "make_tensor",
     "make_tile",
+    "make_tiled_copy",
+    "make_tiled_mma",
     "make_tuple",
     "max_common_layout",
     "max_common_vector",
@@ -233,6 +240,7 @@ __all__ = [
     "outer_partition",
     "prefix_product",
     "prepend",
+    "print_latex",
     "print_layout",
     "product",
     "product_each",

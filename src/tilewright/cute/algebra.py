@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import tilewright.layout as core
@@ -19,8 +20,21 @@ from ..layout.modes import as_function, check_profile, check_unflatten, require_
 from ..layout.tiled_layouts import regroup_pairs, zip_groups
 from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
 from ..layout.validation import check_mode
+from ..tensor import TileTensor
 from .layout import Layout, from_core, is_static, make_layout_like, replace_leaves, slice_modes
 from .tuples import crd2idx
+
+
+def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operation on layouts that takes tensors, too: the result is a view of the tensor's memory."""
+
+    @wraps(function)
+    def operate(target: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(target, TileTensor):
+            return target.reshape(function(target.layout, *arguments, **options), allow_resize=True)
+        return function(target, *arguments, **options)
+
+    return operate
 
 
 def _as_cute(result: Any, *operands: Any) -> Any:
@@ -48,6 +62,7 @@ def _is_static_operand(operand: Any) -> bool:
     )
 
 
+@_on_tensors
 def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
     """Return the flattest layout that is the same function as `layout`; with a tuple as `profile`, mode by mode.
 
@@ -91,6 +106,7 @@ def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
     return replace_leaves(layout, extents, leaves(layout.stride), layout.offset)
 
 
+@_on_tensors
 def composition(a: Any, b: Any) -> Any:
     """Return the layout R with R(i) == `a`(`b`(i)); raise where it is not strided. `b` may be a tuple, mode by mode.
 
@@ -128,6 +144,7 @@ def right_inverse(layout: Any) -> Any:
     return _as_cute(core.right_inverse(layout), layout)
 
 
+@_on_tensors
 def logical_divide(layout: Any, tiler: Any) -> Any:
     """Return `layout` cut into (tile, rest) by `tiler`; by a tuple, mode by mode.
 
@@ -137,6 +154,7 @@ def logical_divide(layout: Any, tiler: Any) -> Any:
     return _as_cute(core.logical_divide(layout, tiler, strided=True), layout, tiler)
 
 
+@_on_tensors
 def zipped_divide(layout: Any, tiler: Any) -> Any:
     """Return `layout` cut by `tiler` into (all tile modes, all rest modes).
 
@@ -146,6 +164,7 @@ def zipped_divide(layout: Any, tiler: Any) -> Any:
     return _as_cute(core.zipped_divide(layout, tiler, strided=True), layout, tiler)
 
 
+@_on_tensors
 def tiled_divide(layout: Any, tiler: Any) -> Any:
     """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...).
 
@@ -155,6 +174,7 @@ def tiled_divide(layout: Any, tiler: Any) -> Any:
     return _as_cute(core.tiled_divide(layout, tiler, strided=True), layout, tiler)
 
 
+@_on_tensors
 def flat_divide(layout: Any, tiler: Any) -> Any:
     """Return `layout` cut by `tiler` into (tile, tile, ..., rest, rest, ...).
 
@@ -279,6 +299,7 @@ def replace(layout: CoreLayout, k: int, mode: CoreLayout) -> Any:
     return Layout(*modes)
 
 
+@_on_tensors
 def group_modes(layout: LayoutLike, start: int, end: int) -> Any:
     """Return `layout` with the modes from `start` up to but not including `end` nested into one.
 

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CuTe's tiled instructions: how atoms are repeated over threads and values, and what each thread has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..analysis.atoms import CopyAtom, MatrixAtom, atoms
+from ..errors import LayoutError
+from ..layout import Layout, LayoutLike, coalesce, compose, join, right_inverse
+from ..layout.tuples import as_tuple, product
+from ..tensor import TileTensor
+from .algebra import logical_divide, raked_product, slice_and_offset, tiled_product, zipped_divide
+from .layout import from_core
+from .recast import upcast
+
+
+def _partition(target: Any, divide: Any, coord: Any) -> Any:
+    """Return what a coordinate selects of a divided layout or tensor."""
+    layout = target.layout if isinstance(target, TileTensor) else target
+    part, offset = slice_and_offset(coord, divide(layout))
+    selected = part + offset if offset else part
+    return target.reshape(selected, allow_resize=True) if isinstance(target, TileTensor) else selected
+
+
+def _compose_first(layout: LayoutLike, inner: Layout) -> Any:
+    """Return a layout whose first mode was composed with another one."""
+    return compose(layout, (inner, None))
+
+
+@dataclass(frozen=True)
+class TiledMma:
+    """A matrix instruction that is repeated over M, N and K by further threads; `permutations` reorder each of them.
+
+    >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
+    >>> mma.threads, mma.tile_shape
+    (128, (32, 16, 16))
+    """
+
+    atom: MatrixAtom
+    atom_layout: Layout
+    permutations: tuple[Any, Any, Any] = (None, None, None)
+
+    @property
+    def thread_layout(self) -> Any:
+        """Return the layout of threads: (thread of the atom, M, N, K).
+
+        >>> print(make_tiled_mma("SM80_16x8x8_F32F16F16F32_TN", Layout((2, 2, 1))).thread_layout)
+        (32,2,2,1):(1,32,64,128)
+        """
+        return tiled_product(self.atom.lanes, self.atom_layout)
+
+    @property
+    def threads(self) -> int:
+        """Return how many threads take part."""
+        return int(self.thread_layout.size)
+
+    @property
+    def tile_shape(self) -> tuple[int, ...]:
+        """Return how much of M, N and K all threads do at once."""
+        counts = [product(extent) for extent in as_tuple(self.thread_layout.shape)[1:]]
+        sizes = [extent * count for extent, count in zip(self.atom.shape, counts, strict=True)]
+        return tuple(
+            [
+                size if order is None else max(size, product(order) if isinstance(order, int) else int(order.size))
+                for size, order in zip(sizes, self.permutations, strict=True)
+            ]
+        )
+
+    def _divide(self, layout: Any, operand: str) -> Any:
+        """Return ((thread of the atom, (threads)), (values, (rests))) of an operand."""
+        modes = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}[operand]
+        tile = tuple([self.permutations[k] for k in modes])
+        permuted = layout if tile == (None, None) else logical_divide(layout, tile)
+        shape = tuple([Layout(self.atom.shape[k]) for k in modes])
+        within = _compose_first(zipped_divide(permuted, shape), self.atom.operand(operand)[0])
+        counts = [product(extent) for extent in as_tuple(self.thread_layout.shape)[1:]]
+        rests = [logical_divide(within.mode(1).mode(j), counts[k]) for j, k in enumerate(modes)]
+        threads = join(within.mode(0).mode(0), join(*[rest.mode(0) for rest in rests]))
+        values = join(within.mode(0).mode(1), join(*[rest.mode(1) for rest in rests]))
+        return join(threads, values)
+
+    def _coordinate(self, thread: int, operand: str) -> tuple[Any, ...]:
+        flat = _thread_coordinate(self.thread_layout, thread)
+        modes = {"A": (1, 3), "B": (2, 3), "C": (1, 2)}[operand]
+        return flat[0], tuple([flat[k] for k in modes])
+
+    def _partition(self, target: Any, thread: int, operand: str) -> Any:
+        def divide(layout: Any) -> Any:
+            return self._divide(layout, operand)
+
+        return _partition(target, divide, (self._coordinate(thread, operand), (None, (None, None))))
+
+    def partition_A(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+        """Return what `thread` has of operand A, a layout or tensor of M x K: (values, rest of M, rest of K).
+
+        >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
+        >>> print(mma.partition_A(Layout((64, 32)), 0))
+        ((2,2,2),2,2):((64,8,512),32,1024)
+        """
+        return self._partition(target, thread, "A")
+
+    def partition_B(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+        """Return what `thread` has of operand B, a layout or tensor of N x K: (values, rest of N, rest of K).
+
+        >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
+        >>> print(mma.partition_B(Layout((32, 32)), 0))
+        ((2,2),2,2):((32,256),16,512)
+        """
+        return self._partition(target, thread, "B")
+
+    def partition_C(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+        """Return what `thread` has of operand C, a layout or tensor of M x N: (values, rest of M, rest of N).
+
+        >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
+        >>> print(mma.partition_C(Layout((64, 32)), 5))
+        ((2,2),2,2):((64,8),32,1024)+129
+        """
+        return self._partition(target, thread, "C")
+
+    def get_slice(self, thread: int) -> ThreadMma:
+        """Return the partitions of one thread: CuTe's `get_slice(thread)`.
+
+        >>> thread = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN").get_slice(3)
+        >>> print(thread.partition_C(Layout((16, 8))))
+        ((2,2),1,1):((16,8),0,0)+96
+        """
+        return ThreadMma(self, thread)
+
+    get_thread_slice = get_slice
+
+    def layout_tv(self, operand: str) -> Any:
+        """Return the layout of an operand over all threads and their values, in one tile: CuTe's `get_layoutC_TV`.
+
+        >>> print(make_tiled_mma("SM80_8x8x4_F64F64F64F64_TN", Layout((1, 2, 1))).layout_tv("C"))
+        (((4,8),(1,2)),(2,(1,1))):(((16,1),(0,64)),(8,(0,0)))
+        """
+        m, n, k = self.tile_shape
+        shape = {"A": (m, k), "B": (n, k), "C": (m, n)}[operand]
+        return from_core(self._divide(Layout(shape), operand))
+
+
+@dataclass(frozen=True)
+class ThreadMma:
+    """One thread of a tiled matrix instruction.
+
+    >>> thread = ThreadMma(make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN"), 0)
+    >>> thread.thread
+    0
+    """
+
+    mma: TiledMma
+    thread: int
+
+    def partition_A(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
+        """Return what the thread has of operand A."""
+        return self.mma.partition_A(target, self.thread)
+
+    def partition_B(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
+        """Return what the thread has of operand B."""
+        return self.mma.partition_B(target, self.thread)
+
+    def partition_C(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
+        """Return what the thread has of operand C."""
+        return self.mma.partition_C(target, self.thread)
+
+
+def _thread_coordinate(layout: Any, thread: int) -> tuple[int, ...]:
+    """Return the (V, M, N, K) of a thread: the mixed-radix digits of its number in a layout of threads."""
+    if not 0 <= thread < int(layout.size):
+        raise LayoutError(f"thread {thread} is not one of {int(layout.size)}")
+    for index in range(int(layout.size)):
+        if int(layout(index)) == thread:
+            digits = []
+            for extent in [product(part) for part in as_tuple(layout.shape)]:
+                index, digit = divmod(index, extent)
+                digits.append(digit)
+            return tuple(digits)
+    raise LayoutError(f"no thread of {layout} has the number {thread}")
+
+
+def make_tiled_mma(atom: str | MatrixAtom, atom_layout: Any = None, permutations: Any = None) -> TiledMma:
+    """Return a matrix instruction repeated by an `atom_layout` of (M, N, K), with `permutations` of each, or None.
+
+    `atom` is one of `tw.atoms`, or its name.
+
+    >>> make_tiled_mma("SM70_8x8x4_F32F16F16F32_NT", Layout((2, 2)), (32, 32, 4)).tile_shape
+    (32, 32, 4)
+    """
+    instruction = atoms[atom] if isinstance(atom, str) else atom
+    if not isinstance(instruction, MatrixAtom):
+        raise LayoutError(f"{instruction} is not a matrix instruction")
+    layout = Layout((1, 1, 1)) if atom_layout is None else atom_layout
+    missing = 3 - int(layout.rank)
+    if missing > 0:
+        layout = Layout((*as_tuple(layout.shape), *[1] * missing), (*as_tuple(layout.stride), *[0] * missing))
+    orders = (None, None, None) if permutations is None else tuple(permutations) + (None,) * (3 - len(permutations))
+    return TiledMma(instruction, layout, orders)
+
+
+@dataclass(frozen=True)
+class TiledCopy:
+    """A copy instruction that is repeated over threads and values: `layout_tv` maps both to a tile of shape `tiler`.
+
+    >>> copy = make_tiled_copy("UniversalCopy<uint128_t>", 32, Layout((32, 8), (8, 1)), Layout((1, 4)))
+    >>> copy.tiler, copy.threads
+    ((32, 32), 256)
+    """
+
+    atom: CopyAtom
+    bits: int
+    layout_tv: Layout
+    tiler: tuple[int, ...]
+
+    @property
+    def threads(self) -> int:
+        """Return how many threads take part."""
+        return int(self.layout_tv.mode(0).size)
+
+    def _divide(self, layout: Any, side: Layout) -> Any:
+        """Return (threads, values, rests) of a layout, as one side of the copy sees it."""
+        reference = upcast(
+            from_core(self.atom.target if self.atom.name.find("LDSM") >= 0 else self.atom.source), self.bits
+        )
+        own = upcast(from_core(side), self.bits)
+        threads, values = int(reference.mode(0).size), int(reference.mode(1).size)
+        atom_tv = zipped_divide(self.layout_tv, (threads, values))
+        inverse = right_inverse(reference)
+        seen = _compose_first(atom_tv, compose(inverse, own))  # ((thread, value), (further threads, further values))
+        whole = _zip_modes(seen)
+        tiled = zipped_divide(layout, self.tiler)
+        return compose(tiled, (whole, None))
+
+    def _partition(self, target: Any, thread: int, side: Layout) -> Any:
+        def divide(layout: Any) -> Any:
+            return self._divide(layout, side)
+
+        rests = (None,) * len(self.tiler)
+        return _partition(target, divide, ((thread, None), rests))
+
+    def partition_S(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+        """Return what `thread` reads of a source, a layout or a tensor: (values, rest, rest, ...).
+
+        >>> copy = make_tiled_copy("UniversalCopy<uint128_t>", 32, Layout((32, 8), (8, 1)), Layout((1, 4)))
+        >>> print(copy.partition_S(Layout((64, 64), (64, 1)), 9))
+        ((4,1),2,2):((1,0),2048,32)+68
+        """
+        return self._partition(target, thread, self.atom.source)
+
+    def partition_D(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+        """Return what `thread` writes of a destination, a layout or a tensor: (values, rest, rest, ...).
+
+        >>> copy = make_tiled_copy("UniversalCopy<uint32_t>", 32, Layout((4, 8), (8, 1)))
+        >>> print(copy.partition_D(Layout((8, 8), (8, 1)), 9))
+        ((1,1),2,1):((0,0),32,0)+9
+        """
+        return self._partition(target, thread, self.atom.target)
+
+
+def _zip_modes(layout: Any) -> Layout:
+    """Return ((a, c), (b, d)) of ((a, b), (c, d)), with each of the two modes coalesced where it can be."""
+    first, second = layout.mode(0), layout.mode(1)
+    modes = []
+    for k in (0, 1):
+        shape = (first.mode(k).shape, second.mode(k).shape)
+        stride = (first.mode(k).stride, second.mode(k).stride)
+        modes.append(Layout(shape, stride))
+    threads = coalesce(modes[0])
+    return Layout((threads.shape, modes[1].shape), (threads.stride, modes[1].stride))
+
+
+def make_tiled_copy(atom: str | CopyAtom, bits: int, threads: Any, values: Any = None) -> TiledCopy:
+    """Return a copy of elements of `bits`, over a layout of `threads` and of each thread's `values`.
+
+    `atom` is one of `tw.atoms`, or its name.
+
+    >>> print(make_tiled_copy("UniversalCopy<uint32_t>", 32, Layout((4, 8), (8, 1)), Layout((2, 1))).layout_tv)
+    ((8,4),2):((8,2),1)
+    """
+    instruction = atoms[atom] if isinstance(atom, str) else atom
+    if not isinstance(instruction, CopyAtom):
+        raise LayoutError(f"{instruction} is not a copy instruction")
+    value_layout = Layout((1,) * int(threads.rank)) if values is None else values
+    raked = raked_product(threads, value_layout)
+    inverse = right_inverse(raked)
+    layout_tv = compose(inverse, Layout((int(threads.size), int(value_layout.size))))
+    tiler = tuple([int(raked.mode(k).size) for k in range(int(raked.rank))])
+    return TiledCopy(instruction, bits, layout_tv, tiler)
