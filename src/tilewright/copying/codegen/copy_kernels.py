@@ -35,6 +35,7 @@ from .kernel import (
     table_alignment,
     vector_constant,
     vector_type,
+    xor_expression,
 )
 from .thread_mapping import BoxGrowth, Digit, LoopAxis, digit_combinations
 
@@ -112,7 +113,12 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     in_repeat = digit_expressions("r", repeats)
     everything = [*in_group, *in_thread, *in_repeat]
     body = [*lines, *more]
-    table_index = f"[{index_expression(everything, len(axes) - 1)}]" if nest.tabulated else ""
+    entry = [f"const u32 entry = {index_expression(everything, len(axes) - 1)};"] if nest.tabulated else []
+    computed = [xor_expression(table) for table in tables]
+    if None in computed:
+        computed = [f"{side}_table[entry]" for side in ("source", "target")]
+    else:
+        tables = ()  # a swizzle is quicker to compute than to look up
 
     def place(side: int) -> list[str]:
         name, to = ("source", "from") if side == 0 else ("target", "to")
@@ -125,7 +131,7 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
 
     def at(side: int) -> str:
         base = f"{('from', 'to')[side]} + ({offset_expression(in_repeat, axes, side)})"
-        return base + (f" + {('source', 'target')[side]}_table{table_index}" if table_index else "")
+        return base + (f" + {computed[side]}" if entry else "")
 
     condition = guard_expression(everything, axes)
     count = digit_combinations(repeats)
@@ -136,14 +142,14 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         # the gap between the sections of a block format is zero, whatever the padding value
         blocks = job.target.format.has_blocks
         value = vector_constant(length * after, b"\0" if blocks else fill_value(job.source, job.target).tobytes())
-        body += unrolled_loop("r", count, conditional(condition, [f"STORE({into}, {at(1)}, {value});"]))
+        body += unrolled_loop("r", count, conditional(condition, [*entry, f"STORE({into}, {at(1)}, {value});"]))
     else:
         body += place(0)
         out_of = vector_type(length * before)
         body.append(f"{out_of} moved[{count}];")
-        body += unrolled_loop("r", count, conditional(condition, [f"moved[r] = LOAD({out_of}, {at(0)});"]))
+        body += unrolled_loop("r", count, conditional(condition, [*entry, f"moved[r] = LOAD({out_of}, {at(0)});"]))
         store, needs = _store_statements(job, length, at(1))
-        body += unrolled_loop("r", count, conditional(condition, store))
+        body += unrolled_loop("r", count, conditional(condition, [*entry, *store]))
     what = "fill" if filling else "copy"
     note = f"{what} {nest.elements} elements, {length} at a time, {count} times per thread"
     group_size = digit_combinations(threads)

@@ -17,6 +17,7 @@ from .c_arithmetic import raw_type
 from .c_language import INT_MAX, CDialect
 from .thread_mapping import LoopAxis
 
+MAX_SHIFTS = 8  # of an index, to compute what a table would hold
 MAX_STATIC_SHARED = 48 << 10  # bytes of shared memory that a CUDA kernel can declare; more is dynamic
 EDGE_THREADS = 1 << 16  # kernels with fewer threads are merged into one launch
 WIDEST = 16  # bytes that one thread can load or store at once
@@ -165,6 +166,41 @@ def common_alignment(base: int, *steps: int) -> int:
     (8, 4)
     """
     return gcd(WIDEST, base, *steps)
+
+
+def xor_expression(table: Table, index: str = "entry") -> str | None:
+    """Return a table as an expression of its `index` where every bit of it sets bits of its own: swizzles are so.
+
+    None if the table is not of this kind, or takes more than a few operations.
+
+    >>> xor_expression(np.array([0, 5, 8, 13], dtype=np.int32) + 16)
+    '16 + (((entry & 3u) << 2) ^ (entry & 1u))'
+    """
+    count = table.size
+    if count < 2 or count & (count - 1):
+        return None
+    offsets = table.astype(np.int64) - int(table[0])
+    bits = count.bit_length() - 1
+    images = [int(offsets[1 << bit]) for bit in range(bits)]
+    expected = np.zeros(1, dtype=np.int64)
+    for image in images:
+        expected = np.concatenate([expected, expected ^ image])
+    if min(images) < 0 or not np.array_equal(expected, offsets):
+        return None
+    masks: dict[int, int] = {}  # by how far bits are shifted to the left: which bits
+    for bit, image in enumerate(images):
+        for target in range(image.bit_length()):
+            if image >> target & 1:
+                masks[target - bit] = masks.get(target - bit, 0) | 1 << bit
+    if len(masks) > MAX_SHIFTS:
+        return None
+    wide = "(u64)" if table.dtype == np.int64 else ""
+    terms = []
+    for shift, mask in sorted(masks.items(), reverse=True):
+        part = f"{wide}({index} & {mask}u)" if wide else f"({index} & {mask}u)"
+        terms.append(part if shift == 0 else f"({part} {'<<' if shift > 0 else '>>'} {abs(shift)})")
+    total = " ^ ".join(terms)
+    return f"{int(table[0])} + ({total})" if table[0] else f"({total})"
 
 
 def table_alignment(tables: Sequence[Table]) -> list[int]:
