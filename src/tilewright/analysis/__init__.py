@@ -4,6 +4,7 @@
 from .atoms import CopyAtom, MatrixAtom, atoms
 from .banks import AMD, NVIDIA, BankModel, BankReport, Collision, bank_conflicts
 from .conflict_search import Certificate, Pattern, find_padding, find_swizzle, padded_layout
+from .proofs import Proof, prove
 from .register_conversion import Conversion, conversion
 from .sectors import CoalescingReport, coalescing
 from .spread import BalanceReport, RunReport, balance, contiguous_runs, padding_share
@@ -21,6 +22,7 @@ __all__ = [
     "CopyAtom",
     "MatrixAtom",
     "Pattern",
+    "Proof",
     "RunReport",
     "atoms",
     "balance",
@@ -32,4 +34,5 @@ __all__ = [
     "find_swizzle",
     "padded_layout",
     "padding_share",
+    "prove",
 ]
