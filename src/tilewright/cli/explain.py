@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @verb("explain")
-@click.argument("what", metavar="SHAPE|FILE")
+@click.argument("what", metavar="SHAPE|FILE|TEXT")
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="The element to find.")
 @click.option("--address", type=ADDRESS, metavar="BYTE", help="The inverse: what lives at this address,")
 @click.option("--core", type=CORE, metavar="X,Y", help="of this core,")
@@ -53,13 +53,21 @@ def command(
     tilewright explain 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 \\
         --core 0,5 --address 1498385
     tilewright explain tiles/ --tensor wte.weight --at 2,33
+    tilewright explain "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)" --at 1,8
 
     A tensor of a file is placed as the file says; its value and its bytes in the file are shown as well. If a mesh of
     devices shares it, so are the devices that hold the element; with --device, coordinates are those in its part.
+    A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system; see translate.
     """
     from ..memory import explain, explain_address
 
     _check_options(at, address, core, bank)
+    layout = _parse_layout(what)
+    if layout is not None:
+        if at is None:
+            raise click.UsageError("--address is for tensors on a chip; a layout takes --at I,J")
+        found_at = explain(layout, at)
+        return Answer(lambda: str(found_at), {"layout": str(layout), **found_at.to_json()})
     stored = _open_stored(ctx, what, tensor, device, follow_links)
     spec = _choose_spec(stored, what, options)
     if at is not None:
@@ -146,6 +154,27 @@ def _open_stored(
         return found[name]
     except KeyError as problem:
         raise click.UsageError(str(problem.args[0])) from None
+
+
+def _parse_layout(what: str) -> Any:
+    """Return the layout of a text, or None if `what` is a shape or names a file."""
+    from pathlib import Path
+
+    is_text = any(mark in what for mark in ":<[({") and "://" not in what
+    if not is_text or _is_shape(what) or Path(what).exists():
+        return None
+    from ..notation import parse
+
+    parsed = parse(what)
+    return getattr(parsed, "layout", parsed)
+
+
+def _is_shape(what: str) -> bool:
+    try:
+        SHAPE.convert(what, None, None)
+    except click.BadParameter:
+        return False
+    return True
 
 
 def _choose_spec(stored: StoredTensor | None, what: str, options: SpecOptions) -> TensorSpec:

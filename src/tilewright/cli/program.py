@@ -98,6 +98,7 @@ VERBS = {
     "fit": "Check whether tensors fit a chip; suggest what would.",
     "reshard": "Plan a move between memories: traffic, kernels, time.",
     "audit": "Check reports of real runs: placements, memory, overlaps.",
+    "translate": "Translate a layout between CuTe, XLA, Triton, MLIR ...",
     "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
     "explore": "Open the explorer, an interactive page for placements.",
     "stream": "Run a compute over files larger than memory, tile by tile.",

@@ -3,7 +3,7 @@
 
 from .affine_map import AffineMap, parse_affine_map
 from .aie import AccessPattern, parse_access_pattern, tile_stream, untile_stream
-from .any_text import NOTATIONS, ParsedText, parse, write
+from .any_text import NOTATIONS, WRITABLE, ParsedText, parse, write
 from .cute_texts import CuteText, parse_cute, write_cute
 from .index_maps import IndexMap, Term
 from .mlir_attributes import MetalLayout, MlirNdLayout, ShardStrides, parse_mlir_attribute
@@ -32,6 +32,7 @@ from .xla import XlaShape, parse_xla
 
 __all__ = [
     "NOTATIONS",
+    "WRITABLE",
     "AccessPattern",
     "AffineMap",
     "CuteText",

@@ -166,6 +166,10 @@ _WRITERS: dict[str, Callable[..., str]] = {
 }
 
 
+WRITABLE = tuple(_WRITERS)
+"""The notations that layouts can be written in."""
+
+
 def write(layout: LayoutLike | Linear | Swizzle | ParsedText, notation: str, **options: Any) -> str:
     """Return a layout in a `notation`, or raise with the reason why it has no such text.
 

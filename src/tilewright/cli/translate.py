@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tilewright translate`: a layout in the text of one system, as the text of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..errors import TilewrightError
+from ..tables import format_table
+from .console import Answer, ExitCode, table_width
+from .options import SHAPE
+from .program import verb
+
+NOTATIONS = (
+    "tilewright",
+    "cute",
+    "xla",
+    "onednn",
+    "triton",
+    "mlir",
+    "memref",
+    "tvm",
+    "mosaic",
+    "aie",
+    "ttnn",
+    "tt-mlir",
+)
+LANGUAGES = ("cuda", "opencl", "triton", "python", "mlir")
+
+
+@verb("translate")
+@click.argument("text", metavar="TEXT")
+@click.option("--to", "target", metavar="NAME", help="The notation to write: cute, xla, onednn, mlir ... [all]")
+@click.option("--from", "source", type=click.Choice(NOTATIONS), metavar="NAME", help="The notation of TEXT. [its form]")
+@click.option("--shape", type=SHAPE, metavar="SHAPE", help="The shape, for notations without one: oneDNN, TVM, Mosaic.")
+@click.option("--dtype", metavar="TYPE", help="The element type, in the words of the target.")
+@click.option("--code", "language", type=click.Choice(LANGUAGES), help="Write the index function in this language.")
+def command(
+    text: str,
+    target: str | None,
+    source: str | None,
+    shape: tuple[int, ...] | None,
+    dtype: str | None,
+    language: str | None,
+) -> Answer:
+    """Translate the text of a layout: CuTe, XLA, oneDNN, Triton, MLIR, TVM, Mosaic, AIE or our own.
+
+    TEXT is what the system prints, or what its source code says; its form tells which system it is. "-" reads it from
+    standard input.
+
+    \b
+    tilewright translate "(_4,_8):(_8,_1)"
+    tilewright translate "bf16[8,128]{1,0:T(8,128)(2,1)}" --to cute
+    tilewright translate nChw16c --shape 2x32x3x5 --to tvm
+    tilewright translate "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)" --code cuda
+
+    Without --to, all notations that can say the same are listed, and why the others cannot. With --to, the exit status
+    is 1 if the notation cannot say it.
+    """
+    from ..notation import WRITABLE, parse
+
+    if text == "-":
+        text = click.get_text_stream("stdin").read()
+    if target is not None and target not in WRITABLE:
+        raise click.UsageError(f"layouts can be written as {', '.join(WRITABLE)}; got --to {target}")
+    parsed = parse(text, shape, source)
+    layout: Any = getattr(parsed, "layout", parsed)
+    facts = {"text": text, "notation": getattr(parsed, "notation", "layout"), "layout": str(layout)}
+    if language is not None:
+        code = layout.code(language)
+        return Answer(lambda: code, {**facts, "language": language, "code": code})
+    written = {name: _write(layout, name, dtype) for name in ([target] if target else WRITABLE)}
+    if target is None:
+        rows = [(name, result or f"no: {problem}") for name, (result, problem) in written.items()]
+        return Answer(
+            lambda: "\n".join(format_table([("notation", "text"), *rows], table_width())),
+            {**facts, "texts": {name: result for name, (result, _) in written.items()}},
+        )
+    result, problem = written[target]
+    if result is None:
+        return Answer(
+            lambda: f"{target} cannot say this: {problem}", {**facts, "to": target, "problem": problem}, ExitCode.NO
+        )
+    return Answer(lambda: result, {**facts, "to": target, "result": result})
+
+
+def _write(layout: Any, name: str, dtype: str | None) -> tuple[str | None, str]:
+    """Return a layout in a notation, or None and why it has no such text."""
+    from ..notation import write
+
+    options = {"dtype": dtype} if dtype is not None and name in ("xla", "memref", "triton") else {}
+    try:
+        return write(layout, name, **options), ""
+    except TilewrightError as problem:
+        return None, str(problem)
