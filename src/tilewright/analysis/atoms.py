@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..layout import Layout
+from ..showing import Shown
 
 _BITS = {
     **dict.fromkeys(("F64", "C64"), 64),
@@ -28,7 +29,7 @@ _BITS = {
 
 
 @dataclass(frozen=True)
-class MatrixAtom:
+class MatrixAtom(Shown):
     """A matrix instruction: `shape` is (M, N, K), and `a`, `b`, `c` map threads and values to elements.
 
     `lanes` maps the threads of the layouts to lanes of the warp: the same, except for quad pairs of SM70.

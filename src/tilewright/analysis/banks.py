@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layout.validation import as_integer
+from ..showing import Shown
 from .accesses import Array, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 
@@ -66,7 +67,7 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True)
-class BankReport:
+class BankReport(Shown):
     """The bank conflicts of an access to shared memory.
 
     `wavefronts` is the number of passes over the memory, `ideal` that without conflicts, and `phases` those of each
@@ -84,6 +85,7 @@ class BankReport:
     instructions: int = 1
     phases: tuple[int, ...] = ()
     collisions: tuple[Collision, ...] = field(default=(), repr=False, compare=False)
+    phase_words: tuple[tuple[int, ...], ...] = field(default=(), repr=False, compare=False)  # per bank, of each phase
 
     @property
     def excess(self) -> int:
@@ -147,19 +149,21 @@ def bank_conflicts(
     places, touched = access_offsets(memory, threads, "bank_conflicts", active)
     if not places.size:
         raise LayoutError("bank_conflicts needs at least one thread with an offset, got none")
-    words, phases, collisions, count = np.zeros(machine.banks, dtype=np.int64), [], [], 0
+    tables: list[Array] = []  # words per bank, of each phase
+    collisions: list[Collision] = []
+    count = 0
     width = validate_vector(vector, "bank_conflicts")
     for access in warp_accesses(places, touched, size, machine.warp, width, kind, "bank_conflicts"):
         count += 1
         for number, chosen in enumerate(_phases(access, kind, machine)):
             wanted, counts = _count_words(access, chosen, machine)
             if wanted.size:
-                words += counts
-                phases.append(int(counts.max()))
+                tables.append(counts)
                 collisions += _collisions(access, chosen, number, counts, machine)
-    return BankReport(
-        max(phases, default=0), sum(phases), len(phases), tuple(words.tolist()), count, tuple(phases), tuple(collisions)
-    )
+    phases = tuple([int(counts.max()) for counts in tables])
+    words = tuple([int(total) for total in sum(tables, np.zeros(machine.banks, dtype=np.int64))])
+    held = tuple([tuple(counts.tolist()) for counts in tables])
+    return BankReport(max(phases, default=0), sum(phases), len(phases), words, count, phases, tuple(collisions), held)
 
 
 def _phases(access: WarpAccess, kind: Instruction, machine: BankModel) -> list[Array]:

@@ -8,6 +8,7 @@ from functools import singledispatch
 from itertools import accumulate
 from typing import Any
 
+from ...analysis import BankReport, MatrixAtom
 from ...auditing import AuditReport
 from ...compare import Comparison, TensorComparison
 from ...conversion.assembly_explanation import ItemExplanation
@@ -23,6 +24,7 @@ from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ...traffic import ReshardPlan
 from ..scene import Scene
 from ..scene_options import choose_attributes, refuse_unknown_options
+from .accesses import atom_scene, bank_scene
 from .assemblies import assembly_scene
 from .audits import audit_scene
 from .error_maps import block_scene, comparison_scene, comparisons_scene
@@ -104,6 +106,8 @@ scene_of.register(Shape, shape_scene)
 scene_of.register(ItemExplanation, assembly_scene)
 scene_of.register(MemoryConfig, memory_config_scene)
 scene_of.register(AuditReport, audit_scene)
+scene_of.register(BankReport, bank_scene)
+scene_of.register(MatrixAtom, atom_scene)
 
 
 scene_of.register(Allocator, memory_scene)
