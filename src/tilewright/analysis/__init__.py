@@ -4,6 +4,7 @@
 from .atoms import CopyAtom, MatrixAtom, atoms
 from .banks import AMD, NVIDIA, BankModel, BankReport, Collision, bank_conflicts
 from .conflict_search import Certificate, Pattern, find_padding, find_swizzle, padded_layout
+from .device_balance import bank_balance, reader_balance
 from .proofs import Proof, prove
 from .register_conversion import Conversion, conversion
 from .sectors import CoalescingReport, coalescing
@@ -26,6 +27,7 @@ __all__ = [
     "RunReport",
     "atoms",
     "balance",
+    "bank_balance",
     "bank_conflicts",
     "coalescing",
     "contiguous_runs",
@@ -35,4 +37,5 @@ __all__ = [
     "padded_layout",
     "padding_share",
     "prove",
+    "reader_balance",
 ]
