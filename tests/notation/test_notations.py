@@ -14,6 +14,7 @@ from tilewright.layout.linear import Linear
 from tilewright.notation import (
     AccessPattern,
     linear_of_encoding,
+    memory_layout_of_encoding,
     parse,
     parse_cute,
     parse_encoding,
@@ -198,6 +199,8 @@ def test_triton_encodings():
         assert linear_of_encoding(parsed.encoding, parsed.shape, parsed.bits).bases == expected, case
         definitions = "\n".join([f"#{name} = {value}" for name, value in case["aliases"].items()])
         assert parse(f"{definitions}\n{case['type']}").layout.bases == expected
+        for index, offset in case.get("points", ()):
+            assert memory_layout_of_encoding(parsed.encoding, parsed.shape)(*index) == offset, case
         again = parse_encoding(str(parsed.encoding))
         assert again == parsed.encoding
 

@@ -15,7 +15,7 @@ from .mlir_rule import LayoutVerdict, check_layout, expected_memref
 from .mlir_types import Memref, TensorType, parse_tensor_type
 from .mosaic import MosaicTiling, parse_mosaic
 from .onednn import OnednnTag, parse_onednn, write_onednn
-from .triton_encodings import linear_of_encoding
+from .triton_encodings import linear_of_encoding, memory_layout_of_encoding
 from .triton_texts import TritonEncoding, TritonType, parse_encoding, parse_triton_type
 from .ttnn_texts import (
     TtnnText,
@@ -59,6 +59,7 @@ __all__ = [
     "find_layouts",
     "find_ttnn_values",
     "linear_of_encoding",
+    "memory_layout_of_encoding",
     "mlir_layout_of",
     "mlir_tensor_type",
     "parse",

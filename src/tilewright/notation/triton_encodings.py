@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
+from ..layout import Layout, compose
 from ..layout.linear import Linear
 from .triton_texts import TritonEncoding
 
@@ -44,6 +46,36 @@ def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int
     except KeyError as missing:
         raise LayoutError(f"#ttg.{encoding.name} has no field {missing.args[0]!r}") from None
     return Linear(bases, {f"dim{k}": extent for k, extent in enumerate(extents)})
+
+
+def memory_layout_of_encoding(encoding: TritonEncoding, shape: Sequence[int]) -> Any:
+    """Return where an encoding of shared memory puts the elements of a tensor of a `shape`: coordinates to offsets.
+
+    >>> from tilewright.notation import parse_encoding
+    >>> padded = parse_encoding("#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [16, 64]}>")
+    >>> memory_layout_of_encoding(padded, (16, 64))(2, 17)
+    161
+    """
+    linear = linear_of_encoding(encoding, shape)
+    if "offset" not in linear.inputs or linear.inputs.get("block", 1) != 1:
+        raise LayoutError(f"#ttg.{encoding.name} is not an encoding of the shared memory of one block")
+    places = linear.inverse()
+    offsets = Linear(
+        {name: [image[0] for image in images] for name, images in places.bases.items()},
+        {"offset": linear.inputs["offset"]},
+    )
+    layout = offsets.to_layout()
+    return compose(_padding_layout(encoding.padding, linear.inputs["offset"]), layout) if encoding.padding else layout
+
+
+def _padding_layout(pairs: Sequence[tuple[int, int]], size: int) -> Layout:
+    """Return the layout that adds, after every interval, its padding."""
+    cuts = sorted({1, *[interval for interval, _ in pairs if interval < size]})
+    if any(high % low for low, high in pairwise(cuts)):
+        raise LayoutError(f"the intervals of padding must divide each other, got {[interval for interval, _ in pairs]}")
+    extents = [high // low for low, high in pairwise([*cuts, size])]
+    strides = [cut + sum(cut // interval * extra for interval, extra in pairs if interval <= cut) for cut in cuts]
+    return Layout(tuple(extents), tuple(strides))
 
 
 @dataclass(frozen=True)
