@@ -349,6 +349,24 @@ PICTURES = (
         scene = views.audit_scene(tw.audit(report))
         """,
     ),
+    Picture(
+        "bank-conflicts",
+        "Bank conflicts",
+        "`ldmatrix.x4` on a tile of 16 x 64 halves: in each phase, eight threads want eight words of the same banks.",
+        """
+        lanes = tw.Layout(((16, 2),), ((1, 128),))
+        report = tw.analysis.bank_conflicts(tw.row_major(16, 64), lanes, itemsize=2, instruction="ldmatrix.x4")
+        scene = views.bank_scene(report)
+        """,
+    ),
+    Picture(
+        "atom",
+        "A matrix instruction",
+        "Which thread holds which element of A, B and C, and as which of its values.",
+        """
+        scene = views.atom_scene(tw.atoms["SM80_16x8x8_F32F16F16F32_TN"])
+        """,
+    ),
 )
 
 
