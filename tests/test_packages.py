@@ -34,6 +34,7 @@ PACKAGES = (
     "weights",
     "compare",
     "analysis",
+    "simt",  # kernels, run and checked thread by thread
     "auditing",
     "views",
     "cute",
