@@ -34,8 +34,8 @@ PACKAGES = (
     "weights",
     "compare",
     "analysis",
-    "simt",  # kernels, run and checked thread by thread
     "auditing",
+    "simt",  # kernels, run and checked thread by thread
     "views",
     "cute",
     "mojo",

@@ -21,6 +21,7 @@ import ast
 import builtins
 import copy
 import linecache
+import os
 from collections.abc import Callable, Generator
 from functools import partial
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
@@ -39,7 +40,7 @@ from typing import Any, TypeAlias
 Function: TypeAlias = Callable[..., Any]
 Definition: TypeAlias = "ast.FunctionDef | ast.Lambda"
 
-PACKAGE = str(Path(__file__).parents[1])  # functions of the library itself have no twins
+PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"  # functions of the library itself have no twins
 _NOT_PLAIN = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 _RESULT, _TWIN, _AWAITABLE, _CALL = "__result", "__twin", "__awaitable", "__call"
 
@@ -47,17 +48,18 @@ _RESULT, _TWIN, _AWAITABLE, _CALL = "__result", "__twin", "__awaitable", "__call
 class Suspension:
     """What a thread waits for: awaited, it stops the thread, and the machine decides with which value it goes on.
 
-    `kind` names the operation, `value` is what the thread contributes, and `options` are those of the operation.
+    `kind` says who waits together (barrier, warp, block, poll), `value` is what the thread contributes, `options` are
+    those of the operation, and `name` is that of the function that was called.
 
     >>> Suspension("barrier").kind
     'barrier'
     """
 
-    __slots__ = ("kind", "options", "place", "value")
+    __slots__ = ("kind", "name", "options", "place", "value")
 
-    def __init__(self, kind: str, value: Any = None, options: Any = None, place: Any = None) -> None:
-        self.kind, self.value, self.options = kind, value, options
-        self.place = place  # where in the source the thread waits
+    def __init__(self, kind: str, value: Any = None, options: Any = None, place: int = -1, name: str = "") -> None:
+        self.kind, self.value, self.options, self.name = kind, value, options, name or kind
+        self.place = place  # the number of the site where the thread waits
 
     def __await__(self) -> Generator[Suspension, Any, Any]:
         return (yield self)
