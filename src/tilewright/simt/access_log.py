@@ -88,6 +88,7 @@ class AccessLog:
         self.sites: list[Site] = []
         self._site_numbers: dict[Any, int] = {}
         self._known: dict[Any, tuple[int, MemoryRegion, int, int]] = {}
+        self._numbers: dict[Any, int] = {}
         self._codes: list[CodeType] = []  # alive, so that their ids stay theirs
         self._stores: list[Store] = []
 
@@ -206,9 +207,12 @@ class AccessLog:
         if known is None:
             region, start = self.table.find(store)
             step = store.format.itemsize
+            # Python may number one instruction in two ways, before and after it has adapted it to its operands
             operation = Operation(self.site_at(frame), region, kind, step, step * width, start)
-            known = self._known[key] = (len(self.operations), region, start, step)
-            self.operations.append(operation)
+            number = self._numbers.setdefault((region.number, *operation[2:], operation.site), len(self.operations))
+            if number == len(self.operations):
+                self.operations.append(operation)
+            known = self._known[key] = (number, region, start, step)
             self._codes.append(frame.f_code)
             self._stores.append(store)
         return known

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import CoordinateError, KernelBoundsError, KernelError, LayoutError, TilewrightError
 from ..formats import ScalarFormat
+from ..tables import count_of
 from ..tensor.store import Store
 from ..tensor.watching import watched_by
 from .access_log import AccessLog, Site, name_assigned_at, site_of, user_frame
@@ -32,6 +33,7 @@ from .site_costs import CostCounter
 from .touch_maps import TouchRecorder
 
 _CHUNK = 400_000  # entries of the log after which it is examined
+_MOST_UNWRITTEN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +85,16 @@ class _MachineLog(AccessLog):
         self._machine = machine
 
     def report_unwritten(self, region: MemoryRegion, first: int, nbytes: int) -> None:
-        """Report a read of memory without a value.
+        """Remember a read of memory without a value: only at the end is known whether it is part of a race.
 
         >>> issubclass(_MachineLog, AccessLog)
         True
         """
-        element = region.element_text(first)
-        self._machine.report(
-            "uninitialised read",
-            f"{element} in {region.space} memory is read before any thread has written it",
-            "read",
-            "write it first, and put a barrier() between if another thread does; guard the tail if only part is filled",
-            element,
-        )
+        machine = self._machine
+        if len(machine.unwritten) < _MOST_UNWRITTEN:
+            thread = machine.thread
+            element = (machine.block_number, thread.epoch, region.number, first)
+            machine.unwritten.append((element, self.site_here(), machine.block_index, thread.position))
 
     def report_misaligned(self, region: MemoryRegion, first: int, nbytes: int, needed: int) -> None:
         """Report a vector at an address that is not a multiple of its size.
@@ -136,7 +135,7 @@ class Machine:
         self._races = RaceFinder(self.log, plan.grid, plan.block, plan.warp)
         self._costs = CostCounter(self.log, plan.warp)
         self._touches = TouchRecorder(self.log, plan.grid)
-        self._failure: BaseException | None = None
+        self.unwritten: list[tuple[tuple[int, int, int, int], int, Dim, Dim]] = []
 
     # The launch.
 
@@ -188,7 +187,9 @@ class Machine:
 
     def _make_report(self) -> KernelReport:
         self._examine()
-        errors = (*self._defects.values(), *self._races.defects())
+        races = self._races.defects()
+        self._add_unwritten()
+        errors = (*self._defects.values(), *races)
         sites = self._costs.costs()
         return KernelReport(
             self.plan.name or "kernel",
@@ -202,10 +203,26 @@ class Machine:
             self.static_shared + self.plan.shared_bytes,
         )
 
+    def _add_unwritten(self) -> None:
+        """Add the reads of memory without a value, unless another thread wrote it with nothing between: a race."""
+        for element, place, block, thread in self.unwritten:
+            if element not in self._races.suspects:
+                region = self.log.table.regions[element[2]]
+                text = region.element_text(element[3])
+                self.add_defect(
+                    Defect(
+                        "uninitialised read",
+                        f"{text} in {region.space} memory is read before any thread has written it",
+                        (Witness("read", self.log.sites[place], block, thread),),
+                        "write it first, also where only a part of the memory is filled",
+                        text,
+                    )
+                )
+
     def _raise(self, report: KernelReport, cause: BaseException | None = None) -> NoReturn:
         kind = KernelBoundsError if isinstance(cause, CoordinateError) else KernelError
         text = "\n".join(str(defect) for defect in report.errors)
-        raise kind(f"{report.kernel}: {text}", report) from cause
+        raise kind(f"{report.kernel}: {count_of(len(report.errors), 'error')}\n{text}", report) from cause
 
     # A block.
 
@@ -458,7 +475,8 @@ class Machine:
         ...     machine.stop_block(Defect("deadlock", "all threads wait"))
         ... except KernelError as problem:
         ...     print(problem)
-        kernel: error: deadlock: all threads wait
+        kernel: 1 error
+        error: deadlock: all threads wait
         """
         self._defects = {("stopped", defect.kind, self.block_number): defect, **self._defects}
         if self.plan.check == "report":

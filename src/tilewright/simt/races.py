@@ -21,6 +21,7 @@ from .memory_region import GLOBAL, MemoryRegion
 Row: TypeAlias = "tuple[int, ...]"  # block, thread, warp epoch, operation, kind, element
 _MOST_ELEMENTS = 400  # whose accesses are looked at one by one
 _MOST_ACCESSES = 64  # to one element
+_MOST_SUSPECTS = 100_000
 
 
 class RaceFinder:
@@ -35,6 +36,7 @@ class RaceFinder:
     def __init__(self, log: AccessLog, grid: Dim, block: Dim, warp: int) -> None:
         self.log, self.grid, self.block, self.warp = log, grid, block, warp
         self.racing: dict[tuple[int, int, int, int], None] = {}  # (block, epoch, region, first byte) of racing elements
+        self.suspects: set[tuple[int, int, int, int]] = set()  # likewise, of all elements that may be racing
         self._found: dict[Any, Defect] = {}
         self._between_blocks: list[LogTable] = []
 
@@ -53,8 +55,16 @@ class RaceFinder:
             if units.is_quiet:
                 continue
             group = combine(units.block, units.epoch, units.start)
-            for members in _members(group, find_conflicts(group, units.thread, units.kind)):
+            conflicts = find_conflicts(group, units.thread, units.kind)
+            self._suspect(units, np.isin(group, conflicts), number, unit)
+            for members in _members(group, conflicts):
                 self._report_within_block(region, unit, units.where(members))
+
+    def _suspect(self, units: LogTable, chosen: Any, number: int, unit: int) -> None:
+        if len(self.suspects) < _MOST_SUSPECTS:
+            part = units.where(np.flatnonzero(chosen)[:_MOST_SUSPECTS])
+            columns = zip(part.block.tolist(), part.epoch.tolist(), part.start.tolist(), strict=True)
+            self.suspects |= {(block, epoch, number, start * unit) for block, epoch, start in columns}
 
     def _unit(self, number: int) -> int:
         """Return the smallest number of bytes that is accessed at once in a region."""
