@@ -52,7 +52,7 @@ from .kernel_thread import (
     thread_idx,
     warp_id,
 )
-from .launching import launch
+from .launching import collect_reports, launch
 from .machine import Limits
 from .shared_memory import local_array, shared_array
 
@@ -82,6 +82,7 @@ __all__ = [
     "block_min",
     "block_prefix_sum",
     "block_sum",
+    "collect_reports",
     "fence",
     "global_idx",
     "grid_dim",

@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError
+from ..errors import KernelError, LayoutError
 from ..tensor import TileTensor
-from ..tensor.store import Store
+from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View
 from .kernel_report import KernelReport
 from .kernel_thread import as_dim
 from .machine import Launch, Limits, Machine
-from .memory_region import GLOBAL, MemoryRegion
+from .memory_region import MemoryRegion, new_region
 
 
 def launch(
@@ -57,7 +60,7 @@ def launch(
     >>> numbers.tolist(), report.clean
     ([0, 2, 4, 6, 8, 10], True)
     """
-    if not callable(kernel):
+    if not callable(kernel) and not hasattr(kernel, "suspending"):
         raise TypeError(f"a kernel must be a function, got {type(kernel).__name__} {kernel!r}")
     if check not in (True, False, "report"):
         raise LayoutError(f'check must be True, False or "report", got {check!r}')
@@ -69,13 +72,51 @@ def launch(
             f"a block of {threads} threads, {extents}, is too large: at most {limits.threads}; use more blocks of fewer"
             " threads"
         )
+    settings = _settings.get()
     watched = tuple([_as_tensor(value) for value in arguments])
     title = name or getattr(kernel, "__name__", "kernel")
-    plan = Launch(kernel, watched, as_dim(grid, "grid"), extents, int(shared_bytes), int(warp), check, limits, title)
+    mode = check if settings is None else settings.check
+    plan = Launch(kernel, watched, as_dim(grid, "grid"), extents, int(shared_bytes), int(warp), mode, limits, title)
     machine = Machine(plan)
-    for argument, value in zip(_argument_names(kernel, len(watched)), watched, strict=True):
-        _add_region(machine, argument, value)
-    return machine.run()
+    with reach_device_memory():
+        _add_regions(machine, zip(_argument_names(kernel, len(watched)), watched, strict=True))
+        try:
+            report = machine.run()
+        except KernelError as problem:
+            if settings is not None and isinstance(problem.report, KernelReport):
+                settings.reports.append(problem.report)
+            raise
+    if settings is not None:
+        settings.reports.append(report)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How all launches are checked, and their reports."""
+
+    check: bool | str
+    reports: list[KernelReport]
+
+
+_settings: ContextVar[_Settings | None] = ContextVar("settings", default=None)
+
+
+@contextmanager
+def collect_reports(check: bool | str = "report") -> Iterator[list[KernelReport]]:
+    """Check all launches inside a `with` block in this way, whatever they ask for, and collect their reports.
+
+    >>> with collect_reports() as reports:
+    ...     _ = launch(lambda: None, grid=1, block=1)
+    >>> len(reports)
+    1
+    """
+    settings = _Settings(check, [])
+    token = _settings.set(settings)
+    try:
+        yield settings.reports
+    finally:
+        _settings.reset(token)
 
 
 def _as_tensor(value: Any) -> Any:
@@ -95,29 +136,18 @@ def _argument_names(kernel: Callable[..., Any], count: int) -> list[str]:
     return [names[k] if k < len(names) else f"argument {k}" for k in range(count)]
 
 
-def _add_region(machine: Machine, name: str, value: Any) -> None:
-    """Tell the machine the memory of an argument, so that reports can name it."""
-    store = value._store if isinstance(value, View) else getattr(value, "store", None)
-    if not isinstance(store, Store) or not store.is_on_host or not store.size:
-        return
-    data = _owner(store.data)
-    table = machine.log.table
-    address = int(data.ctypes.data)
-    for region in table.regions:
-        if region.address <= address < region.address + region.nbytes:
-            return  # two arguments share their memory
-    start = int(store.data.ctypes.data) - address
-    view = value if isinstance(value, View) else None
-    region = table.add(MemoryRegion(name, GLOBAL, data, view, start))
-    region.itemsize = store.format.itemsize
-    region.written = getattr(store.origin, "written", None)
-
-
-def _owner(data: Any) -> Any:
-    """Return the array that owns the memory of `data`, as flat scalars, if it is contiguous."""
-    owner = data
-    while isinstance(owner.base, np.ndarray) and owner.base.flags.c_contiguous:
-        owner = owner.base
-    return owner.reshape(-1)
-
-
+def _add_regions(machine: Machine, arguments: Iterable[tuple[str, Any]]) -> None:
+    """Tell the machine the memory of its arguments, so that reports can name it; overlapping memory is one region."""
+    known = []
+    for name, value in arguments:
+        store = value._store if isinstance(value, View) else getattr(value, "store", None)
+        if isinstance(store, Store) and store.is_on_host and store.size:
+            known.append((int(store.host.ctypes.data), name, value, store))
+    last: MemoryRegion | None = None
+    for address, name, value, store in sorted(known, key=lambda entry: entry[0]):
+        if last is not None and address < last.address + last.nbytes:
+            last.include(store.host)
+            continue
+        last = new_region(name, store)
+        last.view = value if isinstance(value, View) else None
+        machine.log.table.add(last)

@@ -30,9 +30,9 @@ class MemoryRegion:
         *("_table", "address", "data", "itemsize", "name", "nbytes", "number", "space", "view", "view_start", "written"),
     )
 
-    def __init__(self, name: str, space: str, data: Array, view: View | None = None, view_start: int = 0) -> None:
+    def __init__(self, name: str, space: str, data: Array, view: View | None = None) -> None:
         self.name, self.space, self.data = name, space, data
-        self.view, self.view_start = view, view_start  # a tensor in the region, and the byte where its storage starts
+        self.view, self.view_start = view, 0  # a tensor in the region, and the byte where its storage starts
         self.address = int(data.ctypes.data)
         self.nbytes, self.itemsize = int(data.nbytes), int(data.itemsize)
         self.number = 0
@@ -49,6 +49,21 @@ class MemoryRegion:
         """
         self.data.view(np.uint8)[...] = POISON
         self.written = bytearray(self.nbytes)
+
+    def include(self, data: Array) -> None:
+        """Extend the region by an array that overlaps it.
+
+        >>> numbers = np.zeros(8, dtype=np.int8)
+        >>> region = MemoryRegion("a", GLOBAL, numbers[:6])
+        >>> region.include(numbers[4:])
+        >>> region.nbytes
+        8
+        """
+        start = int(data.ctypes.data)
+        low, high = min(self.address, start), max(self.address + self.nbytes, start + int(data.nbytes))
+        self.view_start += self.address - low
+        self.address, self.nbytes = low, high - low
+        self.written = None
 
     def element_text(self, start: int) -> str:
         """Return the element at a byte as text: `a[2, 3]` if the shape of the tensor is known, else its offset.
@@ -118,4 +133,17 @@ class RegionTable:
             if address + data.nbytes <= region.address + region.nbytes:
                 return region, address - region.address
         self._anonymous += 1
-        return self.add(MemoryRegion(f"memory {self._anonymous}", GLOBAL, data)), 0
+        return self.add(new_region(f"memory {self._anonymous}", store)), 0
+
+
+def new_region(name: str, store: Store) -> MemoryRegion:
+    """Return a region of global memory; what its owner knows to have no values yet has none.
+
+    >>> new_region("a", Store.of([1, 2])).written is None
+    True
+    """
+    region = MemoryRegion(name, GLOBAL, store.host)
+    written = getattr(store.origin, "written", None)
+    if written is not None and len(written) == region.nbytes:
+        region.written = written
+    return region
