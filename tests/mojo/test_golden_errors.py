@@ -131,7 +131,7 @@ TEXTS = {
     "vectorize_2d_is_contiguous": (
         matrix,
         lambda t: t.vectorize[2, 4]()[0, 0],
-        "[[0, 1, 2, 3], [8, 9, 10, 11]]",
+        "[0, 1, 2, 3, 8, 9, 10, 11]",
     ),
     "vectorize_last_axis_of_col_major": (columns, lambda t: t.vectorize[1, 4]()[0, 0], "[0, 6, 12, 18]"),
     "distribute_not_divisible": (

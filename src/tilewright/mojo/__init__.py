@@ -17,27 +17,24 @@ parentheses, after `from tilewright.mojo import *` and `install()`:
 >>> uninstall()
 """
 
+from .arrays import Array, InlineArray, Span
 from .builtins import (
-    Array,
+    Bool,
     ImmutAnyOrigin,
-    IndexList,
-    InlineArray,
     Int,
-    List,
     MutAnyOrigin,
     Optional,
     Origin,
-    Span,
     String,
-    UInt,
 )
+from .dtype import DType
 from .importing import imports, install, uninstall
-from .layout.tensor_memory import UnsafePointer
+from .index_list import IndexList
+from .lists import List
+from .pointer import UnsafePointer
 from .simd import (
     SIMD,
     BFloat16,
-    Bool,
-    DType,
     Float16,
     Float32,
     Float64,
@@ -46,13 +43,11 @@ from .simd import (
     Int32,
     Int64,
     Scalar,
+    UInt,
     UInt8,
     UInt16,
     UInt32,
     UInt64,
-    align_of,
-    simd_width_of,
-    size_of,
 )
 from .traits import (
     AnyType,
@@ -65,6 +60,7 @@ from .traits import (
     TrivialRegisterPassable,
     Writable,
 )
+from .type_sizes import align_of, simd_width_of, size_of
 
 __all__ = [
     "SIMD",

@@ -9,13 +9,14 @@ from math import prod
 from typing import Any
 
 from ...errors import FormatError, LayoutError
-from ...formats import ScalarFormat
 from ...layout import LayoutLike
 from ...layout.tuples import as_tuple, ceil_div, map_leaves
 from ..builtins import Origin
-from ..simd import SIMD, SIMDType, scalar_format, simd_width_of
+from ..dtype import DType
+from ..pointer import AddressSpace
+from ..simd import SIMD, SIMDType, scalar_format
+from ..type_sizes import simd_width_of
 from .coord import ComptimeInt, RuntimeInt, is_dynamic
-from .tensor_memory import AddressSpace
 from .tile_layout import Layout, RowMajorLayoutType, make_dynamic_layout, row_major
 
 
@@ -47,11 +48,11 @@ class TensorType:
     """
 
     kind: Any
-    dtype: ScalarFormat | None = None
+    dtype: DType | None = None
     layout: Any = None
     origin: Origin | None = None
     address_space: AddressSpace | None = None
-    linear_idx_type: ScalarFormat | None = None
+    linear_idx_type: DType | None = None
     element_size: int | None = None
 
     @classmethod
@@ -60,7 +61,7 @@ class TensorType:
 
         >>> from tilewright.mojo.layout import TileTensor
         >>> TensorType.of_parameters(TileTensor, "float32").dtype
-        format_of('float32')
+        DType.float32
         """
         values: list[Any] = list(parameters) if isinstance(parameters, tuple) else [parameters]
         if len(values) > 6:

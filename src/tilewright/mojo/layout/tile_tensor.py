@@ -17,11 +17,11 @@ from ...tensor.tensor_text import element_texts, format_matrices, format_tensor,
 from ...tensor.tile_views import Extents, LocatedTileBrackets, LocatedView, TileBrackets
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
+from ..pointer import AddressSpace, label_store
 from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from .coord import RuntimeInt
 from .elementwise import ElementwiseTensor
-from .tensor_memory import AddressSpace, label_store
 from .tensor_type import TensorType, TypeMember
 from .tile_layout import make_dynamic_layout
 

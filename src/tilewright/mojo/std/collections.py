@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's module `std.collections`: arrays, lists and optional values."""
 
-from ..builtins import Array, InlineArray, List, Optional
+from ..arrays import Array, InlineArray
+from ..builtins import Optional
+from ..lists import List
 
 __all__ = ["Array", "InlineArray", "List", "Optional"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's module `std.utils`: lists of indices."""
 
-from ..builtins import IndexList
+from ..index_list import Index, IndexList, StaticTuple
 
-__all__ = ["IndexList"]
+__all__ = ["Index", "IndexList", "StaticTuple"]

@@ -18,13 +18,14 @@ from ....formats import ScalarFormat
 from ....layout.validation import as_integer
 from ....tensor.store import DeviceMemory
 from ....tensor.view import View
+from ...arrays import Span
 from ...brackets import brackets
-from ...builtins import Span, memory_type
+from ...memory_type import MemoryMeta, memory_type
 from ...simd import scalar_format
 from .grid import launch
 
 
-class DeviceBuffer:
+class DeviceBuffer(metaclass=MemoryMeta):
     """Memory of a device, made by `DeviceContext.enqueue_create_buffer`.
 
     >>> len(DeviceContext().enqueue_create_buffer["float32"](16))
@@ -38,8 +39,15 @@ class DeviceBuffer:
         self.dtype = element
         self.device_memory = DeviceMemory(element, array)
 
-    def __class_getitem__(cls, parameters: Any) -> Any:
+    @classmethod
+    def with_parameters(cls, *parameters: Any, **_: Any) -> Any:
+        """Return the type `DeviceBuffer[dtype]`."""
         return memory_type(cls, parameters)
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """Return the memory, which only the device can access."""
+        return self.device_memory
 
     def __len__(self) -> int:
         return self.device_memory.size
