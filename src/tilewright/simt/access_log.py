@@ -9,6 +9,7 @@ access costs about a microsecond, and everything that needs to compare threads i
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -264,6 +265,13 @@ def _as_instruction(places: Any, width: int, store: Store) -> tuple[Any, int]:
     return table, width
 
 
+def _is_inside(name: str) -> bool:
+    inside = _inside.get(name)
+    if inside is None:
+        inside = _inside[name] = name.startswith(PACKAGE)
+    return inside
+
+
 def user_frame(frame: FrameType) -> FrameType:
     """Return the innermost frame, from `frame` outwards, of a file outside the library.
 
@@ -272,15 +280,31 @@ def user_frame(frame: FrameType) -> FrameType:
     """
     inner = frame
     while True:
-        name = frame.f_code.co_filename
-        inside = _inside.get(name)
-        if inside is None:
-            inside = _inside[name] = name.startswith(PACKAGE)
-        if not inside:
+        if not _is_inside(frame.f_code.co_filename):
             return frame
         if frame.f_back is None:
             return inner
         frame = frame.f_back
+
+
+def call_path(frame: FrameType | None) -> tuple[tuple[int, int], ...]:
+    """Return where the functions of a kernel were when they called the library: (code, line) from the inside out.
+
+    >>> len(call_path(sys._getframe())) > 0
+    True
+    """
+    path = []
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == _MACHINE:
+            break
+        if not _is_inside(code.co_filename):
+            path.append((id(code), frame.f_lineno))
+        frame = frame.f_back
+    return tuple(path)
+
+
+_MACHINE = f"{PACKAGE}simt{os.sep}machine.py"
 
 
 def site_of(code: CodeType, instruction: int) -> Site:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Atomic operations on elements of tensors: each happens at once, and they do not race with each other.
 
-A target is an element, `(tensor, index)` as two arguments, where a tensor may be anything with a `store`, such as a
-pointer of a dialect. Threads run one after another, so that every operation is atomic by itself; the machine only has to
+A target is an element: a tensor, or a pointer of a dialect, and an index as two arguments. Threads run one after another, so that every operation is atomic by itself; the machine only has to
 know that it was meant to be.
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import LayoutError
+from ..errors import CoordinateError, LayoutError
 from ..formats import fit_values
 from ..tensor.element_access import element_place
 from ..tensor.store import Store
@@ -20,7 +19,7 @@ from .kernel_thread import current_machine, is_inside_kernel
 
 
 def locate_scalar(target: Any, index: Any) -> tuple[Store, int]:
-    """Return (store, place) of an element of a tensor, or of anything with a `store` and an `offset`.
+    """Return (store, place) of an element of a tensor, or of a pointer: anything with `memory` and an `offset`.
 
     >>> import tilewright as tw
     >>> locate_scalar(tw.TileTensor([1, 2, 3], tw.row_major(3)), 2)[1]
@@ -29,12 +28,12 @@ def locate_scalar(target: Any, index: Any) -> tuple[Store, int]:
     entries = tuple(index) if isinstance(index, (tuple, list)) else (index,)
     if isinstance(target, View):
         return target._store, int(element_place(target, entries))
-    store = getattr(target, "store", None)
+    store = getattr(target, "memory", None)
     if isinstance(store, Store) and len(entries) == 1:
         place = int(getattr(target, "offset", 0)) + int(entries[0])
         if 0 <= place < store.size:
             return store, place
-        raise LayoutError(f"scalar {place} is outside the storage, which has 0 to {store.size - 1}")
+        raise CoordinateError(f"scalar {place} is outside the storage, which has 0 to {store.size - 1}")
     raise TypeError(f"an atomic operation takes a tensor or a pointer and an index, got {type(target).__name__}")
 
 

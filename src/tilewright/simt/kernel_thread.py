@@ -72,7 +72,6 @@ class KernelThread:
         "position",
         "request",
         "resume",
-        "stack",
         "warp",
         "warp_epoch",
     )
@@ -98,7 +97,6 @@ class KernelThread:
         self.pending: Suspension | None = None  # what it was given to wait for, and has not waited for yet
         self.resume: Any = None  # the value that it goes on with
         self.left_at: int | None = None  # the site of its last synchronisation, if it has returned
-        self.stack: dict[Any, int] = {}  # how often each allocation was made
 
 
 _machine: ContextVar[Machine | None] = ContextVar("machine", default=None)

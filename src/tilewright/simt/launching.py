@@ -140,7 +140,7 @@ def _add_regions(machine: Machine, arguments: Iterable[tuple[str, Any]]) -> None
     """Tell the machine the memory of its arguments, so that reports can name it; overlapping memory is one region."""
     known = []
     for name, value in arguments:
-        store = value._store if isinstance(value, View) else getattr(value, "store", None)
+        store = value._store if isinstance(value, View) else getattr(value, "memory", None)
         if isinstance(store, Store) and store.is_on_host and store.size:
             known.append((int(store.host.ctypes.data), name, value, store))
     last: MemoryRegion | None = None

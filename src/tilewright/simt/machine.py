@@ -20,13 +20,13 @@ from ..formats import ScalarFormat
 from ..tables import count_of
 from ..tensor.store import Store
 from ..tensor.watching import watched_by
-from .access_log import AccessLog, Site, name_assigned_at, site_of, user_frame
+from .access_log import AccessLog, Site, call_path, name_assigned_at, site_of, user_frame
 from .collectives import SYNCWARP
 from .coroutines import Suspension, coroutine_twin
 from .kernel_report import Defect, KernelReport, Witness
 from .kernel_thread import Dim, KernelThread, _machine, positions
 from .log_table import LogTable
-from .memory_region import LOCAL, SHARED, MemoryRegion
+from .memory_region import SHARED, MemoryRegion
 from .races import RaceFinder
 from .report_warnings import find_warnings
 from .site_costs import CostCounter
@@ -129,7 +129,7 @@ class Machine:
         self.log = _MachineLog(self)
         self.block_state: dict[Any, Any] = {}  # of barriers in memory, for one block
         self._shared: dict[Any, Store] = {}
-        self._local: dict[Any, Store] = {}
+        self._local: dict[Any, list[tuple[Store, int]]] = {}  # with the references to memory that is not in use
         self.static_shared = 0
         self._defects: dict[Any, Defect] = {}
         self._races = RaceFinder(self.log, plan.grid, plan.block, plan.warp)
@@ -501,7 +501,7 @@ class Machine:
     # Memory of a block and of a thread.
 
     def allocate(self, space: str, count: int, element: ScalarFormat, make: Callable[[int, Any], Any]) -> Store:
-        """Return memory without values: one for all threads of a block and each call site, or one per thread.
+        """Return memory without values: one for all threads of a block that come here in the same way, or one per thread.
 
         `make(count, dtype)` returns a new array.
 
@@ -510,25 +510,29 @@ class Machine:
         >>> machine.allocate("shared", 4, format_of("int8"), np.empty).size
         4
         """
-        thread = self.thread
         place = self.log.site_here(2)
-        turn = thread.stack.get(place, 0)
-        thread.stack[place] = turn + 1
-        pool = self._shared if space == SHARED else self._local
-        key = (place, turn, count, element.name) if space == SHARED else (place, turn, count, element.name, thread.index)
-        store = pool.get(key)
-        if store is None:
-            site = self.log.sites[place]
-            name = name_assigned_at(site) or f"{space} array of line {site.line}"
-            data = make(count, element.dtype)
-            store = pool[key] = Store.of(data)
-            region = self.log.table.add(MemoryRegion(name, space, store.data))
-            region.clear()
-            if space == SHARED:
-                self.static_shared += region.nbytes
-                self._check_shared_memory(site)
-        elif space == LOCAL:
-            self.log.table.find(store)[0].clear()
+        key = (call_path(sys._getframe(1)), count, element.name)
+        if space == SHARED:
+            store = self._shared.get(key)
+            if store is None:
+                store = self._shared[key] = self._new_memory(space, place, make(count, element.dtype))
+                self.static_shared += count * element.itemsize
+                self._check_shared_memory(self.log.sites[place])
+            return store
+        free = self._local.setdefault((*key, self.thread.index), [])
+        for store, references in free:
+            if sys.getrefcount(store.data) <= references:  # nobody refers to that of an earlier call any more
+                self.log.table.find(store)[0].clear()
+                return store
+        store = self._new_memory(space, place, make(count, element.dtype))
+        free.append((store, sys.getrefcount(store.data)))
+        return store
+
+    def _new_memory(self, space: str, place: int, data: Any) -> Store:
+        site = self.log.sites[place]
+        store = Store.of(data)
+        name = name_assigned_at(site) or f"{space} array of line {site.line}"
+        self.log.table.add(MemoryRegion(name, space, store.data)).clear()
         return store
 
     def _check_shared_memory(self, site: Site) -> None:
