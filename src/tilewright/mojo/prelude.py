@@ -149,6 +149,7 @@ PRELUDE: dict[str, Any] = {
     "StaticString": builtins.String,
     "StringSlice": builtins.String,
     "IntLiteral": builtins.Int,
+    "SIMDLength": builtins.Int,
     "FloatLiteral": simd.Float64,
 }  # fmt: skip
 """What every program starts with, by name."""

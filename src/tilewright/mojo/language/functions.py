@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from ...errors import LayoutError
-from .conversion import GENERAL, fits
+from ...simt.coroutines import coroutine_twin
+from .conversion import GENERAL, convert, fits
 from .inference import Argument, Parameter, ParameterPattern, bind_given, complete_parameters
 
 Call = Callable[..., Any]
@@ -50,8 +51,6 @@ class Overload:
         return function
 
     def _convert(self, known: dict[str, Any]) -> dict[str, Any]:
-        from .conversion import convert
-
         for parameter in self.parameters:
             if parameter.type is not None and parameter.name in known:
                 value = known[parameter.name]
@@ -101,6 +100,9 @@ class Overload:
     def infer(self, pairs: Sequence[tuple[Argument, Any]], known: dict[str, Any]) -> dict[str, Any]:
         """Return the known parameters and those that follow from arguments."""
         packs: dict[str, list[Any]] = {}
+        for parameter in self.parameters:
+            if parameter.pattern is not None and parameter.name in known:
+                parameter.pattern.infer(known[parameter.name], known)
         for argument, value in pairs:
             if argument.pattern is None:
                 continue
@@ -151,6 +153,7 @@ class Function:
             known = bind_given(self.__name__, overload.parameters, given, named)
             if known is None:
                 self._refuse_parameters(given, named)
+            known = overload.infer((), known)
             if all(parameter.name in known for parameter in overload.parameters):
                 return overload.specialize(known)
         return ParametrizedFunction(self, given, named)
@@ -175,8 +178,6 @@ class Function:
     def _call_suspending(
         self, given: Sequence[Any], named: Mapping[str, Any], first: tuple[Any, ...], *values: Any, **options: Any
     ) -> Any:
-        from ...simt.coroutines import coroutine_twin
-
         overload, function, _ = self.choose(given, named, (*first, *values), options)
         result = coroutine_twin(function)(*first, *values, **options)
         return _first(result) if overload.mutated else result

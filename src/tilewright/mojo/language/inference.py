@@ -50,6 +50,7 @@ class Parameter:
     kind: ArgumentKind
     type: Callable[[], Any] | None
     default: Callable[..., Any] | None
+    pattern: Pattern | None = None  # other parameters that follow from its value
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from .building import assign, at, call, constant, load, make_dict, make_tuple, support
+from .building import assign, at, call, constant, load, make_dict, make_tuple, support, thunk
 from .problems import MojoSourceError, Source
 from .scopes import Binding, Block, FunctionScope
 from .stream import characters, suggest
 from .syntax import Brackets, Function, FunctionType, Initializer, LambdaFunction, Struct, Transfer
 
+NUMBER_MEMBERS = frozenset({"cast", "copy", "length"})
+"""Members of all numbers in Mojo, which numbers of Python do not have."""
 LVALUES = (ast.Name, ast.Attribute, Brackets)
 
 
@@ -81,12 +83,22 @@ class ExpressionLowerer:
             return constant(..., node)
         if self.block.find(node.id) is None and self.struct is not None and self._is_member(node.id):
             return at(ast.Attribute(value=load("Self", node), attr=node.id, ctx=ast.Load()), node)
-        if node.id == "__functions_in_module" and self.block.find(node.id) is None:
-            return support("functions_in_module", [], node)
+        if node.id == "__functions_in_module":
+            return load("mojo·functions_in_module", node)
+        if self.struct is not None and node.id == self.struct.name and not self.struct.parameters:
+            return load("Self", node)  # the name is bound only after the struct is made
         binding = self.find(node)
         if binding.place is not None:
             return copy_place(binding.place, node)
+        self._reserve(binding)
         return load(binding.name, node)
+
+    def _reserve(self, binding: Binding) -> None:
+        """Take a name of an outer function in all functions that see it: a variable of theirs gets another one."""
+        block: Block | None = self.block
+        while block is not None and block.scope is not binding.scope:
+            block.scope.names.add(binding.name)
+            block = block.parent
 
     def _is_member(self, name: str) -> bool:
         """Return whether the struct around has an associated value or a static method of that name."""
@@ -177,6 +189,8 @@ class ExpressionLowerer:
 
     def _lower_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802
         value = self.materialize(node.value, self.lower(node.value))
+        if node.attr in NUMBER_MEMBERS:
+            value = support("with_members", [value], node)
         return at(ast.Attribute(value=value, attr=node.attr, ctx=ast.Load()), node)
 
     def _lower_Transfer(self, node: Transfer) -> ast.expr:  # noqa: N802
@@ -272,9 +286,11 @@ class ExpressionLowerer:
         """Return an expression that assigns; where nothing changed, members and elements are left alone."""
         if isinstance(target, ast.Name):
             binding = self.store(target.id, target)
-            if binding.place is None:
-                return at(ast.NamedExpr(target=at(ast.Name(id=binding.name, ctx=ast.Store()), target), value=value), target)
-            return self._write_place(binding.place, value, target)
+            name = binding.place if isinstance(binding.place, ast.Name) else binding
+            if name is binding and binding.place is not None:
+                return self._write_place(binding.place, value, target)
+            identifier = name.name if isinstance(name, Binding) else name.id
+            return at(ast.NamedExpr(target=at(ast.Name(id=identifier, ctx=ast.Store()), target), value=value), target)
         return self._write_place(self.lower(target), value, target)
 
     def _write_place(self, place: ast.expr, value: ast.expr, node: ast.AST) -> ast.expr:
@@ -289,12 +305,30 @@ class ExpressionLowerer:
     # Lambdas.
 
     def _lower_LambdaFunction(self, node: LambdaFunction) -> ast.expr:  # noqa: N802
-        name = self.new_name("lambda")
         function = node.function
-        function.name = name
-        self.block.declare(name, "function")
+        if self._is_plain(function):
+            return self._lower_plain_lambda(function, node)
+        self.count += 1
+        function.name = f"lambda·{self.count}"
+        binding = self.block.declare(function.name, "function")
         self.pending += self.lower_function(function)
-        return load(name, node)
+        return load(binding.name, node)
+
+    def _is_plain(self, function: Function) -> bool:
+        """Return whether a lambda is one of Python: nothing is inferred, converted, copied or given back."""
+        copies = any(capture.convention == "var" for capture in function.captures or [])
+        return not (function.parameters or copies) and all(
+            argument.default is None and argument.convention == "read" and argument.kind == "any"
+            for argument in function.arguments
+        )
+
+    def _lower_plain_lambda(self, function: Function, node: ast.AST) -> ast.expr:
+        body = function.body[0]
+        assert isinstance(body, ast.Return) and body.value is not None  # as the parser makes it
+        with self.inside(FunctionScope()):
+            names = [self.block.declare(item.name, "argument", item.annotation).name for item in function.arguments]
+            value = self.lower_value(body.value, function.returns)
+        return thunk(value, names, node)
 
     def lower_function(self, node: Function) -> list[ast.stmt]:
         """Return the definition of a function; a subclass knows how."""

@@ -225,7 +225,10 @@ class FunctionLowerer(StatementLowerer):
             default = self._lower_thunk(parameter.default, names, parameter)
             type_of = self._lower_thunk(None if is_function_type(kind) else kind, [], parameter)
             parts: list[ast.expr] = [constant(parameter.name, parameter), constant(parameter.kind, parameter)]
-            entries.append(support("Parameter", [*parts, type_of, default], parameter))
+            pattern: ast.expr = constant(None, parameter)
+            if parameter.annotation is not None and kind is None:
+                pattern = self.lower_pattern(parameter.annotation, set(names), {parameter.name})
+            entries.append(support("Parameter", [*parts, type_of, default, pattern], parameter))
         place = parameters[0] if parameters else ast.Constant(value=0, lineno=1, col_offset=0)
         return make_tuple(entries, place)
 

@@ -64,8 +64,10 @@ class StatementLowerer(ExpressionLowerer):
             return self._lower_reference(node.target.id, node.value, node)
         value = None if node.value is None else self.lower_value(node.value, node.annotation)
         targets = self._declare_targets(node.target, node.annotation)
-        if value is None:
-            return []
+        if value is None:  # a closure may be the first to assign it
+            if self.block.scope.is_module or not isinstance(targets, ast.Name):
+                return []
+            value = constant(None, node)
         return [at(ast.Assign(targets=[targets], value=value), node)]
 
     def _declare_targets(self, target: ast.expr, annotation: ast.expr | None = None) -> ast.expr:
@@ -162,7 +164,8 @@ class StatementLowerer(ExpressionLowerer):
             if target.id == "self" and binding.kind == "argument":
                 return [at(ast.Expr(value=support("assign_fields", [load("self", node), value], node)), node)]
             if binding.place is not None:
-                return [at(ast.Expr(value=self._write_place(binding.place, value, node)), node)]
+                return [at(ast.Expr(value=self.write_back(target, value)), node)]
+            self._refuse_reference(binding, target)
             return [assign(binding.name, value, node)]
         if isinstance(target, ast.Tuple):
             return self._lower_unpacking(target, value, node)
@@ -173,6 +176,11 @@ class StatementLowerer(ExpressionLowerer):
             member = at(ast.Attribute(value=owner, attr=target.attr, ctx=ast.Store()), target)
             return [at(ast.Assign(targets=[member], value=value), node)]
         self.fail(f"assigning to the result of a call: {NOT_YET}", target)
+
+    def _refuse_reference(self, binding: Binding, target: ast.AST) -> None:
+        """Refuse to assign a reference that a function returned, rather than lose the assignment."""
+        if binding.kind == "alias" and binding.place is None:
+            self.fail(f"assigning through a reference that a function returns: {NOT_YET}", target)
 
     def _lower_unpacking(self, target: ast.Tuple, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
         names = [self.new_name("part") for _ in target.elts]
@@ -198,6 +206,7 @@ class StatementLowerer(ExpressionLowerer):
             binding = self.store(target.id, target)
             if binding.place is not None:
                 return self._augment_place(binding, node, value)
+            self._refuse_reference(binding, target)
             new: ast.expr = at(ast.Name(id=binding.name, ctx=ast.Store()), target)
         elif isinstance(target, Brackets):
             owner, arguments, keywords = self.lower_brackets(target)
@@ -216,9 +225,7 @@ class StatementLowerer(ExpressionLowerer):
         assert binding.place is not None  # of a reference
         before = self.lower(at(ast.Name(id=node.target.id, ctx=ast.Load()), node))  # type: ignore[union-attr]
         result = at(ast.BinOp(left=before, op=node.op, right=value), node)
-        if isinstance(binding.place, ast.Name):
-            return [assign(binding.place.id, result, node)]
-        return [at(ast.Expr(value=self._write_place(binding.place, result, node)), node)]
+        return [at(ast.Expr(value=self.write_back(node.target, result)), node)]
 
     # Control flow.
 

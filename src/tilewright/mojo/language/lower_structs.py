@@ -188,7 +188,7 @@ def has_default_body(node: ast.stmt) -> bool:
         return node.value is not None
     if not isinstance(node, Function):
         return not isinstance(node, (ast.Expr, ast.Pass, Variable))
-    return not all(isinstance(part, ast.Pass) or is_text(part) for part in node.body)
+    return not all(is_text(part) for part in node.body)
 
 
 def is_text(node: ast.stmt) -> bool:

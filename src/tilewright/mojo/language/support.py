@@ -11,7 +11,7 @@ from ..builtins import String
 from ..lists import List
 from ..simd import Float64
 from .building import SUPPORT
-from .conversion import FunctionType, Initializer, convert, convert_like, copy_value
+from .conversion import FunctionType, Initializer, convert, convert_like, copy_value, with_members
 from .functions import Function, Overload, ParametricAlias, call_back, define_function
 from .inference import Argument, HeadPattern, Parameter, ParameterPattern, TypePattern, ValuePattern
 from .raising import Raised, as_exception, fail_assertion, payload
@@ -156,6 +156,7 @@ _NAMES: dict[str, Any] = {
     "set_subscript": set_subscript,
     "slice": slice,
     "subscript": subscript,
+    "with_members": with_members,
     "write_element": write_element,
     "write_member": write_member,
     "write_subscript": write_subscript,
