@@ -11,6 +11,7 @@ from .errors import (
     DeviceError,
     FileFormatError,
     FormatError,
+    KernelError,
     LayoutError,
     MemoryConfigError,
     OutOfMemory,
@@ -91,7 +92,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     "analysis", "auditing", "compare", "conversion", "copying", "cute", "files", "formats", "memory", "mojo",
-    "notation", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+    "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
 )  # fmt: skip
 
 # Packages that import NumPy are imported on first use, so that `import tilewright` stays quick.
@@ -136,8 +137,8 @@ _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name 
 
 __all__ = [
     "Allocator", "Axis", "BlockFormat", "Box", "Chip", "ComposedLayout", "CoreCoord", "CoreRange", "CoreRangeSet",
-    "Device", "DeviceError", "FileFormatError", "FormatError", "Layout", "LayoutError", "MemoryConfig",
-    "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan", "ReshardPlan",
+    "Device", "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError",
+    "MemoryConfig", "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan", "ReshardPlan",
     "ScalarFormat", "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan", "TileTensor", "Tiler",
     "TilewrightError", "TransferError", "addr", "audit", "bank", "best_layout", "block_sharded", "blocked_product",
     "cast", "check_cache", "coalesce", "col_major", "complement", "compose", "convert", "copy", "core", "device",

@@ -20,8 +20,31 @@ from ..layout.validation import as_integer, is_array
 from .store import Array, Number
 from .tile_views import Brackets, Kind
 from .view import View
+from .watching import current_watcher
 
 IndexEntry: TypeAlias = "SupportsIndex | Array | Sequence[SupportsIndex]"
+
+
+def watch_read(tensor: View, places: Any, width: int = 1) -> None:
+    """Tell whoever watches memory that scalars of a tensor are about to be read.
+
+    >>> import tilewright as tw
+    >>> watch_read(tw.TileTensor([1, 2], tw.row_major(2)), 0)
+    """
+    watcher = current_watcher()
+    if watcher is not None:
+        watcher.read(tensor._store, places, width)
+
+
+def watch_write(tensor: View, places: Any, width: int = 1) -> None:
+    """Tell whoever watches memory that scalars of a tensor are about to be written.
+
+    >>> import tilewright as tw
+    >>> watch_write(tw.TileTensor([1, 2], tw.row_major(2)), 0)
+    """
+    watcher = current_watcher()
+    if watcher is not None:
+        watcher.write(tensor._store, places, width)
 
 
 def element_place(tensor: View, index: tuple[Any, ...]) -> Any:
@@ -120,12 +143,15 @@ def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = Non
     data = tensor._store.host
     if tensor.element_size == 1:
         if fill is None or not tensor.is_ragged or tensor.layout.valid(*index):
-            return data[element_place(tensor, index)]
+            place = element_place(tensor, index)
+            watch_read(tensor, place)
+            return data[place]
         if product(tensor.layout.shape) == 0:
             raise _out_of_range_error(tensor, index)
         tensor.layout(*index)  # raises outside the full shape, where nothing is padded
         return fit_values(fill, tensor._store.format)[()]
     places, valid = vector_places(tensor, index)
+    watch_read(tensor, places[valid])
     if valid.all():
         return data[places]
     if fill is None:
@@ -150,7 +176,9 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
         if masked and tensor.is_ragged and not tensor.layout.valid(*index):
             tensor.layout(*index)
             return
-        data[element_place(tensor, index)] = fit_values(value, tensor._store.format)
+        place = element_place(tensor, index)
+        watch_write(tensor, place)
+        data[place] = fit_values(value, tensor._store.format)
         return
     places, valid = vector_places(tensor, index)
     scalars = fit_values(value, tensor._store.format)
@@ -162,6 +190,7 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
     if not valid.all() and not masked:
         raise _partly_valid_error(tensor, index, valid, "store(..., fill=x) writes only those")
     block = np.broadcast_to(scalars.reshape(places.shape) if scalars.ndim else scalars, places.shape)
+    watch_write(tensor, places[valid])
     data[places[valid]] = block[valid]
 
 
@@ -268,6 +297,7 @@ class LoadBrackets(Brackets[Kind]):
                 check_alignment(tensor, element_place(tensor, entries), alignment)
             return read_element(tensor, entries, fill)
         place, count = scalar_run(tensor, entries, width, alignment)
+        watch_read(tensor, place, count)
         return tensor._store.host[place : place + count].copy()
 
 
@@ -313,6 +343,7 @@ class StoreBrackets(Brackets[Kind]):
         scalars = fit_values(value, tensor._store.format).reshape(-1)
         if scalars.size != count:
             raise LayoutError(f"store with width {count} takes {count} scalars, got {scalars.size}")
+        watch_write(tensor, place, count)
         tensor._store.host[place : place + count] = scalars
 
 
