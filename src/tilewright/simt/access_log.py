@@ -2,8 +2,8 @@
 """The log of a launch: which thread accessed which memory where in the source, recorded cheaply and examined later.
 
 An access is two integers in a list: the number of its *operation* (where in the source, what memory, read or write, how
-wide) and its place. Which thread ran is known from the slices of the list that were recorded between two switches. So an
-access costs about a microsecond, and everything that needs to compare threads is done by NumPy on whole blocks.
+wide) and its place. Which thread ran is known from the slices of the list that were recorded between two switches. So
+an access costs about a microsecond, and everything that needs to compare threads is done by NumPy on whole blocks.
 """
 
 from __future__ import annotations

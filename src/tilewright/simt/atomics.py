@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Atomic operations on elements of tensors: each happens at once, and they do not race with each other.
 
-A target is an element: a tensor, or a pointer of a dialect, and an index as two arguments. Threads run one after another, so that every operation is atomic by itself; the machine only has to
-know that it was meant to be.
+A target is an element: a tensor, or a pointer of a dialect, and an index as two arguments. Threads run one
+after another, so that every operation is atomic by itself; the machine only has to know that it was meant to be.
 """
 
 from __future__ import annotations

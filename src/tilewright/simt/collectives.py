@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What threads do together: barriers, and the shuffles, votes, reductions and scans of a warp or a block.
 
-A thread contributes a value and waits; when all threads that take part have come, the machine computes what each of them
-goes on with. `warp` functions take values that Python can add and compare: numbers, NumPy scalars, vectors of a dialect.
+A thread contributes a value and waits; when all threads that take part have come, the machine computes what each of
+them goes on with. Values are what Python can add and compare: numbers, scalars of NumPy, vectors of a dialect.
 """
 
 from __future__ import annotations
@@ -362,6 +362,20 @@ def block_min(value: Any, broadcast: bool = True) -> Suspension:
     0 0 0 ()
     """
     return _suspend("block", "block_min", value, _MIN if broadcast else _only_first(_MIN))
+
+
+@suspends
+def block_reduce(value: Any, join: Callable[[Any, Any], Any], broadcast: bool = True) -> Suspension:
+    """Return the `value` of all threads, joined two by two by `join`; without `broadcast` only thread 0 gets it.
+
+    >>> from tilewright.simt import launch, thread_idx
+    >>> def kernel():
+    ...     print(block_reduce(thread_idx.x + 1, lambda a, b: a * b), end=" ")
+    >>> launch(kernel, grid=1, block=3).errors
+    6 6 6 ()
+    """
+    operation = _fold("block_reduce", join)
+    return _suspend("block", "block_reduce", value, operation if broadcast else _only_first(operation))
 
 
 @suspends

@@ -293,7 +293,7 @@ class _SuspendCalls(ast.NodeTransformer):
         self.awaits = 0
         self._in_iterable = False  # of a comprehension, where Python allows no assignment
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802  (named after the node)
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         callee = self._callee(node.func)
         if callee is not _UNKNOWN and _cannot_wait(callee):
             return self.generic_visit(node)  # type: ignore[return-value]
@@ -324,7 +324,7 @@ class _SuspendCalls(ast.NodeTransformer):
         node.ifs = [self.visit(condition) for condition in node.ifs]
         return node
 
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:  # noqa: N802
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
         before = self.awaits
         self.generic_visit(node)
         if self.awaits == before:

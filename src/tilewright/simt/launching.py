@@ -43,7 +43,7 @@ def launch(
         shared_bytes: dynamic shared memory of a block, in bytes.
         warp: how many threads run in step.
         check: True raises `KernelError` with the report if there are errors. "report" only reports them: a thread that
-            cannot go on stops, and so does a block that waits forever. False looks for nothing but those, and is faster.
+            cannot go on stops, and so does a block that waits forever. False looks only for those, and is faster.
         limits: what a block may use; by default that of an NVIDIA H100.
         name: that of the kernel, for the report.
 

@@ -327,7 +327,9 @@ class Machine:
                 groups.setdefault((thread.warp, request.place, request.name), []).append(thread)
         ready: list[KernelThread] = []
         done: set[int] = set()
-        for (warp, place, _), members in sorted(groups.items(), key=lambda item: (item[0][0], self._source(item[0][1]))):
+        for (warp, place, _), members in sorted(
+            groups.items(), key=lambda item: (item[0][0], self._source(item[0][1]))
+        ):
             if warp not in done:
                 done.add(warp)
                 self._run_warp_operation(warp, place, members)
@@ -501,7 +503,7 @@ class Machine:
     # Memory of a block and of a thread.
 
     def allocate(self, space: str, count: int, element: ScalarFormat, make: Callable[[int, Any], Any]) -> Store:
-        """Return memory without values: one for all threads of a block that come here in the same way, or one per thread.
+        """Return memory without values: one for all threads of a block that come here the same way, or one per thread.
 
         `make(count, dtype)` returns a new array.
 
@@ -526,6 +528,19 @@ class Machine:
                 return store
         store = self._new_memory(space, place, make(count, element.dtype))
         free.append((store, sys.getrefcount(store.data)))
+        return store
+
+    def dynamic_memory(self, make: Callable[[int, Any], Any]) -> Store:
+        """Return the bytes of the dynamic shared memory of the block, as many as the launch asks for.
+
+        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1), shared_bytes=64))
+        >>> machine.dynamic_memory(np.empty).size
+        64
+        """
+        store = self._shared.get("dynamic")
+        if store is None:
+            data = make(self.plan.shared_bytes, np.uint8)
+            store = self._shared["dynamic"] = self._new_memory(SHARED, self.log.site_here(2), data)
         return store
 
     def _new_memory(self, space: str, place: int, data: Any) -> Store:

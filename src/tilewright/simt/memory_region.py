@@ -27,7 +27,19 @@ class MemoryRegion:
     """
 
     __slots__ = (
-        *("_table", "address", "data", "itemsize", "name", "nbytes", "number", "space", "view", "view_start", "written"),
+        *(
+            "_table",
+            "address",
+            "data",
+            "itemsize",
+            "name",
+            "nbytes",
+            "number",
+            "space",
+            "view",
+            "view_start",
+            "written",
+        ),
     )
 
     def __init__(self, name: str, space: str, data: Array, view: View | None = None) -> None:

@@ -31,6 +31,25 @@ def allocate_store(space: str, count: int, dtype: FormatLike) -> Store:
     return current_machine("memory of a block").allocate(space, count, element, aligned_empty)
 
 
+def dynamic_memory(dtype: FormatLike) -> Store:
+    """Return the dynamic shared memory of the running block, `shared_bytes` of the launch, as scalars of a format.
+
+    >>> from tilewright.simt import launch
+    >>> launch(lambda: print(dynamic_memory("float32").size), grid=1, block=1, shared_bytes=64).errors
+    16
+    ()
+    """
+    element = format_of(dtype).require_scalar("memory of a kernel")
+    machine = current_machine("dynamic shared memory")
+    nbytes = machine.plan.shared_bytes
+    if not nbytes:
+        raise LayoutError("a block has no dynamic shared memory; launch the kernel with shared_bytes=...")
+    if nbytes % element.itemsize:
+        raise LayoutError(f"{nbytes} bytes of dynamic shared memory are not a multiple of {element.itemsize}")
+    store = machine.dynamic_memory(aligned_empty)
+    return store.with_fields(data=store.data.view(element.dtype), format=element)
+
+
 def shared_array(shape: Any, dtype: FormatLike = "float32") -> TileTensor:
     """Return a tensor in the shared memory of the block: one for all its threads, and one per line that asks for it.
 

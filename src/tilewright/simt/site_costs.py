@@ -100,10 +100,18 @@ class CostCounter:
         ways = 1
         for pattern, count in chosen:
             cost = _pattern_cost(
-                pattern, entry.itemsize, entry.nbytes // entry.itemsize, entry.region.space == SHARED, entry.kind == WRITE
+                pattern,
+                entry.itemsize,
+                entry.nbytes // entry.itemsize,
+                entry.region.space == SHARED,
+                entry.kind == WRITE,
             )
             seen += count
-            units, ideal, instructions = units + cost[0] * count, ideal + cost[1] * count, instructions + cost[3] * count
+            units, ideal, instructions = (
+                units + cost[0] * count,
+                ideal + cost[1] * count,
+                instructions + cost[3] * count,
+            )
             ways = max(ways, cost[2])
         everything = patterns.total()
         if everything != seen:
@@ -112,9 +120,7 @@ class CostCounter:
 
 
 @lru_cache(maxsize=4096)
-def _pattern_cost(
-    pattern: bytes, itemsize: int, width: int, shared: bool, is_store: bool
-) -> tuple[int, int, int, int]:
+def _pattern_cost(pattern: bytes, itemsize: int, width: int, shared: bool, is_store: bool) -> tuple[int, int, int, int]:
     """Return (wavefronts or sectors, ideal, ways, instructions) of one instruction of a warp."""
     starts = np.frombuffer(pattern, dtype=np.int64)
     active = starts >= 0

@@ -92,7 +92,7 @@ def _grid_of(region: MemoryRegion, count: int) -> tuple[tuple[int, int], list[in
     view = region.view
     if view is not None and view.rank == 2 and not view.is_ragged and view.element_size == 1:
         table = np.asarray(view._mode_layout.offsets()) + int(view.offset) + region.view_start // region.itemsize
-        if table.ndim == 2 and 0 <= table.min() and table.max() < count:
+        if table.ndim == 2 and table.min() >= 0 and table.max() < count:
             return (int(table.shape[0]), int(table.shape[1])), table.reshape(-1).tolist()
     columns = min(count, 32)
     rows = count // columns if columns and count % columns == 0 else 1

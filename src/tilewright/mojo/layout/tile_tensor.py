@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from ...copying.host_memory import aligned_empty
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout import compose
@@ -17,7 +16,8 @@ from ...tensor.tensor_text import element_texts, format_matrices, format_tensor,
 from ...tensor.tile_views import Extents, LocatedTileBrackets, LocatedView, TileBrackets
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
-from ..pointer import AddressSpace, label_store
+from ..kernel_memory import allocate_on_stack
+from ..pointer import AddressSpace, Pointer, label_store
 from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from .coord import RuntimeInt
@@ -446,7 +446,7 @@ def _stack_allocation(
 ) -> TileTensor:
     element = scalar_format(parameters[0])
     space = parameters[1] if len(parameters) > 1 else address_space
-    return TileTensor(aligned_empty(int(layout.cosize), element.dtype), layout, address_space=space)
+    return TileTensor(Pointer(allocate_on_stack(element, int(layout.cosize), AddressSpace(space)), 0), layout)
 
 
 class _StackAllocation(Bracketed[TileTensor]):
