@@ -32,6 +32,7 @@ from .importing import imports, install, uninstall
 from .index_list import IndexList
 from .lists import List
 from .pointer import UnsafePointer
+from .running import run
 from .simd import (
     SIMD,
     BFloat16,
@@ -104,6 +105,7 @@ __all__ = [
     "align_of",
     "imports",
     "install",
+    "run",
     "simd_width_of",
     "size_of",
     "uninstall",

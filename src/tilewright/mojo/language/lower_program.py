@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole program as a module of Python: imports first, declarations in the order they need each other, statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .building import names_in
+from .lower_functions import find_mutating
+from .lower_structs import StructLowerer
+from .problems import Source
+from .scopes import Block, FunctionScope
+from .syntax import Argument, Comptime, Function, Struct, Trait, Variable
+
+Declaration = (Function, Struct, Trait, Comptime)
+Import = Callable[[str | None, int, "str | None"], Any]  # module, dots before it, a name in it
+
+
+class ProgramLowerer(StructLowerer):
+    """Lowers the statements of a file; imported things go into `namespace`, the globals of the module."""
+
+    def __init__(self, source: Source, namespace: dict[str, Any], import_from: Import) -> None:
+        builtin = Block(FunctionScope(is_module=True))
+        for name in namespace:
+            builtin.declare(name, "import")
+        scope = FunctionScope(is_module=True)
+        super().__init__(source, Block(scope, builtin))
+        self.namespace, self.import_from = namespace, import_from
+
+    def lower_program(self, body: Sequence[ast.stmt]) -> ast.Module:
+        """Return a module of Python that does what the program does."""
+        self.mutating = find_mutating(body)
+        self.mark_overloads(body)
+        for statement in body:
+            self._declare(statement)
+        for statement in body:
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                self.lower_statement(statement)
+        lowered: list[ast.stmt] = []
+        for statement in order_declarations(body):
+            if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+                lowered += self.lower_statement(statement)
+        module = ast.Module(body=lowered, type_ignores=[])
+        return ast.fix_missing_locations(module)
+
+    def _declare(self, statement: ast.stmt) -> None:
+        """Declare a name of the module ahead: functions may use what comes after them."""
+        if isinstance(statement, Function):
+            self.module.declare(statement.name, "function")
+        elif isinstance(statement, (Struct, Trait)):
+            self.module.declare(statement.name, "type")
+        elif isinstance(statement, (Comptime, Variable)):
+            kind = "comptime" if isinstance(statement, Comptime) else "variable"
+            for part in ast.walk(statement.target):
+                if isinstance(part, ast.Name):
+                    self.module.declare(part.id, kind, getattr(statement, "annotation", None))  # type: ignore[arg-type]
+
+    # Imports: they are carried out now, so that names can be checked before the program runs.
+
+    def _lower_Import(self, node: ast.Import) -> list[ast.stmt]:  # noqa: N802  (named after the node)
+        for item in node.names:
+            if item.asname is not None:
+                self._bind_import(item.asname, self._import(node, item.name, 0, None))
+            else:
+                self._import(node, item.name, 0, None)
+                top = item.name.partition(".")[0]
+                self._bind_import(top, self._import(node, top, 0, None))
+        return []
+
+    def _lower_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:  # noqa: N802
+        for item in node.names:
+            if item.name == "*":
+                module = self._import(node, node.module, node.level, None)
+                names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+                for name in names:
+                    self._bind_import(name, getattr(module, name))
+            else:
+                value = self._import(item, node.module, node.level, item.name)
+                self._bind_import(item.asname or item.name, value)
+        return []
+
+    def _import(self, node: ast.AST, module: str | None, level: int, name: str | None) -> Any:
+        try:
+            return self.import_from(module, level, name)
+        except ImportError as problem:
+            self.fail(str(problem), node)
+
+    def _bind_import(self, name: str, value: Any) -> None:
+        binding = self.block.declare(name, "import")
+        if not self.block.scope.is_module:  # a name of its own among the globals
+            binding.name = f"{name}·import{len(self.namespace)}"
+            binding.scope = self.module.scope
+        self.namespace[binding.name] = value
+
+
+def order_declarations(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return declarations before what needs them to be computed, and other statements after them in their order.
+
+    Computing a value may call functions, which need what their bodies mention; defining a function needs only the
+    defaults of its arguments. Values that use variables of the module stay among the statements.
+    """
+    statements = list(body)
+    variables = {name for statement in body if isinstance(statement, Variable) for name in names_in(statement.target)}
+    declarations = [item for item in statements if isinstance(item, Declaration)]
+    by_name: dict[str, list[ast.stmt]] = {}
+    for item in declarations:
+        for name in _declared_names(item):
+            by_name.setdefault(name, []).append(item)
+    mentioned = {id(item): _all_names(item) for item in declarations}
+    ordered: list[ast.stmt] = []
+    placed: set[int] = set()
+
+    def closure(names: Iterable[str]) -> set[str]:
+        """Return all names that computing something with these names may need."""
+        known: set[str] = set()
+        waiting = [name for name in names if name in by_name or name in variables]
+        while waiting:
+            name = waiting.pop()
+            if name not in known:
+                known.add(name)
+                waiting += [other for item in by_name.get(name, ()) for other in mentioned[id(item)] if other in by_name]
+                waiting += [v for item in by_name.get(name, ()) for v in mentioned[id(item)] & variables]
+        return known
+
+    def place(item: ast.stmt, depth: int = 0) -> None:
+        if id(item) in placed or depth > 200:
+            return
+        placed.add(id(item))
+        for name in sorted(closure(_computed_names(item))):
+            for other in by_name.get(name, ()):
+                place(other, depth + 1)
+        ordered.append(item)
+
+    late = {id(item) for item in declarations if isinstance(item, Comptime) and closure(mentioned[id(item)]) & variables}
+    for item in declarations:
+        if id(item) not in late:
+            place(item)
+    rest = [item for item in statements if id(item) not in {id(done) for done in ordered}]
+    return ordered + rest
+
+
+def _declared_names(item: ast.stmt) -> set[str]:
+    return names_in(item.target) if isinstance(item, Comptime) else {item.name}  # type: ignore[attr-defined]
+
+
+def _all_names(item: ast.AST) -> set[str]:
+    return names_in(item)
+
+
+def _computed_names(item: ast.AST) -> set[str]:
+    """Return the names that are needed when a declaration is carried out."""
+    if isinstance(item, Comptime):
+        return set() if item.parameters else names_in(item)
+    if isinstance(item, Function):
+        arguments: list[Argument] = [] if item.parameters else item.arguments
+        return {name for argument in arguments if argument.default for name in names_in(argument.default)}
+    if isinstance(item, Struct) and item.parameters:
+        return set()
+    names: set[str] = set()
+    for part in getattr(item, "traits", []):
+        names |= names_in(part)
+    for member in getattr(item, "body", []):
+        names |= _computed_names(member) if isinstance(member, (Function, Comptime)) else set()
+    return names

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The syntax tree of Mojo: Python's own nodes where the languages agree, and these where Mojo has more."""
+
+from __future__ import annotations
+
+import ast
+from typing import Literal, TypeAlias
+
+ArgumentKind: TypeAlias = Literal["infer", "positional", "any", "keyword", "variadic", "variadic keyword"]
+Convention: TypeAlias = Literal["read", "mut", "var", "out", "deinit", "ref"]
+
+
+class Argument(ast.AST):
+    """A parameter in brackets or an argument in parentheses; `kind` says how it can be given."""
+
+    _fields = ("annotation", "default")
+    name: str
+    kind: ArgumentKind
+    convention: Convention
+    annotation: ast.expr | None
+    default: ast.expr | None
+
+
+class Capture(ast.AST):
+    """An entry of a closure's capture list; an empty name stands for all that are not named."""
+
+    _fields = ()
+    name: str
+    convention: Convention
+
+
+class Decorator(ast.AST):
+    """A decorator: its dotted name and what is in its parentheses."""
+
+    _fields = ("arguments",)
+    name: str
+    arguments: list[ast.expr]
+
+
+class Function(ast.stmt):
+    """A function; `captures` is None where there is no capture list."""
+
+    _fields = ("decorators", "parameters", "arguments", "returns", "condition", "body")
+    name: str
+    decorators: list[Decorator]
+    parameters: list[Argument]
+    arguments: list[Argument]
+    captures: list[Capture] | None
+    returns: ast.expr | None
+    condition: ast.expr | None
+    body: list[ast.stmt]
+
+    def has_decorator(self, name: str) -> bool:
+        """Return whether the function has the decorator of that name."""
+        return any(decorator.name == name for decorator in self.decorators)
+
+
+class Struct(ast.stmt):
+    """A struct: parameters, the traits it conforms to, and its members."""
+
+    _fields = ("decorators", "parameters", "traits", "body")
+    name: str
+    decorators: list[Decorator]
+    parameters: list[Argument]
+    traits: list[ast.expr]
+    body: list[ast.stmt]
+
+
+class Trait(ast.stmt):
+    """A trait: the traits it extends, default methods and associated members."""
+
+    _fields = ("decorators", "traits", "body")
+    name: str
+    decorators: list[Decorator]
+    traits: list[ast.expr]
+    body: list[ast.stmt]
+
+
+class Variable(ast.stmt):
+    """`var`, `let` or `ref` with targets, an optional type and an optional value."""
+
+    _fields = ("target", "annotation", "value")
+    is_reference: bool
+    target: ast.expr
+    annotation: ast.expr | None
+    value: ast.expr | None
+
+
+class Comptime(ast.stmt):
+    """`comptime` or `alias`: a name, or several, with parameters, a type and a value."""
+
+    _fields = ("target", "parameters", "annotation", "value")
+    target: ast.expr
+    parameters: list[Argument]
+    annotation: ast.expr | None
+    value: ast.expr | None
+
+
+class ReferenceFor(ast.For):
+    """`for ref x in ...`: assigning `x` assigns the element."""
+
+
+class Brackets(ast.expr):
+    """`value[arguments, keywords]`: an element of a value, or the parameters of a function or type."""
+
+    _fields = ("value", "arguments", "keywords")
+    value: ast.expr
+    arguments: list[ast.expr]
+    keywords: list[ast.keyword]
+
+
+class Transfer(ast.expr):
+    """`value^`: the end of a variable's life."""
+
+    _fields = ("value",)
+    value: ast.expr
+
+
+class FunctionType(ast.expr):
+    """The type of a function, `def(Int) -> Int`; only its being one matters at run time."""
+
+    _fields = ()
+
+
+class LambdaFunction(ast.expr):
+    """A lambda: a function without a name whose body is one expression."""
+
+    _fields = ("function",)
+    function: Function
+
+
+class Initializer(ast.expr):
+    """`{1, 2}` or `{x=1}`: a set, or the arguments of the type that is expected there."""
+
+    _fields = ("arguments", "keywords")
+    arguments: list[ast.expr]
+    keywords: list[ast.keyword]

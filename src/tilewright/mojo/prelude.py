@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names that a Mojo program has without an import: types, functions, traits and origins."""
+
+from __future__ import annotations
+
+import builtins as python
+from typing import Any
+
+from . import arrays, builtins, dtype, index_list, lists, pointer, simd, traits, type_sizes
+from .language.raising import Error, fail_assertion
+from .language.structs import Trait, conforms_to
+
+
+def print_values(*values: Any, sep: str = " ", end: str = "\n", flush: bool = False, file: Any = None) -> None:
+    """Print values as Mojo does.
+
+    >>> print_values(1, (2.0, True), sep=", ")
+    1, (2.0, True)
+    """
+    print(*[builtins.format_value(value) for value in values], sep=sep, end=end, flush=flush, file=file)
+
+
+def origin_of(*_: Any) -> Any:
+    """Return the origin of a value: any, since Python keeps memory alive.
+
+    >>> origin_of(3).mut
+    True
+    """
+    return builtins.MutAnyOrigin
+
+
+def swap(left: Any, right: Any) -> None:
+    """Exchange two variables; the compiler does it, so that a call elsewhere is an error.
+
+    >>> swap(1, 2)
+    Traceback (most recent call last):
+    TypeError: swap exchanges two variables; it cannot be passed as a value
+    """
+    raise TypeError("swap exchanges two variables; it cannot be passed as a value")
+
+
+class DebugAssert:
+    """`debug_assert(condition, message)`; its parameters, which choose when it is checked, have no meaning here.
+
+    >>> DebugAssert()["safe"](True, "never")
+    """
+
+    def __call__(self, condition: Any, *message: Any, **_: Any) -> None:
+        holds = condition() if callable(condition) else condition
+        if not holds:
+            fail_assertion(lambda: "".join(map(str, message)) or "assertion failed")
+
+    def with_parameters(self, *_: Any, **__: Any) -> DebugAssert:
+        """Return the function itself, whatever the parameters.
+
+        >>> DebugAssert().with_parameters(assert_mode="safe")(True)
+        """
+        return self
+
+    __getitem__ = with_parameters
+
+
+class Constrained:
+    """`constrained[condition, message]()`: an assertion at compile time.
+
+    >>> Constrained()[True, "never"]()
+    """
+
+    def with_parameters(self, condition: Any, *message: Any, **named: Any) -> Any:
+        """Return a function that checks the condition.
+
+        >>> Constrained().with_parameters(True)()
+        """
+        text = [*message, *named.values()]
+        return lambda: None if condition else fail_assertion(lambda: "".join(map(str, text)) or "constraint failed")
+
+    def __getitem__(self, parameters: Any) -> Any:
+        return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
+
+
+class Some:
+    """`Some[Trait]`: any type with a trait, in the type of an argument.
+
+    >>> Some()[int] is int
+    True
+    """
+
+    def __getitem__(self, trait: Any) -> Any:
+        return trait
+
+
+def _trait(name: str, *methods: str) -> Trait:
+    return Trait(name, lambda: (), lambda Self: None, methods)
+
+
+def _take(module: Any, names: str) -> dict[str, Any]:
+    return {name: getattr(module, name) for name in names.split() if hasattr(module, name)}
+
+
+PRELUDE: dict[str, Any] = {
+    **_take(python, "range enumerate zip abs min max round pow divmod sum any all reversed sorted iter next len repr"),
+    **_take(python, "hash map filter isinstance ord chr hex bin input StopIteration slice"),
+    **{name: _trait(name, method) for name, method in {
+        "Absable": "__abs__",
+        "Boolable": "__bool__",
+        "Comparable": "__lt__",
+        "Deinitable": "__class__",
+        "Equatable": "__eq__",
+        "EqualityComparable": "__eq__",
+        "Floatable": "__float__",
+        "Hashable": "__hash__",
+        "Indexer": "__index__",
+        "Intable": "__int__",
+        "Iterable": "__iter__",
+        "Iterator": "__next__",
+        "KeyElement": "__hash__",
+        "LessThanComparable": "__lt__",
+        "Representable": "__repr__",
+        "Sized": "__len__",
+        "Stringable": "__str__",
+        "Writer": "write",
+    }.items()},
+    **_take(traits, "AnyType Copyable DevicePassable ImplicitlyCopyable ImplicitlyDestructible Movable RegisterPassable"),
+    **_take(traits, "TrivialRegisterPassable Writable UnknownDestructibility"),
+    **_take(simd, "SIMD Scalar Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt Byte Float16 BFloat16 Float32 Float64"),
+    **_take(type_sizes, "size_of align_of bit_width_of simd_width_of sizeof alignof simdwidthof bitwidthof"),
+    **_take(dtype, "DType"),
+    **_take(index_list, "IndexList Index StaticTuple"),
+    **_take(lists, "List"),
+    **_take(arrays, "Array InlineArray Span"),
+    **_take(pointer, "AddressSpace Pointer UnsafePointer alloc"),
+    **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
+    **{name: value for name, value in vars(builtins).items() if isinstance(value, builtins.Origin)},
+    "print": print_values,
+    "origin_of": origin_of,
+    "__origin_of": origin_of,
+    "__type_of": builtins.type_of,
+    "swap": swap,
+    "debug_assert": DebugAssert(),
+    "constrained": Constrained(),
+    "Some": Some(),
+    "Error": Error,
+    "conforms_to": conforms_to,
+    "NoneType": type(None),
+    "Tuple": tuple,
+    "Dict": dict,
+    "Set": set,
+    "StringLiteral": builtins.String,
+    "StaticString": builtins.String,
+    "StringSlice": builtins.String,
+    "IntLiteral": builtins.Int,
+    "SIMDLength": builtins.Int,
+    "FloatLiteral": simd.Float64,
+}  # fmt: skip
+"""What every program starts with, by name."""
