@@ -18,7 +18,8 @@ from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View
 from .kernel_report import KernelReport
 from .kernel_thread import as_dim
-from .machine import Launch, Limits, Machine
+from .launch_plan import Launch, Limits
+from .machine import Machine
 from .memory_region import MemoryRegion, new_region
 
 
