@@ -6,11 +6,15 @@ from __future__ import annotations
 import linecache
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import TilewrightError
+from ..simt import KernelReport, collect_reports
 from .language.problems import Source
 from .language.program import SUFFIXES, Program, read_source
+from .program_arguments import start_with
 
 
 def run(
@@ -43,18 +47,76 @@ def run(
     """
     path = as_path(source)
     text = read_source(path) if path is not None else Source(str(source), name or _new_name())
-    folder = None if path is None else path.parent
-    try:
-        loaded: dict[Path, Program] = {}
-        program = Program(text, folder, loaded)
-        if path is not None:
-            loaded[path.resolve()] = program
-        program._execute()
-        if main and callable(program._namespace.get("main")):
-            program.main()
-    except RecursionError:
-        raise TilewrightError(f"{text.name}: calls are nested too deep; does a function call itself forever?") from None
+    return _run(text, path, main, arguments, defines or {}, {})
+
+
+def _run(
+    text: Source,
+    path: Path | None,
+    main: bool,
+    arguments: Sequence[str],
+    defines: Mapping[str, str],
+    loaded: dict[Path, Program],
+) -> Program:
+    with start_with([text.name, *arguments], defines):
+        program = Program(text, None if path is None else path.parent, loaded)
+        loaded[Path(text.name) if path is None else path.resolve()] = program
+        try:
+            program._execute()
+            if main and callable(program._namespace.get("main")):
+                program.main()
+        except RecursionError as problem:
+            raise TooManyCalls(text.name, problem) from None
     return program
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a program ended: the error that stopped it, the reports of its kernels, and the names of its sources.
+
+    >>> outcome = Outcome(None, [], frozenset())
+    >>> outcome.problem is None
+    True
+    """
+
+    problem: BaseException | None
+    reports: list[KernelReport]
+    sources: frozenset[str]
+
+
+def run_collecting(
+    source: str, is_text: bool, arguments: Sequence[str], defines: Mapping[str, str], check: bool
+) -> Outcome:
+    """Run a program for the command line: return its error instead of raising it, and with `check` all reports.
+
+    >>> run_collecting("print(1 // 0)", True, (), {}, False).problem
+    ZeroDivisionError('integer division or modulo by zero')
+    """
+    loaded: dict[Path, Program] = {}
+    reports: list[KernelReport] = []
+    problem: BaseException | None = None
+    names: set[str] = set()
+    try:
+        text = Source(source, "<stdin>") if is_text else read_source(Path(source))
+        names.add(text.name)
+        with collect_reports() if check else nullcontext(reports) as reports:
+            _run(text, None if is_text else Path(source), True, arguments, defines, loaded)
+    except BaseException as error:  # of the program, whatever it is
+        problem = error
+    names |= {program._source.name for program in loaded.values()}
+    return Outcome(problem, reports, frozenset(names))
+
+
+class TooManyCalls(TilewrightError, RuntimeError):  # noqa: N818  (what went wrong, not its kind)
+    """A program whose functions call each other without end.
+
+    >>> str(TooManyCalls("a.mojo", RecursionError()))
+    'a.mojo: calls are nested too deep; does a function call itself forever?'
+    """
+
+    def __init__(self, name: str, problem: RecursionError) -> None:
+        super().__init__(f"{name}: calls are nested too deep; does a function call itself forever?")
+        self.__traceback__ = problem.__traceback__
 
 
 def as_path(source: str | os.PathLike[str]) -> Path | None:

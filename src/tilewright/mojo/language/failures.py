@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a program stopped, as people read it: the message, the place in the Mojo source, and who called it."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from traceback import walk_tb
+from types import FrameType
+
+from .problems import MojoSourceError
+
+LONGEST_STACK = 20  # calls that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A place in a Mojo source that is being carried out: `column` counts from 1, `width` is that of the expression.
+
+    >>> place = Call("a.mojo", 3, 5, 2, "main")
+    >>> str(place)
+    'a.mojo:3:5 in main'
+    """
+
+    file: str
+    line: int
+    column: int
+    width: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" + (f" in {self.function}" if self.function else "")
+
+    def show(self) -> list[str]:
+        """Return the source line and a mark below the expression.
+
+        >>> Call("missing.mojo", 1, 1, 1, "").show()
+        []
+        """
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        stripped = text.lstrip()
+        if not stripped:
+            return []
+        start = max(0, self.column - 1 - (len(text) - len(stripped)))
+        return [f"    {stripped}", f"    {' ' * start}{'^' * max(1, min(self.width, len(stripped) - start))}"]
+
+
+def mojo_calls(problem: BaseException, sources: frozenset[str]) -> list[Call]:
+    """Return the calls inside the sources that led to an exception, the outermost first.
+
+    >>> mojo_calls(ValueError(), frozenset())
+    []
+    """
+    calls = []
+    for frame, _ in walk_tb(problem.__traceback__):
+        if frame.f_code.co_filename in sources:
+            calls.append((frame, _lasti(problem, frame)))
+    return [_make_call(frame, instruction) for frame, instruction in calls]
+
+
+def _lasti(problem: BaseException, wanted: FrameType) -> int:
+    step = problem.__traceback__
+    while step is not None:
+        if step.tb_frame is wanted:
+            return step.tb_lasti
+        step = step.tb_next
+    return 0
+
+
+def _make_call(frame: FrameType, instruction: int) -> Call:
+    code = frame.f_code
+    positions = list(code.co_positions())
+    line, end_line, column, end_column = positions[min(instruction // 2, len(positions) - 1)]
+    name = code.co_name.partition("·body")[0].replace("·", ".")
+    text = linecache.getline(code.co_filename, line or 1).encode()
+    begin = len(text[: column or 0].decode("utf-8", "replace"))
+    end = len(text[: end_column or 0].decode("utf-8", "replace")) if end_line == line else len(text)
+    function = "" if name.startswith("<module") else "lambda" if name == "<lambda>" else name
+    return Call(code.co_filename, line or 1, begin + 1, end - begin, function)
+
+
+def describe_failure(problem: BaseException, sources: frozenset[str]) -> str:
+    """Return an error with its place in the Mojo source and the calls that led to it.
+
+    >>> describe_failure(ValueError("no"), frozenset())
+    'ValueError: no'
+    """
+    if isinstance(problem, MojoSourceError):
+        return str(problem)
+    kind = type(problem).__name__
+    message = str(problem) or "no reason was given"
+    lines = [message if kind == "Error" else f"{kind}: {message}"]
+    calls = mojo_calls(problem, sources)
+    for k, place in enumerate(reversed(calls[-LONGEST_STACK:])):
+        lines.append(f"  {'at' if k == 0 else 'called from'} {place}")
+        lines += place.show() if k == 0 else []
+    if len(calls) > LONGEST_STACK:
+        lines.append(f"  and {len(calls) - LONGEST_STACK} more calls")
+    return "\n".join(lines)
