@@ -138,17 +138,17 @@ _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name 
 __all__ = [
     "Allocator", "Axis", "BlockFormat", "Box", "Chip", "ComposedLayout", "CoreCoord", "CoreRange", "CoreRangeSet",
     "Device", "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError",
-    "MemoryConfig", "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan", "ReshardPlan",
-    "ScalarFormat", "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan", "TileTensor", "Tiler",
-    "TilewrightError", "TransferError", "addr", "audit", "bank", "best_layout", "block_sharded", "blocked_product",
-    "cast", "check_cache", "coalesce", "col_major", "complement", "compose", "convert", "copy", "core", "device",
-    "diff", "explain", "fit", "flatten", "format_of", "from_bytes", "functionally_equal", "group", "height_sharded",
-    "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide",
-    "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse", "plan_conversion", "plan_copy",
-    "plan_tiles", "prepare", "quantization_error", "raked_product", "read_tensorbin", "rechunk", "reduce_tiles",
-    "relayout", "replicate", "reshard", "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout",
-    "tilize", "to_bytes", "transpose", "unpack", "untilize", "verify", "width_sharded", "with_logical_shape",
-    "write_tensorbin", "zipped_divide",
+    "MemoryConfig", "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan",
+    "ReshardPlan", "ScalarFormat", "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan",
+    "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "audit", "bank", "best_layout",
+    "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement", "compose",
+    "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
+    "functionally_equal", "group", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous",
+    "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors",
+    "pack", "pad", "parse", "plan_conversion", "plan_copy", "plan_tiles", "prepare", "quantization_error",
+    "raked_product", "read_tensorbin", "rechunk", "reduce_tiles", "relayout", "replicate", "reshard",
+    "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "transpose",
+    "unpack", "untilize", "verify", "width_sharded", "with_logical_shape", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError
 from ..formats import ScalarFormat
-from ..simt.kernel_thread import is_inside_kernel
+from ..simt.kernel_thread import current_machine, is_inside_kernel
 from ..simt.memory_region import LOCAL, SHARED
 from ..simt.shared_memory import allocate_store
 from ..tensor.store import Store
-from .pointer import AddressSpace, LabelledStore, label_store
+from .pointer import AddressSpace, LabelledStore, Pointer, label_store
+
+Kind = TypeVar("Kind")
 
 
 def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = AddressSpace.GENERIC) -> LabelledStore:
@@ -30,3 +35,23 @@ def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = A
         data = aligned_empty(count, element.dtype)
         store = Store(data, element, data, False)
     return label_store(store, space)
+
+
+def tensor_on_stack(element: ScalarFormat, layout: Any, space: AddressSpace, make: Callable[[Pointer], Kind]) -> Kind:
+    """Return `make(pointer)`, a tensor of a layout over new memory; the threads of a block share one in shared memory.
+
+    >>> from tilewright.formats import format_of
+    >>> from tilewright.mojo.layout import TileTensor, row_major
+    >>> tile = row_major[2, 2]()
+    >>> tensor_on_stack(format_of("int8"), tile, AddressSpace.LOCAL, lambda p: TileTensor(p, tile)).shape
+    (2, 2)
+    """
+    store = allocate_on_stack(element, int(layout.cosize), space)
+    if space is not AddressSpace.SHARED or not is_inside_kernel():
+        return make(Pointer(store, 0))
+    tensors = current_machine("shared memory").memory.tensors
+    key = (id(store.data), layout)
+    if key not in tensors:
+        tensors[key] = make(Pointer(store, 0))
+    tensor: Kind = tensors[key]
+    return tensor

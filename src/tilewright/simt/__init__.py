@@ -53,8 +53,8 @@ from .kernel_thread import (
     thread_idx,
     warp_id,
 )
+from .launch_plan import Limits
 from .launching import collect_reports, launch
-from .machine import Limits
 from .shared_memory import local_array, shared_array
 
 __all__ = [

@@ -167,6 +167,8 @@ class AccessLog:
         """Record accesses to several places that one call makes."""
         number, region, start, step = self._operation(kind, store, width)
         table = np.asarray(places, dtype=np.int64).reshape(-1)
+        if width != 1 and table.size:
+            self._check_alignment(region, start + int(table[0]) * step, width * step)
         if region.written is not None:
             written = np.frombuffer(region.written, dtype=np.uint8)
             covered = ((start + table * step)[:, None] + np.arange(width * step)).reshape(-1)

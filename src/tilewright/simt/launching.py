@@ -18,7 +18,8 @@ from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View
 from .kernel_report import KernelReport
 from .kernel_thread import as_dim
-from .machine import Launch, Limits, Machine
+from .launch_plan import Launch, Limits
+from .machine import Machine
 from .memory_region import MemoryRegion, new_region
 
 
@@ -60,7 +61,7 @@ def launch(
     >>> numbers.tolist(), report.clean
     ([0, 2, 4, 6, 8, 10], True)
     """
-    if not callable(kernel) and not hasattr(kernel, "suspending"):
+    if not callable(kernel):
         raise TypeError(f"a kernel must be a function, got {type(kernel).__name__} {kernel!r}")
     if check not in (True, False, "report"):
         raise LayoutError(f'check must be True, False or "report", got {check!r}')
@@ -74,7 +75,7 @@ def launch(
         )
     settings = _settings.get()
     watched = tuple([_as_tensor(value) for value in arguments])
-    title = name or getattr(kernel, "__name__", "kernel")
+    title: str = name or str(getattr(kernel, "__name__", "kernel"))
     mode = check if settings is None else settings.check
     plan = Launch(kernel, watched, as_dim(grid, "grid"), extents, int(shared_bytes), int(warp), mode, limits, title)
     machine = Machine(plan)

@@ -9,68 +9,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import CoroutineType, TracebackType
 from typing import Any, NoReturn
 
-import numpy as np
-
 from ..errors import CoordinateError, KernelBoundsError, KernelError, LayoutError, TilewrightError
-from ..formats import ScalarFormat
 from ..tables import count_of
-from ..tensor.store import Store
 from ..tensor.watching import watched_by
-from .access_log import AccessLog, Site, call_path, name_assigned_at, site_of, user_frame
-from .collectives import SYNCWARP
+from .access_log import AccessLog, Site, site_of, user_frame
+from .block_memory import BlockMemory
 from .coroutines import Suspension, coroutine_twin
 from .kernel_report import Defect, KernelReport, Witness
 from .kernel_thread import Dim, KernelThread, _machine, positions
+from .launch_plan import Launch
 from .log_table import LogTable
-from .memory_region import SHARED, MemoryRegion
+from .memory_region import MemoryRegion
 from .races import RaceFinder
 from .report_warnings import find_warnings
 from .site_costs import CostCounter
 from .touch_maps import TouchRecorder
+from .waiting import release_threads
 
 _CHUNK = 400_000  # entries of the log after which it is examined
 _MOST_UNWRITTEN = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a block may use: threads, and bytes of shared memory, static and in all. By default those of an NVIDIA H100.
-
-    >>> small = Limits(threads=512)
-    >>> small.static_shared
-    49152
-    """
-
-    threads: int = 1024
-    static_shared: int = 48 << 10
-    shared: int = 227 << 10
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """What to run: a kernel with its arguments, the extents of the launch, and how it is checked.
-
-    `check` is True (raise at the end of a launch with errors), "report" (only report them, and go on as far as
-    possible), or False (only what prevents the kernel from going on is noticed).
-
-    >>> plan = Launch(print, (), Dim(1), Dim(1))
-    >>> plan.warp
-    32
-    """
-
-    kernel: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    grid: Dim
-    block: Dim
-    shared_bytes: int = 0
-    warp: int = 32
-    check: bool | str = True
-    limits: Limits = Limits()
-    name: str = ""
 
 
 class _BlockStopped(Exception):  # noqa: N818  (not an error: the machine goes on with the next block)
@@ -121,16 +81,15 @@ class Machine:
 
     def __init__(self, plan: Launch) -> None:
         self.plan, self.warp = plan, plan.warp
-        self.grid_dim, self.block_dim = plan.grid, plan.block
-        self.block_index = Dim(0, 0, 0)
+        self.grid_dim: Dim = plan.grid
+        self.block_dim: Dim = plan.block
+        self.block_index: Dim = Dim(0, 0, 0)
         self.block_number = 0
         self.threads = [KernelThread(k, place, plan.warp) for k, place in enumerate(positions(plan.block))]
-        self.thread = self.threads[0]
+        self.thread: KernelThread = self.threads[0]
         self.log = _MachineLog(self)
         self.block_state: dict[Any, Any] = {}  # of barriers in memory, for one block
-        self._shared: dict[Any, Store] = {}
-        self._local: dict[Any, list[tuple[Store, int]]] = {}  # with the references to memory that is not in use
-        self.static_shared = 0
+        self.memory = BlockMemory(self)
         self._defects: dict[Any, Defect] = {}
         self._races = RaceFinder(self.log, plan.grid, plan.block, plan.warp)
         self._costs = CostCounter(self.log, plan.warp)
@@ -200,7 +159,7 @@ class Machine:
             sites,
             self._touches.maps(self._races.racing),
             self.warp,
-            self.static_shared + self.plan.shared_bytes,
+            self.memory.static_bytes + self.plan.shared_bytes,
         )
 
     def _add_unwritten(self) -> None:
@@ -231,8 +190,7 @@ class Machine:
         for thread in threads:
             thread.reset()
         self.block_state.clear()
-        for store in self._shared.values():
-            self.log.table.find(store)[0].clear()
+        self.memory.clear()
         entries, slices = log.entries, log.slices
         runnable = threads
         while runnable:
@@ -257,7 +215,7 @@ class Machine:
                     self._stop_thread(thread, problem)
                 else:
                     thread.request, thread.pending = request, None
-            runnable = self._release()
+            runnable = release_threads(self)
 
     def _finish(self, thread: KernelThread) -> None:
         thread.done = True
@@ -287,161 +245,15 @@ class Machine:
             " from the kernel itself"
         )
 
-    # Waiting threads.
-
-    def _release(self) -> list[KernelThread]:
-        """Return the threads that can go on, now that all wait or have returned."""
-        waiting = [thread for thread in self.threads if not thread.done]
-        if not waiting:
-            return waiting
-        requests: list[Any] = [thread.request for thread in waiting]
-        first = requests[0]
-        if len(waiting) == len(self.threads) and all(
-            request.kind == "barrier" and request.place == first.place for request in requests
-        ):
-            for thread in waiting:
-                thread.epoch += 1
-                thread.resume = None
-            return waiting
-        ready = [thread for thread, request in zip(waiting, requests, strict=True) if self._is_polled(thread, request)]
-        if ready:
-            return ready
-        ready = self._release_warps(waiting)
-        return ready or self._release_block(waiting)
-
-    def _is_polled(self, thread: KernelThread, request: Any) -> bool:
-        """Return whether what a thread waits for in memory has come."""
-        if request.kind != "poll" or not request.value():
-            return False
-        thread.resume = True
-        if request.options:  # all threads of the block take part
-            thread.epoch += 1
-        return True
-
-    def _release_warps(self, waiting: list[KernelThread]) -> list[KernelThread]:
-        """Run the operations of warps whose threads have come, the first one in the source of each warp."""
-        groups: dict[tuple[int, int, str], list[KernelThread]] = {}
-        for thread in waiting:
-            request: Any = thread.request
-            if request.kind == "warp":
-                groups.setdefault((thread.warp, request.place, request.name), []).append(thread)
-        ready: list[KernelThread] = []
-        done: set[int] = set()
-        for (warp, place, _), members in sorted(
-            groups.items(), key=lambda item: (item[0][0], self._source(item[0][1]))
-        ):
-            if warp not in done:
-                done.add(warp)
-                self._run_warp_operation(warp, place, members)
-                ready += members
-        return ready
-
-    def _source(self, place: int) -> tuple[int, int]:
-        site = self.log.sites[place]
-        return site.line, site.column
-
-    def _run_warp_operation(self, warp: int, place: int, members: list[KernelThread]) -> None:
-        operation = members[0].request.options  # type: ignore[union-attr]
-        values = {thread.lane: thread.request.value for thread in members}  # type: ignore[union-attr]
-        answers = operation.compute(values, self.warp)
-        everyone = [thread for thread in self.threads[warp * self.warp : (warp + 1) * self.warp] if not thread.done]
-        for thread in members:
-            thread.resume, missing = answers[thread.lane]
-            if operation is SYNCWARP and len(members) == len(everyone):
-                thread.warp_epoch += 1
-            if missing is not None:
-                self._report_inactive(thread, warp, missing)
-
-    def _report_inactive(self, thread: KernelThread, warp: int, lane: int) -> None:
-        number = warp * self.warp + lane
-        request: Any = thread.request
-        witnesses = [self._witness(f"{request.name} from lane {lane}", request.place, thread)]
-        if number >= len(self.threads):
-            why = f"lane {lane} does not exist, since the block has {len(self.threads)} threads"
-        else:
-            other = self.threads[number]
-            why = f"lane {lane} {'has returned' if other.done else 'is elsewhere'}"
-            if not other.done:
-                witnesses.append(self._witness("waits", other.request.place, other))  # type: ignore[union-attr]
-        self.add_defect(
-            Defect(
-                "inactive lane",
-                f"{request.name} reads the value of a lane that does not take part: {why}",
-                tuple(witnesses),
-                "let all lanes of the warp call it, outside of any condition, with a neutral value where there is none",
-            )
-        )
-
-    def _release_block(self, waiting: list[KernelThread]) -> list[KernelThread]:
-        """Let a block go on whose threads all wait for each other; report why it cannot."""
-        requests: list[Any] = [thread.request for thread in waiting]
-        left = [thread for thread in self.threads if thread.done and not self._was_stopped(thread)]
-        at_barrier = [request.kind in ("barrier", "block") for request in requests]
-        if not all(at_barrier):
-            self._report_deadlock(waiting)
-        elif left:
-            self._report_left(waiting[0], left)
-        elif len({(request.place, request.name) for request in requests}) > 1:
-            self._report_divergent(waiting)
-        operation = requests[0].options
-        answers = None
-        if operation is not None:
-            values = {thread.index: thread.request.value for thread in waiting}  # type: ignore[union-attr]
-            answers = operation.compute(values, len(self.threads))
-        for thread in waiting:
-            thread.epoch += 1
-            thread.resume = None if answers is None else answers[thread.index][0]
-        return waiting
-
-    def _was_stopped(self, thread: KernelThread) -> bool:
-        return thread.left_at == -1
-
-    def _report_left(self, waiting: KernelThread, left: list[KernelThread]) -> None:
-        other = left[0]
-        witnesses = [self._witness("waits", waiting.request.place, waiting)]  # type: ignore[union-attr]
-        if other.left_at is not None:
-            witnesses.append(self._witness("returned after waiting", other.left_at, other))
-        count = f"{len(left)} of {len(self.threads)} threads"
-        self.stop_block(
-            Defect(
-                "barrier not reached",
-                f"{count} of the block, such as {other.position}, have returned without coming to the barrier",
-                tuple(witnesses),
-                "let all threads come to every barrier: do not return before it; guard the work with `if` instead",
-            )
-        )
-
-    def _report_divergent(self, waiting: list[KernelThread]) -> None:
-        by_place: dict[int, KernelThread] = {}
-        for thread in waiting:
-            by_place.setdefault(thread.request.place, thread)  # type: ignore[union-attr]
-        witnesses = [self._witness("waits", place, thread) for place, thread in by_place.items()]
-        self.stop_block(
-            Defect(
-                "divergent barrier",
-                f"threads of one block wait at {len(by_place)} different barriers",
-                tuple(witnesses[:4]),
-                "a barrier is for all threads of the block: move it out of the condition",
-            )
-        )
-
-    def _report_deadlock(self, waiting: list[KernelThread]) -> None:
-        by_place: dict[int, KernelThread] = {}
-        for thread in waiting:
-            by_place.setdefault(thread.request.place, thread)  # type: ignore[union-attr]
-        witnesses = [self._witness(f"waits in {thread.request.name}", k, thread) for k, thread in by_place.items()]  # type: ignore[union-attr]
-        self.stop_block(
-            Defect(
-                "deadlock",
-                f"all {len(waiting)} threads of the block that have not returned wait for something that cannot come",
-                tuple(witnesses[:4]),
-                "let as many threads arrive as the barrier was initialised for, and all wait for the same",
-            )
-        )
-
     # What is wrong.
 
-    def _witness(self, action: str, place: int, thread: KernelThread) -> Witness:
+    def witness(self, action: str, place: int, thread: KernelThread) -> Witness:
+        """Return a thread of the running block at a site, by its number.
+
+        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine.witness("read", machine.log.site_here(), machine.thread).action
+        'read'
+        """
         return Witness(action, self.log.sites[place], self.block_index, thread.position)
 
     def report(self, kind: str, message: str, action: str, remedy: str, element: str) -> None:
@@ -449,9 +261,8 @@ class Machine:
 
         >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
         >>> machine.report("race", "two threads write s[0]", "write", "", "s[0]")
-        >>> machine.run().errors[0].kind
         """
-        witness = self._witness(action, self.log.site_here(2), self.thread)
+        witness = self.witness(action, self.log.site_here(2), self.thread)
         self.add_defect(Defect(kind, message, (witness,), remedy, element))
 
     def add_defect(self, defect: Defect) -> None:
@@ -499,69 +310,6 @@ class Machine:
         self.add_defect(defect)
         if self.plan.check != "report":
             self._raise(self._make_report(), problem)
-
-    # Memory of a block and of a thread.
-
-    def allocate(self, space: str, count: int, element: ScalarFormat, make: Callable[[int, Any], Any]) -> Store:
-        """Return memory without values: one for all threads of a block that come here the same way, or one per thread.
-
-        `make(count, dtype)` returns a new array.
-
-        >>> from tilewright.formats import format_of
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
-        >>> machine.allocate("shared", 4, format_of("int8"), np.empty).size
-        4
-        """
-        place = self.log.site_here(2)
-        key = (call_path(sys._getframe(1)), count, element.name)
-        if space == SHARED:
-            store = self._shared.get(key)
-            if store is None:
-                store = self._shared[key] = self._new_memory(space, place, make(count, element.dtype))
-                self.static_shared += count * element.itemsize
-                self._check_shared_memory(self.log.sites[place])
-            return store
-        free = self._local.setdefault((*key, self.thread.index), [])
-        for store, references in free:
-            if sys.getrefcount(store.data) <= references:  # nobody refers to that of an earlier call any more
-                self.log.table.find(store)[0].clear()
-                return store
-        store = self._new_memory(space, place, make(count, element.dtype))
-        free.append((store, sys.getrefcount(store.data)))
-        return store
-
-    def dynamic_memory(self, make: Callable[[int, Any], Any]) -> Store:
-        """Return the bytes of the dynamic shared memory of the block, as many as the launch asks for.
-
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1), shared_bytes=64))
-        >>> machine.dynamic_memory(np.empty).size
-        64
-        """
-        store = self._shared.get("dynamic")
-        if store is None:
-            data = make(self.plan.shared_bytes, np.uint8)
-            store = self._shared["dynamic"] = self._new_memory(SHARED, self.log.site_here(2), data)
-        return store
-
-    def _new_memory(self, space: str, place: int, data: Any) -> Store:
-        site = self.log.sites[place]
-        store = Store.of(data)
-        name = name_assigned_at(site) or f"{space} array of line {site.line}"
-        self.log.table.add(MemoryRegion(name, space, store.data)).clear()
-        return store
-
-    def _check_shared_memory(self, site: Site) -> None:
-        limits, dynamic = self.plan.limits, self.plan.shared_bytes
-        if self.static_shared > limits.static_shared or self.static_shared + dynamic > limits.shared:
-            limit = limits.static_shared if self.static_shared > limits.static_shared else limits.shared
-            self.add_defect(
-                Defect(
-                    "shared memory",
-                    f"a block uses {self.static_shared + dynamic} bytes of shared memory, more than {limit}",
-                    (Witness("allocation", site, self.block_index, self.thread.position),),
-                    "use smaller tiles; dynamic shared memory may be larger than static",
-                )
-            )
 
 
 def _innermost_site(trace: TracebackType | None) -> Site:

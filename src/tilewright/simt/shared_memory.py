@@ -28,7 +28,7 @@ def allocate_store(space: str, count: int, dtype: FormatLike) -> Store:
     ()
     """
     element = format_of(dtype).require_scalar("memory of a kernel")
-    return current_machine("memory of a block").allocate(space, count, element, aligned_empty)
+    return current_machine("memory of a block").memory.allocate(space, count, element, aligned_empty)
 
 
 def dynamic_memory(dtype: FormatLike) -> Store:
@@ -46,7 +46,7 @@ def dynamic_memory(dtype: FormatLike) -> Store:
         raise LayoutError("a block has no dynamic shared memory; launch the kernel with shared_bytes=...")
     if nbytes % element.itemsize:
         raise LayoutError(f"{nbytes} bytes of dynamic shared memory are not a multiple of {element.itemsize}")
-    store = machine.dynamic_memory(aligned_empty)
+    store = machine.memory.dynamic(aligned_empty)
     return store.with_fields(data=store.data.view(element.dtype), format=element)
 
 

@@ -5,9 +5,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from .memory_copies import (
+    ThreadScope,
+    copy_dram_to_local,
+    copy_dram_to_sram,
+    copy_dram_to_sram_async,
+    copy_local_to_dram,
+    copy_local_to_local,
+    copy_local_to_shared,
+    copy_local_to_sram,
+    copy_sram_to_dram,
+    copy_sram_to_local,
+)
 from .tile_tensor import LayoutTensor, TileTensor
 
-__all__ = ["LayoutTensor", "copy", "copy_dram_to_local", "copy_dram_to_sram", "copy_local_to_dram", "copy_sram_to_dram"]
+__all__ = [
+    "LayoutTensor",
+    "ThreadScope",
+    "copy",
+    "copy_dram_to_local",
+    "copy_dram_to_sram",
+    "copy_dram_to_sram_async",
+    "copy_local_to_dram",
+    "copy_local_to_local",
+    "copy_local_to_shared",
+    "copy_local_to_sram",
+    "copy_sram_to_dram",
+    "copy_sram_to_local",
+]
 
 
 def copy(target: TileTensor, source: TileTensor, fill: Any = 0) -> TileTensor:
@@ -20,6 +45,3 @@ def copy(target: TileTensor, source: TileTensor, fill: Any = 0) -> TileTensor:
     [[7, 0], [0, 0]]
     """
     return target.copy_from(source, fill=fill)
-
-
-copy_dram_to_sram = copy_sram_to_dram = copy_dram_to_local = copy_local_to_dram = copy

@@ -16,8 +16,8 @@ from ...tensor.tensor_text import element_texts, format_matrices, format_tensor,
 from ...tensor.tile_views import Extents, LocatedTileBrackets, LocatedView, TileBrackets
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
-from ..kernel_memory import allocate_on_stack
-from ..pointer import AddressSpace, Pointer, label_store
+from ..kernel_memory import tensor_on_stack
+from ..pointer import AddressSpace, label_store
 from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from .coord import RuntimeInt
@@ -446,7 +446,7 @@ def _stack_allocation(
 ) -> TileTensor:
     element = scalar_format(parameters[0])
     space = parameters[1] if len(parameters) > 1 else address_space
-    return TileTensor(Pointer(allocate_on_stack(element, int(layout.cosize), AddressSpace(space)), 0), layout)
+    return tensor_on_stack(element, layout, AddressSpace(space), lambda pointer: TileTensor(pointer, layout))
 
 
 class _StackAllocation(Bracketed[TileTensor]):

@@ -29,7 +29,7 @@ class Ordering(Enum):
     NOT_ATOMIC = 0
     UNORDERED = 1
     RELAXED = 2
-    MONOTONIC = 2
+    MONOTONIC = 2  # noqa: PIE796  (the older name)
     ACQUIRE = 3
     RELEASE = 4
     ACQUIRE_RELEASE = 5

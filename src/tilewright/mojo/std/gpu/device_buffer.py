@@ -111,7 +111,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
 
     @brackets
     def create_sub_buffer(self, parameters: tuple[Any, ...], offset: Any, size: Any, **_: Any) -> DeviceBuffer:
-        """Return a part of the buffer, `buffer.create_sub_buffer[dtype](offset, size)`: `size` scalars from `offset` on.
+        """Return a part, `buffer.create_sub_buffer[dtype](offset, size)`: `size` scalars from `offset` on.
 
         >>> from tilewright.mojo.std.gpu.host import DeviceContext
         >>> len(DeviceContext().enqueue_create_buffer["int8"](8).create_sub_buffer["int8"](2, 4))
