@@ -202,9 +202,8 @@ def _make_twin(function: FunctionType) -> Function:
 async def _call(function: Any, *arguments: Any, **options: Any) -> Any:
     """Call a function and wait for its result, where an expression cannot be written in place."""
     result: Any = coroutine_twin(function)(*arguments, **options)
-    if result.__class__ in AWAITABLE:
-        return await result
-    return result
+    waits = result.__class__ in AWAITABLE
+    return await result if waits else result
 
 
 def _compile_twin(function: FunctionType) -> CodeType | None:
