@@ -44,7 +44,8 @@ DEFECTS = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_kernels_are_clean(name):
     _, _, report = run(getattr(kernels, name), check=True)
-    assert report.clean and not report.errors
+    assert report.clean
+    assert not report.errors
     assert "no errors" in str(report)
 
 
@@ -69,7 +70,8 @@ def test_every_defect_is_found_at_its_line(name):
     assert all(defect.remedy for defect in found)
     with pytest.raises(KernelError) as problem:
         run(getattr(kernels, name), check=True)
-    assert kind in str(problem.value) and problem.value.report.errors
+    assert kind in str(problem.value)
+    assert problem.value.report.errors
 
 
 def test_an_off_by_one_is_found_where_the_data_end_with_a_block():
@@ -83,7 +85,8 @@ def test_a_race_names_both_lines_both_threads_and_the_element():
     race = next(defect for defect in report.errors if defect.kind == "race")
     first, second = race.witnesses
     assert {first.action, second.action} == {"read", "write"}
-    assert first.thread != second.thread and first.block == second.block
+    assert first.thread != second.thread
+    assert first.block == second.block
     assert race.element.startswith("shared[")
     lines, start = inspect.getsourcelines(kernels.block_sum_without_first_barrier)
     assert all(start <= witness.site.line < start + len(lines) for witness in race.witnesses)
