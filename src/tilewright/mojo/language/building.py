@@ -81,7 +81,7 @@ def define(name: str, arguments: ast.arguments, body: list[ast.stmt], place: ast
     """Return a function definition; an empty body does nothing."""
     node = ast.FunctionDef(name=name, args=arguments, body=body or [at(ast.Pass(), place)], decorator_list=[])
     node.returns = None
-    node.type_params = []  # type: ignore[attr-defined]  (from Python 3.12 on)
+    node.type_params = []  # type: ignore[attr-defined]  # from Python 3.12 on
     return at(node, place)
 
 

@@ -10,7 +10,6 @@ from ..dtype import as_dtype
 from ..simd import SIMD, SIMDType
 
 EXACT, GENERAL, CONVERTED = 3, 2, 1  # how well a value fits a type
-_NUMBERS = (int, float)
 
 
 class Initializer:
@@ -100,11 +99,11 @@ def fits(value: Any, kind: Any) -> int:
     if kind is None or kind is ...:
         return GENERAL
     if kind.__class__ is SIMDType:
-        if isinstance(value, kind):
-            return EXACT
+        if isinstance(value, SIMD):
+            return EXACT if value.dtype == kind.dtype and value.size == kind.size else 0
         if value.__class__ is float:
             return EXACT if kind.dtype.name == "float64" else CONVERTED * ("float" in kind.dtype.name)
-        return CONVERTED if value.__class__ is int or value.__class__ is bool and kind.dtype.name == "bool" else 0
+        return CONVERTED if value.__class__ is int or (value.__class__ is bool and kind.dtype.name == "bool") else 0
     if kind is int:
         return EXACT if value.__class__ is int else 0
     check = getattr(kind, "conforms", None)

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from .building import assign, at, call, constant, load, make_dict, make_tuple, support, thunk
+from .building import Node, assign, at, call, constant, load, make_dict, make_tuple, support, thunk
 from .problems import MojoSourceError, Source
 from .scopes import Binding, Block, FunctionScope
 from .stream import characters, suggest
 from .syntax import Brackets, Function, FunctionType, Initializer, LambdaFunction, Struct, Transfer
+from .tokens import words
 
 NUMBER_MEMBERS = frozenset({"cast", "copy", "length"})
 """Members of all numbers in Mojo, which numbers of Python do not have."""
@@ -105,7 +106,7 @@ class ExpressionLowerer:
         assert self.struct is not None  # asked only there
         for member in self.struct.body:
             target = getattr(member, "target", None)
-            if isinstance(target, ast.Name) and target.id == name or getattr(member, "name", None) == name:
+            if (isinstance(target, ast.Name) and target.id == name) or getattr(member, "name", None) == name:
                 return True
         return False
 
@@ -113,7 +114,7 @@ class ExpressionLowerer:
         """Return the binding that an assignment to a name changes; an unknown name is declared."""
         binding = self.block.find(name)
         scope = self.block.scope
-        if binding is None or binding.scope.is_module and not scope.is_module and binding.kind != "variable":
+        if binding is None or (binding.scope.is_module and not scope.is_module and binding.kind != "variable"):
             return self.block.function_block().declare(name)
         if binding.scope is not scope and binding.place is None:
             (scope.globals if binding.scope.is_module else scope.nonlocals).add(binding.name)
@@ -179,7 +180,7 @@ class ExpressionLowerer:
         """Return a literal as the value of the type it has in a variable: a String, or a Float64."""
         if isinstance(node, ast.UnaryOp):
             node = node.operand
-        if isinstance(node, ast.JoinedStr) or isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             return support("String", [lowered], node)
         if isinstance(node, ast.Constant) and isinstance(node.value, float):
             return support("Float64", [lowered], node)
@@ -218,7 +219,7 @@ class ExpressionLowerer:
 
     def _lower_Brackets(self, node: Brackets) -> ast.expr:  # noqa: N802
         value, arguments, keywords = self.lower_brackets(node)
-        if keywords or not arguments or len(arguments) == 1 and isinstance(arguments[0], ast.Tuple):
+        if keywords or not arguments or (len(arguments) == 1 and isinstance(arguments[0], ast.Tuple)):
             return support("subscript", [value, make_tuple(arguments, node), make_dict(keywords, node)], node)
         return at(ast.Subscript(value=value, slice=self.make_index(arguments, node), ctx=ast.Load()), node)
 
@@ -263,9 +264,7 @@ class ExpressionLowerer:
         temporary = self.new_name("call")
         function = self.lower(node.func)
         arguments, keywords = self.lower_all(node.args), self._lower_keywords(node.keywords)
-        called = support(
-            "call_back", [function, make_tuple(arguments, node), make_dict(keywords, node)], node
-        )
+        called = support("call_back", [function, make_tuple(arguments, node), make_dict(keywords, node)], node)
         steps: list[ast.expr] = [
             at(ast.NamedExpr(target=at(ast.Name(id=temporary, ctx=ast.Store()), node), value=called), node)
         ]
@@ -324,7 +323,8 @@ class ExpressionLowerer:
 
     def _lower_plain_lambda(self, function: Function, node: ast.AST) -> ast.expr:
         body = function.body[0]
-        assert isinstance(body, ast.Return) and body.value is not None  # as the parser makes it
+        assert isinstance(body, ast.Return)  # as the parser makes it
+        assert body.value is not None
         with self.inside(FunctionScope()):
             names = [self.block.declare(item.name, "argument", item.annotation).name for item in function.arguments]
             value = self.lower_value(body.value, function.returns)
@@ -369,9 +369,9 @@ class ExpressionLowerer:
         return load(name, value)
 
 
-PLAIN_TYPES = frozenset(
-    "Int Bool None DType TileTensor LayoutTensor Layout UnsafePointer DeviceContext DeviceBuffer HostBuffer AnyType "
-    "Some Self Error".split()
+PLAIN_TYPES = words(
+    "Int Bool None DType TileTensor LayoutTensor Layout UnsafePointer DeviceContext DeviceBuffer HostBuffer "
+    "AnyType Some Self Error"
 )
 """Types of arguments and variables that no literal is converted to."""
 
@@ -394,18 +394,16 @@ def is_unbound(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "_"
 
 
-def clone(node: ast.expr) -> ast.expr:
+def clone(node: Node) -> Node:
     """Return a copy of a tree, whose parts can be lowered independently."""
-    if isinstance(node, ast.AST):
-        copy = type(node)()
-        copy.__dict__.update(node.__dict__)
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, ast.AST):
-                setattr(copy, name, clone(value))  # type: ignore[arg-type]
-            elif isinstance(value, list):
-                setattr(copy, name, [clone(part) for part in value])
-        return copy
-    return node
+    copy = type(node)()
+    copy.__dict__.update(node.__dict__)
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            setattr(copy, name, clone(value))
+        elif isinstance(value, list):
+            setattr(copy, name, [clone(part) if isinstance(part, ast.AST) else part for part in value])
+    return copy
 
 
 def copy_place(place: ast.expr, node: ast.AST) -> ast.expr:

@@ -38,7 +38,7 @@ class FunctionLowerer(StatementLowerer):
                 groups.setdefault(statement.name, []).append(statement)
         for group in groups.values():
             for k, function in enumerate(group):
-                function.overload = k if len(group) > 1 else -1  # type: ignore[attr-defined]
+                function.overload = k if len(group) > 1 else -1
 
     def _lower_Function(self, node: Function) -> list[ast.stmt]:  # noqa: N802  (named after the node)
         if self.block.find(node.name) is None or node.name not in self.block.bindings:
@@ -60,9 +60,12 @@ class FunctionLowerer(StatementLowerer):
             body: list[ast.stmt] = self.define_function(node, inner)
             body.append(at(ast.Return(value=load(inner, node)), node))
         maker = f"{name}·captures"
-        values = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
+        values: list[ast.expr] = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
         made = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
-        return [define(maker, _parameters(copies, node), _with_outer(scope, body, node), node), assign(name, made, node)]
+        return [
+            define(maker, _parameters(copies, node), _with_outer(scope, body, node), node),
+            assign(name, made, node),
+        ]
 
     def _captured_copies(self, node: Function) -> list[str]:
         """Return the variables that a closure copies when it is made."""
@@ -81,9 +84,8 @@ class FunctionLowerer(StatementLowerer):
 
     def define_function(self, node: Function, name: str) -> list[ast.stmt]:
         """Return statements that bind `name` to the function."""
-        overload = getattr(node, "overload", -1)
         mutated = self.mutated_arguments(node)
-        if not node.parameters and overload < 0 and not mutated and not node.has_decorator("implicit"):
+        if not node.parameters and node.overload < 0 and not mutated and not node.has_decorator("implicit"):
             return [self._define_body(node, name)]
         maker = f"{name}·of"
         scope = FunctionScope()
@@ -94,7 +96,7 @@ class FunctionLowerer(StatementLowerer):
             body: list[ast.stmt] = [*hoisted, self._define_body(node, inner, mutated)]
             body.append(at(ast.Return(value=load(inner, node)), node))
         factory = define(maker, _parameters(names, node), _with_outer(scope, body, node), node)
-        before = load(name, node) if overload > 0 else constant(None, node)
+        before = load(name, node) if node.overload > 0 else constant(None, node)
         entry = support(
             "Overload",
             [
@@ -112,9 +114,7 @@ class FunctionLowerer(StatementLowerer):
     def mutated_arguments(self, node: Function) -> tuple[str, ...]:
         """Return the arguments whose values go back to the caller: those that the body may bind anew."""
         positions = self.mutating.get(node.name, set()) | self.mutating.get(f".{node.name}", set())
-        return tuple(
-            argument.name for argument in mutable_arguments(node) if argument.name in positions
-        )
+        return tuple(argument.name for argument in mutable_arguments(node) if argument.name in positions)
 
     def _hoist(self, node: Function) -> list[ast.stmt]:
         """Lower the associated values of a function that depend on its parameters only: they are computed once."""
@@ -122,12 +122,12 @@ class FunctionLowerer(StatementLowerer):
         hoisted: list[ast.stmt] = []
         rest: list[ast.stmt] = []
         for statement in node.body:
-            if isinstance(statement, Comptime) and not statement.parameters and statement.value is not None:
-                if not (names_in(statement.value) & own) and isinstance(statement.target, ast.Name):
-                    own.discard(statement.target.id)
-                    hoisted += self.lower_statement(statement)
-                    continue
-            rest.append(statement)
+            is_value = isinstance(statement, Comptime) and not statement.parameters and statement.value is not None
+            if is_value and not (names_in(statement.value) & own) and isinstance(statement.target, ast.Name):  # type: ignore[attr-defined]
+                own.discard(statement.target.id)  # type: ignore[attr-defined]
+                hoisted += self.lower_statement(statement)
+            else:
+                rest.append(statement)
         node.body = rest
         return hoisted
 
@@ -151,18 +151,18 @@ class FunctionLowerer(StatementLowerer):
     def _lower_signature(self, node: Function) -> ast.arguments:
         """Declare the arguments; return them for Python, with defaults that are computed where the function is."""
         signature = ast.arguments([], [], None, [], [], None, [])
-        defaults: list[tuple[Argument, ast.expr]] = []
         block, self.block = self.block, self.block.parent or self.block  # defaults do not see the arguments
-        for argument in node.arguments:
-            if argument.default is not None:
-                defaults.append((argument, self.lower_value(clone(argument.default))))
+        given = {
+            item.name: self.lower_value(clone(item.default)) for item in node.arguments if item.default is not None
+        }
         self.block = block
-        given = {argument.name: value for argument, value in defaults}
         has_default = False
         for argument in node.arguments:
             if argument.convention == "out" and argument.name != "self":
                 continue
-            parameter = at(ast.arg(arg=self.block.declare(argument.name, "argument", argument.annotation).name), argument)
+            parameter = at(
+                ast.arg(arg=self.block.declare(argument.name, "argument", argument.annotation).name), argument
+            )
             value = given.get(argument.name)
             if argument.kind == "variadic":
                 signature.vararg = parameter
@@ -286,7 +286,7 @@ class FunctionLowerer(StatementLowerer):
             *[(item.arg, item.value) for item in annotation.keywords if item.arg is not None],
         ]
         for key, value in parts:
-            if isinstance(value, (ast.Starred, ast.Slice)) or isinstance(value, ast.Constant) and value.value is ...:
+            if isinstance(value, (ast.Starred, ast.Slice)) or (isinstance(value, ast.Constant) and value.value is ...):
                 continue
             if isinstance(value, ast.Name) and value.id == "_":
                 continue
@@ -304,7 +304,7 @@ class FunctionLowerer(StatementLowerer):
         """Return the `where` clause of an overload as a function of its parameters; others are not checked."""
         names = [parameter.name for parameter in node.parameters]
         own = {argument.name for argument in node.arguments}
-        if node.condition is None or names_in(node.condition) & own or getattr(node, "overload", -1) < 0:
+        if node.condition is None or names_in(node.condition) & own or node.overload < 0:
             return constant(None, node)
         return self._lower_thunk(node.condition, names, node)
 

@@ -120,7 +120,9 @@ def order_declarations(body: Sequence[ast.stmt]) -> list[ast.stmt]:
             name = waiting.pop()
             if name not in known:
                 known.add(name)
-                waiting += [other for item in by_name.get(name, ()) for other in mentioned[id(item)] if other in by_name]
+                waiting += [
+                    other for item in by_name.get(name, ()) for other in mentioned[id(item)] if other in by_name
+                ]
                 waiting += [v for item in by_name.get(name, ()) for v in mentioned[id(item)] & variables]
         return known
 
@@ -133,7 +135,9 @@ def order_declarations(body: Sequence[ast.stmt]) -> list[ast.stmt]:
                 place(other, depth + 1)
         ordered.append(item)
 
-    late = {id(item) for item in declarations if isinstance(item, Comptime) and closure(mentioned[id(item)]) & variables}
+    late = {
+        id(item) for item in declarations if isinstance(item, Comptime) and closure(mentioned[id(item)]) & variables
+    }
     for item in declarations:
         if id(item) not in late:
             place(item)

@@ -45,7 +45,9 @@ class StructLowerer(FunctionLowerer):
         if not node.parameters:
             made: ast.expr = at(ast.Call(func=load(maker, node), args=[], keywords=[]), node)
         else:
-            made = support("StructTemplate", [constant(node.name, node), load(maker, node), parameters, initializers], node)
+            made = support(
+                "StructTemplate", [constant(node.name, node), load(maker, node), parameters, initializers], node
+            )
         return [factory, assign(name, made, node)]
 
     def _lower_traits(self, node: Struct | Trait) -> ast.expr:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of signatures: parameters in brackets, arguments, captures, effects, results; lambdas and function types."""
+"""The parser of signatures: parameters in brackets, arguments, captures, effects, results; lambdas, function types."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class SignatureParser(ExpressionParser):
     def _parse_convention(self) -> Convention:
         """Return how the argument is passed; the word is a convention only if a name follows."""
         word, following = self.token, self.peek()
-        is_followed = following.kind == "name" and following.text not in ("in", "if") or following.text in ("*", "**")
+        is_followed = (following.kind == "name" and following.text not in ("in", "if")) or following.text in ("*", "**")
         if word.text == "ref" and following.text == "[":
             self.advance()
             self.advance()
@@ -198,7 +198,7 @@ class SignatureParser(ExpressionParser):
         return self.place(FunctionType(), begin)
 
     def _parse_argument_type(self) -> None:
-        if self.at("/", "//") or self.at("*") and self.peek().text in (",", ")"):
+        if self.at("/", "//") or (self.at("*") and self.peek().text in (",", ")")):
             self.advance()
             return
         self._parse_convention()

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from .expressions import as_target
 from .problems import NOT_MOJO, NOT_YET, Source
 from .signatures import SignatureParser
 from .stream import suggest
 from .syntax import Comptime, Decorator, Function, ReferenceFor, Struct, Trait, Variable
-from .tokens import Token, tokenize
+from .tokens import Token, tokenize, words
 
 AUGMENTED: dict[str, ast.operator] = {
     "+=": ast.Add(),
@@ -27,12 +28,12 @@ AUGMENTED: dict[str, ast.operator] = {
     "<<=": ast.LShift(),
     ">>=": ast.RShift(),
 }
-DECORATORS = frozenset(
-    "always_inline no_inline inline parameter __parameter staticmethod fieldwise_init value implicit export deprecated "
-    "register_passable register_passable_trivial doc_private doc_hidden explicit_destroy align nonmaterializable "
-    "__copy_capture __llvm_metadata __llvm_arg_metadata __name __allow_legacy_any_origin_fields "
+DECORATORS = words(
+    "always_inline no_inline inline parameter __parameter staticmethod fieldwise_init value implicit export "
+    "deprecated register_passable register_passable_trivial doc_private doc_hidden explicit_destroy align "
+    "nonmaterializable __copy_capture __llvm_metadata __llvm_arg_metadata __name __allow_legacy_any_origin_fields "
     "__allow_legacy_custom_self_type compiler.register extensibility.register parameter_only unsafe_no_track "
-    "fieldwise_init.implicit extern fast_math".split()
+    "fieldwise_init.implicit extern fast_math"
 )
 """The decorators that a program can use; all but a few only concern the compiler."""
 REFUSED_STATEMENTS = {
@@ -68,12 +69,12 @@ class StatementParser(SignatureParser):
         if self.token.kind != "newline":
             return self.parse_statements()
         self.advance()
-        if self.token.kind != "indent":
+        if self.kind() != "indent":
             self.fail(f"expected an indented block after {after}, got {self.describe()}")
         self.advance()
         body: list[ast.stmt] = []
-        while self.token.kind != "dedent":
-            if self.token.kind == "indent":
+        while self.kind() != "dedent":
+            if self.kind() == "indent":
                 self.fail("unexpected indentation")
             body += self.parse_statements()
         self.advance()
@@ -240,7 +241,7 @@ class StatementParser(SignatureParser):
         if self.at("var", "comptime", "alias"):
             return self.parse_statements()[0]
         self._refuse(self.token)
-        self.fail(f"expected a function, struct or trait after a decorator, got {self.describe()}")
+        return self.fail(f"expected a function, struct or trait after a decorator, got {self.describe()}")
 
     def _parse_function(self, decorators: list[Decorator]) -> Function:
         begin = self.advance()
@@ -296,7 +297,7 @@ class StatementParser(SignatureParser):
         if self.accept("raise"):
             value = None if self.token.kind == "newline" else self.parse_expression()
             return self.place(ast.Raise(exc=value, cause=None), begin)
-        if self.at("assert") or self.at("comptime") and self.peek().text == "assert":
+        if self.at("assert") or (self.at("comptime") and self.peek().text == "assert"):
             return self._parse_assert(begin)
         if self.at("import"):
             return self._parse_import()
@@ -304,7 +305,7 @@ class StatementParser(SignatureParser):
             return self._parse_from_import()
         if self.at("comptime", "alias") and self.peek().kind in ("name", "operator") and self.peek().text != "(":
             return self._parse_comptime()
-        if self.at("var") or self.at("let", "ref") and (self.peek().kind == "name" or self.peek().text == "["):
+        if self.at("var") or (self.at("let", "ref") and (self.peek().kind == "name" or self.peek().text == "[")):
             return self._parse_variable()
         return self._parse_assignment()
 
@@ -394,7 +395,8 @@ class StatementParser(SignatureParser):
         if self.token.kind == "operator" and self.token.text in AUGMENTED:
             operator = AUGMENTED[self.advance().text]
             value = self.parse_expressions()
-            return self.place(ast.AugAssign(target=as_target(self, target), op=operator, value=value), begin)
+            place: Any = as_target(self, target)  # Python's types know no other brackets
+            return self.place(ast.AugAssign(target=place, op=operator, value=value), begin)
         if self.at(":") and isinstance(target, ast.Name):
             self.advance()
             node = Variable(target=as_target(self, target), annotation=self._parse_type(), value=None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import LayoutError
 from .functions import Function, Overload
-from .inference import Argument, Parameter, bind_given, complete_parameters
+from .inference import Argument, Parameter, bind_given
 from .struct_members import StructValue, adapt_member, add_comparisons, add_iteration
 
 COPIED = frozenset({"ImplicitlyCopyable", "RegisterPassable", "TrivialRegisterPassable", "RegisterType"})
@@ -100,7 +100,11 @@ class Trait:
     """
 
     def __init__(
-        self, name: str, extended: Callable[[], tuple[Any, ...]], factory: Callable[[Any], None], required: tuple[str, ...]
+        self,
+        name: str,
+        extended: Callable[[], tuple[Any, ...]],
+        factory: Callable[[Any], None],
+        required: tuple[str, ...],
     ) -> None:
         self.__name__, self.extended, self.factory, self.required = name, extended, factory, required
 
@@ -164,7 +168,9 @@ class TraitUnion:
 class StructTemplate:
     """A struct with parameters: brackets choose its class, and a call infers them from the constructor's arguments.
 
-    >>> box = StructTemplate("Box", lambda n: declare_struct("Box", (("n", n),), lambda: ()), (Parameter("n", "any", None, None),), ())
+    >>> box = StructTemplate(
+    ...     "Box", lambda n: declare_struct("Box", (("n", n),), lambda: ()), (Parameter("n", "any", None, None),), ()
+    ... )
     >>> box[3].n
     3
     """

@@ -44,7 +44,9 @@ def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], 
     if assign is not None:
         assign(entry, *position, **named)
     elif named or not position:
-        raise TypeError(f"{type(value).__name__} has no elements that are named by {', '.join(named) or 'empty brackets'}")
+        raise TypeError(
+            f"{type(value).__name__} has no elements that are named by {', '.join(named) or 'empty brackets'}"
+        )
     else:
         value[position[0] if len(position) == 1 else position] = entry
 
