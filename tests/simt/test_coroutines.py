@@ -124,7 +124,7 @@ def test_try_with_and_loops_wait():
                 wait_and_note(log, 10 + step)
             step += 1
 
-    expected = in_step([1]) + [(-1, 0), (10, 0), (-1, 1), (10, 1)]
+    expected = [*in_step([1]), (-1, 0), (10, 0), (-1, 1), (10, 1)]
     assert results_of(kernel)[: len(expected)] == expected
 
 
@@ -154,7 +154,7 @@ def test_errors_keep_their_lines():
 
 
 def test_what_cannot_wait_is_refused():
-    without_source = eval("lambda: barrier()", {"barrier": barrier})
+    without_source = eval("lambda: barrier()", {"barrier": barrier})  # noqa: S307
     with pytest.raises(KernelError, match=r"barrier\(\) at <string>:1:9 cannot wait there"):
         launch(without_source, grid=1, block=2)
 
@@ -167,7 +167,8 @@ def test_what_cannot_wait_is_refused():
 
 def test_a_function_without_source_that_never_waits_runs():
     log = []
-    launch(eval("lambda log: log.append(thread_idx.x)", {"thread_idx": thread_idx}), log, grid=1, block=3)
+    kernel = eval("lambda log: log.append(thread_idx.x)", {"thread_idx": thread_idx})  # noqa: S307
+    launch(kernel, log, grid=1, block=3)
     assert log == [0, 1, 2]
 
 
@@ -184,7 +185,7 @@ def test_syntax_of_other_front_ends_is_found():
     module = ast.parse("def f(log):\n    wait(log, 1)\n")
     register_syntax("<front end>", module)
     names = {"wait": wait_and_note}
-    exec(compile(module, "<front end>", "exec"), names)
+    exec(compile(module, "<front end>", "exec"), names)  # noqa: S102
     assert find_definition(names["f"]) is module.body[0]
     assert results_of(names["f"]) == in_step([1])
 
