@@ -145,10 +145,13 @@ def _add_regions(machine: Machine, arguments: Iterable[tuple[str, Any]]) -> None
         if isinstance(store, Store) and store.is_on_host and store.size:
             known.append((int(store.host.ctypes.data), name, value, store))
     last: MemoryRegion | None = None
+    regions: dict[str, MemoryRegion] = {}
     for address, name, value, store in sorted(known, key=lambda entry: entry[0]):
         if last is not None and address < last.address + last.nbytes:
             last.include(store.host)
             continue
-        last = new_region(name, store)
+        last = regions[name] = new_region(name, store)
         last.view = value if isinstance(value, View) else None
-        machine.log.table.add(last)
+    for _, name, _, _ in known:  # in the order of the arguments, for reports
+        if name in regions:
+            machine.log.table.add(regions.pop(name))
