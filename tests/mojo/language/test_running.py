@@ -22,7 +22,7 @@ def test_a_program_can_be_used_from_python():
     assert program["add"](1, y=2) == 3
     assert list(program) == ["n", "add"]
     with pytest.raises(AttributeError, match="has no name 'sub'"):
-        program.sub
+        _ = program.sub
 
 
 def test_main_is_called_unless_it_should_not_be(capsys):
