@@ -8,14 +8,14 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from ..module_names import resolve_module
 from .problems import NOT_YET
 from .stream import suggest
 
 HOME = __package__.rpartition(".")[0]  # tilewright.mojo
 PACKAGES = ("layout", "std", "max", "buffer")
 OLD_NAMES = frozenset(
-    "algorithm benchmark bit builtin collections gpu hashlib iter itertools math memory os pathlib random reflection "
-    "runtime subprocess sys tempfile testing time utils".split()
+    ["algorithm", "benchmark", "bit", "builtin", "collections", "gpu", "hashlib", "iter", "itertools", "math", "memory", "os", "pathlib", "random", "reflection", "runtime", "subprocess", "sys", "tempfile", "testing", "time", "utils"]
 )
 """Packages of the standard library that older programs import without `std`."""
 REFUSED = {
@@ -48,7 +48,7 @@ def import_from_dialect(name: str) -> ModuleType | None:
             candidates.append(".".join(["std", *parts[1:]]))
     else:
         return None
-    for candidate in candidates:
+    for candidate in map(resolve_module, candidates):
         if _exists(f"{HOME}.{candidate}"):
             return import_module(f"{HOME}.{candidate}")
     raise ImportError(f"module {name!r} is not part of tilewright; if Mojo has it, tilewright does not run it yet")

@@ -20,7 +20,7 @@ from ..kernel_memory import tensor_on_stack
 from ..pointer import AddressSpace, label_store
 from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
-from .coord import RuntimeInt
+from .coord import All, RuntimeInt
 from .elementwise import ElementwiseTensor
 from .tensor_type import TensorType, TypeMember
 from .tile_layout import make_dynamic_layout
@@ -29,7 +29,6 @@ __all__ = ["All", "LayoutTensor", "TileTensor", "TileTensorIter", "flatten_leadi
 
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherKind = TypeVar("OtherKind", bound="TileTensor")
-All = slice(None)
 
 
 class _TypeName:
