@@ -6,13 +6,14 @@ from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, c
 from .int_layout import Layout, LayoutList, MakeLayoutList, print_layout
 from .int_tuple import UNKNOWN_VALUE, IntTuple, create_unknown_int_tuple, to_index_list
 from .layout_algebra import composition
+from .layout_tensor_iter import LayoutTensorIter
+from .layout_tensor_view import LayoutTensor, stack_allocation_like
 from .runtime_layout import RuntimeLayout
 from .runtime_tuple import RuntimeTuple
 from .swizzle import ComposedLayout, Swizzle
 from .tile_layout import Layout as MixedLayout
 from .tile_layout import RowMajorLayout, TensorLayout, col_major, row_major
 from .tile_tensor import (
-    LayoutTensor,
     TileTensor,
     TileTensorIter,
     flatten_leading,
@@ -33,6 +34,7 @@ __all__ = [
     "Layout",
     "LayoutList",
     "LayoutTensor",
+    "LayoutTensorIter",
     "MakeLayoutList",
     "MixedLayout",
     "RowMajorLayout",
@@ -53,5 +55,6 @@ __all__ = [
     "print_layout",
     "row_major",
     "stack_allocation",
+    "stack_allocation_like",
     "to_index_list",
 ]
