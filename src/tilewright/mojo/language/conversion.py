@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from typing import Any
 
+from ..containers import Optional
 from ..dtype import as_dtype
 from ..simd import SIMD, SIMDType
 from ..simd_arithmetic import build_vector
@@ -73,6 +74,8 @@ def convert(value: Any, kind: Any) -> Any:
         return value
     if value.__class__ is Initializer:
         return value.make(kind)
+    if kind is Optional:
+        return value if isinstance(value, Optional) else Optional(value)
     if fits(value, kind) == EXACT:
         return value
     implicit = getattr(kind, "convert_implicitly", None)

@@ -15,6 +15,7 @@ from .stream import characters, suggest
 from .syntax import Brackets, Function, FunctionType, Initializer, LambdaFunction, Struct, Transfer
 from .tokens import words
 
+IN_PLACE = words("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__")
 NUMBER_MEMBERS = frozenset({"cast", "copy", "length"})
 """Members of all numbers in Mojo, which numbers of Python do not have."""
 LVALUES = (ast.Name, ast.Attribute, Brackets)
@@ -230,6 +231,9 @@ class ExpressionLowerer:
         return make_tuple(arguments, node)
 
     def _lower_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+        if isinstance(node.func, ast.Attribute) and node.func.attr in IN_PLACE and self._is_place(node.func.value):
+            parts = [self.lower(node.func.value), constant(node.func.attr, node), *self.lower_all(node.args)]
+            return self.write_back(node.func.value, support("change_in_place", parts, node))
         name = self._callee_name(node.func)
         mutated = self.mutating.get(name, set())
         if mutated and any(self._is_place(argument) for argument in self._mutated(node, mutated)):
@@ -336,8 +340,11 @@ class ExpressionLowerer:
 
     # Values that are copied.
 
-    def lower_value(self, node: ast.expr, annotation: ast.expr | None = None) -> ast.expr:
-        """Return a value that is assigned: converted to the declared type, and copied if it has another name."""
+    def lower_value(self, node: ast.expr, annotation: ast.expr | None = None, is_typed: bool = False) -> ast.expr:
+        """Return a value that is assigned: converted to the declared type, and copied if it has another name.
+
+        A literal gets its own type, unless what it is assigned to has one.
+        """
         if isinstance(node, Initializer) and annotation is not None:
             keywords = self._lower_keywords(node.keywords)
             made = call(self.lower_type(annotation), self.lower_all(node.arguments), node)
@@ -348,7 +355,7 @@ class ExpressionLowerer:
             lowered = support("copy_value", [lowered], node)
         if annotation is not None and needs_conversion(annotation):
             return support("convert", [lowered, self.lower_type(annotation)], node)
-        return self.materialize(node, lowered)
+        return lowered if is_typed else self.materialize(node, lowered)
 
     def _is_comptime(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Name):

@@ -162,7 +162,7 @@ class FunctionLowerer(StatementLowerer):
         signature = ast.arguments([], [], None, [], [], None, [])
         block, self.block = self.block, self.block.parent or self.block  # defaults do not see the arguments
         given = {
-            item.name: self.lower_value(clone(item.default)) for item in node.arguments if item.default is not None
+            item.name: self.lower_value(clone(item.default), None, True) for item in node.arguments if item.default is not None
         }
         self.block = block
         has_default = False
@@ -391,6 +391,9 @@ def _rebinds(body: Sequence[ast.stmt], name: str, mutating: dict[str, set[int | 
                 callee = f".{function.attr}" if is_method else getattr(function, "id", "")  # type: ignore[attr-defined]
                 passed = any(isinstance(argument, ast.Name) and argument.id == name for argument in part.args)
                 if passed and (callee in mutating or callee == "swap"):
+                    return True
+                is_change = is_method and function.attr.startswith("__i")  # type: ignore[attr-defined]
+                if is_change and isinstance(function.value, ast.Name) and function.value.id == name:  # type: ignore[attr-defined]
                     return True
             elif isinstance(part, (ast.Assign, ast.AugAssign)) and assigns([part], name):
                 targets = part.targets if isinstance(part, ast.Assign) else [part.target]

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..brackets import bind_parameters
 from ..builtins import String
+from ..containers import Dict, Set
 from ..lists import List
 from ..simd import Float64
 from .building import SUPPORT
@@ -25,11 +26,8 @@ def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> A
     >>> subscript([1, 2], (0,), {})
     1
     """
-    if not isinstance(value, type):  # a type takes parameters, also one whose values have elements
-        get = getattr(value, "get_subscript", None)
-        if get is not None:
-            return get(*position, **named)
-    return bind_parameters(value, position, named)
+    get = getattr(type(value), "get_subscript", None)  # not of the value itself, which may be a type
+    return bind_parameters(value, position, named) if get is None else get(value, *position, **named)
 
 
 def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], entry: Any) -> None:
@@ -40,9 +38,9 @@ def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], 
     >>> values
     [5, 2]
     """
-    assign = getattr(value, "set_subscript", None)
+    assign = getattr(type(value), "set_subscript", None)
     if assign is not None:
-        assign(entry, *position, **named)
+        assign(value, entry, *position, **named)
     elif named or not position:
         raise TypeError(
             f"{type(value).__name__} has no elements that are named by {', '.join(named) or 'empty brackets'}"
@@ -82,6 +80,19 @@ def write_subscript(owner: Any, position: tuple[Any, ...], named: dict[str, Any]
     set_subscript(owner, position, named, value)
 
 
+def change_in_place(value: Any, name: str, other: Any) -> Any:
+    """Return a value after `value.__iadd__(other)` and the like, which numbers of Python do not have.
+
+    >>> change_in_place(3, "__iadd__", 4)
+    7
+    """
+    method = getattr(value, name, None)
+    if method is None:
+        return getattr(value, f"__{name[3:]}")(other)
+    result = method(other)
+    return value if result is None else result
+
+
 def indices(values: Any) -> Iterable[Any]:
     """Return the indices of the elements that a loop over references goes through.
 
@@ -111,16 +122,16 @@ def make_dict(values: dict[Any, Any]) -> Any:
     >>> make_dict({1: 2})[1]
     2
     """
-    return dict(values)
+    return Dict(values)
 
 
 def make_set(values: Iterable[Any]) -> Any:
     """Return a set literal.
 
-    >>> make_set([1, 1])
-    {1}
+    >>> len(make_set([1, 1]))
+    1
     """
-    return set(values)
+    return Set(*values)
 
 
 _NAMES: dict[str, Any] = {
@@ -143,6 +154,7 @@ _NAMES: dict[str, Any] = {
     "as_exception": as_exception,
     "assign_fields": assign_fields,
     "call_back": call_back,
+    "change_in_place": change_in_place,
     "complete_struct": complete_struct,
     "convert": convert,
     "convert_like": convert_like,
