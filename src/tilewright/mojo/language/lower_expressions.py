@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from .building import Node, assign, at, call, constant, load, make_dict, make_tuple, support, thunk
+from .building import Node, assign, at, call, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
 from .problems import MojoSourceError, Source
 from .scopes import Binding, Block, FunctionScope
 from .stream import characters, suggest
 from .syntax import Brackets, Function, FunctionType, Initializer, LambdaFunction, Struct, Transfer
+from .texts import TEXT_MEMBERS
 from .tokens import words
 
 IN_PLACE = words("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__")
@@ -191,7 +192,7 @@ class ExpressionLowerer:
 
     def _lower_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802
         value = self.materialize(node.value, self.lower(node.value))
-        if node.attr in NUMBER_MEMBERS:
+        if node.attr in NUMBER_MEMBERS or node.attr in TEXT_MEMBERS:
             value = support("with_members", [value], node)
         return at(ast.Attribute(value=value, attr=node.attr, ctx=ast.Load()), node)
 
@@ -231,9 +232,12 @@ class ExpressionLowerer:
         return make_tuple(arguments, node)
 
     def _lower_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
-        if isinstance(node.func, ast.Attribute) and node.func.attr in IN_PLACE and self._is_place(node.func.value):
-            parts = [self.lower(node.func.value), constant(node.func.attr, node), *self.lower_all(node.args)]
-            return self.write_back(node.func.value, support("change_in_place", parts, node))
+        if isinstance(node.func, ast.Attribute):
+            changed = self._lower_change(node, node.func)
+            if changed is not None:
+                return changed
+        if any(item.arg == "to" and self._is_place(item.value) for item in node.keywords):
+            return self._lower_pointer(node)
         name = self._callee_name(node.func)
         mutated = self.mutating.get(name, set())
         if mutated and any(self._is_place(argument) for argument in self._mutated(node, mutated)):
@@ -241,6 +245,34 @@ class ExpressionLowerer:
         function = self.lower(node.func)
         arguments = self.lower_all(node.args)
         return at(ast.Call(func=function, args=arguments, keywords=self._lower_keywords(node.keywords)), node)
+
+    def _lower_change(self, node: ast.Call, function: ast.Attribute) -> ast.expr | None:
+        """Return a method call that changes a number or a text, which Python cannot change; None for others."""
+        owner, name = function.value, function.attr
+        if name in IN_PLACE and self._is_place(owner):
+            parts = [self.lower(owner), constant(name, node), *self.lower_all(node.args)]
+            return self.write_back(owner, support("change_in_place", parts, node))
+        if name == "write" and self._is_place(owner) and not node.keywords:
+            return self.write_back(owner, support("write_text", [self.lower(owner), *self.lower_all(node.args)], node))
+        if name in ("write_to", "write_repr_to") and len(node.args) == 1 and self._is_place(node.args[0]):
+            value = support("with_members", [self.lower(owner)], node)
+            parts = [value, constant(name, node), self.lower(node.args[0])]
+            return self.write_back(node.args[0], support("write_value", parts, node))
+        return None
+
+    def _lower_pointer(self, node: ast.Call) -> ast.expr:
+        """Return a pointer to a place, `UnsafePointer(to=x)`: two functions read and write it."""
+        target = next(item.value for item in node.keywords if item.arg == "to")
+        self.count += 1
+        name = f"write·{self.count}"
+        scope = FunctionScope()
+        with self.inside(scope):
+            read = thunk(self.lower(clone(target)), [], node)
+            self.block.declare("value")
+            write: ast.stmt = at(ast.Expr(value=self.write_back(clone(target), load("value", node))), node)
+        arguments = ast.arguments([], [at(ast.arg(arg="value"), node)], None, [], [], None, [])
+        self.pending.append(define(name, arguments, with_outer(scope, [write], node), node))
+        return support("point_to", [read, load(name, node)], node)
 
     def _callee_name(self, function: ast.expr) -> str:
         if isinstance(function, Brackets):
@@ -255,7 +287,7 @@ class ExpressionLowerer:
 
     def _is_place(self, node: ast.expr) -> bool:
         """Return whether a value has to be written back: names of types and functions do not change."""
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and node.id != "self":
             binding = self.block.find(node.id)
             return binding is not None and binding.kind in ("variable", "argument", "alias")
         return isinstance(node, (ast.Attribute, Brackets))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from .building import assign, at, constant, define, load, make_tuple, names_in, support, thunk
+from .building import assign, at, constant, define, load, make_tuple, names_in, support, thunk, with_outer
 from .lower_expressions import clone, needs_conversion
 from .lower_statements import StatementLowerer, assigns
 from .scopes import FunctionScope
@@ -72,7 +72,7 @@ class FunctionLowerer(StatementLowerer):
         values: list[ast.expr] = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
         made = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
         return [
-            define(maker, _parameters(copies, node), _with_outer(scope, body, node), node),
+            define(maker, _parameters(copies, node), with_outer(scope, body, node), node),
             assign(name, made, node),
         ]
 
@@ -104,7 +104,7 @@ class FunctionLowerer(StatementLowerer):
             inner = f"{node.name}·body"  # a name of its own: `f` inside `f` means all overloads
             body: list[ast.stmt] = [*hoisted, self._define_body(node, inner, mutated)]
             body.append(at(ast.Return(value=load(inner, node)), node))
-        factory = define(maker, _parameters(names, node), _with_outer(scope, body, node), node)
+        factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
         before = load(name, node) if node.overload > 0 else constant(None, node)
         entry = support(
             "Overload",
@@ -155,14 +155,16 @@ class FunctionLowerer(StatementLowerer):
             if mutated or self.result is not None:
                 body.append(self._make_return(None, node))
         self.function, self.mutated, self.result = outer
-        return define(name, arguments, _with_outer(scope, body, node), node)
+        return define(name, arguments, with_outer(scope, body, node), node)
 
     def _lower_signature(self, node: Function) -> ast.arguments:
         """Declare the arguments; return them for Python, with defaults that are computed where the function is."""
         signature = ast.arguments([], [], None, [], [], None, [])
         block, self.block = self.block, self.block.parent or self.block  # defaults do not see the arguments
         given = {
-            item.name: self.lower_value(clone(item.default), None, True) for item in node.arguments if item.default is not None
+            item.name: self.lower_value(clone(item.default), None, True)
+            for item in node.arguments
+            if item.default is not None
         }
         self.block = block
         has_default = False
@@ -430,13 +432,3 @@ def _assigned_names(body: Sequence[ast.stmt]) -> set[str]:
 
 def _parameters(names: Sequence[str], place: ast.AST) -> ast.arguments:
     return ast.arguments([], [at(ast.arg(arg=name), place) for name in names], None, [], [], None, [])
-
-
-def _with_outer(scope: FunctionScope, body: list[ast.stmt], place: ast.AST) -> list[ast.stmt]:
-    """Return a body that says which variables of outer functions it assigns."""
-    outer: list[ast.stmt] = []
-    if scope.globals:
-        outer.append(at(ast.Global(names=sorted(scope.globals)), place))
-    if scope.nonlocals:
-        outer.append(at(ast.Nonlocal(names=sorted(scope.nonlocals)), place))
-    return outer + body

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 
-from .building import assign, assign_member, at, constant, define, load, make_tuple, support, thunk
+from .building import assign, assign_member, at, constant, define, load, make_tuple, support, thunk, with_outer
 from .lower_expressions import clone
-from .lower_functions import FunctionLowerer, _parameters, _with_outer, parameter_name
+from .lower_functions import FunctionLowerer, _parameters, parameter_name
 from .scopes import FunctionScope
 from .syntax import Argument, Comptime, Decorator, Function, Struct, Trait, Transfer, Variable
 
@@ -41,7 +41,7 @@ class StructLowerer(FunctionLowerer):
             complete = [load("Self", node), fields, constant(is_value, node)]
             body.append(at(ast.Return(value=support("complete_struct", complete, node)), node))
         self.struct, self.function = outer, outer_function
-        factory = define(maker, _parameters(names, node), _with_outer(scope, body, node), node)
+        factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
         if not node.parameters:
             made: ast.expr = at(ast.Call(func=load(maker, node), args=[], keywords=[]), node)
         else:
@@ -147,7 +147,7 @@ class StructLowerer(FunctionLowerer):
             self.block.declare("Self", "type")
             body = self._lower_members(defaults)
         self.struct = outer
-        factory = define(maker, _parameters(["Self"], node), _with_outer(scope, body, node), node)
+        factory = define(maker, _parameters(["Self"], node), with_outer(scope, body, node), node)
         required = [member.name for member in node.body if isinstance(member, Function) and member not in defaults.body]
         parts = [constant(node.name, node), traits, load(maker, node)]
         made = support("Trait", [*parts, make_tuple([constant(item, node) for item in required], node)], node)

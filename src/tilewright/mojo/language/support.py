@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..brackets import bind_parameters
-from ..builtins import String
+from ..builtins import String, type_of
 from ..containers import Dict, Set
 from ..lists import List
+from ..pointer import Pointer
+from ..scalar_memory import Cells
 from ..simd import Float64
 from .building import SUPPORT
-from .conversion import FunctionType, Initializer, convert, convert_like, copy_value, with_members
+from .conversion import FunctionType, Initializer, convert, convert_like, copy_value
 from .functions import Function, Overload, ParametricAlias, call_back, define_function
 from .inference import Argument, HeadPattern, Parameter, ParameterPattern, TypePattern, ValuePattern
 from .raising import Raised, as_exception, fail_assertion, payload
 from .struct_members import assign_fields
 from .structs import StructTemplate, Trait, add_member, complete_struct, declare_struct
+from .texts import Text, with_members, write_text, write_value
 
 
 def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -26,6 +29,8 @@ def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> A
     >>> subscript([1, 2], (0,), {})
     1
     """
+    if isinstance(value, str):
+        value = Text(value)
     get = getattr(type(value), "get_subscript", None)  # not of the value itself, which may be a type
     return bind_parameters(value, position, named) if get is None else get(value, *position, **named)
 
@@ -91,6 +96,41 @@ def change_in_place(value: Any, name: str, other: Any) -> Any:
         return getattr(value, f"__{name[3:]}")(other)
     result = method(other)
     return value if result is None else result
+
+
+class PlaceMemory:
+    """One element of memory that is a variable, a field or an element elsewhere.
+
+    >>> values = [1, 2]
+    >>> memory = PlaceMemory(lambda: values[1], lambda value: values.__setitem__(1, value))
+    >>> memory[0] = 5
+    >>> values, memory[0], len(memory)
+    ([1, 5], 5, 1)
+    """
+
+    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None]) -> None:
+        self.read, self.write = read, write
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, _: int) -> Any:
+        return self.read()
+
+    def __setitem__(self, _: int, value: Any) -> None:
+        self.write(value)
+
+
+def point_to(read: Callable[[], Any], write: Callable[[Any], None]) -> Any:
+    """Return a pointer to a place that two functions read and write.
+
+    >>> values = [1, 2]
+    >>> pointer = point_to(lambda: values[1], lambda value: values.__setitem__(1, value))
+    >>> pointer.get_subscript()
+    2
+    """
+    memory: Any = PlaceMemory(read, write)
+    return Pointer(Cells(memory, type_of(read())), 0)
 
 
 def indices(values: Any) -> Iterable[Any]:
@@ -170,10 +210,13 @@ _NAMES: dict[str, Any] = {
     "set_subscript": set_subscript,
     "slice": slice,
     "subscript": subscript,
+    "point_to": point_to,
     "with_members": with_members,
     "write_element": write_element,
     "write_member": write_member,
     "write_subscript": write_subscript,
+    "write_text": write_text,
+    "write_value": write_value,
 }
 SUPPORT_NAMES: dict[str, Any] = {SUPPORT + name: value for name, value in _NAMES.items()}
 
