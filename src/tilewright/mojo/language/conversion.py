@@ -8,6 +8,7 @@ from typing import Any
 
 from ..dtype import as_dtype
 from ..simd import SIMD, SIMDType
+from ..simd_arithmetic import build_vector
 
 EXACT, GENERAL, CONVERTED = 3, 2, 1  # how well a value fits a type
 
@@ -128,7 +129,10 @@ def copy_value(value: Any) -> Any:
     >>> copy_value(3)
     3
     """
-    copy = getattr(value.__class__, "copy_implicitly", None)
+    kind = value.__class__
+    if kind is SIMD:  # elements of a vector can be assigned; a scalar cannot change
+        return value if value.size == 1 else build_vector(SIMD, value.dtype, value.value.copy())
+    copy = getattr(kind, "copy_implicitly", None)
     return value if copy is None else copy(value)
 
 

@@ -15,7 +15,7 @@ from .building import assign, at, constant, define, load, make_tuple, names_in, 
 from .lower_expressions import clone, needs_conversion
 from .lower_statements import StatementLowerer, assigns
 from .scopes import FunctionScope
-from .syntax import Argument, Brackets, Comptime, Function, FunctionType
+from .syntax import Argument, Brackets, Comptime, Function, FunctionType, LambdaFunction, Variable
 
 
 class FunctionLowerer(StatementLowerer):
@@ -24,11 +24,20 @@ class FunctionLowerer(StatementLowerer):
     function: Function | None = None  # around the current statement
     mutated: tuple[str, ...] = ()  # arguments of it that are returned to the caller
     result: str | None = None  # its named result
+    has_destructors = False  # whether it matters when a value ends
 
     def lower_statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Lower statements; functions of the same name are overloads."""
+        """Lower statements; functions of the same name are overloads, and a variable ends after its last use."""
         self.mark_overloads(body)
-        return super().lower_statements(body)
+        if not self.has_destructors or self.block.scope.is_module:
+            return super().lower_statements(body)
+        endings = last_uses(body)
+        lowered: list[ast.stmt] = []
+        for k, statement in enumerate(body):
+            lowered += self.lower_statement(statement)
+            for name in endings.get(k, ()):
+                lowered.append(assign(self.block.bindings[name].name, constant(None, statement), statement))
+        return lowered
 
     def mark_overloads(self, body: Sequence[ast.stmt]) -> None:
         """Number the functions of the same name; -1 marks a name that has only one."""
@@ -316,6 +325,29 @@ class FunctionLowerer(StatementLowerer):
         value = self._lower_thunk(node.value, [parameter.name for parameter in node.parameters], node)
         alias = support("ParametricAlias", [constant(name, node), self.lower_parameters(node.parameters), value], node)
         return [assign(name, alias, node)]
+
+
+def last_uses(body: Sequence[ast.stmt]) -> dict[int, list[str]]:
+    """Return after which statement of a block its variables are not used any more.
+
+    Mojo ends a value after its last use, and Python when nothing refers to it. Variables that closures or references
+    use are left alone, until the function ends.
+    """
+    declared = {
+        statement.target.id: k
+        for k, statement in enumerate(body)
+        if isinstance(statement, Variable) and isinstance(statement.target, ast.Name) and statement.value is not None
+    }
+    held: set[str] = set()
+    for part in [part for statement in body for part in ast.walk(statement)]:
+        if isinstance(part, (Function, LambdaFunction)) or (isinstance(part, Variable) and part.is_reference):
+            held |= names_in(part)
+    endings: dict[int, list[str]] = {}
+    for name in declared.keys() - held:
+        last = max(k for k, statement in enumerate(body) if name in names_in(statement))
+        if not isinstance(body[last], (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            endings.setdefault(last, []).append(name)
+    return endings
 
 
 def mutable_arguments(node: Function) -> list[Argument]:

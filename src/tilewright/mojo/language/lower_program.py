@@ -32,6 +32,9 @@ class ProgramLowerer(StructLowerer):
     def lower_program(self, body: Sequence[ast.stmt]) -> ast.Module:
         """Return a module of Python that does what the program does."""
         self.mutating = find_mutating(body)
+        self.has_destructors = any(
+            isinstance(part, Function) and part.name == "__del__" for item in body for part in ast.walk(item)
+        )
         self.mark_overloads(body)
         for statement in body:
             self._declare(statement)

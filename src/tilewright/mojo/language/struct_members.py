@@ -95,7 +95,7 @@ class StructValue:
         if write_to is not None:
             write_to(writer)
             return writer.text()
-        fields = ", ".join(f"{name}={describe_field(self.__dict__.get(name))}" for name in self.FIELDS)
+        fields = ", ".join(f"{name}={self.__dict__.get(name)}" for name in self.FIELDS)
         return f"{type(self).__name__}({fields})"
 
     def __repr__(self) -> str:
@@ -121,15 +121,6 @@ class StructValue:
     def set_subscript(self, value: Any, *position: Any, **named: Any) -> None:
         """Assign an element."""
         self.assign_element(*position, value, **named)  # type: ignore[attr-defined]
-
-
-def describe_field(value: Any) -> str:
-    """Return the text of a field in the text of its struct.
-
-    >>> describe_field("a")
-    "'a'"
-    """
-    return repr(str(value)) if isinstance(value, str) else str(value)
 
 
 def copy_field(value: Any) -> Any:

@@ -25,7 +25,7 @@ def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> A
     >>> subscript([1, 2], (0,), {})
     1
     """
-    if not hasattr(value, "with_parameters"):
+    if not isinstance(value, type):  # a type takes parameters, also one whose values have elements
         get = getattr(value, "get_subscript", None)
         if get is not None:
             return get(*position, **named)
