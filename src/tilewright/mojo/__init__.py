@@ -23,10 +23,10 @@ from .builtins import (
     ImmutAnyOrigin,
     Int,
     MutAnyOrigin,
-    Optional,
     Origin,
     String,
 )
+from .containers import Optional
 from .dtype import DType
 from .importing import imports, install, uninstall
 from .index_list import IndexList

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,6 @@ from .dtype import DType
 from .simd import SIMD, SIMDType
 from .simd_arithmetic import plain_number
 
-Optional = typing.Optional
 _WRAP = DType.int64.round_number
 
 

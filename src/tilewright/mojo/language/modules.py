@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from ..module_names import resolve_module
 from .problems import NOT_YET
 from .stream import suggest
 from .tokens import words
@@ -49,7 +50,7 @@ def import_from_dialect(name: str) -> ModuleType | None:
             candidates.append(".".join(["std", *parts[1:]]))
     else:
         return None
-    for candidate in candidates:
+    for candidate in map(resolve_module, candidates):
         if _exists(f"{HOME}.{candidate}"):
             return import_module(f"{HOME}.{candidate}")
     raise ImportError(f"module {name!r} is not part of tilewright; if Mojo has it, tilewright does not run it yet")

@@ -9,8 +9,9 @@ from typing import Any
 from ...errors import CoordinateError
 from ...layout.tuples import as_tree, check_congruent, leaves, product
 from ...layout.validation import TaggedInt, as_integer
+from ..index_list import Index, IndexEntries
 
-__all__ = ["ComptimeInt", "Coord", "Idx", "RuntimeInt", "coord"]
+__all__ = ["All", "ComptimeInt", "Coord", "CoordLike", "Idx", "RuntimeInt", "coord", "coord_to_index_list"]
 
 
 class _ComptimeBrackets(type):
@@ -31,6 +32,16 @@ class ComptimeInt(int, metaclass=_ComptimeBrackets):
 
     def __call__(self) -> ComptimeInt:
         return self
+
+    def value(self) -> int:
+        """Return the integer.
+
+        >>> Idx[4].value()
+        4
+        """
+        return int(self)
+
+    static_value = property(int)
 
     def __repr__(self) -> str:
         return f"Idx[{int(self)}]()"
@@ -53,6 +64,17 @@ class RuntimeInt(TaggedInt, metaclass=_RuntimeBrackets):
     """
 
     __slots__ = ()
+
+    def __call__(self) -> RuntimeInt:
+        return self
+
+    def value(self) -> int:
+        """Return the integer.
+
+        >>> Idx(4).value()
+        4
+        """
+        return int(self)
 
     def __repr__(self) -> str:
         return f"Idx({int(self)})"
@@ -92,6 +114,24 @@ class _IdxBrackets:
 
 
 Idx = _IdxBrackets()
+
+
+All = slice(None)
+
+
+class _CoordLike(type):
+    """What can be an entry of a coordinate: an integer, or a coordinate."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, (int, Coord))
+
+
+class CoordLike(metaclass=_CoordLike):
+    """The trait of coordinates and of their entries.
+
+    >>> isinstance(Idx[4], CoordLike), isinstance(Coord(1), CoordLike), isinstance("a", CoordLike)
+    (True, True, False)
+    """
 
 
 class Coord(tuple[Any, ...]):
@@ -328,3 +368,12 @@ class _Leaves(tuple[int, ...]):
         if not isinstance(k, slice) and not 0 <= as_integer(k, "a leaf") < len(self):
             raise CoordinateError(f"the layout has leaves 0 to {len(self) - 1}, got {k}")
         return super().__getitem__(k)
+
+
+def coord_to_index_list(value: Any) -> IndexEntries:
+    """Return a flat coordinate as an `IndexList`.
+
+    >>> coord_to_index_list(Coord(2, 3))
+    (2, 3)
+    """
+    return Index(*leaves(as_tree(value)))

@@ -102,7 +102,7 @@ class IntTuple:
         if isinstance(k, slice):
             return of_tree(parts[k])
         index = as_integer(k, "an index")
-        if not -len(parts) <= index < len(parts):
+        if not 0 <= index < len(parts):
             raise CoordinateError(f"entry {index} is outside {self}, which has {len(parts)} entries")
         return of_tree(parts[index])
 

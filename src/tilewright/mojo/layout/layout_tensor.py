@@ -17,10 +17,18 @@ from .memory_copies import (
     copy_sram_to_dram,
     copy_sram_to_local,
 )
-from .tile_tensor import LayoutTensor, TileTensor
+from .int_layout import Layout
+from .int_tuple import UNKNOWN_VALUE, IntTuple
+from .layout_tensor_iter import LayoutTensorIter
+from .layout_tensor_view import LayoutTensor, stack_allocation_like
+from .tile_tensor import TileTensor
 
 __all__ = [
+    "UNKNOWN_VALUE",
+    "IntTuple",
+    "Layout",
     "LayoutTensor",
+    "LayoutTensorIter",
     "ThreadScope",
     "copy",
     "copy_dram_to_local",
@@ -32,6 +40,7 @@ __all__ = [
     "copy_local_to_sram",
     "copy_sram_to_dram",
     "copy_sram_to_local",
+    "stack_allocation_like",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
@@ -20,16 +20,18 @@ from ..kernel_memory import tensor_on_stack
 from ..pointer import AddressSpace, label_store
 from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
-from .coord import RuntimeInt
+from .coord import All, RuntimeInt
 from .elementwise import ElementwiseTensor
 from .tensor_type import TensorType, TypeMember
 from .tile_layout import make_dynamic_layout
 
-__all__ = ["All", "LayoutTensor", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
+if TYPE_CHECKING:
+    from .layout_tensor_view import LayoutTensor
+
+__all__ = ["All", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
 
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherKind = TypeVar("OtherKind", bound="TileTensor")
-All = slice(None)
 
 
 class _TypeName:
@@ -177,6 +179,7 @@ class TileTensor(ElementwiseTensor):
     """
 
     __slots__ = ()
+    layout_tensor_kind: ClassVar[type[LayoutTensor]]  # set where it is defined, which needs this module
 
     def to_layout_tensor(self) -> LayoutTensor:
         """Return the same view as a `LayoutTensor`.
@@ -185,7 +188,7 @@ class TileTensor(ElementwiseTensor):
         >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor()).__name__
         'LayoutTensor'
         """
-        return as_kind(self, LayoutTensor)
+        return as_kind(self, self.layout_tensor_kind)
 
     @brackets
     def make_dynamic(self, _: tuple[Any, ...]) -> TileTensor:
@@ -327,78 +330,12 @@ for _name in ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_tri
     setattr(TileTensor, _name, True)
 
 
-class LayoutTensor(TileTensor):
-    """A tile tensor that can also be composed with a layout; its tiles at ragged edges are masked.
-
-    >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-    >>> t = TileTensor(list(range(12)), row_major[3, 4]()).to_layout_tensor()
-    >>> t.masked, t.tile[2, 2](1, 0).masked
-    (False, True)
-    """
-
-    __slots__ = ()
-
-    @property
-    def masked(self) -> bool:
-        """Return whether part of the full shape is masked off.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> TileTensor(bytearray(12), row_major[3, 4]()).to_layout_tensor().masked
-        False
-        """
-        return self.is_ragged
-
-    @property
-    def runtime_layout(self) -> Any:
-        """Return the layout: run-time values are part of it.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> TileTensor(bytearray(12), row_major[3, 4]()).to_layout_tensor().runtime_layout
-        Layout((3, 4), (4, 1))
-        """
-        return self.layout
-
-    def compose(self, layout: Any) -> LayoutTensor:
-        """Return the elements that `layout` selects: element i of the result is element layout(i) of this tensor.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> t = TileTensor(list(range(12)), row_major[3, 4]()).to_layout_tensor()
-        >>> t.compose(col_major[2, 2]()).to_numpy().tolist()
-        [[0, 8], [4, 1]]
-        """
-        if self.element_size != 1:
-            raise LayoutError("cannot compose a vectorized tensor; compose it before vectorize")
-        return self._view(pair_layout(compose(self.layout, layout)), self._offset)
-
-    composition = compose
-
-    def copy_from_masked(self, source: TileTensor, fill: Any = 0) -> LayoutTensor:
-        """Copy the valid elements of `source` into this tensor and `fill` into the rest; return the tensor.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> edge = TileTensor(list(range(12)), row_major[3, 4]()).tile[2, 2](1, 0)
-        >>> TileTensor([9] * 4, row_major[2, 2]()).to_layout_tensor().copy_from_masked(edge).to_numpy().tolist()
-        [[8, 9], [0, 0]]
-        """
-        self.copy_from(source, fill=fill)
-        return self
-
-    def to_tile_tensor(self) -> TileTensor:
-        """Return the same view as a `TileTensor`.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor().to_tile_tensor()).__name__
-        'TileTensor'
-        """
-        return as_kind(self, TileTensor)
-
-
 def as_kind(tensor: TileTensor, kind: type[OtherKind]) -> OtherKind:
     """Return the same view as another class of tensor.
 
     >>> from tilewright.mojo.layout import row_major
-    >>> type(as_kind(TileTensor(bytearray(4), row_major[2, 2]()), LayoutTensor)).__name__
-    'LayoutTensor'
+    >>> type(as_kind(TileTensor(bytearray(4), row_major[2, 2]()), TileTensor)).__name__
+    'TileTensor'
     """
     view = object.__new__(kind)
     view._store, view._pair, view._offset = tensor._store, tensor._pair, tensor._offset
