@@ -243,6 +243,8 @@ class ExpressionLowerer:
         if mutated and any(self._is_place(argument) for argument in self._mutated(node, mutated)):
             return self._lower_mutating_call(node, mutated)
         function = self.lower(node.func)
+        if isinstance(function, ast.Attribute) and function.attr == "value" and not node.args:
+            function.value = support("with_members", [function.value], node)  # of a number that a type contains
         arguments = self.lower_all(node.args)
         return at(ast.Call(func=function, args=arguments, keywords=self._lower_keywords(node.keywords)), node)
 

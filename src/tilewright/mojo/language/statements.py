@@ -387,6 +387,8 @@ class StatementParser(SignatureParser):
         node.target = as_target(self, self._parse_targets())
         node.annotation = self._parse_type() if self.accept(":") else None
         node.value = self.parse_expressions() if self.accept("=") else None
+        if self.at("=") and node.value is not None:
+            self.fail(f"several variables in one declaration: {NOT_YET}; declare them one by one")
         return self.place(node, begin)
 
     def _parse_assignment(self) -> ast.stmt:

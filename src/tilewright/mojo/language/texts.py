@@ -135,11 +135,11 @@ class NumberMembers:
     (3, 3)
     """
 
-    __slots__ = ("cast", "value")
+    __slots__ = ("_number", "cast")
     length = 1
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self._number = value
         if not isinstance(value, tuple):
             self.cast = SIMDType(as_dtype("float64" if isinstance(value, float) else "int64"), 1)(value).cast
 
@@ -149,7 +149,9 @@ class NumberMembers:
         >>> NumberMembers(3).copy()
         3
         """
-        return self.value
+        return self._number
+
+    value = copy
 
 
 def with_members(value: Any) -> Any:
