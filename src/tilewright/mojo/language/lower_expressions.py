@@ -12,7 +12,7 @@ from .building import Node, assign, at, call, constant, define, load, make_dict,
 from .problems import MojoSourceError, Source
 from .scopes import Binding, Block, FunctionScope
 from .stream import characters, suggest
-from .syntax import Brackets, Function, FunctionType, Initializer, LambdaFunction, Struct, Transfer
+from .syntax import Brackets, FunctionNode, FunctionTypeNode, InitializerNode, LambdaFunction, StructNode, Transfer
 from .texts import TEXT_MEMBERS
 from .tokens import words
 
@@ -29,7 +29,7 @@ class ExpressionLowerer:
         self.source, self.module, self.block = source, module, module
         self.pending: list[ast.stmt] = []
         self.count = 0  # of temporary names
-        self.struct: Struct | None = None  # whose members are lowered
+        self.struct: StructNode | None = None  # whose members are lowered
         self.mutating: dict[str, set[int | str]] = {}  # functions with `mut` arguments: which, by position and name
 
     def fail(self, message: str, node: ast.AST) -> NoReturn:
@@ -139,7 +139,7 @@ class ExpressionLowerer:
     def _lower_Dict(self, node: ast.Dict) -> ast.expr:  # noqa: N802
         return support("make_dict", [self._lower_parts(node)], node)
 
-    def _lower_Initializer(self, node: Initializer) -> ast.expr:  # noqa: N802
+    def _lower_InitializerNode(self, node: InitializerNode) -> ast.expr:  # noqa: N802
         arguments, keywords = self.lower_all(node.arguments), self._lower_keywords(node.keywords)
         return support("Initializer", [make_tuple(arguments, node), make_dict(keywords, node)], node)
 
@@ -199,7 +199,7 @@ class ExpressionLowerer:
     def _lower_Transfer(self, node: Transfer) -> ast.expr:  # noqa: N802
         return self.lower(node.value)
 
-    def _lower_FunctionType(self, node: FunctionType) -> ast.expr:  # noqa: N802
+    def _lower_FunctionTypeNode(self, node: FunctionTypeNode) -> ast.expr:  # noqa: N802
         return load("mojo·FunctionType", node)
 
     def _lower_keywords(self, keywords: Sequence[ast.keyword]) -> list[ast.keyword]:
@@ -351,7 +351,7 @@ class ExpressionLowerer:
         self.pending += self.lower_function(function)
         return load(binding.name, node)
 
-    def _is_plain(self, function: Function) -> bool:
+    def _is_plain(self, function: FunctionNode) -> bool:
         """Return whether a lambda is one of Python: nothing is inferred, converted, copied or given back."""
         copies = any(capture.convention == "var" for capture in function.captures or [])
         return not (function.parameters or copies) and all(
@@ -359,7 +359,7 @@ class ExpressionLowerer:
             for argument in function.arguments
         )
 
-    def _lower_plain_lambda(self, function: Function, node: ast.AST) -> ast.expr:
+    def _lower_plain_lambda(self, function: FunctionNode, node: ast.AST) -> ast.expr:
         body = function.body[0]
         assert isinstance(body, ast.Return)  # as the parser makes it
         assert body.value is not None
@@ -368,7 +368,7 @@ class ExpressionLowerer:
             value = self.lower_value(body.value, function.returns)
         return thunk(value, names, node)
 
-    def lower_function(self, node: Function) -> list[ast.stmt]:
+    def lower_function(self, node: FunctionNode) -> list[ast.stmt]:
         """Return the definition of a function; a subclass knows how."""
         raise NotImplementedError
 
@@ -379,7 +379,7 @@ class ExpressionLowerer:
 
         A literal gets its own type, unless what it is assigned to has one.
         """
-        if isinstance(node, Initializer) and annotation is not None:
+        if isinstance(node, InitializerNode) and annotation is not None:
             keywords = self._lower_keywords(node.keywords)
             made = call(self.lower_type(annotation), self.lower_all(node.arguments), node)
             made.keywords = keywords
@@ -425,7 +425,7 @@ def needs_conversion(annotation: ast.expr | None) -> bool:
     """
     while isinstance(annotation, Brackets):
         annotation = annotation.value
-    if annotation is None or isinstance(annotation, (FunctionType, ast.Constant, ast.Starred, ast.BinOp)):
+    if annotation is None or isinstance(annotation, (FunctionTypeNode, ast.Constant, ast.Starred, ast.BinOp)):
         return False
     return not (isinstance(annotation, ast.Name) and annotation.id in PLAIN_TYPES)
 

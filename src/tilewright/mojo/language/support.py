@@ -125,8 +125,7 @@ def point_to(read: Callable[[], Any], write: Callable[[Any], None]) -> Any:
     """Return a pointer to a place that two functions read and write.
 
     >>> values = [1, 2]
-    >>> pointer = point_to(lambda: values[1], lambda value: values.__setitem__(1, value))
-    >>> pointer.get_subscript()
+    >>> point_to(lambda: values[1], lambda value: values.__setitem__(1, value)).get_subscript()
     2
     """
     memory: Any = PlaceMemory(read, write)
