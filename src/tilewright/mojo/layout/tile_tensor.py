@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout import compose
 from ...layout.layout import make_layout
 from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SliceEntries, SplitBrackets, VectorizeBrackets
 from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
@@ -179,6 +178,7 @@ class TileTensor(ElementwiseTensor):
     """
 
     __slots__ = ()
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
     layout_tensor_kind: ClassVar[type[LayoutTensor]]  # set where it is defined, which needs this module
 
     def to_layout_tensor(self) -> LayoutTensor:
