@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .int_layout import Layout
+from .int_tuple import UNKNOWN_VALUE, IntTuple
+from .layout_tensor_iter import LayoutTensorIter
+from .layout_tensor_view import LayoutTensor, stack_allocation_like
 from .memory_copies import (
     ThreadScope,
     copy_dram_to_local,
@@ -17,10 +21,6 @@ from .memory_copies import (
     copy_sram_to_dram,
     copy_sram_to_local,
 )
-from .int_layout import Layout
-from .int_tuple import UNKNOWN_VALUE, IntTuple
-from .layout_tensor_iter import LayoutTensorIter
-from .layout_tensor_view import LayoutTensor, stack_allocation_like
 from .tile_tensor import TileTensor
 
 __all__ = [

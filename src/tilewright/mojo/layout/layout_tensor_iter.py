@@ -12,7 +12,6 @@ from ...layout.validation import as_integer
 from ..brackets import brackets
 from ..pointer import Pointer
 from ..simd import scalar_format
-from .int_layout import Layout
 from .layout_tensor_type import LayoutTensorType
 from .layout_tensor_view import LayoutTensor, core_layout
 from .runtime_layout import RuntimeLayout

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout import compose
 from ...layout.layout import make_layout
 from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SliceEntries, SplitBrackets, VectorizeBrackets
 from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
@@ -388,7 +387,8 @@ def _stack_allocation(
 ) -> TileTensor:
     element = scalar_format(parameters[0] if dtype is None else dtype)
     space = parameters[1] if len(parameters) > 1 else address_space
-    return tensor_on_stack(element, layout, AddressSpace(space), lambda pointer: TileTensor(pointer, layout))
+    count = int(layout.cosize)
+    return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
 
 
 class _StackAllocation(Bracketed[TileTensor]):
