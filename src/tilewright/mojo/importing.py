@@ -85,7 +85,7 @@ def _modules() -> dict[str, ModuleType]:
         paths = getattr(package, "__path__", ())
         full_names = [package.__name__, *[each.name for each in walk_packages(paths, f"{package.__name__}.")]]
         found |= {full_name.removeprefix(f"{_HOME}."): import_module(full_name) for full_name in full_names}
-    return found | {name: found[place] for name, place in MODULES.items()}
+    return found | {name: found[place] for name, place in MODULES.items() if _is_ours(name)}
 
 
 def _is_of_dialect(module: ModuleType) -> bool:

@@ -25,6 +25,7 @@ MODULES = {
     "std.benchmark.bencher": "std.benchmark",
     "std.benchmark.compiler": "std.benchmark",
     "std.testing.testing": "std.testing",
+    "test_utils": "std.test_utils",
 }
 
 

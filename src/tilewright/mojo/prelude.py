@@ -6,7 +6,7 @@ from __future__ import annotations
 import builtins as python
 from typing import Any
 
-from . import arrays, builtins, dtype, index_list, lists, pointer, simd, traits, type_sizes
+from . import arrays, builtins, containers, dtype, index_list, lists, pointer, simd, traits, type_sizes
 from .language.raising import Error, fail_assertion
 from .language.structs import Trait, conforms_to
 
@@ -128,6 +128,7 @@ PRELUDE: dict[str, Any] = {
     **_take(dtype, "DType"),
     **_take(index_list, "IndexList Index StaticTuple"),
     **_take(lists, "List"),
+    **_take(containers, "Dict Set Optional"),
     **_take(arrays, "Array InlineArray Span"),
     **_take(pointer, "AddressSpace Pointer UnsafePointer alloc"),
     **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
@@ -144,8 +145,6 @@ PRELUDE: dict[str, Any] = {
     "conforms_to": conforms_to,
     "NoneType": type(None),
     "Tuple": tuple,
-    "Dict": dict,
-    "Set": set,
     "StringLiteral": builtins.String,
     "StaticString": builtins.String,
     "StringSlice": builtins.String,

@@ -83,7 +83,7 @@ class View(Shown):
     def _mode_layout(self) -> Any:
         """The layout of the elements with a tuple of modes, even if there is only one."""
         layout = self._core_layout
-        return layout if layout.shape.__class__ is tuple else elements_layout(self._pair)
+        return layout if isinstance(layout.shape, tuple) else elements_layout(self._pair)
 
     @property
     def element_layout(self) -> Any:

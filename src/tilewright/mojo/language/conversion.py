@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from typing import Any
 
-from ..dtype import as_dtype
+from ..containers import Optional
 from ..simd import SIMD, SIMDType
 from ..simd_arithmetic import build_vector
 
@@ -73,6 +73,8 @@ def convert(value: Any, kind: Any) -> Any:
         return value
     if value.__class__ is Initializer:
         return value.make(kind)
+    if kind is Optional:
+        return value if isinstance(value, Optional) else Optional(value)
     if fits(value, kind) == EXACT:
         return value
     implicit = getattr(kind, "convert_implicitly", None)
@@ -134,37 +136,3 @@ def copy_value(value: Any) -> Any:
         return value if value.size == 1 else build_vector(SIMD, value.dtype, value.value.copy())
     copy = getattr(kind, "copy_implicitly", None)
     return value if copy is None else copy(value)
-
-
-class NumberMembers:
-    """What Mojo's numbers and texts can do and Python's cannot.
-
-    >>> from tilewright.mojo import DType
-    >>> NumberMembers(3).copy(), int(NumberMembers(3).cast[DType.int8]())
-    (3, 3)
-    """
-
-    __slots__ = ("cast", "value")
-    length = 1
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        if not isinstance(value, str):
-            self.cast = SIMDType(as_dtype("float64" if isinstance(value, float) else "int64"), 1)(value).cast
-
-    def copy(self) -> Any:
-        """Return the number.
-
-        >>> NumberMembers(3).copy()
-        3
-        """
-        return self.value
-
-
-def with_members(value: Any) -> Any:
-    """Return a value that has the members of Mojo's numbers.
-
-    >>> with_members(3).copy(), with_members([1]).copy()
-    (3, [1])
-    """
-    return NumberMembers(value) if value.__class__ in (int, float, bool, str, tuple) else value

@@ -8,7 +8,7 @@ import re
 
 from .problems import NOT_MOJO, NOT_YET
 from .stream import KEYWORDS, TokenStream
-from .syntax import Brackets, FunctionType, Initializer, LambdaFunction, Transfer
+from .syntax import Brackets, FunctionTypeNode, InitializerNode, LambdaFunction, Transfer
 from .tokens import Token, Tokenizer, words
 
 BINARY: dict[str, tuple[int, ast.operator]] = {
@@ -85,7 +85,7 @@ class ExpressionParser(TokenStream):
         """Return a lambda; signatures are parsed by a subclass."""
         raise NotImplementedError
 
-    def parse_function_type(self) -> FunctionType:
+    def parse_function_type(self) -> FunctionTypeNode:
         """Return the type of a function; signatures are parsed by a subclass."""
         raise NotImplementedError
 
@@ -305,7 +305,7 @@ class ExpressionParser(TokenStream):
         """Return a dictionary, a set, or the arguments of the type that is expected."""
         if (self.token.kind == "name" and self.peek().text == "=") or self.at("}"):
             arguments, keywords = self.parse_arguments("}")
-            return self.place(Initializer(arguments=arguments, keywords=keywords), begin)
+            return self.place(InitializerNode(arguments=arguments, keywords=keywords), begin)
         keys: list[ast.expr] = []
         values: list[ast.expr] = []
         is_dictionary = False
@@ -323,7 +323,7 @@ class ExpressionParser(TokenStream):
             if not self.at("}"):
                 self.expect(",", "an element in braces")
         if not is_dictionary:
-            return self.place(Initializer(arguments=keys, keywords=[]), begin)
+            return self.place(InitializerNode(arguments=keys, keywords=[]), begin)
         if len(keys) != len(values):
             self.fail("a dictionary needs ':' and a value after each key", begin)
         return self.place(ast.Dict(keys=list(keys), values=values), begin)

@@ -128,8 +128,9 @@ class StatementLowerer(ExpressionLowerer):
 
     def _lower_Assign(self, node: ast.Assign) -> list[ast.stmt]:  # noqa: N802
         annotation = self._declared_type(node.targets[0]) if len(node.targets) == 1 else None
-        value = self.lower_value(node.value, annotation)
         first = node.targets[0]
+        is_typed = not isinstance(first, ast.Name) or self._is_assigned(first.id)
+        value = self.lower_value(node.value, annotation, is_typed)
         if annotation is None and is_number(node.value) and isinstance(first, ast.Name) and self._is_assigned(first.id):
             value = support("convert_like", [value, self.lower(at(ast.Name(first.id, ast.Load()), first))], node)
         if len(node.targets) > 1:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..module_names import resolve_module
+from ..module_names import MODULES, resolve_module
 from .problems import NOT_YET
 from .stream import suggest
 from .tokens import words
@@ -42,7 +42,7 @@ def import_from_dialect(name: str) -> ModuleType | None:
         raise ImportError(f"module {name!r}: {REFUSED[root]}")
     if parts[0] in OLD_NAMES:
         candidates = [f"std.{name}", f"max.{name}"]
-    elif parts[0] in PACKAGES:
+    elif parts[0] in PACKAGES or name in MODULES:
         candidates = [name]
         if parts[0] == "std":
             candidates.append(".".join(["max", *parts[1:]]))

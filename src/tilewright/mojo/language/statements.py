@@ -10,7 +10,7 @@ from .expressions import as_target
 from .problems import NOT_MOJO, NOT_YET, Source
 from .signatures import SignatureParser
 from .stream import suggest
-from .syntax import Comptime, Decorator, Function, ReferenceFor, Struct, Trait, Variable
+from .syntax import Comptime, Decorator, FunctionNode, ReferenceFor, StructNode, TraitNode, Variable
 from .tokens import Token, tokenize, words
 
 AUGMENTED: dict[str, ast.operator] = {
@@ -243,7 +243,7 @@ class StatementParser(SignatureParser):
         self._refuse(self.token)
         return self.fail(f"expected a function, struct or trait after a decorator, got {self.describe()}")
 
-    def _parse_function(self, decorators: list[Decorator]) -> Function:
+    def _parse_function(self, decorators: list[Decorator]) -> FunctionNode:
         begin = self.advance()
         name = self.expect_name("the name of the function").text
         function = self.parse_signature(name, begin)
@@ -253,9 +253,9 @@ class StatementParser(SignatureParser):
         function.body = self.parse_block(f"the signature of {name}")
         return function
 
-    def _parse_struct(self, decorators: list[Decorator]) -> Struct:
+    def _parse_struct(self, decorators: list[Decorator]) -> StructNode:
         begin = self.advance()
-        struct = Struct(decorators=decorators)
+        struct = StructNode(decorators=decorators)
         struct.name = self.expect_name("the name of the struct").text
         struct.parameters = self.parse_parameters() if self.accept("[") else []
         struct.traits = self._parse_traits()
@@ -264,9 +264,9 @@ class StatementParser(SignatureParser):
         struct.body = self.parse_block(f"the name of struct {struct.name}")
         return self.place(struct, begin)
 
-    def _parse_trait(self, decorators: list[Decorator]) -> Trait:
+    def _parse_trait(self, decorators: list[Decorator]) -> TraitNode:
         begin = self.advance()
-        trait = Trait(decorators=decorators)
+        trait = TraitNode(decorators=decorators)
         trait.name = self.expect_name("the name of the trait").text
         trait.traits = self._parse_traits()
         trait.body = self.parse_block(f"the name of trait {trait.name}")
@@ -387,6 +387,8 @@ class StatementParser(SignatureParser):
         node.target = as_target(self, self._parse_targets())
         node.annotation = self._parse_type() if self.accept(":") else None
         node.value = self.parse_expressions() if self.accept("=") else None
+        if self.at("=") and node.value is not None:
+            self.fail(f"several variables in one declaration: {NOT_YET}; declare them one by one")
         return self.place(node, begin)
 
     def _parse_assignment(self) -> ast.stmt:

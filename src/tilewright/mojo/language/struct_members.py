@@ -204,7 +204,7 @@ def _spread_index(member: Any, extra: int) -> Callable[..., Any]:
 
 
 def _adapt_exit(member: Any) -> Callable[..., Any]:
-    def leave(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+    def leave(self: Any, kind: Any = None, error: Any = None, traceback: Any = None) -> Any:
         if error is not None and _takes(member, 2):
             return _bound(member, self)(payload(error))
         if _takes(member, 1):

@@ -18,7 +18,7 @@ class MojoNode(ast.AST):
             setattr(self, name, value)
 
 
-class Argument(MojoNode):
+class ArgumentNode(MojoNode):
     """A parameter in brackets or an argument in parentheses; `kind` says how it can be given."""
 
     _fields = ("annotation", "default")
@@ -45,14 +45,14 @@ class Decorator(MojoNode):
     arguments: list[ast.expr]
 
 
-class Function(MojoNode, ast.stmt):
+class FunctionNode(MojoNode, ast.stmt):
     """A function; `captures` is None where there is no capture list."""
 
     _fields = ("decorators", "parameters", "arguments", "returns", "condition", "body")
     name: str
     decorators: list[Decorator]
-    parameters: list[Argument]
-    arguments: list[Argument]
+    parameters: list[ArgumentNode]
+    arguments: list[ArgumentNode]
     captures: list[Capture] | None
     overload: int = -1  # its number among functions of the same name; -1 if there is no other
     returns: ast.expr | None
@@ -64,18 +64,18 @@ class Function(MojoNode, ast.stmt):
         return any(decorator.name == name for decorator in self.decorators)
 
 
-class Struct(MojoNode, ast.stmt):
+class StructNode(MojoNode, ast.stmt):
     """A struct: parameters, the traits it conforms to, and its members."""
 
     _fields = ("decorators", "parameters", "traits", "body")
     name: str
     decorators: list[Decorator]
-    parameters: list[Argument]
+    parameters: list[ArgumentNode]
     traits: list[ast.expr]
     body: list[ast.stmt]
 
 
-class Trait(MojoNode, ast.stmt):
+class TraitNode(MojoNode, ast.stmt):
     """A trait: the traits it extends, default methods and associated members."""
 
     _fields = ("decorators", "traits", "body")
@@ -100,7 +100,7 @@ class Comptime(MojoNode, ast.stmt):
 
     _fields = ("target", "parameters", "annotation", "value")
     target: ast.expr
-    parameters: list[Argument]
+    parameters: list[ArgumentNode]
     annotation: ast.expr | None
     value: ast.expr | None
 
@@ -125,7 +125,7 @@ class Transfer(MojoNode, ast.expr):
     value: ast.expr
 
 
-class FunctionType(MojoNode, ast.expr):
+class FunctionTypeNode(MojoNode, ast.expr):
     """The type of a function, `def(Int) -> Int`; only its being one matters at run time."""
 
     _fields = ()
@@ -135,10 +135,10 @@ class LambdaFunction(MojoNode, ast.expr):
     """A lambda: a function without a name whose body is one expression."""
 
     _fields = ("function",)
-    function: Function
+    function: FunctionNode
 
 
-class Initializer(MojoNode, ast.expr):
+class InitializerNode(MojoNode, ast.expr):
     """`{1, 2}` or `{x=1}`: a set, or the arguments of the type that is expected there."""
 
     _fields = ("arguments", "keywords")

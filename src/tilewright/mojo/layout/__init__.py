@@ -8,11 +8,13 @@ from .int_tuple import UNKNOWN_VALUE, IntTuple, create_unknown_int_tuple, to_ind
 from .layout_algebra import composition
 from .layout_tensor_iter import LayoutTensorIter
 from .layout_tensor_view import LayoutTensor, stack_allocation_like
+from .nullable_tensor import LTToTTLayout, NullableTileTensor
 from .runtime_layout import RuntimeLayout
 from .runtime_tuple import RuntimeTuple
 from .swizzle import ComposedLayout, Swizzle
+from .tensor_storage import PointerStorage, TensorStorage
+from .tile_layout import ColMajorLayout, RowMajorLayout, TensorLayout, col_major, row_major
 from .tile_layout import Layout as MixedLayout
-from .tile_layout import RowMajorLayout, TensorLayout, col_major, row_major
 from .tile_tensor import (
     TileTensor,
     TileTensorIter,
@@ -25,24 +27,29 @@ __all__ = [
     "UNKNOWN_VALUE",
     "AddressSpace",
     "All",
+    "ColMajorLayout",
     "ComposedLayout",
     "ComptimeInt",
     "Coord",
     "CoordLike",
     "Idx",
     "IntTuple",
+    "LTToTTLayout",
     "Layout",
     "LayoutList",
     "LayoutTensor",
     "LayoutTensorIter",
     "MakeLayoutList",
     "MixedLayout",
+    "NullableTileTensor",
+    "PointerStorage",
     "RowMajorLayout",
     "RuntimeInt",
     "RuntimeLayout",
     "RuntimeTuple",
     "Swizzle",
     "TensorLayout",
+    "TensorStorage",
     "TileTensor",
     "TileTensorIter",
     "col_major",

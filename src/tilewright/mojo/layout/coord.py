@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import CoordinateError
 from ...layout.tuples import as_tree, check_congruent, leaves, product
 from ...layout.validation import TaggedInt, as_integer
+from ..brackets import brackets
 from ..index_list import Index, IndexEntries
 
 __all__ = ["All", "ComptimeInt", "Coord", "CoordLike", "Idx", "RuntimeInt", "coord", "coord_to_index_list"]
@@ -41,7 +42,16 @@ class ComptimeInt(int, metaclass=_ComptimeBrackets):
         """
         return int(self)
 
-    static_value = property(int)
+    @property
+    def static_value(self) -> int:
+        """Return the integer.
+
+        >>> Idx[4].static_value
+        4
+        """
+        return int(self)
+
+    is_static_value, is_value, is_tuple = True, True, False
 
     def __repr__(self) -> str:
         return f"Idx[{int(self)}]()"
@@ -53,6 +63,10 @@ class _RuntimeBrackets(type):
     """`RuntimeInt[dtype]` is `RuntimeInt`: our integers have no width."""
 
     def __getitem__(cls, dtype: Any) -> type[RuntimeInt]:
+        return RuntimeInt
+
+    def with_parameters(cls, *_: Any, **__: Any) -> type[RuntimeInt]:
+        """Return the same class: our integers have no width."""
         return RuntimeInt
 
 
@@ -134,7 +148,15 @@ class CoordLike(metaclass=_CoordLike):
     """
 
 
-class Coord(tuple[Any, ...]):
+class _CoordBrackets(type):
+    """`Coord[ComptimeInt[2], Int32]` is the type of coordinates, and itself one: what is not known is 0."""
+
+    def __getitem__(cls, entries: Any) -> Coord:
+        parts = entries if isinstance(entries, tuple) and not isinstance(entries, Coord) else (entries,)
+        return Coord(*[part if isinstance(part, (int, tuple)) else RuntimeInt(0) for part in parts])
+
+
+class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
     """A coordinate or shape: nested, with entries known at compile time (`Idx[4]`) or at run time (plain integers).
 
     >>> c = Coord(5, (3, Idx[2]()), 7)
@@ -215,7 +237,8 @@ class Coord(tuple[Any, ...]):
         check_congruent(ours, theirs, "inner_product")
         return int(sum(a * b for a, b in zip(leaves(ours), leaves(theirs), strict=True)))
 
-    def make_dynamic(self, _: Any = None) -> Coord:
+    @brackets
+    def make_dynamic(self, parameters: Any, _: Any = None) -> Coord:
         """Return the same numbers, all of them known only at run time.
 
         >>> Coord(Idx[2]()).make_dynamic()
@@ -223,7 +246,8 @@ class Coord(tuple[Any, ...]):
         """
         return Coord(*_map_entries(self, RuntimeInt))
 
-    def cast(self, _: Any = None) -> Coord:
+    @brackets
+    def cast(self, parameters: Any, _: Any = None) -> Coord:
         """Return the same coordinate: our integers have no width.
 
         >>> print(Coord(1, 2).cast())
@@ -231,8 +255,55 @@ class Coord(tuple[Any, ...]):
         """
         return self
 
-    def __call__(self) -> Coord:
+    def __call__(self, *entries: Any) -> Coord:
+        return Coord(*entries) if entries else self
+
+    def tuple(self) -> Coord:
+        """Return the coordinate itself.
+
+        >>> print(Coord(1, 2).tuple())
+        (1, 2)
+        """
         return self
+
+    def value(self) -> int:
+        """Return the integer of a coordinate with one entry.
+
+        >>> Coord(3).value()
+        3
+        """
+        if self.flat_rank != 1:
+            raise CoordinateError(f"{self} is not a single integer")
+        return int(leaves(as_tree(self))[0])
+
+    @property
+    def element_types(self) -> Coord:
+        """Return the types of the entries, which the entries stand for.
+
+        >>> print(Coord(Idx[2], Idx[4]).element_types)
+        (2, 4)
+        """
+        return self
+
+    ParamListType = VariadicType = element_types
+
+    @property
+    def all_dims_known(self) -> bool:
+        """Return whether all entries are known at compile time.
+
+        >>> Coord(Idx[2], 4).all_dims_known
+        False
+        """
+        return not any(map(is_dynamic, leaves(as_tree(self))))
+
+    @property
+    def static_product(self) -> int:
+        """Return the product of all integers, -1 if one is known only at run time.
+
+        >>> Coord(Idx[2], Idx[4]).static_product
+        8
+        """
+        return self.product() if self.all_dims_known else -1
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self))})"

@@ -252,6 +252,9 @@ class Layout:
     def __str__(self) -> str:
         return f"({self.shape}:{self.stride})"
 
+    def __format__(self, style: str) -> str:
+        return str(self) if style == "mojo" else format(str(self), style)
+
     def __repr__(self) -> str:
         return f"Layout({self.shape!r}, {self.stride!r})"
 

@@ -134,7 +134,8 @@ class LayoutTensor(TileTensor, metaclass=LayoutTensorMeta):
         >>> print(LayoutTensor([1, 2], Layout(2)).layout)
         ((2):(1))
         """
-        return from_core(self._core_layout)
+        layout = self._core_layout
+        return from_core(layout) if isinstance(layout, CoreLayout) else layout
 
     @property
     def element_layout(self) -> Layout:

@@ -26,7 +26,7 @@ from ..scalar_memory import require_numbers
 from ..simd import SIMD, as_vector, make_scalar
 from ..std.gpu.host import DeviceBuffer, DeviceContext
 from .coord import ComptimeInt, RuntimeInt, StaticExtents
-from .tile_layout import Layout, from_core
+from .tile_layout import Layout, from_core, plain_layout
 
 Kind = TypeVar("Kind", bound="MemoryTensor")
 
@@ -59,6 +59,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
             layout = getattr(storage, "layout", None)  # of a buffer with a shape
         if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
             layout = Layout(layout.shape_coord(), layout.stride_coord())
+        layout = plain_layout(layout)
         if isinstance(storage, (Pointer, MemoryArray)) and layout is not None and dtype is None:
             self._bind_memory(storage, layout)
         else:

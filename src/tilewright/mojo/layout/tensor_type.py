@@ -10,14 +10,14 @@ from typing import Any
 
 from ...errors import FormatError, LayoutError
 from ...layout import LayoutLike
-from ...layout.tuples import as_tuple, ceil_div, map_leaves
+from ...layout.tuples import as_tuple, ceil_div
 from ..builtins import Origin
 from ..dtype import DType
 from ..pointer import AddressSpace
 from ..simd import SIMD, SIMDType, scalar_format
 from ..type_sizes import simd_width_of
-from .coord import ComptimeInt, RuntimeInt, is_dynamic
-from .tile_layout import Layout, RowMajorLayoutType, make_dynamic_layout, row_major
+from .coord import ComptimeInt, RuntimeInt
+from .tile_layout import Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
 
 
 class _Parametrized:
@@ -270,12 +270,7 @@ def matches_layout(pattern: Any, layout: Any) -> bool:
         return isinstance(layout, pattern)
     if not isinstance(pattern, Layout) or not isinstance(layout, Layout):
         return bool(pattern == layout)
-    return bool(_leaf_types(pattern) == _leaf_types(layout))
-
-
-def _leaf_types(layout: Layout) -> Any:
-    """Return shape and stride with None for leaves that are known only at run time."""
-    return tuple(map_leaves(lambda leaf: None if is_dynamic(leaf) else leaf, tree) for tree in layout._parts()[:2])
+    return bool(static_leaves(pattern) == static_leaves(layout))
 
 
 def _as_static(extent: Any) -> Any:

@@ -178,6 +178,7 @@ class TileTensor(ElementwiseTensor):
     """
 
     __slots__ = ()
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
     layout_tensor_kind: ClassVar[type[LayoutTensor]]  # set where it is defined, which needs this module
 
     def to_layout_tensor(self) -> LayoutTensor:
