@@ -17,7 +17,9 @@ from .program import verb
 @verb("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("file", metavar="FILE")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
-@click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Define a name for get_defined_int and the like.")
+@click.option(
+    "-D", "defines", multiple=True, metavar="NAME=VALUE", help="Define a name for get_defined_int and the like."
+)
 @click.option("--check", is_flag=True, help="Report what is wrong with kernels, and what their accesses cost.")
 @click.pass_context
 def command(ctx: click.Context, file: str, arguments: tuple[str, ...], defines: tuple[str, ...], check: bool) -> Answer:
@@ -42,9 +44,13 @@ def command(ctx: click.Context, file: str, arguments: tuple[str, ...], defines: 
     captured = io.StringIO()
     output: Any = contextlib.redirect_stdout(captured) if as_json else contextlib.nullcontext()
     with output:
-        outcome = run_collecting(file if text is None else text, text is not None, arguments, parse_defines(defines), check)
+        outcome = run_collecting(
+            file if text is None else text, text is not None, arguments, parse_defines(defines), check
+        )
     problem = outcome.problem
-    if isinstance(problem, (SystemExit, KeyboardInterrupt, BrokenPipeError)) or problem is not None and not outcome.sources:
+    if isinstance(problem, (SystemExit, KeyboardInterrupt, BrokenPipeError)) or (
+        problem is not None and not outcome.sources
+    ):
         raise problem
     data: dict[str, Any] = {"file": file, "failed": problem is not None}
     data |= {"reports": [report.to_json() for report in outcome.reports]} if check else {}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import builtins as python
 from typing import Any
 
-from . import arrays, builtins, dtype, index_list, lists, pointer, simd, traits, type_sizes
+from . import arrays, builtins, containers, dtype, index_list, lists, pointer, simd, traits, type_sizes
 from .language.raising import Error, fail_assertion
 from .language.structs import Trait, conforms_to
 
@@ -90,7 +90,7 @@ class Some:
 
 
 def _trait(name: str, *methods: str) -> Trait:
-    return Trait(name, lambda: (), lambda Self: None, methods)
+    return Trait(name, lambda: (), lambda _: None, methods)
 
 
 def _take(module: Any, names: str) -> dict[str, Any]:
@@ -120,13 +120,15 @@ PRELUDE: dict[str, Any] = {
         "Stringable": "__str__",
         "Writer": "write",
     }.items()},
-    **_take(traits, "AnyType Copyable DevicePassable ImplicitlyCopyable ImplicitlyDestructible Movable RegisterPassable"),
-    **_take(traits, "TrivialRegisterPassable Writable UnknownDestructibility"),
-    **_take(simd, "SIMD Scalar Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt Byte Float16 BFloat16 Float32 Float64"),
+    **_take(traits, "AnyType Copyable DevicePassable ImplicitlyCopyable ImplicitlyDestructible Movable Writable"),
+    **_take(traits, "RegisterPassable TrivialRegisterPassable UnknownDestructibility"),
+    **_take(simd, "SIMD Scalar Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt Byte"),
+    **_take(simd, "Float16 BFloat16 Float32 Float64"),
     **_take(type_sizes, "size_of align_of bit_width_of simd_width_of sizeof alignof simdwidthof bitwidthof"),
     **_take(dtype, "DType"),
     **_take(index_list, "IndexList Index StaticTuple"),
     **_take(lists, "List"),
+    **_take(containers, "Dict Set Optional"),
     **_take(arrays, "Array InlineArray Span"),
     **_take(pointer, "AddressSpace Pointer UnsafePointer alloc"),
     **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
@@ -143,8 +145,6 @@ PRELUDE: dict[str, Any] = {
     "conforms_to": conforms_to,
     "NoneType": type(None),
     "Tuple": tuple,
-    "Dict": dict,
-    "Set": set,
     "StringLiteral": builtins.String,
     "StaticString": builtins.String,
     "StringSlice": builtins.String,

@@ -8,6 +8,7 @@ an access costs about a microsecond, and everything that needs to compare thread
 
 from __future__ import annotations
 
+import ast
 import linecache
 import os
 import re
@@ -51,9 +52,17 @@ class Site:
         """
         return linecache.getline(self.file, self.line).strip()
 
+    @property
+    def short_file(self) -> str:
+        """Return the name of the file without its folder.
+
+        >>> Site("kernels/scan.py", 1, 1).short_file
+        'scan.py'
+        """
+        return self.file if self.file.startswith("<") else Path(self.file).name
+
     def __str__(self) -> str:
-        name = self.file if self.file.startswith("<") else Path(self.file).name
-        return f"{name}:{self.line}:{self.column}"
+        return f"{self.short_file}:{self.line}:{self.column}"
 
 
 class Operation(NamedTuple):
@@ -167,6 +176,8 @@ class AccessLog:
         """Record accesses to several places that one call makes."""
         number, region, start, step = self._operation(kind, store, width)
         table = np.asarray(places, dtype=np.int64).reshape(-1)
+        if width != 1 and table.size:
+            self._check_alignment(region, start + int(table[0]) * step, width * step)
         if region.written is not None:
             written = np.frombuffer(region.written, dtype=np.uint8)
             covered = ((start + table * step)[:, None] + np.arange(width * step)).reshape(-1)
@@ -335,5 +346,25 @@ def name_assigned_at(site: Site) -> str | None:
     >>> name_assigned_at(Site("nowhere.py", 1, 1)) is None
     True
     """
-    match = _ASSIGNMENT.match(linecache.getline(site.file, site.line))
-    return match.group(1) if match else None
+    line = linecache.getline(site.file, site.line)
+    match = _ASSIGNMENT.match(line)
+    return match.group(1) if match else _name_in_tuple(line, site.column)
+
+
+def _name_in_tuple(line: str, column: int) -> str | None:
+    """Return the variable that gets the value at a column, in a line such as `a, b = f(), g()`."""
+    indent = len(line) - len(line.lstrip())
+    try:
+        (statement,) = ast.parse(line.strip()).body
+    except (SyntaxError, ValueError):  # part of a statement, or another language
+        return None
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Tuple):
+        return None
+    (target, *_), values = statement.targets, statement.value.elts
+    if not isinstance(target, ast.Tuple) or len(target.elts) != len(values):
+        return None
+    for variable, value in zip(target.elts, values, strict=True):
+        end = value.end_col_offset or 0
+        if isinstance(variable, ast.Name) and value.col_offset <= column - 1 - indent < end:
+            return variable.id
+    return None

@@ -86,7 +86,7 @@ class BlockMemory:
     def _new_memory(self, space: str, place: int, data: Any) -> Store:
         site = self._machine.log.sites[place]
         store = Store.of(data)
-        name = name_assigned_at(site) or f"{space} array of line {site.line}"
+        name = name_assigned_at(site) or f"{space}@{site.line}"
         self._machine.log.table.add(MemoryRegion(name, space, store.data)).clear()
         return store
 

@@ -248,12 +248,13 @@ class KernelReport(Shown):
 
     def _format_sites(self) -> str:
         rows = [("line", "memory", "", "accesses", "bytes", "cost")]
+        files = {cost.site.file for cost in self.sites}
         for cost in self.sites:
             about = "~" if cost.estimated else ""
-            space = f"{cost.space} {cost.memory}"
+            space = f"{cost.space} {textwrap.shorten(cost.memory, 16, placeholder='..')}"
             rows.append(
                 (
-                    f"{cost.site.line}:{cost.site.column}",
+                    f"{cost.site.line}:{cost.site.column}" if len(files) == 1 else str(cost.site),
                     space,
                     cost.action,
                     str(cost.accesses),
@@ -263,4 +264,5 @@ class KernelReport(Shown):
             )
         table = "\n".join(format_table(rows, right={3, 4}, indent="  "))
         shared = f"\n  shared memory per block: {format_bytes(self.shared_bytes)}" if self.shared_bytes else ""
-        return f"memory accesses, by line\n{table}{shared}"
+        where = f" of {self.sites[0].site.short_file}" if len(files) == 1 else ""
+        return f"memory accesses, by line{where}\n{table}{shared}"

@@ -61,7 +61,7 @@ def launch(
     >>> numbers.tolist(), report.clean
     ([0, 2, 4, 6, 8, 10], True)
     """
-    if not callable(kernel) and not hasattr(kernel, "suspending"):
+    if not callable(kernel):
         raise TypeError(f"a kernel must be a function, got {type(kernel).__name__} {kernel!r}")
     if check not in (True, False, "report"):
         raise LayoutError(f'check must be True, False or "report", got {check!r}')
@@ -75,7 +75,7 @@ def launch(
         )
     settings = _settings.get()
     watched = tuple([_as_tensor(value) for value in arguments])
-    title = name or getattr(kernel, "__name__", "kernel")
+    title: str = name or str(getattr(kernel, "__name__", "kernel"))
     mode = check if settings is None else settings.check
     plan = Launch(kernel, watched, as_dim(grid, "grid"), extents, int(shared_bytes), int(warp), mode, limits, title)
     machine = Machine(plan)
@@ -145,10 +145,13 @@ def _add_regions(machine: Machine, arguments: Iterable[tuple[str, Any]]) -> None
         if isinstance(store, Store) and store.is_on_host and store.size:
             known.append((int(store.host.ctypes.data), name, value, store))
     last: MemoryRegion | None = None
+    regions: dict[str, MemoryRegion] = {}
     for address, name, value, store in sorted(known, key=lambda entry: entry[0]):
         if last is not None and address < last.address + last.nbytes:
             last.include(store.host)
             continue
-        last = new_region(name, store)
+        last = regions[name] = new_region(name, store)
         last.view = value if isinstance(value, View) else None
-        machine.log.table.add(last)
+    for _, name, _, _ in known:  # in the order of the arguments, for reports
+        if name in regions:
+            machine.log.table.add(regions.pop(name))

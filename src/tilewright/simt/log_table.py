@@ -51,7 +51,9 @@ class LogTable:
             dtype=np.int64,
         ).reshape(-1, 5)
         kind, region, itemsize, nbytes, start = known[pairs[:, 0]].T
-        return cls(*who.T, pairs[:, 0], kind, region, start + pairs[:, 1] * itemsize, nbytes)
+        block, thread, epoch, warp_epoch = who.T
+        place = start + pairs[:, 1] * itemsize
+        return cls(block, thread, epoch, warp_epoch, pairs[:, 0], kind, region, place, nbytes)
 
     @property
     def size(self) -> int:
@@ -134,9 +136,9 @@ def find_conflicts(group: Column, actor: Column, kind: Column) -> Column:
     starts = np.flatnonzero(np.diff(group, prepend=group[0] - 1))
     low, high = [], []
     for code in (READ, 1, ATOMIC):
-        chosen = kind == code
-        low.append(np.minimum.reduceat(np.where(chosen, actor, np.iinfo(np.int64).max), starts))
-        high.append(np.maximum.reduceat(np.where(chosen, actor, -1), starts))
+        is_kind = kind == code
+        low.append(np.minimum.reduceat(np.where(is_kind, actor, np.iinfo(np.int64).max), starts))
+        high.append(np.maximum.reduceat(np.where(is_kind, actor, -1), starts))
 
     def differ(a: int, b: int) -> Any:
         """Whether both kinds occur, and not only in one and the same actor."""
@@ -144,4 +146,5 @@ def find_conflicts(group: Column, actor: Column, kind: Column) -> Column:
         return (high[a] >= 0) & (high[b] >= 0) & ~same
 
     conflict = differ(1, 1) | differ(1, READ) | differ(1, ATOMIC) | differ(ATOMIC, READ)
-    return group[starts[conflict]]
+    chosen: Column = group[starts[conflict]]
+    return chosen

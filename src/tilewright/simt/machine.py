@@ -81,11 +81,12 @@ class Machine:
 
     def __init__(self, plan: Launch) -> None:
         self.plan, self.warp = plan, plan.warp
-        self.grid_dim, self.block_dim = plan.grid, plan.block
-        self.block_index = Dim(0, 0, 0)
+        self.grid_dim: Dim = plan.grid
+        self.block_dim: Dim = plan.block
+        self.block_index: Dim = Dim(0, 0, 0)
         self.block_number = 0
         self.threads = [KernelThread(k, place, plan.warp) for k, place in enumerate(positions(plan.block))]
-        self.thread = self.threads[0]
+        self.thread: KernelThread = self.threads[0]
         self.log = _MachineLog(self)
         self.block_state: dict[Any, Any] = {}  # of barriers in memory, for one block
         self.memory = BlockMemory(self)

@@ -88,7 +88,7 @@ class CostCounter:
             total[:5] = [a + b for a, b in zip(total, added, strict=False)]
             total[5], total[6] = max(total[5], ways), max(total[6], estimated)
         costs = [
-            SiteCost(KIND_NAMES[kind], self.log.sites[site], name, space, *total[:5], total[5], bool(total[6]))
+            SiteCost(KIND_NAMES[kind], self.log.sites[site], name, space, *_as_fields(total))
             for (site, name, space, kind), total in totals.items()
         ]
         return tuple(sorted(costs, key=lambda cost: (cost.site.file, cost.site.line, cost.site.column)))
@@ -117,6 +117,11 @@ class CostCounter:
         if everything != seen:
             units, ideal, instructions = (round(x * everything / seen) for x in (units, ideal, instructions))
         return units, ideal, ways, instructions, int(everything != seen)
+
+
+def _as_fields(total: list[int]) -> tuple[int, int, int, int, int, int, bool]:
+    accesses, nbytes, instructions, units, ideal, ways, estimated = total
+    return accesses, nbytes, instructions, units, ideal, ways, bool(estimated)
 
 
 @lru_cache(maxsize=4096)

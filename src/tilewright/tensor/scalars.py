@@ -113,8 +113,7 @@ class Scalars:
         """
         watcher = current_watcher()
         if watcher is not None:
-            table, mask = self.places()
-            watcher.read(self.tensor._store, table[mask])
+            watcher.read(self.tensor._store, *self._vectors())
 
     def watch_write(self) -> None:
         """Tell whoever watches memory that all valid scalars are about to be written.
@@ -124,8 +123,18 @@ class Scalars:
         """
         watcher = current_watcher()
         if watcher is not None:
-            table, mask = self.places()
-            watcher.write(self.tensor._store, table[mask])
+            watcher.write(self.tensor._store, *self._vectors())
+
+    def _vectors(self) -> tuple[Array, int]:
+        """Return (places, width): where consecutive scalars start that are accessed at once, and how many they are."""
+        tensor = self.tensor
+        width = tensor.element_size
+        if width > 1 and self.is_whole:
+            vector = np.asarray(tensor.element_layout.offsets()).reshape(-1, order="F")
+            if bool((vector == np.arange(width)).all()):
+                return np.asarray(tensor._mode_layout.offsets()).reshape(-1) + tensor._offset, width
+        table, mask = self.places()
+        return table[mask], 1
 
     def read(self, fill: Number | None = None) -> Array:
         """Return a copy of the scalars: the valid ones, or with `fill` all, the others as `fill`.

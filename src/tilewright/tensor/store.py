@@ -109,7 +109,7 @@ class Store:
         [0, 0]
         """
         data = self.data
-        return data if isinstance(data, np.ndarray) else data.reachable_array()  # type: ignore[no-any-return]
+        return data if isinstance(data, np.ndarray) else data.reachable_array()
 
     def section(self, start: int, size: int) -> Any:
         """Return `size` scalars from `start` on, for a copy: an array of the host, or memory of a device.

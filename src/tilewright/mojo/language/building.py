@@ -7,6 +7,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from .scopes import FunctionScope
+
 Node = TypeVar("Node", bound=ast.AST)
 
 SUPPORT = "mojo·"  # starts the names of run-time support, which no Mojo program can spell
@@ -81,7 +83,7 @@ def define(name: str, arguments: ast.arguments, body: list[ast.stmt], place: ast
     """Return a function definition; an empty body does nothing."""
     node = ast.FunctionDef(name=name, args=arguments, body=body or [at(ast.Pass(), place)], decorator_list=[])
     node.returns = None
-    node.type_params = []  # type: ignore[attr-defined]  (from Python 3.12 on)
+    node.type_params = []  # type: ignore[attr-defined]  # from Python 3.12 on
     return at(node, place)
 
 
@@ -92,3 +94,13 @@ def names_in(node: ast.AST) -> set[str]:
     ['x', 'y']
     """
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def with_outer(scope: FunctionScope, body: list[ast.stmt], place: ast.AST) -> list[ast.stmt]:
+    """Return a body that says which variables of outer functions it assigns."""
+    outer: list[ast.stmt] = []
+    if scope.globals:
+        outer.append(at(ast.Global(names=sorted(scope.globals)), place))
+    if scope.nonlocals:
+        outer.append(at(ast.Nonlocal(names=sorted(scope.nonlocals)), place))
+    return outer + body

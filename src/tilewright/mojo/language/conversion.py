@@ -6,11 +6,11 @@ from __future__ import annotations
 from abc import ABCMeta
 from typing import Any
 
-from ..dtype import as_dtype
+from ..containers import Optional
 from ..simd import SIMD, SIMDType
+from ..simd_arithmetic import build_vector
 
 EXACT, GENERAL, CONVERTED = 3, 2, 1  # how well a value fits a type
-_NUMBERS = (int, float)
 
 
 class Initializer:
@@ -73,6 +73,8 @@ def convert(value: Any, kind: Any) -> Any:
         return value
     if value.__class__ is Initializer:
         return value.make(kind)
+    if kind is Optional:
+        return value if isinstance(value, Optional) else Optional(value)
     if fits(value, kind) == EXACT:
         return value
     implicit = getattr(kind, "convert_implicitly", None)
@@ -100,11 +102,11 @@ def fits(value: Any, kind: Any) -> int:
     if kind is None or kind is ...:
         return GENERAL
     if kind.__class__ is SIMDType:
-        if isinstance(value, kind):
-            return EXACT
+        if isinstance(value, SIMD):
+            return EXACT if value.dtype == kind.dtype and value.size == kind.size else 0
         if value.__class__ is float:
             return EXACT if kind.dtype.name == "float64" else CONVERTED * ("float" in kind.dtype.name)
-        return CONVERTED if value.__class__ is int or value.__class__ is bool and kind.dtype.name == "bool" else 0
+        return CONVERTED if value.__class__ is int or (value.__class__ is bool and kind.dtype.name == "bool") else 0
     if kind is int:
         return EXACT if value.__class__ is int else 0
     check = getattr(kind, "conforms", None)
@@ -129,39 +131,8 @@ def copy_value(value: Any) -> Any:
     >>> copy_value(3)
     3
     """
-    copy = getattr(value.__class__, "copy_implicitly", None)
+    kind = value.__class__
+    if kind is SIMD:  # elements of a vector can be assigned; a scalar cannot change
+        return value if value.size == 1 else build_vector(SIMD, value.dtype, value.value.copy())
+    copy = getattr(kind, "copy_implicitly", None)
     return value if copy is None else copy(value)
-
-
-class NumberMembers:
-    """What Mojo's numbers and texts can do and Python's cannot.
-
-    >>> from tilewright.mojo import DType
-    >>> NumberMembers(3).copy(), int(NumberMembers(3).cast[DType.int8]())
-    (3, 3)
-    """
-
-    __slots__ = ("cast", "value")
-    length = 1
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        if not isinstance(value, str):
-            self.cast = SIMDType(as_dtype("float64" if isinstance(value, float) else "int64"), 1)(value).cast
-
-    def copy(self) -> Any:
-        """Return the number.
-
-        >>> NumberMembers(3).copy()
-        3
-        """
-        return self.value
-
-
-def with_members(value: Any) -> Any:
-    """Return a value that has the members of Mojo's numbers.
-
-    >>> with_members(3).copy(), with_members([1]).copy()
-    (3, [1])
-    """
-    return NumberMembers(value) if value.__class__ in (int, float, bool, str, tuple) else value

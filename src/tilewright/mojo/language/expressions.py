@@ -8,8 +8,8 @@ import re
 
 from .problems import NOT_MOJO, NOT_YET
 from .stream import KEYWORDS, TokenStream
-from .syntax import Brackets, FunctionType, Initializer, LambdaFunction, Transfer
-from .tokens import Token, Tokenizer
+from .syntax import Brackets, FunctionTypeNode, InitializerNode, LambdaFunction, Transfer
+from .tokens import Token, Tokenizer, words
 
 BINARY: dict[str, tuple[int, ast.operator]] = {
     "|": (5, ast.BitOr()),
@@ -38,7 +38,7 @@ COMPARISON: dict[str, ast.cmpop] = {
     "is": ast.Is(),
 }
 UNARY: dict[str, ast.unaryop] = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert()}
-ENDINGS = frozenset(") ] } , : = . ; == != < <= > >= + * / // % & | ^ and or if else for in is not as where".split())
+ENDINGS = words(") ] } , : = . ; == != < <= > >= + * / // % & | ^ and or if else for in is not as where")
 """What can follow a transfer `x^` but not an exclusive or; `x ^ -y` and `x ^ (y)` are the latter."""
 REFUSED = {"await": NOT_YET, "async": NOT_YET, "yield": NOT_MOJO}
 
@@ -85,7 +85,7 @@ class ExpressionParser(TokenStream):
         """Return a lambda; signatures are parsed by a subclass."""
         raise NotImplementedError
 
-    def parse_function_type(self) -> FunctionType:
+    def parse_function_type(self) -> FunctionTypeNode:
         """Return the type of a function; signatures are parsed by a subclass."""
         raise NotImplementedError
 
@@ -120,8 +120,9 @@ class ExpressionParser(TokenStream):
     def _parse_comparison(self) -> ast.expr:
         begin = self.token
         left = self._parse_binary(5)
-        operators, operands = [], []
-        while self.token.text in COMPARISON and self.token.kind in ("name", "operator") or self._at_not_in():
+        operators: list[ast.cmpop] = []
+        operands: list[ast.expr] = []
+        while (self.token.text in COMPARISON and self.token.kind in ("name", "operator")) or self._at_not_in():
             if self.accept("not"):
                 self.advance()
                 operators.append(ast.NotIn())
@@ -226,9 +227,10 @@ class ExpressionParser(TokenStream):
         begin = self.token
         parts: list[ast.expr | None] = [None, None, None]
         if not self.at(":"):
-            parts[0] = self._parse_starred()
+            first = self._parse_starred()
             if not self.at(":"):
-                return parts[0]
+                return first
+            parts[0] = first
         for k in (1, 2):
             if self.accept(":") and not self.at(":", ",", "]"):
                 parts[k] = self.parse_expression()
@@ -256,7 +258,7 @@ class ExpressionParser(TokenStream):
             return self._parse_list(begin)
         if self.accept("{"):
             return self._parse_braces(begin)
-        self.fail(f"expected an expression, got {self.describe()}")
+        return self.fail(f"expected an expression, got {self.describe()}")
 
     def _parse_name(self) -> ast.expr:
         begin = self.advance()
@@ -301,9 +303,9 @@ class ExpressionParser(TokenStream):
 
     def _parse_braces(self, begin: Token) -> ast.expr:
         """Return a dictionary, a set, or the arguments of the type that is expected."""
-        if self.token.kind == "name" and self.peek().text == "=" or self.at("}"):
+        if (self.token.kind == "name" and self.peek().text == "=") or self.at("}"):
             arguments, keywords = self.parse_arguments("}")
-            return self.place(Initializer(arguments=arguments, keywords=keywords), begin)
+            return self.place(InitializerNode(arguments=arguments, keywords=keywords), begin)
         keys: list[ast.expr] = []
         values: list[ast.expr] = []
         is_dictionary = False
@@ -321,7 +323,7 @@ class ExpressionParser(TokenStream):
             if not self.at("}"):
                 self.expect(",", "an element in braces")
         if not is_dictionary:
-            return self.place(Initializer(arguments=keys, keywords=[]), begin)
+            return self.place(InitializerNode(arguments=keys, keywords=[]), begin)
         if len(keys) != len(values):
             self.fail("a dictionary needs ':' and a value after each key", begin)
         return self.place(ast.Dict(keys=list(keys), values=values), begin)
@@ -331,7 +333,7 @@ class ExpressionParser(TokenStream):
 
     def _parse_for_clauses(self) -> list[ast.comprehension]:
         clauses = []
-        while self.at("for") or self.at("comptime") and self.peek().text == "for":
+        while self.at("for") or (self.at("comptime") and self.peek().text == "for"):
             self.accept("comptime")
             self.advance()
             self.accept("var", "ref")
@@ -389,7 +391,8 @@ class ExpressionParser(TokenStream):
 
     def _parse_template(self, token: Token, begin: int, end: int, raw: bool) -> list[ast.expr]:
         """Return the parts of a template: its texts, and the values of the expressions in braces."""
-        text, parts, at = self.source.text, [], begin
+        text, at = self.source.text, begin
+        parts: list[ast.expr] = []
         literal = ""
         while at < end:
             brace = _BRACE.search(text, at, end)
@@ -414,16 +417,12 @@ class ExpressionParser(TokenStream):
         """Return the expression in braces that starts at `begin`, and the position after its brace."""
         line = token.line + self.source.text.count("\n", token.position, begin)
         tokenizer = Tokenizer(self.source, begin, end, line)
-        tokens = []
-        for inner in tokenizer.read_braces():
-            tokens.append(inner)
-        parser = type(self)(self.source, tokens)
+        parser = type(self)(self.source, list(tokenizer.read_braces()))
         parser.depth = self.depth + 10
         expression = parser.parse_expression()
-        conversion = -1
         if parser.token.kind != "end":
             parser.fail(f"expected '}}' after the expression in the template, got {parser.describe()}")
-        node = ast.FormattedValue(value=expression, conversion=conversion, format_spec=None)
+        node = ast.FormattedValue(value=expression, conversion=-1, format_spec=None)
         return parser.place(node, expression), tokenizer.position
 
 
@@ -455,7 +454,7 @@ def as_target(parser: TokenStream, node: ast.expr) -> ast.expr:
         return node
     if isinstance(node, Transfer):
         return as_target(parser, node.value)
-    parser.fail_at("this cannot be assigned to", node)
+    return parser.fail_at("this cannot be assigned to", node)
 
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r?\n|.)", re.DOTALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from ...errors import LayoutError
 from ...simt.coroutines import coroutine_twin
@@ -158,7 +158,7 @@ class Function:
                 return overload.specialize(known)
         return ParametrizedFunction(self, given, named)
 
-    def _refuse_parameters(self, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    def _refuse_parameters(self, given: Sequence[Any], named: Mapping[str, Any]) -> NoReturn:
         texts = [*map(str, given), *[f"{name}={value}" for name, value in named.items()]]
         options = "; or ".join(overload.describe() for overload in self.overloads)
         raise LayoutError(f"{self.__name__} does not take the parameters [{', '.join(texts)}]; it is {options}")
@@ -210,8 +210,10 @@ class Function:
         assert overload.condition is not None  # asked only then
         return bool(overload.condition(*values))
 
-    def _refuse(self, values: Sequence[Any], options: Mapping[str, Any]) -> Any:
-        kinds = [type(value).__name__ for value in values] + [f"{name}={type(v).__name__}" for name, v in options.items()]
+    def _refuse(self, values: Sequence[Any], options: Mapping[str, Any]) -> NoReturn:
+        kinds = [type(value).__name__ for value in values] + [
+            f"{name}={type(v).__name__}" for name, v in options.items()
+        ]
         candidates = "; or ".join(overload.describe() for overload in self.overloads)
         raise LayoutError(f"{self.__name__} cannot be called with ({', '.join(kinds)}); it is {candidates}")
 

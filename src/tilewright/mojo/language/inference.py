@@ -16,7 +16,7 @@ from .syntax import ArgumentKind, Convention
 class UnknownParameter:
     """A parameter that was neither given nor could be inferred; using it is an error.
 
-    >>> str(UnknownParameter("n", "f")) # doctest: +ELLIPSIS
+    >>> str(UnknownParameter("n", "f"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     tilewright.errors.LayoutError: parameter 'n' of f is not known: it cannot be inferred; give it in brackets
     """
@@ -114,7 +114,7 @@ class ValuePattern(Pattern):
     def agrees(self, value: Any) -> bool:
         """Return whether a value in the brackets of an argument's type is the one that is asked for."""
         wanted = self.value()
-        return wanted is ... or bool(wanted == value) or not isinstance(value, (int, str)) and not _is_dtype(value)
+        return wanted is ... or bool(wanted == value) or (not isinstance(value, (int, str)) and not _is_dtype(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class HeadPattern(Pattern):
 
     def _entries(self, value: Any) -> list[tuple[Pattern, Any]]:
         head = self.head()
-        names: Sequence[str] = getattr(value, "PARAMETERS", None) or getattr(head, "PARAMETERS", ())
+        names: Any = getattr(value, "PARAMETERS", None) or getattr(head, "PARAMETERS", ())
         if value.__class__ is float or value.__class__ is int:  # a literal, which takes the type it is given
             return []
         own = getattr(head, "PARAMETERS", names)

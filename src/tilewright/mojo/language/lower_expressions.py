@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from .building import assign, at, call, constant, load, make_dict, make_tuple, support, thunk
+from .building import Node, assign, at, call, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
 from .problems import MojoSourceError, Source
 from .scopes import Binding, Block, FunctionScope
 from .stream import characters, suggest
-from .syntax import Brackets, Function, FunctionType, Initializer, LambdaFunction, Struct, Transfer
+from .syntax import Brackets, FunctionNode, FunctionTypeNode, InitializerNode, LambdaFunction, StructNode, Transfer
+from .texts import TEXT_MEMBERS
+from .tokens import words
 
+IN_PLACE = words("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__")
 NUMBER_MEMBERS = frozenset({"cast", "copy", "length"})
 """Members of all numbers in Mojo, which numbers of Python do not have."""
 LVALUES = (ast.Name, ast.Attribute, Brackets)
@@ -26,7 +29,7 @@ class ExpressionLowerer:
         self.source, self.module, self.block = source, module, module
         self.pending: list[ast.stmt] = []
         self.count = 0  # of temporary names
-        self.struct: Struct | None = None  # whose members are lowered
+        self.struct: StructNode | None = None  # whose members are lowered
         self.mutating: dict[str, set[int | str]] = {}  # functions with `mut` arguments: which, by position and name
 
     def fail(self, message: str, node: ast.AST) -> NoReturn:
@@ -105,7 +108,7 @@ class ExpressionLowerer:
         assert self.struct is not None  # asked only there
         for member in self.struct.body:
             target = getattr(member, "target", None)
-            if isinstance(target, ast.Name) and target.id == name or getattr(member, "name", None) == name:
+            if (isinstance(target, ast.Name) and target.id == name) or getattr(member, "name", None) == name:
                 return True
         return False
 
@@ -113,7 +116,7 @@ class ExpressionLowerer:
         """Return the binding that an assignment to a name changes; an unknown name is declared."""
         binding = self.block.find(name)
         scope = self.block.scope
-        if binding is None or binding.scope.is_module and not scope.is_module and binding.kind != "variable":
+        if binding is None or (binding.scope.is_module and not scope.is_module and binding.kind != "variable"):
             return self.block.function_block().declare(name)
         if binding.scope is not scope and binding.place is None:
             (scope.globals if binding.scope.is_module else scope.nonlocals).add(binding.name)
@@ -136,7 +139,7 @@ class ExpressionLowerer:
     def _lower_Dict(self, node: ast.Dict) -> ast.expr:  # noqa: N802
         return support("make_dict", [self._lower_parts(node)], node)
 
-    def _lower_Initializer(self, node: Initializer) -> ast.expr:  # noqa: N802
+    def _lower_InitializerNode(self, node: InitializerNode) -> ast.expr:  # noqa: N802
         arguments, keywords = self.lower_all(node.arguments), self._lower_keywords(node.keywords)
         return support("Initializer", [make_tuple(arguments, node), make_dict(keywords, node)], node)
 
@@ -179,7 +182,7 @@ class ExpressionLowerer:
         """Return a literal as the value of the type it has in a variable: a String, or a Float64."""
         if isinstance(node, ast.UnaryOp):
             node = node.operand
-        if isinstance(node, ast.JoinedStr) or isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             return support("String", [lowered], node)
         if isinstance(node, ast.Constant) and isinstance(node.value, float):
             return support("Float64", [lowered], node)
@@ -189,14 +192,14 @@ class ExpressionLowerer:
 
     def _lower_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802
         value = self.materialize(node.value, self.lower(node.value))
-        if node.attr in NUMBER_MEMBERS:
+        if node.attr in NUMBER_MEMBERS or node.attr in TEXT_MEMBERS:
             value = support("with_members", [value], node)
         return at(ast.Attribute(value=value, attr=node.attr, ctx=ast.Load()), node)
 
     def _lower_Transfer(self, node: Transfer) -> ast.expr:  # noqa: N802
         return self.lower(node.value)
 
-    def _lower_FunctionType(self, node: FunctionType) -> ast.expr:  # noqa: N802
+    def _lower_FunctionTypeNode(self, node: FunctionTypeNode) -> ast.expr:  # noqa: N802
         return load("mojo·FunctionType", node)
 
     def _lower_keywords(self, keywords: Sequence[ast.keyword]) -> list[ast.keyword]:
@@ -218,7 +221,7 @@ class ExpressionLowerer:
 
     def _lower_Brackets(self, node: Brackets) -> ast.expr:  # noqa: N802
         value, arguments, keywords = self.lower_brackets(node)
-        if keywords or not arguments or len(arguments) == 1 and isinstance(arguments[0], ast.Tuple):
+        if keywords or not arguments or (len(arguments) == 1 and isinstance(arguments[0], ast.Tuple)):
             return support("subscript", [value, make_tuple(arguments, node), make_dict(keywords, node)], node)
         return at(ast.Subscript(value=value, slice=self.make_index(arguments, node), ctx=ast.Load()), node)
 
@@ -229,13 +232,49 @@ class ExpressionLowerer:
         return make_tuple(arguments, node)
 
     def _lower_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+        if isinstance(node.func, ast.Attribute):
+            changed = self._lower_change(node, node.func)
+            if changed is not None:
+                return changed
+        if any(item.arg == "to" and self._is_place(item.value) for item in node.keywords):
+            return self._lower_pointer(node)
         name = self._callee_name(node.func)
         mutated = self.mutating.get(name, set())
         if mutated and any(self._is_place(argument) for argument in self._mutated(node, mutated)):
             return self._lower_mutating_call(node, mutated)
         function = self.lower(node.func)
+        if isinstance(function, ast.Attribute) and function.attr == "value" and not node.args:
+            function.value = support("with_members", [function.value], node)  # of a number that a type contains
         arguments = self.lower_all(node.args)
         return at(ast.Call(func=function, args=arguments, keywords=self._lower_keywords(node.keywords)), node)
+
+    def _lower_change(self, node: ast.Call, function: ast.Attribute) -> ast.expr | None:
+        """Return a method call that changes a number or a text, which Python cannot change; None for others."""
+        owner, name = function.value, function.attr
+        if name in IN_PLACE and self._is_place(owner):
+            parts = [self.lower(owner), constant(name, node), *self.lower_all(node.args)]
+            return self.write_back(owner, support("change_in_place", parts, node))
+        if name == "write" and self._is_place(owner) and not node.keywords:
+            return self.write_back(owner, support("write_text", [self.lower(owner), *self.lower_all(node.args)], node))
+        if name in ("write_to", "write_repr_to") and len(node.args) == 1 and self._is_place(node.args[0]):
+            value = support("with_members", [self.lower(owner)], node)
+            parts = [value, constant(name, node), self.lower(node.args[0])]
+            return self.write_back(node.args[0], support("write_value", parts, node))
+        return None
+
+    def _lower_pointer(self, node: ast.Call) -> ast.expr:
+        """Return a pointer to a place, `UnsafePointer(to=x)`: two functions read and write it."""
+        target = next(item.value for item in node.keywords if item.arg == "to")
+        self.count += 1
+        name = f"write·{self.count}"
+        scope = FunctionScope()
+        with self.inside(scope):
+            read = thunk(self.lower(clone(target)), [], node)
+            self.block.declare("value")
+            write: ast.stmt = at(ast.Expr(value=self.write_back(clone(target), load("value", node))), node)
+        arguments = ast.arguments([], [at(ast.arg(arg="value"), node)], None, [], [], None, [])
+        self.pending.append(define(name, arguments, with_outer(scope, [write], node), node))
+        return support("point_to", [read, load(name, node)], node)
 
     def _callee_name(self, function: ast.expr) -> str:
         if isinstance(function, Brackets):
@@ -250,7 +289,7 @@ class ExpressionLowerer:
 
     def _is_place(self, node: ast.expr) -> bool:
         """Return whether a value has to be written back: names of types and functions do not change."""
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and node.id != "self":
             binding = self.block.find(node.id)
             return binding is not None and binding.kind in ("variable", "argument", "alias")
         return isinstance(node, (ast.Attribute, Brackets))
@@ -263,9 +302,7 @@ class ExpressionLowerer:
         temporary = self.new_name("call")
         function = self.lower(node.func)
         arguments, keywords = self.lower_all(node.args), self._lower_keywords(node.keywords)
-        called = support(
-            "call_back", [function, make_tuple(arguments, node), make_dict(keywords, node)], node
-        )
+        called = support("call_back", [function, make_tuple(arguments, node), make_dict(keywords, node)], node)
         steps: list[ast.expr] = [
             at(ast.NamedExpr(target=at(ast.Name(id=temporary, ctx=ast.Store()), node), value=called), node)
         ]
@@ -314,7 +351,7 @@ class ExpressionLowerer:
         self.pending += self.lower_function(function)
         return load(binding.name, node)
 
-    def _is_plain(self, function: Function) -> bool:
+    def _is_plain(self, function: FunctionNode) -> bool:
         """Return whether a lambda is one of Python: nothing is inferred, converted, copied or given back."""
         copies = any(capture.convention == "var" for capture in function.captures or [])
         return not (function.parameters or copies) and all(
@@ -322,23 +359,27 @@ class ExpressionLowerer:
             for argument in function.arguments
         )
 
-    def _lower_plain_lambda(self, function: Function, node: ast.AST) -> ast.expr:
+    def _lower_plain_lambda(self, function: FunctionNode, node: ast.AST) -> ast.expr:
         body = function.body[0]
-        assert isinstance(body, ast.Return) and body.value is not None  # as the parser makes it
+        assert isinstance(body, ast.Return)  # as the parser makes it
+        assert body.value is not None
         with self.inside(FunctionScope()):
             names = [self.block.declare(item.name, "argument", item.annotation).name for item in function.arguments]
             value = self.lower_value(body.value, function.returns)
         return thunk(value, names, node)
 
-    def lower_function(self, node: Function) -> list[ast.stmt]:
+    def lower_function(self, node: FunctionNode) -> list[ast.stmt]:
         """Return the definition of a function; a subclass knows how."""
         raise NotImplementedError
 
     # Values that are copied.
 
-    def lower_value(self, node: ast.expr, annotation: ast.expr | None = None) -> ast.expr:
-        """Return a value that is assigned: converted to the declared type, and copied if it has another name."""
-        if isinstance(node, Initializer) and annotation is not None:
+    def lower_value(self, node: ast.expr, annotation: ast.expr | None = None, is_typed: bool = False) -> ast.expr:
+        """Return a value that is assigned: converted to the declared type, and copied if it has another name.
+
+        A literal gets its own type, unless what it is assigned to has one.
+        """
+        if isinstance(node, InitializerNode) and annotation is not None:
             keywords = self._lower_keywords(node.keywords)
             made = call(self.lower_type(annotation), self.lower_all(node.arguments), node)
             made.keywords = keywords
@@ -348,7 +389,7 @@ class ExpressionLowerer:
             lowered = support("copy_value", [lowered], node)
         if annotation is not None and needs_conversion(annotation):
             return support("convert", [lowered, self.lower_type(annotation)], node)
-        return self.materialize(node, lowered)
+        return lowered if is_typed else self.materialize(node, lowered)
 
     def _is_comptime(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Name):
@@ -369,9 +410,9 @@ class ExpressionLowerer:
         return load(name, value)
 
 
-PLAIN_TYPES = frozenset(
-    "Int Bool None DType TileTensor LayoutTensor Layout UnsafePointer DeviceContext DeviceBuffer HostBuffer AnyType "
-    "Some Self Error".split()
+PLAIN_TYPES = words(
+    "Int Bool None DType TileTensor LayoutTensor Layout UnsafePointer DeviceContext DeviceBuffer HostBuffer "
+    "AnyType Some Self Error"
 )
 """Types of arguments and variables that no literal is converted to."""
 
@@ -384,7 +425,7 @@ def needs_conversion(annotation: ast.expr | None) -> bool:
     """
     while isinstance(annotation, Brackets):
         annotation = annotation.value
-    if annotation is None or isinstance(annotation, (FunctionType, ast.Constant, ast.Starred, ast.BinOp)):
+    if annotation is None or isinstance(annotation, (FunctionTypeNode, ast.Constant, ast.Starred, ast.BinOp)):
         return False
     return not (isinstance(annotation, ast.Name) and annotation.id in PLAIN_TYPES)
 
@@ -394,18 +435,16 @@ def is_unbound(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "_"
 
 
-def clone(node: ast.expr) -> ast.expr:
+def clone(node: Node) -> Node:
     """Return a copy of a tree, whose parts can be lowered independently."""
-    if isinstance(node, ast.AST):
-        copy = type(node)()
-        copy.__dict__.update(node.__dict__)
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, ast.AST):
-                setattr(copy, name, clone(value))  # type: ignore[arg-type]
-            elif isinstance(value, list):
-                setattr(copy, name, [clone(part) for part in value])
-        return copy
-    return node
+    copy = type(node)()
+    copy.__dict__.update(node.__dict__)
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            setattr(copy, name, clone(value))
+        elif isinstance(value, list):
+            setattr(copy, name, [clone(part) if isinstance(part, ast.AST) else part for part in value])
+    return copy
 
 
 def copy_place(place: ast.expr, node: ast.AST) -> ast.expr:

@@ -11,41 +11,50 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from .building import assign, at, constant, define, load, make_tuple, names_in, support, thunk
+from .building import assign, at, constant, define, load, make_tuple, names_in, support, thunk, with_outer
 from .lower_expressions import clone, needs_conversion
 from .lower_statements import StatementLowerer, assigns
 from .scopes import FunctionScope
-from .syntax import Argument, Brackets, Comptime, Function, FunctionType
+from .syntax import ArgumentNode, Brackets, Comptime, FunctionNode, FunctionTypeNode, LambdaFunction, Variable
 
 
 class FunctionLowerer(StatementLowerer):
     """Lowers functions, closures and parametric aliases."""
 
-    function: Function | None = None  # around the current statement
+    function: FunctionNode | None = None  # around the current statement
     mutated: tuple[str, ...] = ()  # arguments of it that are returned to the caller
     result: str | None = None  # its named result
+    has_destructors = False  # whether it matters when a value ends
 
     def lower_statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Lower statements; functions of the same name are overloads."""
+        """Lower statements; functions of the same name are overloads, and a variable ends after its last use."""
         self.mark_overloads(body)
-        return super().lower_statements(body)
+        if not self.has_destructors or self.block.scope.is_module:
+            return super().lower_statements(body)
+        endings = last_uses(body)
+        lowered: list[ast.stmt] = []
+        for k, statement in enumerate(body):
+            lowered += self.lower_statement(statement)
+            for name in endings.get(k, ()):
+                lowered.append(assign(self.block.bindings[name].name, constant(None, statement), statement))
+        return lowered
 
     def mark_overloads(self, body: Sequence[ast.stmt]) -> None:
         """Number the functions of the same name; -1 marks a name that has only one."""
-        groups: dict[str, list[Function]] = {}
+        groups: dict[str, list[FunctionNode]] = {}
         for statement in body:
-            if isinstance(statement, Function):
+            if isinstance(statement, FunctionNode):
                 groups.setdefault(statement.name, []).append(statement)
         for group in groups.values():
             for k, function in enumerate(group):
-                function.overload = k if len(group) > 1 else -1  # type: ignore[attr-defined]
+                function.overload = k if len(group) > 1 else -1
 
-    def _lower_Function(self, node: Function) -> list[ast.stmt]:  # noqa: N802  (named after the node)
+    def _lower_FunctionNode(self, node: FunctionNode) -> list[ast.stmt]:  # noqa: N802  (named after the node)
         if self.block.find(node.name) is None or node.name not in self.block.bindings:
             self.block.declare(node.name, "function")
         return self.lower_function(node)
 
-    def lower_function(self, node: Function) -> list[ast.stmt]:
+    def lower_function(self, node: FunctionNode) -> list[ast.stmt]:
         """Return statements that bind the function's name; captured copies are the arguments of an outer function."""
         name = self.block.bindings[node.name].name
         copies = self._captured_copies(node)
@@ -60,11 +69,14 @@ class FunctionLowerer(StatementLowerer):
             body: list[ast.stmt] = self.define_function(node, inner)
             body.append(at(ast.Return(value=load(inner, node)), node))
         maker = f"{name}·captures"
-        values = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
+        values: list[ast.expr] = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
         made = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
-        return [define(maker, _parameters(copies, node), _with_outer(scope, body, node), node), assign(name, made, node)]
+        return [
+            define(maker, _parameters(copies, node), with_outer(scope, body, node), node),
+            assign(name, made, node),
+        ]
 
-    def _captured_copies(self, node: Function) -> list[str]:
+    def _captured_copies(self, node: FunctionNode) -> list[str]:
         """Return the variables that a closure copies when it is made."""
         captures = node.captures or []
         names = {capture.name for capture in captures if capture.convention == "var" and capture.name}
@@ -79,11 +91,10 @@ class FunctionLowerer(StatementLowerer):
             if binding is not None and not binding.scope.is_module and binding.kind in ("variable", "argument", "alias")
         )
 
-    def define_function(self, node: Function, name: str) -> list[ast.stmt]:
+    def define_function(self, node: FunctionNode, name: str) -> list[ast.stmt]:
         """Return statements that bind `name` to the function."""
-        overload = getattr(node, "overload", -1)
         mutated = self.mutated_arguments(node)
-        if not node.parameters and overload < 0 and not mutated and not node.has_decorator("implicit"):
+        if not node.parameters and node.overload < 0 and not mutated and not node.has_decorator("implicit"):
             return [self._define_body(node, name)]
         maker = f"{name}·of"
         scope = FunctionScope()
@@ -93,8 +104,8 @@ class FunctionLowerer(StatementLowerer):
             inner = f"{node.name}·body"  # a name of its own: `f` inside `f` means all overloads
             body: list[ast.stmt] = [*hoisted, self._define_body(node, inner, mutated)]
             body.append(at(ast.Return(value=load(inner, node)), node))
-        factory = define(maker, _parameters(names, node), _with_outer(scope, body, node), node)
-        before = load(name, node) if overload > 0 else constant(None, node)
+        factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
+        before = load(name, node) if node.overload > 0 else constant(None, node)
         entry = support(
             "Overload",
             [
@@ -109,29 +120,27 @@ class FunctionLowerer(StatementLowerer):
         )
         return [factory, assign(name, support("define_function", [before, entry], node), node)]
 
-    def mutated_arguments(self, node: Function) -> tuple[str, ...]:
+    def mutated_arguments(self, node: FunctionNode) -> tuple[str, ...]:
         """Return the arguments whose values go back to the caller: those that the body may bind anew."""
         positions = self.mutating.get(node.name, set()) | self.mutating.get(f".{node.name}", set())
-        return tuple(
-            argument.name for argument in mutable_arguments(node) if argument.name in positions
-        )
+        return tuple(argument.name for argument in mutable_arguments(node) if argument.name in positions)
 
-    def _hoist(self, node: Function) -> list[ast.stmt]:
+    def _hoist(self, node: FunctionNode) -> list[ast.stmt]:
         """Lower the associated values of a function that depend on its parameters only: they are computed once."""
         own = {argument.name for argument in node.arguments} | _assigned_names(node.body)
         hoisted: list[ast.stmt] = []
         rest: list[ast.stmt] = []
         for statement in node.body:
-            if isinstance(statement, Comptime) and not statement.parameters and statement.value is not None:
-                if not (names_in(statement.value) & own) and isinstance(statement.target, ast.Name):
-                    own.discard(statement.target.id)
-                    hoisted += self.lower_statement(statement)
-                    continue
-            rest.append(statement)
+            is_value = isinstance(statement, Comptime) and not statement.parameters and statement.value is not None
+            if is_value and not (names_in(statement.value) & own) and isinstance(statement.target, ast.Name):  # type: ignore[attr-defined]
+                own.discard(statement.target.id)  # type: ignore[attr-defined]
+                hoisted += self.lower_statement(statement)
+            else:
+                rest.append(statement)
         node.body = rest
         return hoisted
 
-    def _define_body(self, node: Function, name: str, mutated: tuple[str, ...] = ()) -> ast.FunctionDef:
+    def _define_body(self, node: FunctionNode, name: str, mutated: tuple[str, ...] = ()) -> ast.FunctionDef:
         scope = FunctionScope()
         outer = self.function, self.mutated, self.result
         results = [argument for argument in node.arguments if argument.convention == "out" and argument.name != "self"]
@@ -146,23 +155,25 @@ class FunctionLowerer(StatementLowerer):
             if mutated or self.result is not None:
                 body.append(self._make_return(None, node))
         self.function, self.mutated, self.result = outer
-        return define(name, arguments, _with_outer(scope, body, node), node)
+        return define(name, arguments, with_outer(scope, body, node), node)
 
-    def _lower_signature(self, node: Function) -> ast.arguments:
+    def _lower_signature(self, node: FunctionNode) -> ast.arguments:
         """Declare the arguments; return them for Python, with defaults that are computed where the function is."""
         signature = ast.arguments([], [], None, [], [], None, [])
-        defaults: list[tuple[Argument, ast.expr]] = []
         block, self.block = self.block, self.block.parent or self.block  # defaults do not see the arguments
-        for argument in node.arguments:
-            if argument.default is not None:
-                defaults.append((argument, self.lower_value(clone(argument.default))))
+        given = {
+            item.name: self.lower_value(clone(item.default), None, True)
+            for item in node.arguments
+            if item.default is not None
+        }
         self.block = block
-        given = {argument.name: value for argument, value in defaults}
         has_default = False
         for argument in node.arguments:
             if argument.convention == "out" and argument.name != "self":
                 continue
-            parameter = at(ast.arg(arg=self.block.declare(argument.name, "argument", argument.annotation).name), argument)
+            parameter = at(
+                ast.arg(arg=self.block.declare(argument.name, "argument", argument.annotation).name), argument
+            )
             value = given.get(argument.name)
             if argument.kind == "variadic":
                 signature.vararg = parameter
@@ -178,7 +189,7 @@ class FunctionLowerer(StatementLowerer):
                     signature.defaults.append(constant(None, argument) if value is None else value)
         return signature
 
-    def _convert_arguments(self, node: Function) -> list[ast.stmt]:
+    def _convert_arguments(self, node: FunctionNode) -> list[ast.stmt]:
         """Return what happens first in a function: arguments become values of their declared types."""
         statements: list[ast.stmt] = []
         for argument in node.arguments:
@@ -214,7 +225,7 @@ class FunctionLowerer(StatementLowerer):
 
     # What the run-time support knows of a function.
 
-    def lower_parameters(self, parameters: Sequence[Argument]) -> ast.expr:
+    def lower_parameters(self, parameters: Sequence[ArgumentNode]) -> ast.expr:
         """Return the parameters of a function or struct: how they are given, their types and defaults."""
         entries: list[ast.expr] = []
         names = [parameter.name for parameter in parameters]
@@ -245,7 +256,7 @@ class FunctionLowerer(StatementLowerer):
         self.pending = outer
         return thunk(lowered, names, place)
 
-    def lower_arguments(self, node: Function) -> ast.expr:
+    def lower_arguments(self, node: FunctionNode) -> ast.expr:
         """Return the arguments of a function: how they are given, and the patterns that infer parameters from them."""
         names = {parameter.name for parameter in node.parameters}
         own = {argument.name for argument in node.arguments}
@@ -261,7 +272,7 @@ class FunctionLowerer(StatementLowerer):
     def lower_pattern(self, annotation: ast.expr | None, names: set[str], own: set[str]) -> ast.expr:
         """Return what a type says about its argument: a parameter, a type with such inside, or a plain type."""
         nothing = ast.Constant(value=None, lineno=1, col_offset=0)
-        if annotation is None or isinstance(annotation, (FunctionType, ast.BinOp)):
+        if annotation is None or isinstance(annotation, (FunctionTypeNode, ast.BinOp)):
             return nothing
         if isinstance(annotation, ast.Starred):
             annotation = annotation.value
@@ -286,12 +297,12 @@ class FunctionLowerer(StatementLowerer):
             *[(item.arg, item.value) for item in annotation.keywords if item.arg is not None],
         ]
         for key, value in parts:
-            if isinstance(value, (ast.Starred, ast.Slice)) or isinstance(value, ast.Constant) and value.value is ...:
+            if isinstance(value, (ast.Starred, ast.Slice)) or (isinstance(value, ast.Constant) and value.value is ...):
                 continue
             if isinstance(value, ast.Name) and value.id == "_":
                 continue
             is_known = not (names_in(value) & (names | own)) and not is_self(value)
-            if is_known and not isinstance(value, FunctionType):
+            if is_known and not isinstance(value, FunctionTypeNode):
                 pattern: ast.expr = support("ValuePattern", [self._lower_thunk(value, [], annotation)], annotation)
             else:
                 pattern = self.lower_pattern(value, names, own)
@@ -300,11 +311,11 @@ class FunctionLowerer(StatementLowerer):
         head = self._lower_thunk(annotation.value, [], annotation)
         return support("HeadPattern", [head, make_tuple(entries, annotation)], annotation)
 
-    def _lower_condition(self, node: Function) -> ast.expr:
+    def _lower_condition(self, node: FunctionNode) -> ast.expr:
         """Return the `where` clause of an overload as a function of its parameters; others are not checked."""
         names = [parameter.name for parameter in node.parameters]
         own = {argument.name for argument in node.arguments}
-        if node.condition is None or names_in(node.condition) & own or getattr(node, "overload", -1) < 0:
+        if node.condition is None or names_in(node.condition) & own or node.overload < 0:
             return constant(None, node)
         return self._lower_thunk(node.condition, names, node)
 
@@ -318,7 +329,30 @@ class FunctionLowerer(StatementLowerer):
         return [assign(name, alias, node)]
 
 
-def mutable_arguments(node: Function) -> list[Argument]:
+def last_uses(body: Sequence[ast.stmt]) -> dict[int, list[str]]:
+    """Return after which statement of a block its variables are not used any more.
+
+    Mojo ends a value after its last use, and Python when nothing refers to it. Variables that closures or references
+    use are left alone, until the function ends.
+    """
+    declared = {
+        statement.target.id: k
+        for k, statement in enumerate(body)
+        if isinstance(statement, Variable) and isinstance(statement.target, ast.Name) and statement.value is not None
+    }
+    held: set[str] = set()
+    for part in [part for statement in body for part in ast.walk(statement)]:
+        if isinstance(part, (FunctionNode, LambdaFunction)) or (isinstance(part, Variable) and part.is_reference):
+            held |= names_in(part)
+    endings: dict[int, list[str]] = {}
+    for name in declared.keys() - held:
+        last = max(k for k, statement in enumerate(body) if name in names_in(statement))
+        if not isinstance(body[last], (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            endings.setdefault(last, []).append(name)
+    return endings
+
+
+def mutable_arguments(node: FunctionNode) -> list[ArgumentNode]:
     """Return the arguments that a function can change for its caller."""
     return [item for item in node.arguments if item.convention in ("mut", "ref") and item.name != "self"]
 
@@ -328,16 +362,16 @@ def find_mutating(body: Sequence[ast.stmt]) -> dict[str, set[int | str]]:
 
     Methods have a dot before their name. A function that passes its argument on to such a function is one as well.
     """
-    functions: list[tuple[str, Function]] = []
+    functions: list[tuple[str, FunctionNode]] = []
     nodes: list[ast.AST] = list(body)
     while nodes:
         node = nodes.pop()
         inside_type = isinstance(node, ast.stmt) and hasattr(node, "traits")
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, Function):
+            if isinstance(child, FunctionNode):
                 functions.append((f".{child.name}" if inside_type else child.name, child))
             nodes.append(child)
-    functions += [(node.name, node) for node in body if isinstance(node, Function)]
+    functions += [(node.name, node) for node in body if isinstance(node, FunctionNode)]
     mutating: dict[str, set[int | str]] = {}
     size = -1
     while size != sum(map(len, mutating.values())):
@@ -360,6 +394,9 @@ def _rebinds(body: Sequence[ast.stmt], name: str, mutating: dict[str, set[int | 
                 passed = any(isinstance(argument, ast.Name) and argument.id == name for argument in part.args)
                 if passed and (callee in mutating or callee == "swap"):
                     return True
+                is_change = is_method and function.attr.startswith("__i")  # type: ignore[attr-defined]
+                if is_change and isinstance(function.value, ast.Name) and function.value.id == name:  # type: ignore[attr-defined]
+                    return True
             elif isinstance(part, (ast.Assign, ast.AugAssign)) and assigns([part], name):
                 targets = part.targets if isinstance(part, ast.Assign) else [part.target]
                 if any(name in names_in(target) for target in targets):
@@ -369,7 +406,7 @@ def _rebinds(body: Sequence[ast.stmt], name: str, mutating: dict[str, set[int | 
 
 def is_function_type(node: ast.expr | None) -> bool:
     """Return whether this is a type that no value is checked against."""
-    return isinstance(node, (FunctionType, ast.BinOp, ast.Starred))
+    return isinstance(node, (FunctionTypeNode, ast.BinOp, ast.Starred))
 
 
 def is_self(node: ast.AST) -> bool:
@@ -390,18 +427,8 @@ def _assigned_names(body: Sequence[ast.stmt]) -> set[str]:
         for statement in body
         for part in ast.walk(statement)
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    } | {part.name for statement in body for part in ast.walk(statement) if isinstance(part, Function)}
+    } | {part.name for statement in body for part in ast.walk(statement) if isinstance(part, FunctionNode)}
 
 
 def _parameters(names: Sequence[str], place: ast.AST) -> ast.arguments:
     return ast.arguments([], [at(ast.arg(arg=name), place) for name in names], None, [], [], None, [])
-
-
-def _with_outer(scope: FunctionScope, body: list[ast.stmt], place: ast.AST) -> list[ast.stmt]:
-    """Return a body that says which variables of outer functions it assigns."""
-    outer: list[ast.stmt] = []
-    if scope.globals:
-        outer.append(at(ast.Global(names=sorted(scope.globals)), place))
-    if scope.nonlocals:
-        outer.append(at(ast.Nonlocal(names=sorted(scope.nonlocals)), place))
-    return outer + body

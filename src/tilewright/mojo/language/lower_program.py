@@ -12,9 +12,9 @@ from .lower_functions import find_mutating
 from .lower_structs import StructLowerer
 from .problems import Source
 from .scopes import Block, FunctionScope
-from .syntax import Argument, Comptime, Function, Struct, Trait, Variable
+from .syntax import ArgumentNode, Comptime, FunctionNode, StructNode, TraitNode, Variable
 
-Declaration = (Function, Struct, Trait, Comptime)
+Declaration = (FunctionNode, StructNode, TraitNode, Comptime)
 Import = Callable[[str | None, int, "str | None"], Any]  # module, dots before it, a name in it
 
 
@@ -32,6 +32,9 @@ class ProgramLowerer(StructLowerer):
     def lower_program(self, body: Sequence[ast.stmt]) -> ast.Module:
         """Return a module of Python that does what the program does."""
         self.mutating = find_mutating(body)
+        self.has_destructors = any(
+            isinstance(part, FunctionNode) and part.name == "__del__" for item in body for part in ast.walk(item)
+        )
         self.mark_overloads(body)
         for statement in body:
             self._declare(statement)
@@ -47,9 +50,9 @@ class ProgramLowerer(StructLowerer):
 
     def _declare(self, statement: ast.stmt) -> None:
         """Declare a name of the module ahead: functions may use what comes after them."""
-        if isinstance(statement, Function):
+        if isinstance(statement, FunctionNode):
             self.module.declare(statement.name, "function")
-        elif isinstance(statement, (Struct, Trait)):
+        elif isinstance(statement, (StructNode, TraitNode)):
             self.module.declare(statement.name, "type")
         elif isinstance(statement, (Comptime, Variable)):
             kind = "comptime" if isinstance(statement, Comptime) else "variable"
@@ -120,7 +123,9 @@ def order_declarations(body: Sequence[ast.stmt]) -> list[ast.stmt]:
             name = waiting.pop()
             if name not in known:
                 known.add(name)
-                waiting += [other for item in by_name.get(name, ()) for other in mentioned[id(item)] if other in by_name]
+                waiting += [
+                    other for item in by_name.get(name, ()) for other in mentioned[id(item)] if other in by_name
+                ]
                 waiting += [v for item in by_name.get(name, ()) for v in mentioned[id(item)] & variables]
         return known
 
@@ -133,7 +138,9 @@ def order_declarations(body: Sequence[ast.stmt]) -> list[ast.stmt]:
                 place(other, depth + 1)
         ordered.append(item)
 
-    late = {id(item) for item in declarations if isinstance(item, Comptime) and closure(mentioned[id(item)]) & variables}
+    late = {
+        id(item) for item in declarations if isinstance(item, Comptime) and closure(mentioned[id(item)]) & variables
+    }
     for item in declarations:
         if id(item) not in late:
             place(item)
@@ -153,14 +160,14 @@ def _computed_names(item: ast.AST) -> set[str]:
     """Return the names that are needed when a declaration is carried out."""
     if isinstance(item, Comptime):
         return set() if item.parameters else names_in(item)
-    if isinstance(item, Function):
-        arguments: list[Argument] = [] if item.parameters else item.arguments
+    if isinstance(item, FunctionNode):
+        arguments: list[ArgumentNode] = [] if item.parameters else item.arguments
         return {name for argument in arguments if argument.default for name in names_in(argument.default)}
-    if isinstance(item, Struct) and item.parameters:
+    if isinstance(item, StructNode) and item.parameters:
         return set()
     names: set[str] = set()
     for part in getattr(item, "traits", []):
         names |= names_in(part)
     for member in getattr(item, "body", []):
-        names |= _computed_names(member) if isinstance(member, (Function, Comptime)) else set()
+        names |= _computed_names(member) if isinstance(member, (FunctionNode, Comptime)) else set()
     return names

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .building import assign, at, constant, load, make_dict, make_tuple, support, thunk
+from .building import assign, at, constant, load, make_dict, make_tuple, names_in, support, thunk
 from .lower_expressions import ExpressionLowerer, needs_conversion
 from .problems import NOT_YET
 from .scopes import Binding
@@ -45,15 +45,17 @@ class StatementLowerer(ExpressionLowerer):
         value = node.value
         if isinstance(value, ast.Constant):  # a documentation string, or `...`
             return [at(ast.Pass(), node)]
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "swap":
-            if len(value.args) == 2:
-                return self._lower_swap(node, value.args[0], value.args[1])
+        is_call = isinstance(value, ast.Call) and isinstance(value.func, ast.Name)
+        if is_call and value.func.id == "swap" and len(value.args) == 2:  # type: ignore[attr-defined]
+            return self._lower_swap(node, *value.args)  # type: ignore[attr-defined]
         return [at(ast.Expr(value=self.lower(value)), node)]
 
     def _lower_swap(self, node: ast.AST, left: ast.expr, right: ast.expr) -> list[ast.stmt]:
         name = self.new_name("swap")
         values = make_tuple([self.lower(right), self.lower(left)], node)
-        halves = [at(ast.Subscript(value=load(name, node), slice=constant(k, node), ctx=ast.Load()), node) for k in (0, 1)]
+        halves = [
+            at(ast.Subscript(value=load(name, node), slice=constant(k, node), ctx=ast.Load()), node) for k in (0, 1)
+        ]
         writes = [self.write_back(left, halves[0]), self.write_back(right, halves[1])]
         return [assign(name, values, node), *[at(ast.Expr(value=write), node) for write in writes]]
 
@@ -80,7 +82,7 @@ class StatementLowerer(ExpressionLowerer):
             return at(ast.Tuple(elts=elements, ctx=ast.Store()), target)
         if isinstance(target, ast.Starred):
             return at(ast.Starred(value=self._declare_targets(target.value), ctx=ast.Store()), target)
-        self.fail("expected a name after 'var'", target)
+        return self.fail("expected a name after 'var'", target)
 
     def _lower_reference(self, name: str, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
         """Make a name stand for a place: what the place depends on is computed now, the place at each use."""
@@ -126,8 +128,9 @@ class StatementLowerer(ExpressionLowerer):
 
     def _lower_Assign(self, node: ast.Assign) -> list[ast.stmt]:  # noqa: N802
         annotation = self._declared_type(node.targets[0]) if len(node.targets) == 1 else None
-        value = self.lower_value(node.value, annotation)
         first = node.targets[0]
+        is_typed = not isinstance(first, ast.Name) or self._is_assigned(first.id)
+        value = self.lower_value(node.value, annotation, is_typed)
         if annotation is None and is_number(node.value) and isinstance(first, ast.Name) and self._is_assigned(first.id):
             value = support("convert_like", [value, self.lower(at(ast.Name(first.id, ast.Load()), first))], node)
         if len(node.targets) > 1:
@@ -147,12 +150,14 @@ class StatementLowerer(ExpressionLowerer):
         if isinstance(target, ast.Name):
             binding = self.block.find(target.id)
             return None if binding is None or binding.kind == "argument" else binding.annotation
-        is_field = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
+        is_field = (
+            isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
+        )
         if is_field and self.struct is not None:
             for member in self.struct.body:
-                if isinstance(member, Variable) and isinstance(member.target, ast.Name):
-                    if member.target.id == target.attr:  # type: ignore[attr-defined]
-                        return member.annotation
+                names = names_in(member.target) if isinstance(member, Variable) else ()
+                if target.attr in names:  # type: ignore[attr-defined]
+                    return member.annotation  # type: ignore[attr-defined, no-any-return]
         return None
 
     def lower_assignment(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
@@ -175,7 +180,7 @@ class StatementLowerer(ExpressionLowerer):
             owner = self.lower(target.value)
             member = at(ast.Attribute(value=owner, attr=target.attr, ctx=ast.Store()), target)
             return [at(ast.Assign(targets=[member], value=value), node)]
-        self.fail(f"assigning to the result of a call: {NOT_YET}", target)
+        return self.fail(f"assigning to the result of a call: {NOT_YET}", target)
 
     def _refuse_reference(self, binding: Binding, target: ast.AST) -> None:
         """Refuse to assign a reference that a function returned, rather than lose the assignment."""
@@ -336,5 +341,3 @@ def assigns(body: Sequence[ast.stmt], name: str) -> bool:
             if any(isinstance(target, ast.Name) and target.id == name for target in targets):
                 return True
     return False
-
-

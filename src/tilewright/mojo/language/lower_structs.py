@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import ast
 
-from .building import assign, assign_member, at, constant, define, load, make_tuple, support, thunk
+from .building import assign, assign_member, at, constant, define, load, make_tuple, support, thunk, with_outer
 from .lower_expressions import clone
-from .lower_functions import FunctionLowerer, _parameters, _with_outer, parameter_name
+from .lower_functions import FunctionLowerer, _parameters, parameter_name
 from .scopes import FunctionScope
-from .syntax import Argument, Comptime, Decorator, Function, Struct, Trait, Transfer, Variable
+from .syntax import ArgumentNode, Comptime, Decorator, FunctionNode, StructNode, TraitNode, Transfer, Variable
 
 
 class StructLowerer(FunctionLowerer):
     """Lowers structs and traits."""
 
-    def _lower_Struct(self, node: Struct) -> list[ast.stmt]:  # noqa: N802  (named after the node)
+    def _lower_StructNode(self, node: StructNode) -> list[ast.stmt]:  # noqa: N802  (named after the node)
         name = (self.block.bindings.get(node.name) or self.block.declare(node.name, "type")).name
         maker = f"{name}·of"
         is_value = any(item.name in ("value", "register_passable") for item in node.decorators)
         if any(item.name in ("fieldwise_init", "value") for item in node.decorators):
             node.body = [*node.body, fieldwise_constructor(node)]
+        node.body = [*node.body, *setters(node)]
         initializers = self._lower_initializers(node)
         parameters = self.lower_parameters(node.parameters)
         scope, outer, outer_function = FunctionScope(), self.struct, self.function
@@ -41,14 +42,16 @@ class StructLowerer(FunctionLowerer):
             complete = [load("Self", node), fields, constant(is_value, node)]
             body.append(at(ast.Return(value=support("complete_struct", complete, node)), node))
         self.struct, self.function = outer, outer_function
-        factory = define(maker, _parameters(names, node), _with_outer(scope, body, node), node)
+        factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
         if not node.parameters:
             made: ast.expr = at(ast.Call(func=load(maker, node), args=[], keywords=[]), node)
         else:
-            made = support("StructTemplate", [constant(node.name, node), load(maker, node), parameters, initializers], node)
+            made = support(
+                "StructTemplate", [constant(node.name, node), load(maker, node), parameters, initializers], node
+            )
         return [factory, assign(name, made, node)]
 
-    def _lower_traits(self, node: Struct | Trait) -> ast.expr:
+    def _lower_traits(self, node: StructNode | TraitNode) -> ast.expr:
         traits: list[ast.expr] = []
         waiting = list(node.traits)
         while waiting:
@@ -59,10 +62,10 @@ class StructLowerer(FunctionLowerer):
                 traits.append(self.lower(trait))
         return thunk(make_tuple(traits, node), [], node)
 
-    def _lower_members(self, node: Struct | Trait) -> list[ast.stmt]:
+    def _lower_members(self, node: StructNode | TraitNode) -> list[ast.stmt]:
         """Return statements that set the methods and associated values of `Self`."""
         self.mark_overloads(node.body)
-        functions = [member for member in node.body if isinstance(member, Function)]
+        functions = [member for member in node.body if isinstance(member, FunctionNode)]
         values = [member for member in node.body if isinstance(member, Comptime)]
         for value in values:
             for name in [part for part in ast.walk(value.target) if isinstance(part, ast.Name)]:
@@ -81,11 +84,11 @@ class StructLowerer(FunctionLowerer):
         for function in [member for member in functions if member.name in groups]:
             statements += self._lower_method(function, node.name)
         for member in node.body:
-            if not isinstance(member, (Function, Comptime, Variable, ast.Pass, ast.Expr)):
+            if not isinstance(member, (FunctionNode, Comptime, Variable, ast.Pass, ast.Expr)):
                 self.fail("expected a field, a method or a comptime member", member)
         return statements
 
-    def _lower_method(self, function: Function, owner: str) -> list[ast.stmt]:
+    def _lower_method(self, function: FunctionNode, owner: str) -> list[ast.stmt]:
         name = f"{owner}·{function.name}"
         self.pending, outer = [], self.pending
         statements = self.define_function(function, name)
@@ -103,13 +106,13 @@ class StructLowerer(FunctionLowerer):
         default = self._lower_thunk(member.value, [], member)
         return make_tuple([constant(member.target.id, member), kind, default], member)
 
-    def _lower_initializers(self, node: Struct) -> ast.expr:
+    def _lower_initializers(self, node: StructNode) -> ast.expr:
         """Return the arguments of every constructor, from which parameters of the struct are inferred."""
         names = {parameter.name for parameter in node.parameters}
-        signatures: list[list[Argument]] = [
+        signatures: list[list[ArgumentNode]] = [
             [argument for argument in member.arguments if argument.name != "self"]
             for member in node.body
-            if isinstance(member, Function) and member.name == "__init__"
+            if isinstance(member, FunctionNode) and member.name == "__init__"
         ]
         entries = []
         for signature in signatures if names else []:
@@ -132,12 +135,14 @@ class StructLowerer(FunctionLowerer):
                 annotation = None
         return self.lower_pattern(annotation, names, own)
 
-    def _lower_Trait(self, node: Trait) -> list[ast.stmt]:  # noqa: N802
+    def _lower_TraitNode(self, node: TraitNode) -> list[ast.stmt]:  # noqa: N802
         name = (self.block.bindings.get(node.name) or self.block.declare(node.name, "type")).name
         maker = f"{name}·of"
         traits = self._lower_traits(node)
         scope, outer = FunctionScope(), self.struct
-        defaults = Struct(decorators=[], parameters=[], traits=[], body=[m for m in node.body if has_default_body(m)])
+        defaults = StructNode(
+            decorators=[], parameters=[], traits=[], body=[m for m in node.body if has_default_body(m)]
+        )
         defaults.name = node.name
         at(defaults, node)
         self.struct = defaults
@@ -145,8 +150,10 @@ class StructLowerer(FunctionLowerer):
             self.block.declare("Self", "type")
             body = self._lower_members(defaults)
         self.struct = outer
-        factory = define(maker, _parameters(["Self"], node), _with_outer(scope, body, node), node)
-        required = [member.name for member in node.body if isinstance(member, Function) and member not in defaults.body]
+        factory = define(maker, _parameters(["Self"], node), with_outer(scope, body, node), node)
+        required = [
+            member.name for member in node.body if isinstance(member, FunctionNode) and member not in defaults.body
+        ]
         parts = [constant(node.name, node), traits, load(maker, node)]
         made = support("Trait", [*parts, make_tuple([constant(item, node) for item in required], node)], node)
         return [factory, assign(name, made, node)]
@@ -157,11 +164,11 @@ def is_field(node: ast.stmt) -> bool:
     return isinstance(node, Variable)
 
 
-def fieldwise_constructor(node: Struct) -> Function:
+def fieldwise_constructor(node: StructNode) -> FunctionNode:
     """Return the constructor that `@fieldwise_init` stands for: an argument for each field, assigned to it."""
-    function = Function(decorators=[], parameters=[], returns=None, condition=None, body=[])
+    function = FunctionNode(decorators=[], parameters=[], returns=None, condition=None, body=[])
     function.name, function.captures = "__init__", None
-    receiver = Argument(annotation=None, default=None)
+    receiver = ArgumentNode(annotation=None, default=None)
     receiver.name, receiver.kind, receiver.convention = "self", "any", "out"
     fields = [field_argument(member) for member in node.body if isinstance(member, Variable)]
     function.arguments = [at(receiver, node), *fields]
@@ -177,7 +184,36 @@ def fieldwise_constructor(node: Struct) -> Function:
     return at(function, node)
 
 
-def has_defaults(node: Function) -> bool:
+def setters(node: StructNode) -> list[FunctionNode]:
+    """Return `__setitem__` for each `__getitem__` that returns a reference: what it returns is assigned instead."""
+    functions = [member for member in node.body if isinstance(member, FunctionNode)]
+    if any(function.name == "__setitem__" for function in functions):
+        return []
+    made = []
+    for getter in functions:
+        if getter.name == "__getitem__" and isinstance(getter.returns, ast.Starred):
+            setter = clone(getter)
+            setter.name, setter.returns = "__setitem__", None
+            value = ArgumentNode(annotation=None, default=None)
+            value.name, value.kind, value.convention = "value·assigned", "any", "read"
+            setter.arguments = [*setter.arguments, at(value, getter)]
+            setter.body = [assign_returned(statement) for statement in setter.body]
+            made.append(setter)
+    return made
+
+
+def assign_returned(node: ast.stmt) -> ast.stmt:
+    """Return a statement in which `return place` assigns the place."""
+    if isinstance(node, ast.Return) and node.value is not None:
+        value = load("value·assigned", node)
+        return at(ast.Assign(targets=[node.value], value=at(Transfer(value=value), node)), node)
+    for name in ("body", "orelse", "finalbody"):
+        if hasattr(node, name):
+            setattr(node, name, [assign_returned(part) for part in getattr(node, name)])
+    return node
+
+
+def has_defaults(node: FunctionNode) -> bool:
     """Return whether a function has arguments with defaults, which are computed when it is made."""
     return any(argument.default is not None for argument in node.arguments)
 
@@ -186,7 +222,7 @@ def has_default_body(node: ast.stmt) -> bool:
     """Return whether a trait's member has a value or a body, which structs inherit."""
     if isinstance(node, Comptime):
         return node.value is not None
-    if not isinstance(node, Function):
+    if not isinstance(node, FunctionNode):
         return not isinstance(node, (ast.Expr, ast.Pass, Variable))
     return not all(is_text(part) for part in node.body)
 
@@ -196,9 +232,9 @@ def is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def field_argument(member: Variable) -> Argument:
+def field_argument(member: Variable) -> ArgumentNode:
     """Return a field as an argument of the fieldwise constructor."""
-    argument = Argument(annotation=member.annotation, default=member.value)
+    argument = ArgumentNode(annotation=member.annotation, default=member.value)
     argument.name = member.target.id if isinstance(member.target, ast.Name) else ""
     argument.kind, argument.convention = "any", "var"
     return at(argument, member)

@@ -11,11 +11,13 @@ from typing import Any
 from ..module_names import MODULES, resolve_module
 from .problems import NOT_YET
 from .stream import suggest
+from .tokens import words
 
 HOME = __package__.rpartition(".")[0]  # tilewright.mojo
 PACKAGES = ("layout", "std", "max", "buffer")
-OLD_NAMES = frozenset(
-    ["algorithm", "benchmark", "bit", "builtin", "collections", "gpu", "hashlib", "iter", "itertools", "math", "memory", "os", "pathlib", "random", "reflection", "runtime", "subprocess", "sys", "tempfile", "testing", "time", "utils"]
+OLD_NAMES = words(
+    "algorithm benchmark bit builtin collections gpu hashlib iter itertools math memory os pathlib random "
+    "reflection runtime subprocess sys tempfile testing time utils"
 )
 """Packages of the standard library that older programs import without `std`."""
 REFUSED = {
@@ -75,7 +77,6 @@ def get_member(module: Any, name: str, module_name: str) -> Any:
     if value is missing or is_foreign:
         names = [name for name in dir(module) if not name.startswith("_")]
         hint = suggest(name, names)
-        raise ImportError(
-            f"module {module_name!r} has no name {name!r} here{hint or '; if Mojo has it, tilewright does not run it yet'}"
-        )
+        hint = hint or "; if Mojo has it, tilewright does not run it yet"
+        raise ImportError(f"module {module_name!r} has no name {name!r} here{hint}")
     return value

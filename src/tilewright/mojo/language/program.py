@@ -51,7 +51,7 @@ class Program:
             raise MojoSourceError(problem.msg, self._source, line, column) from None
         except RecursionError:
             raise MojoSourceError("the program is nested too deep", self._source, 1, 0) from None
-        self._declared = [name for name in lowerer.module.bindings]
+        self._declared = list(lowerer.module.bindings)
         lines = self._source.text.splitlines(keepends=True)
         linecache.cache[self._source.name] = (len(self._source.text), None, lines, self._source.name)
         register_syntax(self._source.name, ast.fix_missing_locations(module))
@@ -59,7 +59,7 @@ class Program:
 
     def _execute(self) -> None:
         """Run the statements of the file."""
-        exec(self._code, self._namespace)  # what our own compiler made of a checked program
+        exec(self._code, self._namespace)  # noqa: S102  (what our own compiler made of a checked program)
 
     def _import(self, module: str | None, level: int, name: str | None) -> Any:
         """Return what an import statement asks for: a module, or a name of one."""
@@ -74,7 +74,9 @@ class Program:
         folder = self._folder
         wanted = module or name or ""
         if folder is None:
-            raise ImportError(f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file: the program is a text")
+            raise ImportError(
+                f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file: the program is a text"
+            )
         for _ in range(level - 1):
             folder = folder.parent
         base = folder.joinpath(*wanted.split("."))
@@ -82,7 +84,9 @@ class Program:
             for path in (base.with_name(base.name + suffix), base / f"__init__{suffix}"):
                 if path.is_file():
                     return load_program(path, self._loaded)
-        raise ImportError(f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file in {folder.name!r}")
+        raise ImportError(
+            f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file in {folder.name!r}"
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name not in self.__dict__.get("_namespace", {}):
@@ -136,6 +140,8 @@ def read_source(path: Path) -> Source:
     try:
         return Source(path.read_bytes().decode("utf-8"), str(path))
     except UnicodeDecodeError as problem:
-        raise FileFormatError(f"{path} is not text: byte {problem.start} is not UTF-8; a Mojo program is UTF-8") from None
+        raise FileFormatError(
+            f"{path} is not text: byte {problem.start} is not UTF-8; a Mojo program is UTF-8"
+        ) from None
     except OSError as problem:
         raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None

@@ -28,7 +28,7 @@ class Error(TilewrightError):
         return self
 
 
-class RaisedValue(TilewrightError):
+class RaisedValue(TilewrightError):  # noqa: N818  (a value, of any type)
     """A value that a program raised: Mojo's errors may have any type.
 
     >>> RaisedValue(3).value
@@ -66,7 +66,7 @@ def payload(caught: BaseException) -> Any:
     return caught.value if isinstance(caught, RaisedValue) else caught
 
 
-class FailedAssertion(TilewrightError, AssertionError):
+class FailedAssertion(TilewrightError, AssertionError):  # noqa: N818  (what happened)
     """An `assert` whose condition is false: it ends a program, as in Mojo.
 
     >>> isinstance(FailedAssertion("n is 3"), AssertionError)

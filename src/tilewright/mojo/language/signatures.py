@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of signatures: parameters in brackets, arguments, captures, effects, results; lambdas and function types."""
+"""The parser of signatures: parameters in brackets, arguments, captures, effects, results; lambdas, function types."""
 
 from __future__ import annotations
 
 import ast
 
 from .expressions import ExpressionParser
-from .syntax import Argument, ArgumentKind, Capture, Convention, Function, FunctionType, LambdaFunction
+from .syntax import ArgumentKind, ArgumentNode, Capture, Convention, FunctionNode, FunctionTypeNode, LambdaFunction
 from .tokens import Token
 
 CONVENTIONS: dict[str, Convention] = {
@@ -28,9 +28,9 @@ EFFECTS = ("raises", "capturing", "unified", "escaping", "thin", "register_passa
 class SignatureParser(ExpressionParser):
     """Parses what follows `def name`, up to the colon."""
 
-    def parse_signature(self, name: str, begin: Token) -> Function:
+    def parse_signature(self, name: str, begin: Token) -> FunctionNode:
         """Return a function without a body."""
-        function = Function()
+        function = FunctionNode()
         function.name, function.decorators, function.body = name, [], []
         function.parameters = self.parse_parameters() if self.accept("[") else []
         function.arguments = []
@@ -44,12 +44,12 @@ class SignatureParser(ExpressionParser):
         function.condition = self.parse_expression() if self.accept("where") else None
         return self.place(function, begin)
 
-    def parse_parameters(self) -> list[Argument]:
+    def parse_parameters(self) -> list[ArgumentNode]:
         """Return the parameters up to the closing bracket; those before `//` are only inferred."""
         return self._parse_list_of_arguments("]")
 
-    def _parse_list_of_arguments(self, closing: str) -> list[Argument]:
-        arguments: list[Argument] = []
+    def _parse_list_of_arguments(self, closing: str) -> list[ArgumentNode]:
+        arguments: list[ArgumentNode] = []
         kind: ArgumentKind = "any"
         while not self.accept(closing):
             if self.accept("//"):
@@ -69,9 +69,9 @@ class SignatureParser(ExpressionParser):
                 self.expect(",", "a parameter" if closing == "]" else "an argument")
         return arguments
 
-    def _parse_argument(self, kind: ArgumentKind) -> Argument:
+    def _parse_argument(self, kind: ArgumentKind) -> ArgumentNode:
         begin = self.token
-        argument = Argument()
+        argument = ArgumentNode()
         argument.convention = self._parse_convention()
         argument.kind = kind
         if self.accept("**"):
@@ -97,7 +97,7 @@ class SignatureParser(ExpressionParser):
     def _parse_convention(self) -> Convention:
         """Return how the argument is passed; the word is a convention only if a name follows."""
         word, following = self.token, self.peek()
-        is_followed = following.kind == "name" and following.text not in ("in", "if") or following.text in ("*", "**")
+        is_followed = (following.kind == "name" and following.text not in ("in", "if")) or following.text in ("*", "**")
         if word.text == "ref" and following.text == "[":
             self.advance()
             self.advance()
@@ -156,7 +156,7 @@ class SignatureParser(ExpressionParser):
         """Return a lambda: a signature, a colon and an expression."""
         begin = self.advance()
         if self.token.kind == "name" and not self.at(*EFFECTS):  # `lambda x, y: ...`
-            function = Function()
+            function = FunctionNode()
             function.name, function.decorators, function.parameters = "<lambda>", [], []
             function.arguments = self._parse_plain_arguments()
             function.captures, function.returns, function.condition = None, None, None
@@ -168,11 +168,11 @@ class SignatureParser(ExpressionParser):
         function.body = [self.place(ast.Return(value=value), value)]
         return self.place(LambdaFunction(function=function), begin)
 
-    def _parse_plain_arguments(self) -> list[Argument]:
+    def _parse_plain_arguments(self) -> list[ArgumentNode]:
         arguments = []
         while self.token.kind == "name":
             begin = self.token
-            argument = Argument(annotation=None, default=None)
+            argument = ArgumentNode(annotation=None, default=None)
             argument.name, argument.kind, argument.convention = self.advance().text, "any", "read"
             if self.accept("="):
                 argument.default = self.parse_expression()
@@ -181,7 +181,7 @@ class SignatureParser(ExpressionParser):
                 break
         return arguments
 
-    def parse_function_type(self) -> FunctionType:
+    def parse_function_type(self) -> FunctionTypeNode:
         """Return the type of a function, such as `def[width: Int](Int) raises -> None`; types need no names there."""
         begin = self.advance()
         if self.accept("["):
@@ -195,10 +195,10 @@ class SignatureParser(ExpressionParser):
         if self.accept("->"):
             self._parse_result()
             self._parse_effects()
-        return self.place(FunctionType(), begin)
+        return self.place(FunctionTypeNode(), begin)
 
     def _parse_argument_type(self) -> None:
-        if self.at("/", "//") or self.at("*") and self.peek().text in (",", ")"):
+        if self.at("/", "//") or (self.at("*") and self.peek().text in (",", ")")):
             self.advance()
             return
         self._parse_convention()

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from .expressions import as_target
 from .problems import NOT_MOJO, NOT_YET, Source
 from .signatures import SignatureParser
 from .stream import suggest
-from .syntax import Comptime, Decorator, Function, ReferenceFor, Struct, Trait, Variable
-from .tokens import Token, tokenize
+from .syntax import Comptime, Decorator, FunctionNode, ReferenceFor, StructNode, TraitNode, Variable
+from .tokens import Token, tokenize, words
 
 AUGMENTED: dict[str, ast.operator] = {
     "+=": ast.Add(),
@@ -27,12 +28,12 @@ AUGMENTED: dict[str, ast.operator] = {
     "<<=": ast.LShift(),
     ">>=": ast.RShift(),
 }
-DECORATORS = frozenset(
-    "always_inline no_inline inline parameter __parameter staticmethod fieldwise_init value implicit export deprecated "
-    "register_passable register_passable_trivial doc_private doc_hidden explicit_destroy align nonmaterializable "
-    "__copy_capture __llvm_metadata __llvm_arg_metadata __name __allow_legacy_any_origin_fields "
+DECORATORS = words(
+    "always_inline no_inline inline parameter __parameter staticmethod fieldwise_init value implicit export "
+    "deprecated register_passable register_passable_trivial doc_private doc_hidden explicit_destroy align "
+    "nonmaterializable __copy_capture __llvm_metadata __llvm_arg_metadata __name __allow_legacy_any_origin_fields "
     "__allow_legacy_custom_self_type compiler.register extensibility.register parameter_only unsafe_no_track "
-    "fieldwise_init.implicit extern fast_math".split()
+    "fieldwise_init.implicit extern fast_math"
 )
 """The decorators that a program can use; all but a few only concern the compiler."""
 REFUSED_STATEMENTS = {
@@ -68,12 +69,12 @@ class StatementParser(SignatureParser):
         if self.token.kind != "newline":
             return self.parse_statements()
         self.advance()
-        if self.token.kind != "indent":
+        if self.kind() != "indent":
             self.fail(f"expected an indented block after {after}, got {self.describe()}")
         self.advance()
         body: list[ast.stmt] = []
-        while self.token.kind != "dedent":
-            if self.token.kind == "indent":
+        while self.kind() != "dedent":
+            if self.kind() == "indent":
                 self.fail("unexpected indentation")
             body += self.parse_statements()
         self.advance()
@@ -240,9 +241,9 @@ class StatementParser(SignatureParser):
         if self.at("var", "comptime", "alias"):
             return self.parse_statements()[0]
         self._refuse(self.token)
-        self.fail(f"expected a function, struct or trait after a decorator, got {self.describe()}")
+        return self.fail(f"expected a function, struct or trait after a decorator, got {self.describe()}")
 
-    def _parse_function(self, decorators: list[Decorator]) -> Function:
+    def _parse_function(self, decorators: list[Decorator]) -> FunctionNode:
         begin = self.advance()
         name = self.expect_name("the name of the function").text
         function = self.parse_signature(name, begin)
@@ -252,9 +253,9 @@ class StatementParser(SignatureParser):
         function.body = self.parse_block(f"the signature of {name}")
         return function
 
-    def _parse_struct(self, decorators: list[Decorator]) -> Struct:
+    def _parse_struct(self, decorators: list[Decorator]) -> StructNode:
         begin = self.advance()
-        struct = Struct(decorators=decorators)
+        struct = StructNode(decorators=decorators)
         struct.name = self.expect_name("the name of the struct").text
         struct.parameters = self.parse_parameters() if self.accept("[") else []
         struct.traits = self._parse_traits()
@@ -263,9 +264,9 @@ class StatementParser(SignatureParser):
         struct.body = self.parse_block(f"the name of struct {struct.name}")
         return self.place(struct, begin)
 
-    def _parse_trait(self, decorators: list[Decorator]) -> Trait:
+    def _parse_trait(self, decorators: list[Decorator]) -> TraitNode:
         begin = self.advance()
-        trait = Trait(decorators=decorators)
+        trait = TraitNode(decorators=decorators)
         trait.name = self.expect_name("the name of the trait").text
         trait.traits = self._parse_traits()
         trait.body = self.parse_block(f"the name of trait {trait.name}")
@@ -296,7 +297,7 @@ class StatementParser(SignatureParser):
         if self.accept("raise"):
             value = None if self.token.kind == "newline" else self.parse_expression()
             return self.place(ast.Raise(exc=value, cause=None), begin)
-        if self.at("assert") or self.at("comptime") and self.peek().text == "assert":
+        if self.at("assert") or (self.at("comptime") and self.peek().text == "assert"):
             return self._parse_assert(begin)
         if self.at("import"):
             return self._parse_import()
@@ -304,7 +305,7 @@ class StatementParser(SignatureParser):
             return self._parse_from_import()
         if self.at("comptime", "alias") and self.peek().kind in ("name", "operator") and self.peek().text != "(":
             return self._parse_comptime()
-        if self.at("var") or self.at("let", "ref") and (self.peek().kind == "name" or self.peek().text == "["):
+        if self.at("var") or (self.at("let", "ref") and (self.peek().kind == "name" or self.peek().text == "[")):
             return self._parse_variable()
         return self._parse_assignment()
 
@@ -386,6 +387,8 @@ class StatementParser(SignatureParser):
         node.target = as_target(self, self._parse_targets())
         node.annotation = self._parse_type() if self.accept(":") else None
         node.value = self.parse_expressions() if self.accept("=") else None
+        if self.at("=") and node.value is not None:
+            self.fail(f"several variables in one declaration: {NOT_YET}; declare them one by one")
         return self.place(node, begin)
 
     def _parse_assignment(self) -> ast.stmt:
@@ -394,7 +397,8 @@ class StatementParser(SignatureParser):
         if self.token.kind == "operator" and self.token.text in AUGMENTED:
             operator = AUGMENTED[self.advance().text]
             value = self.parse_expressions()
-            return self.place(ast.AugAssign(target=as_target(self, target), op=operator, value=value), begin)
+            place: Any = as_target(self, target)  # Python's types know no other brackets
+            return self.place(ast.AugAssign(target=place, op=operator, value=value), begin)
         if self.at(":") and isinstance(target, ast.Name):
             self.advance()
             node = Variable(target=as_target(self, target), annotation=self._parse_type(), value=None)

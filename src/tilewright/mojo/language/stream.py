@@ -9,13 +9,13 @@ from difflib import get_close_matches
 from typing import NoReturn, TypeVar
 
 from .problems import MojoSourceError, Source
-from .tokens import Token
+from .tokens import Token, words
 
 Node = TypeVar("Node", bound=ast.AST)
 
-KEYWORDS = frozenset(
-    "and as assert break comptime continue def elif else except finally fn for from if import in is lambda not or pass "
-    "raise return struct trait try while with var alias".split()
+KEYWORDS = words(
+    "and as assert break comptime continue def elif else except finally fn for from if import in is lambda not or "
+    "pass raise return struct trait try while with var alias"
 )
 """Words that cannot be the name of something; others, such as `out` or `ref`, are keywords only in their place."""
 
@@ -34,6 +34,10 @@ class TokenStream:
     def token(self) -> Token:
         """The token that is read next."""
         return self.tokens[self.index]
+
+    def kind(self) -> str:
+        """Return the kind of the next token."""
+        return self.tokens[self.index].kind
 
     def peek(self, count: int = 1) -> Token:
         """Return a token further on."""
@@ -60,7 +64,7 @@ class TokenStream:
 
     def expect_name(self, what: str) -> Token:
         """Go past a name, or fail."""
-        if self.token.kind != "name" or self.token.text in KEYWORDS and not self.is_quoted():
+        if self.token.kind != "name" or (self.token.text in KEYWORDS and not self.is_quoted()):
             self.fail(f"expected {what}, got {self.describe()}")
         return self.advance()
 
@@ -100,7 +104,7 @@ class TokenStream:
         if isinstance(begin, Token):
             line, column = begin.line, self.column(begin.line, begin.column)
         else:
-            line, column = begin.lineno, begin.col_offset  # type: ignore[attr-defined]  (placed before)
+            line, column = begin.lineno, begin.col_offset  # type: ignore[attr-defined]
         last = self.tokens[max(0, self.index - 1)]
         end_line, end_column = last.line, last.column + len(last.text)
         if "\n" in last.text:

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 from .conversion import copy_value
 from .functions import Function, Overload
 from .raising import payload
+from .tokens import words
 
-IN_PLACE = frozenset(
-    f"__i{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
-)
+_OPERATIONS = words("add sub mul truediv floordiv mod pow matmul and or xor lshift rshift")
+IN_PLACE = frozenset(f"__i{name}__" for name in _OPERATIONS)
 
 
 class TextWriter:
@@ -73,16 +73,17 @@ class StructValue:
     @classmethod
     def convert_implicitly(cls, value: Any) -> Any:
         """Return the value converted, if a constructor takes it implicitly."""
-        return cls(value) if cls.converts_implicitly(value) else value
+        make: Any = cls
+        return make(value) if cls.converts_implicitly(value) else value
 
     def copy(self) -> Any:
         """Return a copy: by the struct's own constructor, or field by field."""
         cls = type(self)
-        new = cls.__new__(cls)
+        new: Any = cls.__new__(cls)
         if "__copyinit__" in cls.__dict__:
             new.__copyinit__(self)
         elif cls.has_copy_constructor:
-            new.__init__(copy=self)  # type: ignore[misc]
+            new.__init__(copy=self)
         else:
             for name, value in self.__dict__.items():
                 new.__dict__[name] = copy_field(value)
@@ -94,7 +95,7 @@ class StructValue:
         if write_to is not None:
             write_to(writer)
             return writer.text()
-        fields = ", ".join(f"{name}={describe_field(self.__dict__.get(name))}" for name in self.FIELDS)
+        fields = ", ".join(f"{name}={self.__dict__.get(name)}" for name in self.FIELDS)
         return f"{type(self).__name__}({fields})"
 
     def __repr__(self) -> str:
@@ -122,15 +123,6 @@ class StructValue:
         self.assign_element(*position, value, **named)  # type: ignore[attr-defined]
 
 
-def describe_field(value: Any) -> str:
-    """Return the text of a field in the text of its struct.
-
-    >>> describe_field("a")
-    "'a'"
-    """
-    return repr(str(value)) if isinstance(value, str) else str(value)
-
-
 def copy_field(value: Any) -> Any:
     """Return a copy of a field: of containers and structs, with all that they hold.
 
@@ -139,10 +131,7 @@ def copy_field(value: Any) -> Any:
     """
     if isinstance(value, StructValue):
         return value.copy()
-    if isinstance(value, list):
-        copied = value.copy()
-        return copied
-    if isinstance(value, (dict, set)):
+    if isinstance(value, (list, dict, set)):
         return value.copy()
     return copy_value(value)
 
@@ -150,7 +139,8 @@ def copy_field(value: Any) -> Any:
 def assign_fields(target: Any, value: Any) -> None:
     """Assign a whole struct: `self = Self(...)`.
 
-    >>> class Point: pass
+    >>> class Point:
+    ...     pass
     >>> first, second = Point(), Point()
     >>> second.x = 3
     >>> assign_fields(first, second)
@@ -201,7 +191,7 @@ def _takes(member: Any, count: int) -> bool:
         return any(overload.bind((None,) * count, {}) is not None for overload in member.overloads)
     code = member.__code__
     least = code.co_argcount - len(member.__defaults__ or ())
-    return least <= count <= code.co_argcount or bool(code.co_flags & 4) and count >= least
+    return least <= count <= code.co_argcount or (bool(code.co_flags & 4) and count >= least)
 
 
 def _spread_index(member: Any, extra: int) -> Callable[..., Any]:
@@ -214,7 +204,7 @@ def _spread_index(member: Any, extra: int) -> Callable[..., Any]:
 
 
 def _adapt_exit(member: Any) -> Callable[..., Any]:
-    def leave(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+    def leave(self: Any, kind: Any = None, error: Any = None, traceback: Any = None) -> Any:
         if error is not None and _takes(member, 2):
             return _bound(member, self)(payload(error))
         if _takes(member, 1):
@@ -224,16 +214,16 @@ def _adapt_exit(member: Any) -> Callable[..., Any]:
     return leave
 
 
-def add_comparisons(cls: type) -> None:
+def add_comparisons(cls: Any) -> None:
     """Add the comparisons that follow from `__lt__`, as Mojo's trait `Comparable` does."""
     if "__lt__" in cls.__dict__:
         if "__le__" not in cls.__dict__:
-            cls.__le__ = lambda self, other: not operator.lt(other, self)  # type: ignore[attr-defined]
+            cls.__le__ = lambda self, other: not operator.lt(other, self)
         if "__ge__" not in cls.__dict__:
-            cls.__ge__ = lambda self, other: not operator.lt(self, other)  # type: ignore[attr-defined]
+            cls.__ge__ = lambda self, other: not operator.lt(self, other)
 
 
-def add_iteration(cls: type) -> None:
+def add_iteration(cls: Any) -> None:
     """Make `__next__` end the loop where `__has_next__` says so."""
     if "__has_next__" in cls.__dict__ and "__next__" in cls.__dict__:
         following, has_next = cls.__dict__["__next__"], cls.__dict__["__has_next__"]
@@ -243,6 +233,6 @@ def add_iteration(cls: type) -> None:
                 raise StopIteration
             return _bound(following, self)()
 
-        cls.__next__ = step  # type: ignore[attr-defined]
+        cls.__next__ = step
     if "__next__" in cls.__dict__ and "__iter__" not in cls.__dict__:
-        cls.__iter__ = lambda self: self  # type: ignore[attr-defined]
+        cls.__iter__ = lambda self: self

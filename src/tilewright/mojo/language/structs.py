@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import LayoutError
+from ..builtins import Bool, Int, String
+from ..simd import SIMDType
 from .functions import Function, Overload
-from .inference import Argument, Parameter, bind_given, complete_parameters
+from .inference import Argument, Parameter, bind_given
 from .struct_members import StructValue, adapt_member, add_comparisons, add_iteration
 
 COPIED = frozenset({"ImplicitlyCopyable", "RegisterPassable", "TrivialRegisterPassable", "RegisterType"})
@@ -100,7 +102,11 @@ class Trait:
     """
 
     def __init__(
-        self, name: str, extended: Callable[[], tuple[Any, ...]], factory: Callable[[Any], None], required: tuple[str, ...]
+        self,
+        name: str,
+        extended: Callable[[], tuple[Any, ...]],
+        factory: Callable[[Any], None],
+        required: tuple[str, ...],
     ) -> None:
         self.__name__, self.extended, self.factory, self.required = name, extended, factory, required
 
@@ -164,7 +170,9 @@ class TraitUnion:
 class StructTemplate:
     """A struct with parameters: brackets choose its class, and a call infers them from the constructor's arguments.
 
-    >>> box = StructTemplate("Box", lambda n: declare_struct("Box", (("n", n),), lambda: ()), (Parameter("n", "any", None, None),), ())
+    >>> box = StructTemplate(
+    ...     "Box", lambda n: declare_struct("Box", (("n", n),), lambda: ()), (Parameter("n", "any", None, None),), ()
+    ... )
     >>> box[3].n
     3
     """
@@ -257,10 +265,14 @@ def conforms_to(kind: Any, trait: Any) -> bool:
     """
     if isinstance(trait, TraitUnion):
         return all(conforms_to(kind, part) for part in trait.traits)
-    if isinstance(trait, Trait):
-        return trait.conforms(kind)
     if isinstance(kind, type) and issubclass(kind, StructValue):
         return trait in kind.TRAITS or getattr(trait, "__name__", "") in ("AnyType", "ImplicitlyDestructible")
+    samples = {Int: 0, Bool: False, String: ""}
+    if kind in samples or kind.__class__ is SIMDType:
+        sample = samples[kind] if kind in samples else kind(0)
+        return trait.conforms(sample) if isinstance(trait, Trait) else True
+    if isinstance(trait, Trait):
+        return trait.conforms(kind)
     try:
         return issubclass(kind, trait)
     except TypeError:

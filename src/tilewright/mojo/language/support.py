@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..brackets import bind_parameters
-from ..builtins import String
+from ..builtins import String, type_of
+from ..containers import Dict, Set
 from ..lists import List
+from ..pointer import Pointer
+from ..scalar_memory import Cells
 from ..simd import Float64
 from .building import SUPPORT
-from .conversion import FunctionType, Initializer, convert, convert_like, copy_value, with_members
+from .conversion import FunctionType, Initializer, convert, convert_like, copy_value
 from .functions import Function, Overload, ParametricAlias, call_back, define_function
 from .inference import Argument, HeadPattern, Parameter, ParameterPattern, TypePattern, ValuePattern
 from .raising import Raised, as_exception, fail_assertion, payload
 from .struct_members import assign_fields
 from .structs import StructTemplate, Trait, add_member, complete_struct, declare_struct
+from .texts import Text, with_members, write_text, write_value
 
 
 def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -25,11 +29,10 @@ def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> A
     >>> subscript([1, 2], (0,), {})
     1
     """
-    if not hasattr(value, "with_parameters"):
-        get = getattr(value, "get_subscript", None)
-        if get is not None:
-            return get(*position, **named)
-    return bind_parameters(value, position, named)
+    if isinstance(value, str):
+        value = Text(value)
+    get = getattr(type(value), "get_subscript", None)  # not of the value itself, which may be a type
+    return bind_parameters(value, position, named) if get is None else get(value, *position, **named)
 
 
 def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], entry: Any) -> None:
@@ -40,11 +43,13 @@ def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], 
     >>> values
     [5, 2]
     """
-    assign = getattr(value, "set_subscript", None)
+    assign = getattr(type(value), "set_subscript", None)
     if assign is not None:
-        assign(entry, *position, **named)
+        assign(value, entry, *position, **named)
     elif named or not position:
-        raise TypeError(f"{type(value).__name__} has no elements that are named by {', '.join(named) or 'empty brackets'}")
+        raise TypeError(
+            f"{type(value).__name__} has no elements that are named by {', '.join(named) or 'empty brackets'}"
+        )
     else:
         value[position[0] if len(position) == 1 else position] = entry
 
@@ -80,6 +85,53 @@ def write_subscript(owner: Any, position: tuple[Any, ...], named: dict[str, Any]
     set_subscript(owner, position, named, value)
 
 
+def change_in_place(value: Any, name: str, other: Any) -> Any:
+    """Return a value after `value.__iadd__(other)` and the like, which numbers of Python do not have.
+
+    >>> change_in_place(3, "__iadd__", 4)
+    7
+    """
+    method = getattr(value, name, None)
+    if method is None:
+        return getattr(value, f"__{name[3:]}")(other)
+    result = method(other)
+    return value if result is None else result
+
+
+class PlaceMemory:
+    """One element of memory that is a variable, a field or an element elsewhere.
+
+    >>> values = [1, 2]
+    >>> memory = PlaceMemory(lambda: values[1], lambda value: values.__setitem__(1, value))
+    >>> memory[0] = 5
+    >>> values, memory[0], len(memory)
+    ([1, 5], 5, 1)
+    """
+
+    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None]) -> None:
+        self.read, self.write = read, write
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, _: int) -> Any:
+        return self.read()
+
+    def __setitem__(self, _: int, value: Any) -> None:
+        self.write(value)
+
+
+def point_to(read: Callable[[], Any], write: Callable[[Any], None]) -> Any:
+    """Return a pointer to a place that two functions read and write.
+
+    >>> values = [1, 2]
+    >>> point_to(lambda: values[1], lambda value: values.__setitem__(1, value)).get_subscript()
+    2
+    """
+    memory: Any = PlaceMemory(read, write)
+    return Pointer(Cells(memory, type_of(read())), 0)
+
+
 def indices(values: Any) -> Iterable[Any]:
     """Return the indices of the elements that a loop over references goes through.
 
@@ -109,16 +161,16 @@ def make_dict(values: dict[Any, Any]) -> Any:
     >>> make_dict({1: 2})[1]
     2
     """
-    return dict(values)
+    return Dict(values)
 
 
 def make_set(values: Iterable[Any]) -> Any:
     """Return a set literal.
 
-    >>> make_set([1, 1])
-    {1}
+    >>> len(make_set([1, 1]))
+    1
     """
-    return set(values)
+    return Set(*values)
 
 
 _NAMES: dict[str, Any] = {
@@ -141,6 +193,7 @@ _NAMES: dict[str, Any] = {
     "as_exception": as_exception,
     "assign_fields": assign_fields,
     "call_back": call_back,
+    "change_in_place": change_in_place,
     "complete_struct": complete_struct,
     "convert": convert,
     "convert_like": convert_like,
@@ -156,10 +209,13 @@ _NAMES: dict[str, Any] = {
     "set_subscript": set_subscript,
     "slice": slice,
     "subscript": subscript,
+    "point_to": point_to,
     "with_members": with_members,
     "write_element": write_element,
     "write_member": write_member,
     "write_subscript": write_subscript,
+    "write_text": write_text,
+    "write_value": write_value,
 }
 SUPPORT_NAMES: dict[str, Any] = {SUPPORT + name: value for name, value in _NAMES.items()}
 

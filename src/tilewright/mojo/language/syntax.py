@@ -4,13 +4,21 @@
 from __future__ import annotations
 
 import ast
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 ArgumentKind: TypeAlias = Literal["infer", "positional", "any", "keyword", "variadic", "variadic keyword"]
 Convention: TypeAlias = Literal["read", "mut", "var", "out", "deinit", "ref"]
 
 
-class Argument(ast.AST):
+class MojoNode(ast.AST):
+    """A node that is made from its parts by name."""
+
+    def __init__(self, **parts: Any) -> None:  # Any: each node declares its parts
+        for name, value in parts.items():
+            setattr(self, name, value)
+
+
+class ArgumentNode(MojoNode):
     """A parameter in brackets or an argument in parentheses; `kind` says how it can be given."""
 
     _fields = ("annotation", "default")
@@ -21,7 +29,7 @@ class Argument(ast.AST):
     default: ast.expr | None
 
 
-class Capture(ast.AST):
+class Capture(MojoNode):
     """An entry of a closure's capture list; an empty name stands for all that are not named."""
 
     _fields = ()
@@ -29,7 +37,7 @@ class Capture(ast.AST):
     convention: Convention
 
 
-class Decorator(ast.AST):
+class Decorator(MojoNode):
     """A decorator: its dotted name and what is in its parentheses."""
 
     _fields = ("arguments",)
@@ -37,15 +45,16 @@ class Decorator(ast.AST):
     arguments: list[ast.expr]
 
 
-class Function(ast.stmt):
+class FunctionNode(MojoNode, ast.stmt):
     """A function; `captures` is None where there is no capture list."""
 
     _fields = ("decorators", "parameters", "arguments", "returns", "condition", "body")
     name: str
     decorators: list[Decorator]
-    parameters: list[Argument]
-    arguments: list[Argument]
+    parameters: list[ArgumentNode]
+    arguments: list[ArgumentNode]
     captures: list[Capture] | None
+    overload: int = -1  # its number among functions of the same name; -1 if there is no other
     returns: ast.expr | None
     condition: ast.expr | None
     body: list[ast.stmt]
@@ -55,18 +64,18 @@ class Function(ast.stmt):
         return any(decorator.name == name for decorator in self.decorators)
 
 
-class Struct(ast.stmt):
+class StructNode(MojoNode, ast.stmt):
     """A struct: parameters, the traits it conforms to, and its members."""
 
     _fields = ("decorators", "parameters", "traits", "body")
     name: str
     decorators: list[Decorator]
-    parameters: list[Argument]
+    parameters: list[ArgumentNode]
     traits: list[ast.expr]
     body: list[ast.stmt]
 
 
-class Trait(ast.stmt):
+class TraitNode(MojoNode, ast.stmt):
     """A trait: the traits it extends, default methods and associated members."""
 
     _fields = ("decorators", "traits", "body")
@@ -76,7 +85,7 @@ class Trait(ast.stmt):
     body: list[ast.stmt]
 
 
-class Variable(ast.stmt):
+class Variable(MojoNode, ast.stmt):
     """`var`, `let` or `ref` with targets, an optional type and an optional value."""
 
     _fields = ("target", "annotation", "value")
@@ -86,12 +95,12 @@ class Variable(ast.stmt):
     value: ast.expr | None
 
 
-class Comptime(ast.stmt):
+class Comptime(MojoNode, ast.stmt):
     """`comptime` or `alias`: a name, or several, with parameters, a type and a value."""
 
     _fields = ("target", "parameters", "annotation", "value")
     target: ast.expr
-    parameters: list[Argument]
+    parameters: list[ArgumentNode]
     annotation: ast.expr | None
     value: ast.expr | None
 
@@ -100,7 +109,7 @@ class ReferenceFor(ast.For):
     """`for ref x in ...`: assigning `x` assigns the element."""
 
 
-class Brackets(ast.expr):
+class Brackets(MojoNode, ast.expr):
     """`value[arguments, keywords]`: an element of a value, or the parameters of a function or type."""
 
     _fields = ("value", "arguments", "keywords")
@@ -109,27 +118,27 @@ class Brackets(ast.expr):
     keywords: list[ast.keyword]
 
 
-class Transfer(ast.expr):
+class Transfer(MojoNode, ast.expr):
     """`value^`: the end of a variable's life."""
 
     _fields = ("value",)
     value: ast.expr
 
 
-class FunctionType(ast.expr):
+class FunctionTypeNode(MojoNode, ast.expr):
     """The type of a function, `def(Int) -> Int`; only its being one matters at run time."""
 
     _fields = ()
 
 
-class LambdaFunction(ast.expr):
+class LambdaFunction(MojoNode, ast.expr):
     """A lambda: a function without a name whose body is one expression."""
 
     _fields = ("function",)
-    function: Function
+    function: FunctionNode
 
 
-class Initializer(ast.expr):
+class InitializerNode(MojoNode, ast.expr):
     """`{1, 2}` or `{x=1}`: a set, or the arguments of the type that is expected there."""
 
     _fields = ("arguments", "keywords")

@@ -28,6 +28,15 @@ _PATTERN = re.compile(
 )
 
 
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text: a set of names that is easy to read.
+
+    >>> sorted(words("var let"))
+    ['let', 'var']
+    """
+    return frozenset(text.split())
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word of the program: its kind, its text, and where it starts and ends.
@@ -204,14 +213,12 @@ class Tokenizer:
             character = self.text[at]
             if character == "\n" and len(quotes) == 1:
                 break
-            if character == "\\":
-                at += 1
-            elif is_template and self.text[at : at + 2] in ("{{", "}}") and not braces:
+            if character == "\\" or (is_template and self.text[at : at + 2] in ("{{", "}}") and not braces):
                 at += 1
             elif is_template:
                 braces += (character == "{") - (character == "}" and braces > 0)
             at += 1
-        self.fail(f"the string that starts with {quotes} is not closed")
+        return self.fail(f"the string that starts with {quotes} is not closed")
 
 
 def tokenize(source: Source) -> list[Token]:

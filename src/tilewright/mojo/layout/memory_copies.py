@@ -107,11 +107,10 @@ def plan_of(parameters: tuple[Any, ...], named: dict[str, Any], shares: tuple[bo
     """Return the plan of a copy with parameters in brackets; `shares` says whether target and source are shared.
 
     >>> from tilewright.mojo.layout import row_major
-    >>> plan_of((row_major[4]()), {}, (True, False)).source_threads is None
+    >>> plan_of((row_major[4](),), {}, (True, False)).source_threads is None
     True
     """
-    given = parameters if isinstance(parameters, tuple) else (parameters,)
-    layouts = [entry for entry in given if hasattr(entry, "shape") and hasattr(entry, "stride")]
+    layouts = [entry for entry in parameters if hasattr(entry, "shape") and hasattr(entry, "stride")]
     names = ("thread_layout", "src_thread_layout", "src_warp_layout", "dst_thread_layout")
     first = next((named[name] for name in names if named.get(name) is not None), layouts[0] if layouts else None)
     into = named.get("dst_thread_layout") or (layouts[1] if len(layouts) > 1 else first)

@@ -401,11 +401,17 @@ _STYLES: dict[str, Callable[[Any], str]] = {
 
 
 def _stack_allocation(
-    _: Any, parameters: tuple[Any, ...], layout: Any, address_space: AddressSpace = AddressSpace.GENERIC
+    _: Any,
+    parameters: tuple[Any, ...],
+    layout: Any,
+    address_space: AddressSpace = AddressSpace.GENERIC,
+    dtype: Any = None,
+    **hints: Any,  # such as an alignment
 ) -> TileTensor:
-    element = scalar_format(parameters[0])
+    element = scalar_format(parameters[0] if dtype is None else dtype)
     space = parameters[1] if len(parameters) > 1 else address_space
-    return tensor_on_stack(element, layout, AddressSpace(space), lambda pointer: TileTensor(pointer, layout))
+    count = int(layout.cosize)
+    return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
 
 
 class _StackAllocation(Bracketed[TileTensor]):

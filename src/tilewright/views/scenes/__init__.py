@@ -18,6 +18,7 @@ from ...formats import QuantizationReport
 from ...layout import ComposedLayout, LayoutLike, Swizzle
 from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
 from ...plain import to_plain
+from ...simt import KernelReport
 from ...tensor import Tensor, TileTensor
 from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ...traffic import ReshardPlan
@@ -26,6 +27,7 @@ from ..scene_options import choose_attributes, refuse_unknown_options
 from .assemblies import assembly_scene
 from .audits import audit_scene
 from .error_maps import block_scene, comparison_scene, comparisons_scene
+from .kernels import kernel_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
 from .meshes import mesh_scene
@@ -104,6 +106,7 @@ scene_of.register(Shape, shape_scene)
 scene_of.register(ItemExplanation, assembly_scene)
 scene_of.register(MemoryConfig, memory_config_scene)
 scene_of.register(AuditReport, audit_scene)
+scene_of.register(KernelReport, kernel_scene)
 
 
 scene_of.register(Allocator, memory_scene)

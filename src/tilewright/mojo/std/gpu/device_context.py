@@ -178,6 +178,7 @@ class DeviceContext:
             grid=tuple(grid_dim) if isinstance(grid_dim, (tuple, list)) else grid_dim,
             block=tuple(block_dim) if isinstance(block_dim, (tuple, list)) else block_dim,
             shared_bytes=int(as_integer(shared_mem_bytes or 0, "shared_mem_bytes")),
+            name=str(getattr(kernel, "__name__", "kernel")).partition("·")[0],  # the front end marks inner functions
         )
 
     enqueue_function_experimental = enqueue_function_checked = enqueue_function_unchecked = enqueue_function

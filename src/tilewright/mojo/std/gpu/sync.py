@@ -9,7 +9,7 @@ from ....errors import LayoutError
 from ....layout.validation import as_integer
 from ....simt import barrier
 from ....simt import syncwarp as _syncwarp
-from ....simt.coroutines import Suspension, suspends
+from ....simt.coroutines import suspends
 from ....simt.kernel_thread import current_machine
 from ....simt.machine import Machine
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 @suspends
-def syncwarp(mask: Any = -1) -> Suspension:
+def syncwarp(mask: Any = -1) -> Any:
     """Wait for the threads of the warp; `mask` has a bit for each lane that takes part.
 
     >>> from tilewright.simt import launch
@@ -81,7 +81,7 @@ def mbarrier_arrive(shared_mem: Any) -> int:
 
 
 @suspends
-def mbarrier_test_wait(shared_mem: Any, state: Any) -> Suspension:
+def mbarrier_test_wait(shared_mem: Any, state: Any) -> Any:
     """Wait until the phase in which the thread has arrived is complete; return True. (Mojo's returns at once.)
 
     >>> mbarrier_test_wait.__name__
@@ -95,7 +95,7 @@ def mbarrier_test_wait(shared_mem: Any, state: Any) -> Suspension:
 
 
 @suspends
-def mbarrier_try_wait_parity_shared(shared_mem: Any, phase: Any, ticks: Any = 0) -> Suspension:
+def mbarrier_try_wait_parity_shared(shared_mem: Any, phase: Any, ticks: Any = 0) -> Any:
     """Wait until the phase of this parity is complete.
 
     >>> mbarrier_try_wait_parity_shared.__name__
@@ -126,7 +126,7 @@ class _NamedBarrier:
 
     __getitem__ = with_parameters
 
-    def __call__(self, *_: Any) -> Suspension:
+    def __call__(self, *_: Any) -> Any:
         machine = current_machine("named_barrier()")
         if self._threads not in (None, len(machine.threads)):
             raise LayoutError(

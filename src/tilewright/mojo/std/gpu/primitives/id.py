@@ -48,7 +48,7 @@ class _ThreadFunction:
         return self
 
     def __repr__(self) -> str:
-        return self.__name__
+        return str(self.__name__)
 
 
 lane_id, warp_id = _ThreadFunction(_lane_id), _ThreadFunction(_warp_id)

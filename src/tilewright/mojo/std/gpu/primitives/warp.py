@@ -8,7 +8,6 @@ from typing import Any
 
 from .....layout.validation import as_integer
 from .....simt import collectives
-from .....simt.coroutines import Suspension
 from ....brackets import Bracketed
 from ....simd import SIMD
 from ..globals import WARP_SIZE
@@ -43,10 +42,10 @@ class WarpFunction(Bracketed[Any]):
     __slots__ = ()
 
 
-def _shuffle(function: Callable[..., Suspension]) -> WarpFunction:
+def _shuffle(function: Callable[..., Any]) -> WarpFunction:
     """Return a shuffle: `shuffle_down(x, offset)`, or with a mask of lanes first, `shuffle_down(mask, x, offset)`."""
 
-    def call(_: Any, parameters: tuple[Any, ...], *arguments: Any) -> Suspension:
+    def call(_: Any, parameters: tuple[Any, ...], *arguments: Any) -> Any:
         value, lane = arguments[-2:]
         return function(value, int(as_integer(lane, "a lane or an offset")))
 
@@ -126,14 +125,14 @@ def _reduce(_: Any, parameters: tuple[Any, ...], val: Any, func: Any = None, **n
 reduce = lane_group_reduce = WarpFunction(_reduce)
 
 
-def _broadcast(_: Any, parameters: tuple[Any, ...], val: Any) -> Suspension:
+def _broadcast(_: Any, parameters: tuple[Any, ...], val: Any) -> Any:
     return collectives.warp_broadcast(val)
 
 
 broadcast = WarpFunction(_broadcast)
 
 
-def _prefix_sum(_: Any, parameters: tuple[Any, ...], x: Any, exclusive: Any = False, **named: Any) -> Suspension:
+def _prefix_sum(_: Any, parameters: tuple[Any, ...], x: Any, exclusive: Any = False, **named: Any) -> Any:
     flags = [entry for entry in parameters if isinstance(entry, bool)]
     return collectives.warp_prefix_sum(x, bool(flags[0] if flags else exclusive))
 
@@ -144,7 +143,7 @@ prefix_sum = WarpFunction(_prefix_sum)
 async def _vote(parameters: tuple[Any, ...], value: Any, named: dict[str, Any]) -> Any:
     bits = await collectives.ballot(value)
     kind = (*parameters, *named.values(), "uint32")[0]
-    return SIMD[kind, 1](bits)
+    return SIMD.with_parameters(kind, 1)(bits)
 
 
 vote = WarpFunction(lambda _, parameters, val, **named: _vote(parameters, val, named))
