@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `layout.tile_io`: copiers between the memories of a kernel, `Copier[thread_layout]().copy(dst, src)`."""
+"""Mojo's module `layout.tile_io`: copiers between memories of a kernel: `Copier[thread_layout]().copy(dst, src)`."""
 
 from __future__ import annotations
 
