@@ -37,16 +37,20 @@ def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = A
     return label_store(store, space)
 
 
-def tensor_on_stack(element: ScalarFormat, layout: Any, space: AddressSpace, make: Callable[[Pointer], Kind]) -> Kind:
-    """Return `make(pointer)`, a tensor of a layout over new memory; the threads of a block share one in shared memory.
+def tensor_on_stack(
+    element: ScalarFormat, count: int, space: AddressSpace, layout: Any, make: Callable[[Pointer], Kind]
+) -> Kind:
+    """Return `make(pointer)`, a tensor over new memory of `count` scalars; in shared memory one for a block.
+
+    `layout` is what the tensors that different calls make of the same memory differ in.
 
     >>> from tilewright.formats import format_of
     >>> from tilewright.mojo.layout import TileTensor, row_major
     >>> tile = row_major[2, 2]()
-    >>> tensor_on_stack(format_of("int8"), tile, AddressSpace.LOCAL, lambda p: TileTensor(p, tile)).shape
+    >>> tensor_on_stack(format_of("int8"), 4, AddressSpace.LOCAL, tile, lambda p: TileTensor(p, tile)).shape
     (2, 2)
     """
-    store = allocate_on_stack(element, int(layout.cosize), space)
+    store = allocate_on_stack(element, count, space)
     if space is not AddressSpace.SHARED or not is_inside_kernel():
         return make(Pointer(store, 0))
     tensors = current_machine("shared memory").memory.tensors

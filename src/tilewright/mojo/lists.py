@@ -45,7 +45,7 @@ class List(MemoryArray):
             self.resize(int(as_integer(length, "the length of a list")), 0)
 
     @classmethod
-    def with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
         """Return the type `List[T]`.
 
         >>> List.with_parameters("int8")

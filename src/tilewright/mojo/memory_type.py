@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import FormatError
 from .dtype import DType
+from .parametrized import ParametrizedMeta
 from .scalar_memory import number_type_of
 from .simd import SIMDType
 
@@ -63,13 +64,11 @@ class MemoryType:
         return f"{name}[{element}{'' if self.size is None else f', {self.size}'}]"
 
 
-class MemoryMeta(type):
-    """The class of kinds of memory: `Span[Float32]` is `Span.with_parameters(Float32)`."""
+class MemoryMeta(ParametrizedMeta):
+    """The class of kinds of memory: `Span[Float32]` is a type of memory."""
 
     def __getitem__(cls, parameters: Any) -> MemoryType:
-        values = parameters if isinstance(parameters, tuple) else (parameters,)
-        kind: Any = cls
-        made: MemoryType = kind.with_parameters(*values)
+        made: MemoryType = super().__getitem__(parameters)
         return made
 
 

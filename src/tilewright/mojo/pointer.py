@@ -82,7 +82,7 @@ class Pointer(metaclass=MemoryMeta):
     offset: int
 
     @classmethod
-    def with_parameters(cls, *parameters: Any, **named: Any) -> MemoryType:
+    def _with_parameters(cls, *parameters: Any, **named: Any) -> MemoryType:
         """Return `UnsafePointer[type, origin]`; mutability, origin and address space have no effect on a host.
 
         >>> UnsafePointer.with_parameters("float32", mut=True)

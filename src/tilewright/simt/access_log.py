@@ -25,6 +25,7 @@ from .coroutines import PACKAGE
 from .memory_region import LOCAL, MemoryRegion, RegionTable
 
 READ, WRITE, ATOMIC = 0, 1, 2
+UNWRITTEN, WRITTEN, IN_FLIGHT = 0, 1, 2  # what is known of a byte of memory
 KIND_NAMES = ("read", "write", "atomic access")
 VECTOR_BYTES = 16  # that one instruction accesses per thread at most
 
@@ -123,7 +124,9 @@ class AccessLog:
             if width != 1:
                 self._check_alignment(region, first, width * step)
             if written is not None:
-                if not written[first] or (width != 1 and 0 in written[first : first + width * step]):
+                if written[first] != 1 or (
+                    width != 1 and written.count(1, first, first + width * step) != width * step
+                ):
                     self.report_unwritten(region, first, width * step)
                 if region.space is LOCAL:
                     return None
@@ -183,14 +186,25 @@ class AccessLog:
             covered = ((start + table * step)[:, None] + np.arange(width * step)).reshape(-1)
             if kind == WRITE:
                 written[covered] = 1
-            elif not written[covered].all():
-                first = int(covered[int(np.argmin(written[covered]))])
+            elif not (written[covered] == 1).all():
+                first = int(covered[int(np.argmin(written[covered] == 1))])
                 self.report_unwritten(region, first // step * step, step)
             if region.space is LOCAL:
                 return
         pairs = np.empty((table.size, 2), dtype=np.int64)
         pairs[:, 0], pairs[:, 1] = number, table
         self.entries += pairs.reshape(-1).tolist()
+
+    def mark_copies(self, store: Store, places: Any, state: int) -> None:
+        """Mark scalars of shared memory as on their way (`IN_FLIGHT`), or as written, by asynchronous copies.
+
+        >>> AccessLog().mark_copies(Store.of([1, 2]), [0], IN_FLIGHT)
+        """
+        region, start = self.table.find(store)
+        if region.written is not None:
+            step = store.format.itemsize
+            covered = (start + np.asarray(places, dtype=np.int64).reshape(-1, 1) * step) + np.arange(step)
+            np.frombuffer(region.written, dtype=np.uint8)[covered] = state
 
     def _check_alignment(self, region: MemoryRegion, first: int, nbytes: int) -> None:
         needed = min(nbytes, VECTOR_BYTES)

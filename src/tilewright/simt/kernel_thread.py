@@ -62,6 +62,7 @@ class KernelThread:
     """
 
     __slots__ = (
+        "copies",
         "coroutine",
         "done",
         "epoch",
@@ -95,6 +96,7 @@ class KernelThread:
         self.epoch = self.warp_epoch = 0  # barriers of the block, and of the warp, that it has passed
         self.request: Suspension | None = None  # what it waits for
         self.pending: Suspension | None = None  # what it was given to wait for, and has not waited for yet
+        self.copies: list[list[tuple[Any, Any]]] = [[]]  # groups of asynchronous copies, as (store, places)
         self.resume: Any = None  # the value that it goes on with
         self.left_at: int | None = None  # the site of its last synchronisation, if it has returned
 

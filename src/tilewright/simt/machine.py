@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from ..errors import CoordinateError, KernelBoundsError, KernelError, LayoutError, TilewrightError
 from ..tables import count_of
 from ..tensor.watching import watched_by
-from .access_log import AccessLog, Site, site_of, user_frame
+from .access_log import IN_FLIGHT, AccessLog, Site, site_of, user_frame
 from .block_memory import BlockMemory
 from .coroutines import Suspension, coroutine_twin
 from .kernel_report import Defect, KernelReport, Witness
@@ -54,7 +54,8 @@ class _MachineLog(AccessLog):
         if len(machine.unwritten) < _MOST_UNWRITTEN:
             thread = machine.thread
             element = (machine.block_number, thread.epoch, region.number, first)
-            machine.unwritten.append((element, self.site_here(), machine.block_index, thread.position))
+            in_flight = region.written is not None and IN_FLIGHT in region.written[first : first + nbytes]
+            machine.unwritten.append((element, self.site_here(), machine.block_index, thread.position, in_flight))
 
     def report_misaligned(self, region: MemoryRegion, first: int, nbytes: int, needed: int) -> None:
         """Report a vector at an address that is not a multiple of its size.
@@ -94,7 +95,7 @@ class Machine:
         self._races = RaceFinder(self.log, plan.grid, plan.block, plan.warp)
         self._costs = CostCounter(self.log, plan.warp)
         self._touches = TouchRecorder(self.log, plan.grid)
-        self.unwritten: list[tuple[tuple[int, int, int, int], int, Dim, Dim]] = []
+        self.unwritten: list[tuple[tuple[int, int, int, int], int, Dim, Dim, bool]] = []
 
     # The launch.
 
@@ -164,19 +165,18 @@ class Machine:
 
     def _add_unwritten(self) -> None:
         """Add the reads of memory without a value, unless another thread wrote it with nothing between: a race."""
-        for element, place, block, thread in self.unwritten:
-            if element not in self._races.suspects:
-                region = self.log.table.regions[element[2]]
-                text = region.element_text(element[3])
-                self.add_defect(
-                    Defect(
-                        "uninitialised read",
-                        f"{text} in {region.space} memory is read before any thread has written it",
-                        (Witness("read", self.log.sites[place], block, thread),),
-                        "write it first, also where only a part of the memory is filled",
-                        text,
-                    )
-                )
+        for element, place, block, thread, in_flight in self.unwritten:
+            if element in self._races.suspects and not in_flight:
+                continue
+            region = self.log.table.regions[element[2]]
+            text = f"{region.element_text(element[3])} in {region.space} memory"
+            kind, message = "uninitialised read", f"{text} is read before any thread has written it"
+            remedy = "write it first, also where only a part of the memory is filled"
+            if in_flight:
+                kind, message = "copy in flight", f"{text} is read before its asynchronous copy is known to be done"
+                remedy = "let the thread that copies wait for its copies, then put a barrier() between"
+            witness = Witness("read", self.log.sites[place], block, thread)
+            self.add_defect(Defect(kind, message, (witness,), remedy, region.element_text(element[3])))
 
     def _raise(self, report: KernelReport, cause: BaseException | None = None) -> NoReturn:
         kind = KernelBoundsError if isinstance(cause, CoordinateError) else KernelError

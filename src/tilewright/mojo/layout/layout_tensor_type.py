@@ -11,21 +11,12 @@ from ...layout.layout import make_layout
 from ..brackets import Bracketed
 from ..builtins import Origin
 from ..dtype import DType
-from ..kernel_memory import allocate_on_stack
-from ..pointer import AddressSpace, Pointer
+from ..kernel_memory import tensor_on_stack
+from ..pointer import AddressSpace
 from ..simd import SIMDType, scalar_format
 from .int_layout import Layout, from_core, to_core
 from .int_tuple import product
 from .runtime_layout import RuntimeLayout
-
-
-class LayoutTensorMeta(type):
-    """The class of `LayoutTensor`: `LayoutTensor[dtype, layout]` is a type."""
-
-    def __getitem__(cls, parameters: Any) -> LayoutTensorType:
-        kind: Any = cls
-        made: LayoutTensorType = kind.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
-        return made
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,8 +112,8 @@ class LayoutTensorType:
         block = None if self.element_layout is None else _legacy(self.element_layout)
         count = layout.cosize() + (block.cosize() - 1 if block is not None else 0)
         space = AddressSpace(address_space) if address_space is not None else self.address_space
-        store = allocate_on_stack(self.dtype, count, space or AddressSpace.GENERIC)
-        return replace(self, origin=None)(Pointer(store, 0))
+        kind = replace(self, origin=None)
+        return tensor_on_stack(self.dtype, count, space or AddressSpace.GENERIC, kind, kind)
 
     # What is known at compile time.
 

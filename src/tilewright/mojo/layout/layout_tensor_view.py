@@ -25,7 +25,8 @@ from ..simd import SIMDType
 from .coord import RuntimeInt, is_dynamic
 from .int_layout import Layout, from_core, to_core
 from .int_tuple import UNKNOWN_VALUE
-from .layout_tensor_type import LayoutTensorMeta, LayoutTensorType
+from .layout_algebra import zipped_divide
+from .layout_tensor_type import LayoutTensorType
 from .runtime_layout import RuntimeLayout, clipped_layout
 from .tile_layout import Count
 from .tile_tensor import TileTensor, as_kind
@@ -84,7 +85,7 @@ def core_layout(layout: Any) -> Any:
     return core
 
 
-class LayoutTensor(TileTensor, metaclass=LayoutTensorMeta):
+class LayoutTensor(TileTensor):
     """A tensor with Mojo's older layouts; its tiles at ragged edges are masked, and print their valid part.
 
     >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
@@ -101,7 +102,7 @@ class LayoutTensor(TileTensor, metaclass=LayoutTensorMeta):
         super().__init__(storage, None if layout is None else core_layout(layout), **options)
 
     @classmethod
-    def with_parameters(cls, *parameters: Any, **named: Any) -> LayoutTensorType:
+    def _with_parameters(cls, *parameters: Any, **named: Any) -> LayoutTensorType:
         """Return the type `LayoutTensor[dtype, layout, origin, ...]`.
 
         >>> LayoutTensor.with_parameters("float32", Layout.row_major(2, 2)).stack_allocation().fill(0).size()
@@ -664,3 +665,11 @@ class _StackAllocationLike(Bracketed[LayoutTensor]):
 
 stack_allocation_like = _StackAllocationLike(_stack_allocation_like)
 TileTensor.layout_tensor_kind = LayoutTensor
+
+
+def _distribute_layout(_: Any, parameters: tuple[Any, ...], **named: Any) -> Layout:
+    layout, threads = (*parameters, *named.values())[:2]
+    return zipped_divide(layout, threads)
+
+
+_compute_distribute_layout = Bracketed(_distribute_layout)  # Mojo's own tests use it

@@ -15,19 +15,21 @@ from ...tensor.tensor_text import element_texts, format_matrices, format_tensor,
 from ...tensor.tile_views import Extents, LocatedTileBrackets, LocatedView, TileBrackets
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
+from ..containers import Optional
 from ..kernel_memory import tensor_on_stack
+from ..parametrized import ParametrizedMeta
 from ..pointer import AddressSpace, label_store
 from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from .coord import All, RuntimeInt
 from .elementwise import ElementwiseTensor
-from .tensor_type import TensorType, TypeMember
+from .tensor_type import TensorType, TypeMember, type_of
 from .tile_layout import make_dynamic_layout
 
 if TYPE_CHECKING:
     from .layout_tensor_view import LayoutTensor
 
-__all__ = ["All", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
+__all__ = ["All", "NullableTileTensor", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
 
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherKind = TypeVar("OtherKind", bound="TileTensor")
@@ -166,7 +168,7 @@ def _keep_index_type(tensor: TileTensor, method: Callable[..., Any], *arguments:
     return result
 
 
-class TileTensor(ElementwiseTensor):
+class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):
     """A `tilewright.TileTensor` with all members of Mojo's, and extents known at compile time or at run time.
 
     `address_space` is a label of the memory, `linear_idx_type` the integer format of offsets in a kernel.
@@ -320,8 +322,28 @@ class TileTensor(ElementwiseTensor):
     VectorizedType: Any = TypeMember("VectorizedType")
     SIMDVectorizedType: Any = TypeMember("SIMDVectorizedType")
 
-    def __class_getitem__(cls, parameters: Any) -> Any:
-        return TensorType.of_parameters(cls, parameters)
+    @classmethod
+    def _with_parameters(cls, *parameters: Any, **named: Any) -> Any:
+        return TensorType.of_names(cls, *parameters, **named)
+
+    def parametrized_type(self) -> Any:
+        """Return the type of this tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(4), row_major[2, 2]()).parametrized_type().rank
+        2
+        """
+        return type_of(self)
+
+    @property
+    def LayoutType(self) -> Any:  # noqa: N802  (Mojo's names)
+        """Return the type of the layout: what is known of it at compile time, which is the layout.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(4), row_major[2, 2]()).LayoutType.static_shape
+        (2, 2)
+        """
+        return self.layout
 
 
 for _trait in (Movable, ImplicitlyCopyable, RegisterPassable, TrivialRegisterPassable):
@@ -388,7 +410,8 @@ def _stack_allocation(
 ) -> TileTensor:
     element = scalar_format(parameters[0] if dtype is None else dtype)
     space = parameters[1] if len(parameters) > 1 else address_space
-    return tensor_on_stack(element, layout, AddressSpace(space), lambda pointer: TileTensor(pointer, layout))
+    count = int(layout.cosize)
+    return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
 
 
 class _StackAllocation(Bracketed[TileTensor]):
@@ -401,6 +424,55 @@ class _StackAllocation(Bracketed[TileTensor]):
 
 
 stack_allocation = _StackAllocation(_stack_allocation)
+
+
+class NullableTileTensor:
+    """A tensor with an optional pointer; `value()` is the tensor, if there is one.
+
+    >>> from tilewright.mojo.layout import row_major
+    >>> nullable = NullableTileTensor(TileTensor([1, 2], row_major[2]()))
+    >>> bool(nullable.ptr), nullable.dim(0), nullable.value()[1]
+    (True, 2, Int64(2))
+    """
+
+    PtrType = Optional
+
+    def __init__(self, tensor: Any = None, *, ptr: Any = None, layout: Any = None) -> None:
+        self._tensor = tensor if tensor is not None or not ptr else TileTensor(ptr=Optional(ptr).value(), layout=layout)
+        self.layout = layout if self._tensor is None else self._tensor.layout
+        self.ptr = Optional(None if self._tensor is None else self._tensor.ptr)
+
+    def value(self) -> Any:
+        """Return the tensor; raise if it has no memory.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).value().size
+        2
+        """
+        self.ptr.value()
+        return self._tensor
+
+    @property
+    def dim(self) -> Any:
+        """Return the extent of a mode: `nullable.dim[0]()`, `nullable.dim(0)`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).dim[0]()
+        2
+        """
+        return self.value().dim
+
+    def to_layout_tensor(self) -> Any:
+        """Return the tensor as a `LayoutTensor`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).to_layout_tensor().size()
+        2
+        """
+        return self.value().to_layout_tensor()
+
+    def __bool__(self) -> bool:
+        return bool(self.ptr)
 
 
 def lt_to_tt(tensor: LayoutTensor) -> TileTensor:
