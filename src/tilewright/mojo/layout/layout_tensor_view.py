@@ -21,7 +21,7 @@ from ..index_list import Index, IndexEntries
 from ..simd import SIMDType
 from .coord import RuntimeInt, is_dynamic
 from .int_layout import Layout, from_core
-from .int_tuple import UNKNOWN_VALUE
+from .int_tuple import UNKNOWN_VALUE, of_tree, to_nest
 from .layout_algebra import zipped_divide
 from .layout_tensor_type import LayoutTensorType
 from .runtime_layout import RuntimeLayout, clipped_layout
@@ -132,7 +132,10 @@ class LayoutTensor(TileTensor):
         """
         if self.element_size == 1:
             return Layout(1, 1)
-        return from_core(super().element_layout)
+        layout = from_core(super().element_layout)
+        pairs = zip(layout.shape.flatten(), layout.stride.flatten(), strict=True)
+        steps = of_tree(tuple([0 if n == 1 else d.value() for n, d in pairs]))
+        return Layout(layout.shape, to_nest(layout.shape, steps))
 
     @property
     def runtime_layout(self) -> RuntimeLayout:
@@ -399,9 +402,9 @@ class LayoutTensor(TileTensor):
                 f"copy_from needs as many elements, of the same size: got {source.size} of {source.element_size} scalars,"
                 f" expected {self.size} of {self.element_size}"
             )
-        values = source.flat()
-        one_mode = self._view(_one_mode(self._pair), self._offset)
-        contents.copy_from(one_mode, values.reshape(self.size, *([-1] if self.element_size > 1 else [])))
+        # as (elements, scalars of one): two modes of scalars, on both sides
+        ours, theirs = (tensor._view(_two_modes(tensor._pair), tensor._offset) for tensor in (self, source))
+        contents.copy_from(ours, theirs)
         return self
 
     copy_from_async = brackets(lambda self, _, source, *__, **___: self.copy_from(source))
@@ -438,6 +441,28 @@ class LayoutTensor(TileTensor):
         return format_valid(self)
 
     mojo_text = __str__
+
+    # Arithmetic that makes a new tensor: a vector is combined with the rows of a matrix, along its first mode.
+
+    def __add__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result += other
+        return result
+
+    def __sub__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result -= other
+        return result
+
+    def __mul__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result *= other
+        return result
+
+    def __truediv__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result /= other
+        return result
 
     def _stack_copy(self) -> LayoutTensor:
         copied: LayoutTensor = self.parametrized_type().stack_allocation()
@@ -480,13 +505,11 @@ def _coalesce(layout: Any) -> Any:
     return make_layout(tuple(shape), tuple(stride))
 
 
-def _one_mode(pair: Any) -> Any:
-    """Return a pair layout with all elements in one mode, and all scalars of an element in one."""
-    parts = [(tree[0], tree[1]) for tree in (pair.shape, pair.stride)]
-    (shape, block), (stride, steps) = parts
-    # of a vector the last index is the fastest
-    vector = ((tuple(block[::-1]),), (tuple(steps[::-1]),)) if block else ((), ())
-    return make_layout(((tuple(shape),), vector[0]), ((tuple(stride),), vector[1]))
+def _two_modes(pair: Any) -> Any:
+    """Return a pair layout of scalars with two modes: the elements, and the scalars of one, the last index fastest."""
+    (shape, block), (stride, steps) = pair.shape, pair.stride
+    block, steps = tuple(block[::-1]) or (1,), tuple(steps[::-1]) or (0,)
+    return make_layout(((tuple(shape), block), ()), ((tuple(stride), steps), ()))
 
 
 def format_valid(tensor: LayoutTensor) -> str:
@@ -498,8 +521,9 @@ def format_valid(tensor: LayoutTensor) -> str:
     """
     if tensor.size == 0:
         return ""
-    if tensor.flat_rank != tensor.rank and tensor.rank != 2:
-        tensor = tensor.coalesce()
+    if (tensor.rank, tensor.flat_rank) != (2, 2) and isinstance(tensor._pair, CoreLayout) and not tensor.is_ragged:
+        merged = tensor.coalesce()
+        tensor = merged if merged.rank == 2 else tensor
     texts = element_texts(tensor)
     texts = texts[tuple([slice(0, n) for n in tensor._valid_extents()])]
     if texts.ndim == 2 and tensor.flat_rank == 2:
