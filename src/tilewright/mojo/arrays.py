@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..errors import CoordinateError, LayoutError
-from ..formats import fit_values
 from ..layout.validation import as_integer
 from ..tensor.store import Storage, Store, as_array, flat_scalars
 from .builtins import Origin, format_value
@@ -19,6 +20,7 @@ from .memory_type import MemoryMeta, MemoryType, memory_type
 from .pointer import Pointer, allocate
 from .scalar_memory import Cells, element_type, read_scalar, require_numbers, write_scalar
 from .simd import SIMD
+from .simd_arithmetic import as_number
 
 __all__ = ["Array", "InlineArray", "Span"]
 
@@ -180,7 +182,8 @@ def values_memory(kind: MemoryType, values: Iterable[Any]) -> Any:
 
 def _fit_items(items: list[Any], element: Any) -> Any:
     """Return numbers as an array of a format; SIMD is converted as Mojo's literals are."""
-    return fit_values([item.value if item.__class__ is SIMD else item for item in items], element)
+    dtype = as_dtype(element)
+    return np.array([as_number(dtype, item) for item in items], dtype.dtype)
 
 
 def _type_of_item(item: Any) -> Any:
@@ -198,6 +201,7 @@ class InlineArray(MemoryArray):
 
     __slots__ = ()
     PARAMETERS: ClassVar[tuple[str, ...]] = ("T", "size")
+    takes_lists: ClassVar[bool] = True
 
     def __init__(self, *values: Any, fill: Any = None, uninitialized: bool = False) -> None:
         if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
@@ -206,7 +210,7 @@ class InlineArray(MemoryArray):
         super().__init__(memory, 0, memory.size)
 
     @classmethod
-    def with_parameters(cls, *parameters: Any, size: Any = None, T: Any = None) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, size: Any = None, T: Any = None) -> MemoryType:  # noqa: N803
         """Return the type `InlineArray[T, size]`.
 
         >>> InlineArray.with_parameters("int8", size=3)
@@ -231,7 +235,7 @@ class InlineArray(MemoryArray):
             memory = allocate(kind.dtype or kind.element, kind.size or 0)
         MemoryArray.__init__(array, memory, 0, memory.size)
         if fill is not None:
-            array.fill(fill)
+            array.fill(fill if kind.dtype is None else as_number(kind.dtype, fill))
         return array
 
     @property
@@ -242,6 +246,8 @@ class InlineArray(MemoryArray):
         3
         """
         return self._size
+
+    length = size
 
     def __copy__(self) -> InlineArray:
         copied = object.__new__(type(self))
@@ -279,6 +285,7 @@ class Span(MemoryArray):
 
     __slots__ = ()
     PARAMETERS: ClassVar[tuple[str, ...]] = ("T", "origin")
+    takes_lists: ClassVar[bool] = True
 
     def __init__(self, storage: Any = None, *, ptr: Pointer | None = None, length: Any = None, **_: Any) -> None:
         if isinstance(storage, Pointer) or ptr is not None:
@@ -302,7 +309,7 @@ class Span(MemoryArray):
         return span
 
     @classmethod
-    def with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
         """Return the type `Span[T, origin]`.
 
         >>> Span.with_parameters("int8", origin=None)

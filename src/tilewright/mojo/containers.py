@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..errors import CoordinateError, LayoutError
 from .builtins import format_value
+from .parametrized import ParametrizedMeta
 
 
 class DictEntry(NamedTuple):
@@ -21,7 +22,7 @@ class DictEntry(NamedTuple):
     value: Any
 
 
-class Dict(dict[Any, Any]):
+class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
     """A dictionary: `Dict[String, Int]()`. A key that is not there is an error of ours.
 
     >>> counts = Dict[str, int]()
@@ -32,11 +33,8 @@ class Dict(dict[Any, Any]):
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("K", "V")
 
-    def __class_getitem__(cls, parameters: Any) -> Any:
-        return cls
-
     @classmethod
-    def with_parameters(cls, *_: Any, **__: Any) -> Any:
+    def _with_parameters(cls, *_: Any, **__: Any) -> Any:
         """Return the type itself: keys and values may be anything.
 
         >>> Dict.with_parameters(str, V=int) is Dict
@@ -67,7 +65,7 @@ class Dict(dict[Any, Any]):
         return format_value(dict(self))
 
 
-class Set(set[Any]):
+class Set(set[Any], metaclass=ParametrizedMeta):
     """A set: `Set[Int](1, 2)`.
 
     >>> print(Set[int](1))
@@ -79,21 +77,15 @@ class Set(set[Any]):
     def __init__(self, *values: Any) -> None:
         super().__init__(values)
 
-    def __class_getitem__(cls, parameters: Any) -> Any:
+    @classmethod
+    def _with_parameters(cls, *_: Any, **__: Any) -> Any:
         return cls
 
     def __str__(self) -> str:
         return f"{{{', '.join(map(format_value, self))}}}"
 
 
-class _OptionalMeta(type):
-    """`Optional[T]` is `Optional`: what it holds may be anything."""
-
-    def __getitem__(cls, _: Any) -> type[Optional]:
-        return Optional
-
-
-class Optional(metaclass=_OptionalMeta):
+class Optional(metaclass=ParametrizedMeta):
     """A value or none: `Optional(3)`, `Optional()`.
 
     >>> Optional(3).value(), bool(Optional()), Optional[int](None).or_else(5), Optional() == None
@@ -107,7 +99,7 @@ class Optional(metaclass=_OptionalMeta):
         self._value = value._value if isinstance(value, Optional) else value
 
     @classmethod
-    def with_parameters(cls, *_: Any, **__: Any) -> type[Optional]:
+    def _with_parameters(cls, *_: Any, **__: Any) -> type[Optional]:
         """Return the type itself.
 
         >>> Optional.with_parameters(int) is Optional

@@ -56,6 +56,14 @@ class IndexEntries(list[int]):
             raise CoordinateError(f"index {index} is outside {len(self)} entries")
         return index
 
+    def parametrized_type(self) -> IndexListType:
+        """Return the type of the list.
+
+        >>> Index(3, 4).parametrized_type()
+        IndexList[2]
+        """
+        return IndexListType(len(self))
+
     def flattened_length(self) -> int:
         """Return the product of the entries.
 

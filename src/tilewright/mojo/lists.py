@@ -29,6 +29,7 @@ class List(MemoryArray):
 
     __slots__ = ()
     PARAMETERS: ClassVar[tuple[str, ...]] = ("T",)
+    takes_lists: ClassVar[bool] = True
 
     def __init__(self, *values: Any, length: Any = 0, fill: Any = None, capacity: Any = 0, **_: Any) -> None:
         self._fill_new(MemoryType(List, None), values, length, fill)
@@ -45,7 +46,7 @@ class List(MemoryArray):
             self.resize(int(as_integer(length, "the length of a list")), 0)
 
     @classmethod
-    def with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
         """Return the type `List[T]`.
 
         >>> List.with_parameters("int8")

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import FormatError
 from .dtype import DType
+from .parametrized import ParametrizedMeta
 from .scalar_memory import number_type_of
 from .simd import SIMDType
 
@@ -40,6 +41,12 @@ class MemoryType:
             raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[{memory.dtype!r}]")
         return memory
 
+    def convert_implicitly(self, value: Any) -> Any:
+        """Return a list, or other memory, as memory of this type; other values as they are."""
+        is_list = type(value) in (list, tuple) or (hasattr(value, "memory") and type(value).__name__ == "List")
+        accepts = getattr(self.kind, "takes_lists", False)
+        return self(value) if is_list and accepts and not isinstance(value, self) else value
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -63,13 +70,11 @@ class MemoryType:
         return f"{name}[{element}{'' if self.size is None else f', {self.size}'}]"
 
 
-class MemoryMeta(type):
-    """The class of kinds of memory: `Span[Float32]` is `Span.with_parameters(Float32)`."""
+class MemoryMeta(ParametrizedMeta):
+    """The class of kinds of memory: `Span[Float32]` is a type of memory."""
 
     def __getitem__(cls, parameters: Any) -> MemoryType:
-        values = parameters if isinstance(parameters, tuple) else (parameters,)
-        kind: Any = cls
-        made: MemoryType = kind.with_parameters(*values)
+        made: MemoryType = super().__getitem__(parameters)
         return made
 
 

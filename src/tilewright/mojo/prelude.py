@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import builtins as python
+import operator
 from typing import Any
 
 from . import arrays, builtins, containers, dtype, index_list, lists, pointer, simd, traits, type_sizes
 from .language.raising import Error, fail_assertion
 from .language.structs import Trait, conforms_to
+from .std import math
 
 
 def print_values(*values: Any, sep: str = " ", end: str = "\n", flush: bool = False, file: Any = None) -> None:
@@ -37,6 +39,41 @@ def swap(left: Any, right: Any) -> None:
     TypeError: swap exchanges two variables; it cannot be passed as a value
     """
     raise TypeError("swap exchanges two variables; it cannot be passed as a value")
+
+
+def atol(text: Any, base: int = 10) -> int:
+    """Return the integer that a text says.
+
+    >>> atol(" 12 ")
+    12
+    """
+    try:
+        return int(str(text), base)
+    except ValueError:
+        raise Error(f"String is not convertible to integer with base {base}: '{text}'") from None
+
+
+def atof(text: Any) -> Any:
+    """Return the number that a text says.
+
+    >>> float(atof("1.5"))
+    1.5
+    """
+    try:
+        return simd.Float64(float(str(text)))
+    except ValueError:
+        raise Error(f"String is not convertible to float: '{text}'") from None
+
+
+def sort(values: Any, *_: Any) -> None:
+    """Sort a list or a span in place.
+
+    >>> sort(numbers := lists.List(3, 1, 2))
+    >>> print(numbers)
+    [1, 2, 3]
+    """
+    for k, value in enumerate(sorted(values)):
+        values[k] = value
 
 
 class DebugAssert:
@@ -98,8 +135,9 @@ def _take(module: Any, names: str) -> dict[str, Any]:
 
 
 PRELUDE: dict[str, Any] = {
-    **_take(python, "range enumerate zip abs min max round pow divmod sum any all reversed sorted iter next len repr"),
-    **_take(python, "hash map filter isinstance ord chr hex bin input StopIteration slice"),
+    **_take(python, "range enumerate zip divmod any all reversed iter next len repr hash map ord chr hex bin oct ascii"),
+    **_take(python, "input slice StopIteration"),
+    **_take(math, "abs min max pow round"),
     **{name: _trait(name, method) for name, method in {
         "Absable": "__abs__",
         "Boolable": "__bool__",
@@ -134,6 +172,10 @@ PRELUDE: dict[str, Any] = {
     **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
     **{name: value for name, value in vars(builtins).items() if isinstance(value, builtins.Origin)},
     "print": print_values,
+    "atof": atof,
+    "atol": atol,
+    "index": operator.index,
+    "sort": sort,
     "origin_of": origin_of,
     "__origin_of": origin_of,
     "__type_of": builtins.type_of,

@@ -19,6 +19,7 @@ from ..layout.validation import as_integer
 from ..tensor.tensor_text import format_number, join_texts
 from .brackets import brackets
 from .dtype import DType, as_dtype
+from .parametrized import ParametrizedMeta
 from .simd_arithmetic import SIMDArithmetic, as_number, build_vector, operand_of
 
 SIMD_BYTES = 64  # of a vector register; `vectorize()` assumes the same
@@ -146,7 +147,7 @@ def _elementwise(compare: Any) -> Any:
     return method
 
 
-class SIMD(SIMDArithmetic):
+class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     """A vector of numbers of one type, `SIMD[DType.float32, 4](1, 2, 3, 4)`; of size 1, a scalar.
 
     Arithmetic is element by element. As in Mojo, `==` is one bool for all elements; `eq`, `lt` and the like compare one
@@ -166,11 +167,8 @@ class SIMD(SIMDArithmetic):
         default = DType.float64 if isinstance(first, float) else DType.int64
         return SIMDType(first.dtype if isinstance(first, SIMD) else default, max(1, len(values)))(*values)
 
-    def __class_getitem__(cls, parameters: Any) -> Any:
-        return cls.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
-
     @classmethod
-    def with_parameters(cls, dtype: Any = None, size: Any = 1, **named: Any) -> Any:
+    def _with_parameters(cls, dtype: Any = None, size: Any = 1, **named: Any) -> Any:
         """Return the type `SIMD[dtype, size]`.
 
         >>> SIMD.with_parameters(DType.int8, size=4)

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from traceback import walk_tb
 from types import FrameType
 
+from ...errors import TilewrightError
 from .problems import MojoSourceError
+from .raising import Error
 
 LONGEST_STACK = 20  # calls that are shown
+TYPE_NAMES = {"int": "Int", "bool": "Bool", "float": "Float64", "str": "String", "tuple": "Tuple", "NoneType": "None"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,30 @@ def _make_call(frame: FrameType, instruction: int) -> Call:
     return Call(code.co_filename, line or 1, begin + 1, end - begin, function)
 
 
+class ProgramFailure(TilewrightError, RuntimeError):  # noqa: N818  (what happened)
+    """What a program asked for cannot be done; the message says where in its source, and `__cause__` has the details.
+
+    >>> issubclass(ProgramFailure, TilewrightError)
+    True
+    """
+
+
+def explain(problem: BaseException) -> str:
+    """Return the message of an exception in the words of a Mojo programmer.
+
+    >>> explain(AttributeError("gone", name="size", obj=3))
+    "Int has no member 'size' here; if Mojo has it, tilewright does not run it yet"
+    """
+    if isinstance(problem, AttributeError) and problem.name is not None:
+        owner = problem.obj
+        kind = getattr(owner, "__name__", None) if isinstance(owner, type) else None
+        name = kind or TYPE_NAMES.get(type(owner).__name__, type(owner).__name__)
+        return f"{name} has no member {problem.name!r} here; if Mojo has it, tilewright does not run it yet"
+    message = str(problem) or "no reason was given"
+    kind = type(problem).__name__
+    return message if isinstance(problem, (Error, ProgramFailure)) else f"{kind}: {message}"
+
+
 def describe_failure(problem: BaseException, sources: frozenset[str]) -> str:
     """Return an error with its place in the Mojo source and the calls that led to it.
 
@@ -87,9 +114,9 @@ def describe_failure(problem: BaseException, sources: frozenset[str]) -> str:
     """
     if isinstance(problem, MojoSourceError):
         return str(problem)
-    kind = type(problem).__name__
-    message = str(problem) or "no reason was given"
-    lines = [message if kind == "Error" else f"{kind}: {message}"]
+    if isinstance(problem, ProgramFailure):
+        return str(problem)
+    lines = [explain(problem)]
     calls = mojo_calls(problem, sources)
     for k, place in enumerate(reversed(calls[-LONGEST_STACK:])):
         lines.append(f"  {'at' if k == 0 else 'called from'} {place}")

@@ -8,7 +8,7 @@ from .int_tuple import UNKNOWN_VALUE, IntTuple, create_unknown_int_tuple, to_ind
 from .layout_algebra import composition
 from .layout_tensor_iter import LayoutTensorIter
 from .layout_tensor_view import LayoutTensor, stack_allocation_like
-from .nullable_tensor import LTToTTLayout, NullableTileTensor
+from .lt_to_tt_layout import LTToTTLayout
 from .runtime_layout import RuntimeLayout
 from .runtime_tuple import RuntimeTuple
 from .swizzle import ComposedLayout, Swizzle
@@ -16,6 +16,7 @@ from .tensor_storage import PointerStorage, TensorStorage
 from .tile_layout import ColMajorLayout, RowMajorLayout, TensorLayout, col_major, row_major
 from .tile_layout import Layout as MixedLayout
 from .tile_tensor import (
+    NullableTileTensor,
     TileTensor,
     TileTensorIter,
     flatten_leading,

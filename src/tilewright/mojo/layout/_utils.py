@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..brackets import brackets
+from ..parametrized import ParametrizedMeta
 from ..simd import SIMD, as_vector, scalar_format
 from .int_layout import Layout, to_core
 from .int_tuple import product
@@ -16,14 +17,7 @@ from .layout_tensor_view import LayoutTensor
 __all__ = ["ManagedLayoutTensor", "load_to_simd"]
 
 
-class _ManagedMeta(type):
-    """`ManagedLayoutTensor[dtype, layout]` is a constructor with its parameters bound."""
-
-    def __getitem__(cls, parameters: Any) -> Any:
-        return ManagedLayoutTensor.with_parameters(*parameters)
-
-
-class ManagedLayoutTensor(metaclass=_ManagedMeta):
+class ManagedLayoutTensor(metaclass=ParametrizedMeta):
     """A tensor with memory of its own: `ManagedLayoutTensor[dtype, layout]()`, with a `DeviceContext` also on a device.
 
     >>> managed = ManagedLayoutTensor["float32", Layout.row_major(2, 2)]()
@@ -49,7 +43,7 @@ class ManagedLayoutTensor(metaclass=_ManagedMeta):
             self._device = self.ctx.enqueue_create_buffer[self.dtype](self._host._store.size)
 
     @classmethod
-    def with_parameters(cls, dtype: Any, layout: Any, **_: Any) -> Any:
+    def _with_parameters(cls, dtype: Any, layout: Any, **_: Any) -> Any:
         """Return the constructor with its parameters bound.
 
         >>> ManagedLayoutTensor.with_parameters("int8", Layout(2))().tensor().size()

@@ -276,6 +276,14 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
             raise CoordinateError(f"{self} is not a single integer")
         return int(leaves(as_tree(self))[0])
 
+    def parametrized_type(self) -> Coord:
+        """Return the type of the coordinate, which the coordinate itself stands for.
+
+        >>> Coord(1, 2).parametrized_type().rank
+        2
+        """
+        return self
+
     @property
     def element_types(self) -> Coord:
         """Return the types of the entries, which the entries stand for.

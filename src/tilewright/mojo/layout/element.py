@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ...tensor import contents
+from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer
 from ..simd import SIMD, SIMDType, as_vector, scalar_format
 from .int_layout import Layout
@@ -14,14 +15,6 @@ from .layout_tensor_view import LayoutTensor
 from .runtime_layout import RuntimeLayout
 
 __all__ = ["Element"]
-
-
-class _ElementMeta(type):
-    """`Element[dtype, layout]` is a class with its parameters bound."""
-
-    def __getitem__(cls, parameters: Any) -> Any:
-        kind: Any = cls
-        return kind.with_parameters(*parameters)
 
 
 class _ElementType:
@@ -41,17 +34,17 @@ class _ElementType:
     def load(self, ptr: Pointer, runtime_layout: Any = None) -> Element:
         """Return the element at a pointer."""
         layout = self.layout if runtime_layout is None else _at_run_time(runtime_layout)
-        return Element(as_vector(_view(ptr, layout).flat()), layout)
+        return Element(as_vector(_view(ptr, layout).flat(order="row")), layout)
 
     def masked_load(self, ptr: Pointer, runtime_layout: Any = None) -> Element:
         """Return the element at a pointer, with zeros where the layout at run time is smaller."""
         if runtime_layout is None:
             return self.load(ptr)
         values = _clipped(ptr, self.layout, runtime_layout).to_numpy(fill=0)
-        return Element(as_vector(values.reshape(-1, order="F")), self.layout)
+        return Element(as_vector(values.reshape(-1)), self.layout)
 
 
-class Element(metaclass=_ElementMeta):
+class Element(metaclass=ParametrizedMeta):
     """The scalars of an element, and where they lie from a pointer on.
 
     >>> from tilewright.mojo import Span
@@ -66,13 +59,34 @@ class Element(metaclass=_ElementMeta):
         self.element_data, self.layout = element_data, layout
 
     @classmethod
-    def with_parameters(cls, dtype: Any, layout: Any, *_: Any, **__: Any) -> Any:
+    def _with_parameters(cls, dtype: Any = None, layout: Any = None, *_: Any, **__: Any) -> Any:
         """Return the type `Element[dtype, layout]`.
 
         >>> Element.with_parameters("int8", Layout(2)).element_data_type
         SIMD[DType.int8, 2]
         """
-        return _ElementType(dtype, layout)
+        return cls if dtype is None else _ElementType(dtype, layout)
+
+    @staticmethod
+    def load(ptr: Pointer, runtime_layout: Any) -> Element:
+        """Return the element at a pointer, of the layout that is given.
+
+        >>> from tilewright.mojo import Span
+        >>> print(Element.load(Span([1, 2, 3]).unsafe_ptr(), Layout(2)))
+        [1, 2]
+        """
+        return _ElementType(ptr.dtype, runtime_layout).load(ptr, runtime_layout)
+
+    @staticmethod
+    def masked_load(ptr: Pointer, runtime_layout: Any) -> Element:
+        """Return the element at a pointer, with zeros where the layout at run time is smaller.
+
+        >>> from tilewright.mojo import Span
+        >>> from tilewright.mojo.layout import RuntimeLayout
+        >>> print(Element.masked_load(Span([1, 2, 3]).unsafe_ptr(), RuntimeLayout[Layout(2)](1, 1)))
+        [1, 0]
+        """
+        return _ElementType(ptr.dtype, runtime_layout.layout).masked_load(ptr, runtime_layout)
 
     @property
     def dtype(self) -> Any:
@@ -90,7 +104,7 @@ class Element(metaclass=_ElementMeta):
         >>> Element["int8", Layout(2)](3).store(alloc["int8"](2))
         """
         view = _view(ptr, self.layout)
-        contents.copy_from(view, self.element_data.array.reshape(view.shape, order="F"))
+        contents.copy_from(view, self.element_data.array.reshape(tuple(view.shape)))
 
     def masked_store(self, ptr: Pointer, runtime_layout: Any = None) -> None:
         """Write the scalars that the layout at run time has.
@@ -102,7 +116,7 @@ class Element(metaclass=_ElementMeta):
             self.store(ptr)
             return
         view = _clipped(ptr, self.layout, runtime_layout)
-        values = self.element_data.array.reshape(tuple(view._extents), order="F")
+        values = self.element_data.array.reshape(tuple(view._extents))
         contents.copy_from(view, values)
 
     def __str__(self) -> str:

@@ -26,6 +26,7 @@ from .int_tuple import (
     reverse,
 )
 from .tile_layout import Layout as TileLayout
+from .tile_layout import format_table
 
 __all__ = [
     "IntTuple",
@@ -409,13 +410,7 @@ def format_grid(layout: Any) -> str:
     rows, columns = layout[0].size(), layout[1].size()
     if UNKNOWN_VALUE in (rows, columns):
         raise LayoutError(f"a table needs known extents, got {layout}")
-    width = max(len(str(layout.cosize())), 1)
-    divider = "    " + ("+" + "-" * (width + 2)) * columns + "+"
-    lines = ["    " + " ".join(f"  {k:{width}}" for k in range(columns)), divider]
-    for m in range(rows):
-        cells = "".join(f"| {layout((m, n)):{width}} " for n in range(columns))
-        lines += [f"{m:2}  {cells}|", divider]
-    return "\n".join(lines) + "\n"
+    return format_table([[layout((m, n)) for n in range(columns)] for m in range(rows)], layout.cosize())
 
 
 def format_layout(layout: Any, writer: Any = None, **_: Any) -> str:

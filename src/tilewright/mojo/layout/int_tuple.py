@@ -11,7 +11,9 @@ from ...layout import Layout as CoreLayout
 from ...layout.tuples import as_tuple, leaves, map_leaves, nest_like
 from ...layout.validation import as_integer
 from ..brackets import Bracketed, brackets
+from ..containers import Optional
 from ..index_list import Index, IndexEntries
+from ..parametrized import ParametrizedMeta
 from .coord import Coord
 
 __all__ = [
@@ -60,7 +62,7 @@ UNKNOWN_VALUE = -1
 _sort = sorted  # the functions below have the names of Python's
 
 
-class IntTuple:
+class IntTuple(metaclass=ParametrizedMeta):
     """A nested tuple of integers; of one integer, that integer.
 
     >>> t = IntTuple(2, IntTuple(3, 4))
@@ -80,8 +82,18 @@ class IntTuple:
         else:
             self._tree = tuple([as_int_tree(element) for element in elements])
 
+    @staticmethod
+    def convert_implicitly(value: Any) -> Any:
+        """Return an integer, or a list of integers, as a tuple; other values as they are.
+
+        >>> print(IntTuple.convert_implicitly([2, [3, 4]]))
+        (2, (3, 4))
+        """
+        is_list = isinstance(value, (int, list)) or type(value).__name__ == "List"
+        return of_tree(as_int_tree(value)) if is_list else value
+
     @classmethod
-    def with_parameters(cls, *elements: Any) -> Callable[[], IntTuple]:
+    def _with_parameters(cls, *elements: Any) -> Callable[[], IntTuple]:
         """Return the function that makes the tuple: `IntTuple[2, 3]()`.
 
         >>> print(IntTuple.with_parameters(2, 3)())
@@ -261,8 +273,8 @@ class IntTuple:
 class IntTupleIterator(Iterator[IntTuple]):
     """The iterator over the entries of a tuple; `bounds()` says how many are left.
 
-    >>> IntTupleIterator([IntTuple(1)]).bounds()
-    (1, 1)
+    >>> IntTupleIterator([IntTuple(1)]).bounds()[0]
+    1
     """
 
     def __init__(self, parts: list[IntTuple]) -> None:
@@ -273,13 +285,13 @@ class IntTupleIterator(Iterator[IntTuple]):
             raise StopIteration
         return self._parts.pop(0)
 
-    def bounds(self) -> tuple[int, int]:
+    def bounds(self) -> tuple[int, Optional]:
         """Return how many entries are left, at least and at most.
 
         >>> iter(IntTuple(1, 2)).bounds()
-        (2, 2)
+        (2, Optional(2))
         """
-        return len(self._parts), len(self._parts)
+        return len(self._parts), Optional(len(self._parts))
 
 
 def of_tree(tree: Any) -> IntTuple:
@@ -801,10 +813,16 @@ def to_index_list(t: Any, *_: Any) -> IndexEntries:
     return Index(*leaves(as_int_tree(t)))
 
 
-def coord_to_int_tuple(value: Any = None) -> IntTuple:
-    """Return a `Coord` as an `IntTuple` of the same nesting.
+def _coord_to_int_tuple(_: Any, parameters: tuple[Any, ...], value: Any = None) -> IntTuple:
+    return of_tree(as_int_tree(parameters if value is None else value))
+
+
+class _CoordToIntTuple(Bracketed[IntTuple]):
+    """`coord_to_int_tuple(coord)`, or of types in brackets: an `IntTuple` of the same nesting.
 
     >>> print(coord_to_int_tuple(Coord(Coord(2, 3), 4)))
     ((2, 3), 4)
     """
-    return of_tree(as_int_tree(value))
+
+
+coord_to_int_tuple = _CoordToIntTuple(_coord_to_int_tuple)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ...errors import LayoutError
 from ...layout.validation import as_integer
 from ..brackets import brackets
+from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer
 from ..simd import scalar_format
 from .layout_tensor_type import LayoutTensorType
@@ -17,14 +18,7 @@ from .layout_tensor_view import LayoutTensor, core_layout
 from .runtime_layout import RuntimeLayout
 
 
-class _IterMeta(type):
-    """`LayoutTensorIter[dtype, layout, ...]` is a constructor with its parameters bound."""
-
-    def __getitem__(cls, parameters: Any) -> Any:
-        return LayoutTensorIter.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
-
-
-class LayoutTensorIter(metaclass=_IterMeta):
+class LayoutTensorIter(metaclass=ParametrizedMeta):
     """Tensors of one layout over memory from a pointer on, `stride` scalars apart, up to `bound`.
 
     A circular one starts again at the bound. `it[]` is `it.get()`; `it += k` steps on, `it.next(k)` is an iterator
@@ -69,7 +63,7 @@ class LayoutTensorIter(metaclass=_IterMeta):
             raise LayoutError(f"an iterator needs a bound and a stride of at least 1, got {bound} and {self.stride}")
 
     @classmethod
-    def with_parameters(cls, dtype: Any = None, layout: Any = None, *_: Any, **named: Any) -> Any:
+    def _with_parameters(cls, dtype: Any = None, layout: Any = None, *_: Any, **named: Any) -> Any:
         """Return the constructor of iterators of a type.
 
         >>> LayoutTensorIter.with_parameters("int8", Layout(2), circular=True).keywords["circular"]

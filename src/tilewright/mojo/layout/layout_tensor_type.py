@@ -19,15 +19,6 @@ from .int_tuple import product
 from .runtime_layout import RuntimeLayout
 
 
-class LayoutTensorMeta(type):
-    """The class of `LayoutTensor`: `LayoutTensor[dtype, layout]` is a type."""
-
-    def __getitem__(cls, parameters: Any) -> LayoutTensorType:
-        kind: Any = cls
-        made: LayoutTensorType = kind.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
-        return made
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class LayoutTensorType:
     """The type of a tensor, with None for what it leaves open. It makes tensors, and `isinstance` checks them.

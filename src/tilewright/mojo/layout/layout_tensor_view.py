@@ -6,27 +6,26 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ...errors import CoordinateError, LayoutError
+from ...errors import LayoutError
 from ...layout import ComposedLayout, compose
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
-from ...layout.tuples import as_tuple, ceil_div, product_each
 from ...layout.validation import as_integer
 from ...tensor import contents
 from ...tensor.shape_views import slice_leaves
 from ...tensor.tensor_text import element_texts
 from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, LocatedView
-from ...tensor.view_layouts import cut_modes, pair_layout
+from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
 from ..index_list import Index, IndexEntries
 from ..simd import SIMDType
 from .coord import RuntimeInt, is_dynamic
-from .int_layout import Layout, from_core, to_core
+from .int_layout import Layout, from_core
 from .int_tuple import UNKNOWN_VALUE
-from .layout_tensor_type import LayoutTensorMeta, LayoutTensorType
+from .layout_algebra import zipped_divide
+from .layout_tensor_type import LayoutTensorType
 from .runtime_layout import RuntimeLayout, clipped_layout
+from .thread_shares import core_layout, distribute_elements
 from .tile_layout import Count
 from .tile_tensor import TileTensor, as_kind
 
@@ -70,21 +69,7 @@ class ModeNumbers(tuple[StaticCount, ...]):
         return self[(*k, idx)[0]]
 
 
-def core_layout(layout: Any) -> Any:
-    """Return any layout of Mojo as one that tensors take.
-
-    >>> core_layout(Layout.row_major(4, 8))
-    Layout((4, 8), (8, 1))
-    """
-    if isinstance(layout, RuntimeLayout):
-        return layout.core()
-    core = to_core(layout)
-    if isinstance(layout, Layout) and not isinstance(core.shape, tuple):
-        return CoreLayout((core.shape,), (core.stride,))
-    return core
-
-
-class LayoutTensor(TileTensor, metaclass=LayoutTensorMeta):
+class LayoutTensor(TileTensor):
     """A tensor with Mojo's older layouts; its tiles at ragged edges are masked, and print their valid part.
 
     >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
@@ -96,12 +81,13 @@ class LayoutTensor(TileTensor, metaclass=LayoutTensorMeta):
 
     __slots__ = ()
     PARAMETERS = ("dtype", "layout", "origin")
+    tiles_logically = True
 
     def __init__(self, storage: Any, layout: Any = None, **options: Any) -> None:
         super().__init__(storage, None if layout is None else core_layout(layout), **options)
 
     @classmethod
-    def with_parameters(cls, *parameters: Any, **named: Any) -> LayoutTensorType:
+    def _with_parameters(cls, *parameters: Any, **named: Any) -> LayoutTensorType:
         """Return the type `LayoutTensor[dtype, layout, origin, ...]`.
 
         >>> LayoutTensor.with_parameters("float32", Layout.row_major(2, 2)).stack_allocation().fill(0).size()
@@ -451,6 +437,16 @@ class LayoutTensor(TileTensor, metaclass=LayoutTensorMeta):
     def __str__(self) -> str:
         return format_valid(self)
 
+    mojo_text = __str__
+
+    def _stack_copy(self) -> LayoutTensor:
+        copied: LayoutTensor = self.parametrized_type().stack_allocation()
+        return copied.copy_from(self)
+
+    def __exp__(self) -> LayoutTensor:
+        result: LayoutTensor = self._stack_copy().exp()
+        return result
+
 
 def _known(number: Any) -> int:
     return UNKNOWN_VALUE if is_dynamic(number) else int(number)
@@ -531,7 +527,7 @@ class LayoutDistributeBrackets(DistributeBrackets[LayoutTensor]):
 
     def __call__(self, *arguments: Any, **options: Any) -> LayoutTensor:  # type: ignore[override]
         """Return the elements of one thread."""
-        return _distribute(self._tensor, arguments, **options)[0]
+        return distribute_elements(self._tensor, arguments, **options)[0]
 
 
 class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[LayoutTensor]):
@@ -550,103 +546,8 @@ class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[LayoutTensor]):
 
     def __call__(self, *arguments: Any, **options: Any) -> LocatedView[LayoutTensor]:  # type: ignore[override]
         """Return (view, thread coordinates, offset)."""
-        view, coords, offset = _distribute(self._tensor, arguments, **options)
+        view, coords, offset = distribute_elements(self._tensor, arguments, **options)
         return view, Index(*coords), offset  # type: ignore[return-value]
-
-
-def _distribute(
-    tensor: Any,
-    arguments: tuple[Any, ...],
-    *,
-    axis: Any = None,
-    swizzle: Any = None,
-    submode_axis: Any = None,
-    wrap: bool = True,
-    ragged: str = "cover",
-) -> tuple[Any, tuple[int, ...], int]:
-    """Return (view, coordinates, offset) of a thread; the thread layout may be nested, and projected on an axis."""
-    *parameters, thread_id = arguments
-    threads = core_layout(parameters[0])
-    for value in parameters[1:]:
-        if value is not None:
-            axis, swizzle = (value, swizzle) if isinstance(value, int) else (axis, value)
-    thread = int(as_integer(thread_id, "a thread id"))
-    if thread < 0 or (not wrap and thread >= threads.size):
-        raise CoordinateError(f"thread {thread} is outside the {threads.size} threads of {threads}")
-    shape, stride = as_tuple(threads.shape), as_tuple(threads.stride)
-    if len(shape) != tensor.rank and not (axis is not None and tensor.rank == 1):
-        raise LayoutError(f"thread layout {threads} does not fit a tensor of shape {tensor.layout.shape}")
-    if axis is not None:
-        k = int(axis)
-        if tensor.rank == 1:
-            shape, stride = (shape[k],), (stride[k],)
-        else:
-            shape = tuple([n if j == k else 1 for j, n in enumerate(shape)])
-            stride = tuple([d if j == k else 0 for j, d in enumerate(stride)])
-    return _share(tensor, shape, stride, thread, swizzle, ragged)
-
-
-def _share(
-    tensor: Any, shape: Any, stride: Any, thread: int, swizzle: Any, ragged: str
-) -> tuple[Any, tuple[int, ...], int]:
-    pair = tensor._pair
-    coords = tuple([_position(n, d, thread) for n, d in zip(shape, stride, strict=True)])
-    modes = pair.shape[0] if isinstance(pair, CoreLayout) else ()
-    if any(isinstance(n, tuple) and isinstance(m, tuple) for n, m in zip(modes, shape, strict=False)):
-        return _share_nested(tensor, shape, stride, thread, coords)
-    counts = [int(n) for n in product_each(tuple(shape))]
-    cuts = []
-    for n, count, start in zip(tensor._extents, counts, coords, strict=True):
-        share = n // count if ragged == "floor" or n % count == 0 else ceil_div(n, count)
-        cuts.append((start, share, count))
-    view_pair, shift = cut_modes(pair, cuts)
-    if swizzle is not None:
-        size = tensor.element_size
-        shift = int(swizzle(shift // size)) * size
-    view = tensor._view(view_pair, tensor._offset + shift)
-    if swizzle is not None:
-        view._check_bounds()
-    return view, coords, view.offset - tensor.offset
-
-
-def _position(shape: Any, stride: Any, thread: int) -> int:
-    """Return the position of a thread along a mode; the first of nested extents is the fastest."""
-    position, weight = 0, 1
-    for n, d in zip(_flat(shape), _flat(stride), strict=True):
-        position += (thread // int(d) % int(n) if d else 0) * weight
-        weight *= int(n)
-    return position
-
-
-def _flat(tree: Any) -> list[Any]:
-    return [leaf for part in tree for leaf in _flat(part)] if isinstance(tree, tuple) else [tree]
-
-
-def _share_nested(
-    tensor: Any, shape: Any, stride: Any, thread: int, coords: tuple[int, ...]
-) -> tuple[Any, tuple[int, ...], int]:
-    """Return the elements of a thread of nested modes: every leaf is divided by the leaf of the threads."""
-    pair = tensor._pair
-    extents, steps, shift = [], [], 0
-    for n, d, count, step in zip(pair.shape[0], pair.stride[0], shape, stride, strict=True):
-        part = _divide_mode(n, d, count, step, thread)
-        extents.append(part[0])
-        steps.append(part[1])
-        shift += part[2]
-    layout = make_layout((tuple(extents), pair.shape[1]), (tuple(steps), pair.stride[1]))
-    return tensor._view(layout, tensor._offset + shift), coords, shift
-
-
-def _divide_mode(n: Any, d: Any, count: Any, step: Any, thread: int) -> tuple[Any, Any, int]:
-    if isinstance(n, tuple) and isinstance(count, tuple) and len(n) == len(count):
-        parts = [_divide_mode(*leaf, thread) for leaf in zip(n, d, count, step, strict=True)]
-        return tuple([part[0] for part in parts]), tuple([part[1] for part in parts]), sum(part[2] for part in parts)
-    if isinstance(n, tuple):
-        raise LayoutError(f"threads {count} do not fit a mode of shape {n}")
-    total = int(np.prod(_flat(count)))
-    if n % total:
-        raise LayoutError(f"{n} elements do not divide among {total} threads of a nested mode")
-    return n // total, d * total, int(_position(count, step, thread) * d)
 
 
 def _stack_allocation_like(_: Any, parameters: tuple[Any, ...], tensor: Any, **named: Any) -> Any:
@@ -664,3 +565,11 @@ class _StackAllocationLike(Bracketed[LayoutTensor]):
 
 stack_allocation_like = _StackAllocationLike(_stack_allocation_like)
 TileTensor.layout_tensor_kind = LayoutTensor
+
+
+def _distribute_layout(_: Any, parameters: tuple[Any, ...], **named: Any) -> Layout:
+    layout, threads = (*parameters, *named.values())[:2]
+    return zipped_divide(layout, threads)
+
+
+_compute_distribute_layout = Bracketed(_distribute_layout)  # Mojo's own tests use it

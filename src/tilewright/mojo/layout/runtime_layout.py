@@ -7,21 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...layout.tuples import as_tuple, nest_like, prefix_product, suffix_product
-from ..brackets import Bracketed
+from ..brackets import Bracketed, brackets
 from ..dtype import DType
+from ..parametrized import ParametrizedMeta
 from . import int_layout, layout_algebra
 from .int_layout import Layout, to_core
 from .int_tuple import as_int_tree, of_tree
 from .runtime_tuple import RuntimeTuple, crd2idx, idx2crd, product
 
 __all__ = ["RuntimeLayout", "coalesce", "make_layout"]
-
-
-class _LayoutMeta(type):
-    """`RuntimeLayout[layout]` is the type of layouts with the known numbers of `layout`."""
-
-    def __getitem__(cls, parameters: Any) -> Any:
-        return RuntimeLayout.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
 
 
 def _strided(strides: Any) -> Any:
@@ -43,7 +37,7 @@ def _flat(tree: Any) -> list[int]:
     return [leaf for part in as_tuple(tree) for leaf in (_flat(part) if isinstance(part, tuple) else [part])]
 
 
-class RuntimeLayout(metaclass=_LayoutMeta):
+class RuntimeLayout(metaclass=ParametrizedMeta):
     """A layout at run time: `layout` has what is known at compile time, `shape` and `stride` all numbers.
 
     >>> known = Layout.row_major(-1, 8)
@@ -69,7 +63,7 @@ class RuntimeLayout(metaclass=_LayoutMeta):
         )
 
     @classmethod
-    def with_parameters(cls, layout: Any = None, *_: Any, **__: Any) -> Any:
+    def _with_parameters(cls, layout: Any = None, *_: Any, **__: Any) -> Any:
         """Return the type `RuntimeLayout[layout, element_type=..., linear_idx_type=...]`; integers have no width here.
 
         >>> print(RuntimeLayout.with_parameters(Layout.row_major(4, 8))())
@@ -124,7 +118,8 @@ class RuntimeLayout(metaclass=_LayoutMeta):
         pairs = zip(_flat(self.shape.int_tree), _flat(self.layout.shape._tree), strict=True)
         return any(now != known for now, known in pairs)
 
-    def cast(self, *_: Any, **__: Any) -> RuntimeLayout:
+    @brackets
+    def cast(self, parameters: Any, **_: Any) -> RuntimeLayout:
         """Return the same layout: its integers have no width.
 
         >>> print(RuntimeLayout.row_major(4, 8).cast())

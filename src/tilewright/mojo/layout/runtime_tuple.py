@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 from ...errors import LayoutError
 from ...layout.tuples import as_tuple, leaves, nest_like
+from ..brackets import brackets
 from ..index_list import Index, IndexEntries
+from ..parametrized import ParametrizedMeta
 from ..simd import SIMD
 from . import int_tuple
 from .int_tuple import IntTuple, as_int_tree, format_tree, of_tree, to_unknown
@@ -31,14 +33,7 @@ __all__ = [
 signum = int_tuple.signum
 
 
-class _TupleMeta(type):
-    """`RuntimeTuple[S]` is the type of tuples with the nesting and the known values of `S`."""
-
-    def __getitem__(cls, parameters: Any) -> RuntimeTupleType:
-        return RuntimeTuple.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
-
-
-class RuntimeTuple(metaclass=_TupleMeta):
+class RuntimeTuple(metaclass=ParametrizedMeta):
     """Nested integers: `S` has the known ones, and `UNKNOWN_VALUE` for those that are given at run time.
 
     >>> t = RuntimeTuple[IntTuple(-1, IntTuple(2, 4))](8, 2, 4)
@@ -56,7 +51,7 @@ class RuntimeTuple(metaclass=_TupleMeta):
         self.S = to_unknown(of_tree(self.int_tree))
 
     @classmethod
-    def with_parameters(cls, S: Any = None, **_: Any) -> Any:  # noqa: N803  (Mojo's name)
+    def _with_parameters(cls, S: Any = None, **_: Any) -> Any:  # noqa: N803  (Mojo's name)
         """Return the type `RuntimeTuple[S, element_type=...]`; the integers have no width here.
 
         >>> RuntimeTuple.with_parameters(IntTuple(-1, 4))(3, 4).S
@@ -121,7 +116,8 @@ class RuntimeTuple(metaclass=_TupleMeta):
         tree = (*as_tuple(self.int_tree), *as_tuple(rhs.int_tree))
         return RuntimeTuple._of((*as_tuple(self.S._tree), *as_tuple(rhs.S._tree)), tree)
 
-    def cast(self, *_: Any, **__: Any) -> RuntimeTuple:
+    @brackets
+    def cast(self, parameters: Any, **_: Any) -> RuntimeTuple:
         """Return the same tuple: its integers have no width.
 
         >>> print(RuntimeTuple(2, 3).cast())

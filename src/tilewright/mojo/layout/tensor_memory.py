@@ -47,14 +47,16 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
 
     def __init__(
         self,
-        storage: Any,
+        storage: Any = None,
         layout: Any = None,
         *,
+        ptr: Any = None,
         dtype: Any = None,
         address_space: AddressSpace = AddressSpace.GENERIC,
         linear_idx_type: Any = None,
     ) -> None:
         self._index_type = None if linear_idx_type is None else _index_format(linear_idx_type)
+        storage = ptr if storage is None else storage
         if layout is None and not isinstance(storage, CoreTileTensor):
             layout = getattr(storage, "layout", None)  # of a buffer with a shape
         if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):

@@ -77,15 +77,66 @@ class TensorType:
             size,
         )
 
+    @classmethod
+    def of_names(
+        cls,
+        kind: Any,
+        dtype: Any = None,
+        LayoutType: Any = None,  # noqa: N803  (Mojo's name)
+        origin: Any = None,
+        address_space: Any = None,
+        linear_idx_type: Any = None,
+        element_size: Any = None,
+        **_: Any,
+    ) -> TensorType:
+        """Return `kind[dtype, LayoutType, origin, address_space=...]`; mutability and storage follow from the memory.
+
+        >>> from tilewright.mojo.layout import TileTensor
+        >>> TensorType.of_names(TileTensor, "float32", address_space=AddressSpace.SHARED).address_space
+        <AddressSpace.SHARED: 3>
+        """
+        values = (dtype, LayoutType, origin, address_space, linear_idx_type, element_size)
+        made = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
+        if made.linear_idx_type is None and isinstance(made.layout, Layout):
+            return replace(made, linear_idx_type=made._default_index_type())
+        return made
+
+    def _default_index_type(self) -> DType:
+        is_small = self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT)
+        if is_small or (self.layout.all_dims_known and self.layout.cosize < 2**31):
+            return DType.int32
+        return DType.int64
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> TensorType:
+        """Return the type with what it leaves open filled in."""
+        return TensorType.of_names(self.kind, *parameters, **named)
+
+    @property
+    def rank(self) -> int:
+        """Return the number of modes."""
+        return int(self._layout_member("rank"))
+
+    @property
+    def LayoutType(self) -> Any:  # noqa: N802  (Mojo's name)
+        """Return the type of the layout."""
+        return self.layout
+
+    def _layout_member(self, name: str) -> Any:
+        if not isinstance(self.layout, Layout):
+            raise AttributeError(f"a type of tensors has no attribute {name!r} without a layout")
+        return getattr(self.layout, name)
+
     def __call__(
         self,
-        storage: Any,
+        storage: Any = None,
         layout: Any = None,
         *,
+        ptr: Any = None,
         address_space: AddressSpace | None = None,
         linear_idx_type: Any = None,
     ) -> Any:
         """Return a tensor of this type over `storage`; raise if storage or `layout` are of another one."""
+        storage = ptr if storage is None else storage
         index_type = linear_idx_type if linear_idx_type is not None else self.linear_idx_type
         reads_bytes = self.dtype is not None and isinstance(storage, (list, tuple, bytes, bytearray))
         tensor = self.kind(
@@ -139,6 +190,8 @@ class TensorType:
     def __getattr__(self, name: str) -> Any:
         if name in _COMPTIME_MEMBERS and isinstance(self.layout, Layout):
             return getattr(self.layout, name)
+        if name == "Storage":
+            return self.kind.Storage
         raise AttributeError(f"a type of tensors has no attribute {name!r}")
 
     @property
@@ -225,7 +278,7 @@ class TensorType:
 
 
 _COMPTIME_MEMBERS = frozenset(
-    ["rank", "flat_rank", "shape_known", "stride_known", "all_dims_known", "static_shape", "static_stride"]
+    ["flat_rank", "shape_known", "stride_known", "all_dims_known", "static_shape", "static_stride"]
 )
 
 

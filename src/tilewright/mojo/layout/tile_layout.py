@@ -81,7 +81,8 @@ class RowMajorLayoutType:
     """
 
     def __getitem__(self, extents: Any) -> Layout:
-        return row_major[extents]()
+        entries = extents if isinstance(extents, tuple) else (extents,)
+        return row_major._layout(tuple([n if isinstance(n, (int, tuple)) else RuntimeInt(1) for n in entries]))
 
     def __instancecheck__(self, layout: object) -> bool:
         if not isinstance(layout, Layout) or layout.flat_rank != layout.rank:
@@ -692,3 +693,43 @@ BlockedProductLayout = _LayoutAlias("BlockedProductLayout", blocked_product)
 CoalesceLayout = _LayoutAlias("CoalesceLayout", coalesce)
 UpcastLayout = _LayoutAlias("UpcastLayout", upcast)
 ZippedDivideLayout = _LayoutAlias("ZippedDivideLayout", lambda layout, tile: zipped_divide(layout, tuple(tile)))
+
+
+def _rows(layout: Any) -> list[list[int]]:
+    core = plain_layout(layout)
+    if core.rank != 2:
+        raise LayoutError(f"a table needs a layout of two modes, got {layout}")
+    rows, columns = (int(product(mode)) for mode in core.shape)
+    return [[int(core(m, n)) for n in range(columns)] for m in range(rows)]
+
+
+def _format_layout(layout: Any, writer: Any = None) -> str:
+    text = format_table(_rows(layout), int(layout.cosize))
+    if hasattr(writer, "write"):
+        writer.write(text)
+    return text
+
+
+def _print_layout(layout: Any) -> None:
+    print(layout)
+    print(_format_layout(layout), end="")
+
+
+def format_table(rows: list[list[int]], cosize: int) -> str:
+    """Return numbers as a table with rows and columns counted.
+
+    >>> print(format_table([[0, 2], [1, 3]], 4), end="")
+          0   1
+        +---+---+
+     0  | 0 | 2 |
+        +---+---+
+     1  | 1 | 3 |
+        +---+---+
+    """
+    width = max(len(str(cosize)), 1)
+    columns = len(rows[0]) if rows else 0
+    divider = "    " + ("+" + "-" * (width + 2)) * columns + "+"
+    lines = ["    " + " ".join(f"  {k:{width}}" for k in range(columns)), divider]
+    for m, row in enumerate(rows):
+        lines += [f"{m:2}  " + "".join(f"| {number:{width}} " for number in row) + "|", divider]
+    return "\n".join(lines) + "\n"

@@ -49,7 +49,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
         self.device_memory = DeviceMemory(element, array)
 
     @classmethod
-    def with_parameters(cls, *parameters: Any, **named: Any) -> MemoryType:
+    def _with_parameters(cls, *parameters: Any, **named: Any) -> MemoryType:
         """Return the type `DeviceBuffer[dtype]`.
 
         >>> DeviceBuffer.with_parameters("float32")
