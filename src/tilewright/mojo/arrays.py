@@ -201,6 +201,7 @@ class InlineArray(MemoryArray):
 
     __slots__ = ()
     PARAMETERS: ClassVar[tuple[str, ...]] = ("T", "size")
+    takes_lists: ClassVar[bool] = True
 
     def __init__(self, *values: Any, fill: Any = None, uninitialized: bool = False) -> None:
         if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
@@ -246,6 +247,8 @@ class InlineArray(MemoryArray):
         """
         return self._size
 
+    length = size
+
     def __copy__(self) -> InlineArray:
         copied = object.__new__(type(self))
         MemoryArray.__init__(copied, copy_memory(self), 0, self._size)
@@ -282,6 +285,7 @@ class Span(MemoryArray):
 
     __slots__ = ()
     PARAMETERS: ClassVar[tuple[str, ...]] = ("T", "origin")
+    takes_lists: ClassVar[bool] = True
 
     def __init__(self, storage: Any = None, *, ptr: Pointer | None = None, length: Any = None, **_: Any) -> None:
         if isinstance(storage, Pointer) or ptr is not None:

@@ -114,7 +114,8 @@ def format_value(value: Any) -> str:
         return f"[{', '.join(map(format_value, value))}]"
     if type(value) is dict:
         return f"{{{', '.join(f'{format_value(key)}: {format_value(each)}' for key, each in value.items())}}}"
-    return str(value)
+    in_mojo = getattr(value, "mojo_text", None)
+    return str(value) if in_mojo is None else in_mojo()
 
 
 @dataclass(frozen=True, slots=True)

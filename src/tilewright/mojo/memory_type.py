@@ -41,6 +41,12 @@ class MemoryType:
             raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[{memory.dtype!r}]")
         return memory
 
+    def convert_implicitly(self, value: Any) -> Any:
+        """Return a list, or other memory, as memory of this type; other values as they are."""
+        is_list = type(value) in (list, tuple) or (hasattr(value, "memory") and type(value).__name__ == "List")
+        accepts = getattr(self.kind, "takes_lists", False)
+        return self(value) if is_list and accepts and not isinstance(value, self) else value
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -26,7 +26,7 @@ from .scalar_memory import (
     write_scalar,
     write_vector,
 )
-from .simd import SIMD, scalar_format
+from .simd import SIMD, SIMDType, scalar_format
 
 __all__ = ["AddressSpace", "Pointer", "UnsafePointer", "alloc"]
 
@@ -257,7 +257,8 @@ class Pointer(metaclass=MemoryMeta):
         >>> Pointer(Store.of(np.ones(2, np.float32)), 1).bitcast["uint8"]().offset
         4
         """
-        new = scalar_format((*parameters, T)[0])
+        kind = (*parameters, T)[0]
+        new = kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)  # vectors are loaded by their width
         store = require_numbers(self.memory, "bitcast")
         old = store.format.itemsize
         if self.offset * old % new.itemsize or store.data.nbytes % new.itemsize:

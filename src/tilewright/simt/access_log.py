@@ -29,7 +29,16 @@ UNWRITTEN, WRITTEN, IN_FLIGHT = 0, 1, 2  # what is known of a byte of memory
 KIND_NAMES = ("read", "write", "atomic access")
 VECTOR_BYTES = 16  # that one instruction accesses per thread at most
 
-_inside: dict[str, bool] = {}  # whether a file belongs to the library
+
+class _FileTable(dict[str, bool]):
+    """Whether a file belongs to the library, by its name."""
+
+    def __missing__(self, name: str) -> bool:
+        inside = self[name] = name.startswith(PACKAGE)
+        return inside
+
+
+_inside = _FileTable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,13 +299,6 @@ def _as_instruction(places: Any, width: int, store: Store) -> tuple[Any, int]:
     return table, width
 
 
-def _is_inside(name: str) -> bool:
-    inside = _inside.get(name)
-    if inside is None:
-        inside = _inside[name] = name.startswith(PACKAGE)
-    return inside
-
-
 def user_frame(frame: FrameType) -> FrameType:
     """Return the innermost frame, from `frame` outwards, of a file outside the library.
 
@@ -304,12 +306,11 @@ def user_frame(frame: FrameType) -> FrameType:
     True
     """
     inner = frame
-    while True:
-        if not _is_inside(frame.f_code.co_filename):
-            return frame
+    while _inside[frame.f_code.co_filename]:
         if frame.f_back is None:
             return inner
         frame = frame.f_back
+    return frame
 
 
 def call_path(frame: FrameType | None) -> tuple[tuple[int, int], ...]:
@@ -323,7 +324,7 @@ def call_path(frame: FrameType | None) -> tuple[tuple[int, int], ...]:
         code = frame.f_code
         if code.co_filename == _MACHINE:
             break
-        if not _is_inside(code.co_filename):
+        if not _inside[code.co_filename]:
             path.append((id(code), frame.f_lineno))
         frame = frame.f_back
     return tuple(path)

@@ -82,6 +82,16 @@ class IntTuple(metaclass=ParametrizedMeta):
         else:
             self._tree = tuple([as_int_tree(element) for element in elements])
 
+    @staticmethod
+    def convert_implicitly(value: Any) -> Any:
+        """Return an integer, or a list of integers, as a tuple; other values as they are.
+
+        >>> print(IntTuple.convert_implicitly([2, [3, 4]]))
+        (2, (3, 4))
+        """
+        is_list = isinstance(value, (int, list)) or type(value).__name__ == "List"
+        return of_tree(as_int_tree(value)) if is_list else value
+
     @classmethod
     def _with_parameters(cls, *elements: Any) -> Callable[[], IntTuple]:
         """Return the function that makes the tuple: `IntTuple[2, 3]()`.
@@ -803,10 +813,16 @@ def to_index_list(t: Any, *_: Any) -> IndexEntries:
     return Index(*leaves(as_int_tree(t)))
 
 
-def coord_to_int_tuple(value: Any = None) -> IntTuple:
-    """Return a `Coord` as an `IntTuple` of the same nesting.
+def _coord_to_int_tuple(_: Any, parameters: tuple[Any, ...], value: Any = None) -> IntTuple:
+    return of_tree(as_int_tree(parameters if value is None else value))
+
+
+class _CoordToIntTuple(Bracketed[IntTuple]):
+    """`coord_to_int_tuple(coord)`, or of types in brackets: an `IntTuple` of the same nesting.
 
     >>> print(coord_to_int_tuple(Coord(Coord(2, 3), 4)))
     ((2, 3), 4)
     """
-    return of_tree(as_int_tree(value))
+
+
+coord_to_int_tuple = _CoordToIntTuple(_coord_to_int_tuple)

@@ -8,8 +8,13 @@ from typing import Any
 from ..std.memory import stack_allocation as unsafe_stack_allocation
 from .int_layout import Layout, LayoutList, MakeLayoutList, print_layout
 from .int_tuple import UNKNOWN_VALUE, IntTuple
+from .layout_algebra import blocked_product, composition
 from .layout_tensor_iter import LayoutTensorIter
-from .layout_tensor_view import LayoutTensor, stack_allocation_like
+from .layout_tensor_view import (
+    LayoutTensor,
+    _compute_distribute_layout,  # noqa: F401  (Mojo's own tests import it)
+    stack_allocation_like,
+)
 from .memory_copies import (
     ThreadScope,
     copy_dram_to_local,
@@ -37,6 +42,8 @@ __all__ = [
     "RuntimeLayout",
     "RuntimeTuple",
     "ThreadScope",
+    "blocked_product",
+    "composition",
     "copy",
     "copy_dram_to_local",
     "copy_dram_to_sram",

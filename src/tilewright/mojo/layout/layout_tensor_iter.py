@@ -117,6 +117,9 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
 
     next_unsafe = next
 
+    def _incr(self) -> None:
+        self.offset = self._moved(1)
+
     def __copy__(self) -> LayoutTensorIter:
         return self._copy()
 

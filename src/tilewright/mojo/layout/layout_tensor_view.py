@@ -6,28 +6,26 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ...errors import CoordinateError, LayoutError
+from ...errors import LayoutError
 from ...layout import ComposedLayout, compose
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
-from ...layout.tuples import as_tuple, ceil_div, product_each
 from ...layout.validation import as_integer
 from ...tensor import contents
 from ...tensor.shape_views import slice_leaves
 from ...tensor.tensor_text import element_texts
 from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, LocatedView
-from ...tensor.view_layouts import cut_modes, pair_layout
+from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
 from ..index_list import Index, IndexEntries
 from ..simd import SIMDType
 from .coord import RuntimeInt, is_dynamic
-from .int_layout import Layout, from_core, to_core
-from .int_tuple import UNKNOWN_VALUE
+from .int_layout import Layout, from_core
+from .int_tuple import UNKNOWN_VALUE, of_tree, to_nest
 from .layout_algebra import zipped_divide
 from .layout_tensor_type import LayoutTensorType
 from .runtime_layout import RuntimeLayout, clipped_layout
+from .thread_shares import core_layout, distribute_elements
 from .tile_layout import Count
 from .tile_tensor import TileTensor, as_kind
 
@@ -71,20 +69,6 @@ class ModeNumbers(tuple[StaticCount, ...]):
         return self[(*k, idx)[0]]
 
 
-def core_layout(layout: Any) -> Any:
-    """Return any layout of Mojo as one that tensors take.
-
-    >>> core_layout(Layout.row_major(4, 8))
-    Layout((4, 8), (8, 1))
-    """
-    if isinstance(layout, RuntimeLayout):
-        return layout.core()
-    core = to_core(layout)
-    if isinstance(layout, Layout) and not isinstance(core.shape, tuple):
-        return CoreLayout((core.shape,), (core.stride,))
-    return core
-
-
 class LayoutTensor(TileTensor):
     """A tensor with Mojo's older layouts; its tiles at ragged edges are masked, and print their valid part.
 
@@ -97,6 +81,7 @@ class LayoutTensor(TileTensor):
 
     __slots__ = ()
     PARAMETERS = ("dtype", "layout", "origin")
+    tiles_logically = True
 
     def __init__(self, storage: Any, layout: Any = None, **options: Any) -> None:
         super().__init__(storage, None if layout is None else core_layout(layout), **options)
@@ -147,7 +132,10 @@ class LayoutTensor(TileTensor):
         """
         if self.element_size == 1:
             return Layout(1, 1)
-        return from_core(super().element_layout)
+        layout = from_core(super().element_layout)
+        pairs = zip(layout.shape.flatten(), layout.stride.flatten(), strict=True)
+        steps = of_tree(tuple([0 if n == 1 else d.value() for n, d in pairs]))
+        return Layout(layout.shape, to_nest(layout.shape, steps))
 
     @property
     def runtime_layout(self) -> RuntimeLayout:
@@ -414,9 +402,9 @@ class LayoutTensor(TileTensor):
                 f"copy_from needs as many elements, of the same size: got {source.size} of {source.element_size} scalars,"
                 f" expected {self.size} of {self.element_size}"
             )
-        values = source.flat()
-        one_mode = self._view(_one_mode(self._pair), self._offset)
-        contents.copy_from(one_mode, values.reshape(self.size, *([-1] if self.element_size > 1 else [])))
+        # as (elements, scalars of one): two modes of scalars, on both sides
+        ours, theirs = (tensor._view(_two_modes(tensor._pair), tensor._offset) for tensor in (self, source))
+        contents.copy_from(ours, theirs)
         return self
 
     copy_from_async = brackets(lambda self, _, source, *__, **___: self.copy_from(source))
@@ -452,6 +440,38 @@ class LayoutTensor(TileTensor):
     def __str__(self) -> str:
         return format_valid(self)
 
+    mojo_text = __str__
+
+    # Arithmetic that makes a new tensor: a vector is combined with the rows of a matrix, along its first mode.
+
+    def __add__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result += other
+        return result
+
+    def __sub__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result -= other
+        return result
+
+    def __mul__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result *= other
+        return result
+
+    def __truediv__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result /= other
+        return result
+
+    def _stack_copy(self) -> LayoutTensor:
+        copied: LayoutTensor = self.parametrized_type().stack_allocation()
+        return copied.copy_from(self)
+
+    def __exp__(self) -> LayoutTensor:
+        result: LayoutTensor = self._stack_copy().exp()
+        return result
+
 
 def _known(number: Any) -> int:
     return UNKNOWN_VALUE if is_dynamic(number) else int(number)
@@ -485,13 +505,11 @@ def _coalesce(layout: Any) -> Any:
     return make_layout(tuple(shape), tuple(stride))
 
 
-def _one_mode(pair: Any) -> Any:
-    """Return a pair layout with all elements in one mode, and all scalars of an element in one."""
-    parts = [(tree[0], tree[1]) for tree in (pair.shape, pair.stride)]
-    (shape, block), (stride, steps) = parts
-    # of a vector the last index is the fastest
-    vector = ((tuple(block[::-1]),), (tuple(steps[::-1]),)) if block else ((), ())
-    return make_layout(((tuple(shape),), vector[0]), ((tuple(stride),), vector[1]))
+def _two_modes(pair: Any) -> Any:
+    """Return a pair layout of scalars with two modes: the elements, and the scalars of one, the last index fastest."""
+    (shape, block), (stride, steps) = pair.shape, pair.stride
+    block, steps = tuple(block[::-1]) or (1,), tuple(steps[::-1]) or (0,)
+    return make_layout(((tuple(shape), block), ()), ((tuple(stride), steps), ()))
 
 
 def format_valid(tensor: LayoutTensor) -> str:
@@ -503,8 +521,9 @@ def format_valid(tensor: LayoutTensor) -> str:
     """
     if tensor.size == 0:
         return ""
-    if tensor.flat_rank != tensor.rank and tensor.rank != 2:
-        tensor = tensor.coalesce()
+    if (tensor.rank, tensor.flat_rank) != (2, 2) and isinstance(tensor._pair, CoreLayout) and not tensor.is_ragged:
+        merged = tensor.coalesce()
+        tensor = merged if merged.rank == 2 else tensor
     texts = element_texts(tensor)
     texts = texts[tuple([slice(0, n) for n in tensor._valid_extents()])]
     if texts.ndim == 2 and tensor.flat_rank == 2:
@@ -532,7 +551,7 @@ class LayoutDistributeBrackets(DistributeBrackets[LayoutTensor]):
 
     def __call__(self, *arguments: Any, **options: Any) -> LayoutTensor:  # type: ignore[override]
         """Return the elements of one thread."""
-        return _distribute(self._tensor, arguments, **options)[0]
+        return distribute_elements(self._tensor, arguments, **options)[0]
 
 
 class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[LayoutTensor]):
@@ -551,103 +570,8 @@ class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[LayoutTensor]):
 
     def __call__(self, *arguments: Any, **options: Any) -> LocatedView[LayoutTensor]:  # type: ignore[override]
         """Return (view, thread coordinates, offset)."""
-        view, coords, offset = _distribute(self._tensor, arguments, **options)
+        view, coords, offset = distribute_elements(self._tensor, arguments, **options)
         return view, Index(*coords), offset  # type: ignore[return-value]
-
-
-def _distribute(
-    tensor: Any,
-    arguments: tuple[Any, ...],
-    *,
-    axis: Any = None,
-    swizzle: Any = None,
-    submode_axis: Any = None,
-    wrap: bool = True,
-    ragged: str = "cover",
-) -> tuple[Any, tuple[int, ...], int]:
-    """Return (view, coordinates, offset) of a thread; the thread layout may be nested, and projected on an axis."""
-    *parameters, thread_id = arguments
-    threads = core_layout(parameters[0])
-    for value in parameters[1:]:
-        if value is not None:
-            axis, swizzle = (value, swizzle) if isinstance(value, int) else (axis, value)
-    thread = int(as_integer(thread_id, "a thread id"))
-    if thread < 0 or (not wrap and thread >= threads.size):
-        raise CoordinateError(f"thread {thread} is outside the {threads.size} threads of {threads}")
-    shape, stride = as_tuple(threads.shape), as_tuple(threads.stride)
-    if len(shape) != tensor.rank and not (axis is not None and tensor.rank == 1):
-        raise LayoutError(f"thread layout {threads} does not fit a tensor of shape {tensor.layout.shape}")
-    if axis is not None:
-        k = int(axis)
-        if tensor.rank == 1:
-            shape, stride = (shape[k],), (stride[k],)
-        else:
-            shape = tuple([n if j == k else 1 for j, n in enumerate(shape)])
-            stride = tuple([d if j == k else 0 for j, d in enumerate(stride)])
-    return _share(tensor, shape, stride, thread, swizzle, ragged)
-
-
-def _share(
-    tensor: Any, shape: Any, stride: Any, thread: int, swizzle: Any, ragged: str
-) -> tuple[Any, tuple[int, ...], int]:
-    pair = tensor._pair
-    coords = tuple([_position(n, d, thread) for n, d in zip(shape, stride, strict=True)])
-    modes = pair.shape[0] if isinstance(pair, CoreLayout) else ()
-    if any(isinstance(n, tuple) and isinstance(m, tuple) for n, m in zip(modes, shape, strict=False)):
-        return _share_nested(tensor, shape, stride, thread, coords)
-    counts = [int(n) for n in product_each(tuple(shape))]
-    cuts = []
-    for n, count, start in zip(tensor._extents, counts, coords, strict=True):
-        share = n // count if ragged == "floor" or n % count == 0 else ceil_div(n, count)
-        cuts.append((start, share, count))
-    view_pair, shift = cut_modes(pair, cuts)
-    if swizzle is not None:
-        size = tensor.element_size
-        shift = int(swizzle(shift // size)) * size
-    view = tensor._view(view_pair, tensor._offset + shift)
-    if swizzle is not None:
-        view._check_bounds()
-    return view, coords, view.offset - tensor.offset
-
-
-def _position(shape: Any, stride: Any, thread: int) -> int:
-    """Return the position of a thread along a mode; the first of nested extents is the fastest."""
-    position, weight = 0, 1
-    for n, d in zip(_flat(shape), _flat(stride), strict=True):
-        position += (thread // int(d) % int(n) if d else 0) * weight
-        weight *= int(n)
-    return position
-
-
-def _flat(tree: Any) -> list[Any]:
-    return [leaf for part in tree for leaf in _flat(part)] if isinstance(tree, tuple) else [tree]
-
-
-def _share_nested(
-    tensor: Any, shape: Any, stride: Any, thread: int, coords: tuple[int, ...]
-) -> tuple[Any, tuple[int, ...], int]:
-    """Return the elements of a thread of nested modes: every leaf is divided by the leaf of the threads."""
-    pair = tensor._pair
-    extents, steps, shift = [], [], 0
-    for n, d, count, step in zip(pair.shape[0], pair.stride[0], shape, stride, strict=True):
-        part = _divide_mode(n, d, count, step, thread)
-        extents.append(part[0])
-        steps.append(part[1])
-        shift += part[2]
-    layout = make_layout((tuple(extents), pair.shape[1]), (tuple(steps), pair.stride[1]))
-    return tensor._view(layout, tensor._offset + shift), coords, shift
-
-
-def _divide_mode(n: Any, d: Any, count: Any, step: Any, thread: int) -> tuple[Any, Any, int]:
-    if isinstance(n, tuple) and isinstance(count, tuple) and len(n) == len(count):
-        parts = [_divide_mode(*leaf, thread) for leaf in zip(n, d, count, step, strict=True)]
-        return tuple([part[0] for part in parts]), tuple([part[1] for part in parts]), sum(part[2] for part in parts)
-    if isinstance(n, tuple):
-        raise LayoutError(f"threads {count} do not fit a mode of shape {n}")
-    total = int(np.prod(_flat(count)))
-    if n % total:
-        raise LayoutError(f"{n} elements do not divide among {total} threads of a nested mode")
-    return n // total, d * total, int(_position(count, step, thread) * d)
 
 
 def _stack_allocation_like(_: Any, parameters: tuple[Any, ...], tensor: Any, **named: Any) -> Any:

@@ -117,6 +117,9 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
         return pointer
 
 
+TileTensor.Storage = PointerStorage
+
+
 def _cast(parameters: tuple[Any, ...], pointer: Pointer) -> Pointer:
     made = pointer
     for parameter in parameters:

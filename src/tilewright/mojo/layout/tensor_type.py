@@ -96,7 +96,16 @@ class TensorType:
         <AddressSpace.SHARED: 3>
         """
         values = (dtype, LayoutType, origin, address_space, linear_idx_type, element_size)
-        return cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
+        made = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
+        if made.linear_idx_type is None and isinstance(made.layout, Layout):
+            return replace(made, linear_idx_type=made._default_index_type())
+        return made
+
+    def _default_index_type(self) -> DType:
+        is_small = self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT)
+        if is_small or (self.layout.all_dims_known and self.layout.cosize < 2**31):
+            return DType.int32
+        return DType.int64
 
     def with_parameters(self, *parameters: Any, **named: Any) -> TensorType:
         """Return the type with what it leaves open filled in."""

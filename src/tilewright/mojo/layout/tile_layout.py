@@ -81,7 +81,8 @@ class RowMajorLayoutType:
     """
 
     def __getitem__(self, extents: Any) -> Layout:
-        return row_major[extents]()
+        entries = extents if isinstance(extents, tuple) else (extents,)
+        return row_major._layout(tuple([n if isinstance(n, (int, tuple)) else RuntimeInt(1) for n in entries]))
 
     def __instancecheck__(self, layout: object) -> bool:
         if not isinstance(layout, Layout) or layout.flat_rank != layout.rank:

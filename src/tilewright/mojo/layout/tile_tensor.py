@@ -12,7 +12,14 @@ from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
 from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SliceEntries, SplitBrackets, VectorizeBrackets
 from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
-from ...tensor.tile_views import Extents, LocatedTileBrackets, LocatedView, TileBrackets
+from ...tensor.tile_views import (
+    DistributeBrackets,
+    Extents,
+    LocatedDistributeBrackets,
+    LocatedTileBrackets,
+    LocatedView,
+    TileBrackets,
+)
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
 from ..containers import Optional
@@ -24,7 +31,8 @@ from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegis
 from .coord import All, RuntimeInt
 from .elementwise import ElementwiseTensor
 from .tensor_type import TensorType, TypeMember, type_of
-from .tile_layout import make_dynamic_layout
+from .thread_shares import distribute_elements
+from .tile_layout import make_dynamic_layout, plain_layout
 
 if TYPE_CHECKING:
     from .layout_tensor_view import LayoutTensor
@@ -107,14 +115,17 @@ def _require_static(tensor: Any, caller: str, remedy: str) -> None:
         )
 
 
-def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str = "logical", **options: Any) -> Kind:
-    """Return a tile; `modes="leaf"` steps through the first leaf of each mode and keeps the last."""
+def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str | None = None, **options: Any) -> Kind:
+    """Return a tile; `modes="leaf"` steps through the first leaf of each mode and keeps the last, as Mojo does."""
+    if modes is None:
+        is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, CoreLayout)
+        modes = "leaf" if is_nested and tensor.element_size == 1 and not tensor.tiles_logically else "logical"
     if modes == "logical":
         return TileBrackets(tensor)[shape](*coords, **options)
     if modes != "leaf":
         raise LayoutError(f"expected modes='logical' or 'leaf' (the rule of Mojo 26.7), got {modes!r}")
     position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
-    layout = tensor.layout
+    layout = tensor._core_layout
     if not isinstance(layout, CoreLayout) or tensor.element_size != 1:
         raise LayoutError(f"modes='leaf' needs a strided layout of scalars, got {layout}")
     shift, steps = 0, []
@@ -127,6 +138,57 @@ def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str = "logi
         shift += int(c * strides[0])
         steps.append(strides[-1])
     return tensor._view(pair_layout(make_layout(tuple(map(int, shape)), tuple(steps))), tensor._offset + shift)
+
+
+def _thread_arguments(parameters: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return (parameters, options): the thread layout by any of its names, in the form of the core if it is flat."""
+    names = [name for name in ("thread_layout", "threads_layout") if name in named]
+    values = [named.pop(name) for name in names]
+    return (*values, *parameters), named
+
+
+def _is_plain(threads: Any) -> bool:
+    return isinstance(threads, CoreLayout) and threads.depth <= 1
+
+
+def _distribute_any(tensor: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    threads, *rest, thread_id = arguments
+    if _is_plain(threads) and options.get("axis") is None:
+        return LocatedDistributeBrackets(tensor)((plain_layout(threads), *rest), thread_id, **options)
+    ragged = options.pop("ragged", "floor")
+    return distribute_elements(tensor, arguments, ragged=ragged, **options)
+
+
+class _DistributeBrackets(DistributeBrackets[Kind]):
+    """`t.distribute[threads](thread_id)`, also of nested threads, and with named parameters."""
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Any) -> partial[Kind]:
+        return partial(self, *(threads if type(threads) is tuple else (threads,)))
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
+        values, options = _thread_arguments(parameters, named)
+        return partial(self, *values, **options)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Kind:  # type: ignore[override]
+        view: Kind = _distribute_any(self._tensor, arguments, options)[0]
+        return view
+
+
+class _LocatedDistributeBrackets(LocatedDistributeBrackets[Kind]):
+    """`t.distribute_with_offset[threads](thread_id)`, also of nested threads, and with named parameters."""
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Any) -> partial[LocatedView[Kind]]:
+        return partial(self, *(threads if type(threads) is tuple else (threads,)))
+
+    with_parameters = _DistributeBrackets.with_parameters
+
+    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[Kind]:  # type: ignore[override]
+        located: LocatedView[Kind] = _distribute_any(self._tensor, arguments, options)
+        return located
 
 
 class _VectorizeBrackets(VectorizeBrackets[Kind]):
@@ -155,8 +217,11 @@ class _SplitBrackets(SplitBrackets[Kind]):
         view: Kind = self._split((axis, alignment), count, k)
         return view
 
-    def _split(self, parameters: tuple[int, ...], *part: int, axis: int | None = None) -> Any:
-        everything = parameters if axis is None else (*parameters, axis)
+    def _split(
+        self, parameters: tuple[int, ...], *part: int, axis: int | None = None, split_alignment: int | None = None, **_: Any
+    ) -> Any:
+        everything = parameters if axis is None else (axis,) if part and not parameters else (*parameters, axis)
+        everything = everything if split_alignment is None else (*everything, split_alignment)
         return _keep_index_type(self._tensor, super().__getitem__(everything), *part)
 
 
@@ -181,6 +246,8 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):
 
     __slots__ = ()
     PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
+    tiles_logically: ClassVar[bool] = False  # else nested modes are tiled by their leaves
+    Storage: ClassVar[Any]  # set where it is defined
     layout_tensor_kind: ClassVar[type[LayoutTensor]]  # set where it is defined, which needs this module
 
     def to_layout_tensor(self) -> LayoutTensor:
@@ -290,7 +357,46 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):
         """
         return _SplitBrackets(self)
 
+    @property
+    def distribute(self: Kind) -> DistributeBrackets[Kind]:
+        """Return the elements of one thread: `t.distribute[threads](thread_id)`; threads may be nested.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).distribute[row_major[2, 4]()](5).offset
+        9
+        """
+        return _DistributeBrackets(self)
+
+    @property
+    def distribute_with_offset(self: Kind) -> LocatedDistributeBrackets[Kind]:
+        """Return (view, thread coordinates, offset): as `distribute`, with where the thread is and where it starts.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).distribute_with_offset[row_major[2, 4]()](5)[1:]
+        ((1, 1), 9)
+        """
+        return _LocatedDistributeBrackets(self)
+
+    @property
+    def _storage(self) -> Any:
+        return self.ptr
+
+    @property
+    def _unsafe_storage_cast(self) -> Bracketed[Any]:
+        return Bracketed(lambda tensor, _, **__: tensor.ptr, self)
+
     # Text and types.
+
+    def mojo_text(self) -> str:
+        """Return what Mojo prints: two plain modes that are known at compile time as rows, everything else flat.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([1, 2, 3, 4], row_major[2, 2]()).mojo_text(), TileTensor([1, 2], row_major(1, 2)).mojo_text()
+        ('[[1, 2], [3, 4]]', '[1, 2]')
+        """
+        if self.size and self.rank == 2 and not self.shape_known:
+            return join_texts(element_texts(self).reshape(-1, order="F"))
+        return format_rows(self)
 
     def write_to(self, writer: Any) -> None:
         """Write the text of the tensor to `writer`, anything with a `write` method.

@@ -83,10 +83,11 @@ def _function(name: str, numbers: Callable[[float], float], arrays: Callable[[An
         if isinstance(x, SIMD):
             if x.dtype.kind != "float":
                 raise FormatError(f"{name} needs a float, got {x!r}; convert it first: x.cast[DType.float32]()")
-            if x.size > 1 and x.dtype.itemsize < 4:  # as for scalars: in double precision, then rounded
+            if x.size > 1 and x.dtype.itemsize < 8:  # as for scalars: in double precision, then rounded
                 return map_numbers(safe, lambda values: arrays(values.astype(np.float64)), x)
             return map_numbers(safe, arrays, x)
-        return safe(x)
+        own = getattr(x, f"__{name}__", None)  # of a tensor
+        return safe(x) if own is None else own()
 
     function.__name__ = name
     function.__doc__ = f"Return {name} of a number, or of every number of a vector."
