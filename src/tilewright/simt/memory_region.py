@@ -94,7 +94,7 @@ class MemoryRegion:
         >>> MemoryRegion("a", GLOBAL, np.zeros(4, dtype=np.int16)).coordinate(6)
         (3,)
         """
-        if self.view is None or self.view.layout.size > _LARGE:
+        if self.view is None or self.view._mode_layout.size > _LARGE:
             return (start // self.itemsize,)
         place = (start - self.view_start) // self.view._store.format.itemsize
         if self._table is None:
