@@ -26,7 +26,7 @@ from .int_tuple import (
     reverse,
 )
 from .tile_layout import Layout as TileLayout
-from .tile_layout import format_table
+from .tile_layout import format_layout_table, format_table
 
 __all__ = [
     "IntTuple",
@@ -241,6 +241,14 @@ class Layout:
     def __hash__(self) -> int:
         return hash((self.shape, self.stride))
 
+    def offsets(self) -> Any:
+        """Return the index of every coordinate, as an array.
+
+        >>> Layout.row_major(2, 2).offsets().tolist()
+        [[0, 1], [2, 3]]
+        """
+        return self.core().offsets()
+
     def write_to(self, writer: Any) -> None:
         """Write the text of the layout to `writer`, anything with a `write` method.
 
@@ -405,6 +413,8 @@ def format_grid(layout: Any) -> str:
      1  | 1 | 3 |
         +---+---+
     """
+    if isinstance(layout, TileLayout):
+        return format_layout_table(layout)
     if layout.rank() != 2:
         raise LayoutError(f"a table needs a layout of two modes, got {layout}")
     rows, columns = layout[0].size(), layout[1].size()

@@ -69,6 +69,17 @@ class ModeNumbers(tuple[StaticCount, ...]):
         return self[(*k, idx)[0]]
 
 
+class _DerivedType:
+    """A type that Mojo derives from a tensor, such as `tensor.TileType[2, 2]`: here any `LayoutTensor`."""
+
+    def __getitem__(self, _: Any) -> Any:
+        return LayoutTensor
+
+    def with_parameters(self, *_: Any, **__: Any) -> Any:
+        """Return the class of such tensors."""
+        return LayoutTensor
+
+
 class LayoutTensor(TileTensor):
     """A tensor with Mojo's older layouts; its tiles at ragged edges are masked, and print their valid part.
 
@@ -82,6 +93,8 @@ class LayoutTensor(TileTensor):
     __slots__ = ()
     PARAMETERS = ("dtype", "layout", "origin")
     tiles_logically = True
+    TileType = DistributeType = SplitElementType = SliceType = SliceType1D = SliceType2D = _DerivedType()
+    ReshapeType = CompositionType = TiledIteratorType = StaticSplitType = DynamicSplitType = _DerivedType()
 
     def __init__(self, storage: Any, layout: Any = None, **options: Any) -> None:
         super().__init__(storage, None if layout is None else core_layout(layout), **options)

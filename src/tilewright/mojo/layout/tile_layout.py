@@ -703,8 +703,17 @@ def _rows(layout: Any) -> list[list[int]]:
     return [[int(core(m, n)) for n in range(columns)] for m in range(rows)]
 
 
+def format_layout_table(layout: Any) -> str:
+    """Return the offsets of a layout of two modes as a table.
+
+    >>> len(format_layout_table(row_major[2, 2]()).splitlines())
+    6
+    """
+    return format_table(_rows(layout), int(layout.cosize))
+
+
 def _format_layout(layout: Any, writer: Any = None) -> str:
-    text = format_table(_rows(layout), int(layout.cosize))
+    text = format_layout_table(layout)
     if hasattr(writer, "write"):
         writer.write(text)
     return text
