@@ -91,4 +91,4 @@ def test_a_removed_barrier_is_a_race_between_lines_of_the_source():
     damaged = KERNEL.replace("        barrier()\n        stride //= 2", "        stride //= 2")
     with pytest.raises(KernelError) as caught:
         mojo.run(damaged, name="damaged.mojo")
-    assert "damaged.mojo:15" in str(caught.value)
+    assert "damaged.mojo:16" in str(caught.value)

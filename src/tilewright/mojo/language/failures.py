@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
-from traceback import walk_tb
-from types import FrameType
+from types import CodeType
 
 from ...errors import TilewrightError
 from .problems import MojoSourceError
@@ -55,25 +54,20 @@ def mojo_calls(problem: BaseException, sources: frozenset[str]) -> list[Call]:
     []
     """
     calls = []
-    for frame, _ in walk_tb(problem.__traceback__):
-        if frame.f_code.co_filename in sources:
-            calls.append((frame, _lasti(problem, frame)))
-    return [_make_call(frame, instruction) for frame, instruction in calls]
-
-
-def _lasti(problem: BaseException, wanted: FrameType) -> int:
     step = problem.__traceback__
     while step is not None:
-        if step.tb_frame is wanted:
-            return step.tb_lasti
+        if step.tb_frame.f_code.co_filename in sources:
+            calls.append(_make_call(step.tb_frame.f_code, step.tb_lasti, step.tb_lineno))
         step = step.tb_next
-    return 0
+    return calls
 
 
-def _make_call(frame: FrameType, instruction: int) -> Call:
-    code = frame.f_code
-    positions = list(code.co_positions())
-    line, end_line, column, end_column = positions[min(instruction // 2, len(positions) - 1)]
+def _make_call(code: CodeType, instruction: int, line_number: int) -> Call:
+    line: int | None = line_number
+    end_line, column, end_column = line, None, None
+    if hasattr(code, "co_positions"):  # from Python 3.11 on
+        positions = list(code.co_positions())
+        line, end_line, column, end_column = positions[min(instruction // 2, len(positions) - 1)]
     name = code.co_name.partition("·body")[0].replace("·", ".")
     text = linecache.getline(code.co_filename, line or 1).encode()
     begin = len(text[: column or 0].decode("utf-8", "replace"))

@@ -36,6 +36,14 @@ class Text(str):
         """
         return len(self.encode())
 
+    def copy(self) -> str:
+        """Return the text.
+
+        >>> Text("a").copy()
+        'a'
+        """
+        return str(self)
+
     def count_codepoints(self) -> int:
         """Return the number of characters.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ...layout.layout import make_layout
+from ...layout.tuples import as_tuple
 from ...tensor import contents
+from ...tensor.scalars import Scalars
 from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer
 from ..simd import SIMD, SIMDType, as_vector, scalar_format
-from .int_layout import Layout
-from .int_tuple import of_tree
+from .int_layout import Layout, to_core
 from .layout_tensor_view import LayoutTensor
 from .runtime_layout import RuntimeLayout
 
@@ -28,20 +30,21 @@ class _ElementType:
         """Return the type of the scalars together."""
         return SIMDType(self.dtype, self.layout.size())
 
-    def __call__(self, element_data: Any, *_: Any) -> Element:
-        return Element(self.element_data_type(element_data), self.layout)
+    def __call__(self, element_data: Any, runtime_layout: Any = None) -> Element:
+        layout = self.layout if runtime_layout is None else runtime_layout
+        return Element(self.element_data_type(element_data), layout)
 
     def load(self, ptr: Pointer, runtime_layout: Any = None) -> Element:
         """Return the element at a pointer."""
-        layout = self.layout if runtime_layout is None else _at_run_time(runtime_layout)
+        layout = self.layout if runtime_layout is None else runtime_layout
         return Element(as_vector(_view(ptr, layout).flat(order="row")), layout)
 
     def masked_load(self, ptr: Pointer, runtime_layout: Any = None) -> Element:
         """Return the element at a pointer, with zeros where the layout at run time is smaller."""
         if runtime_layout is None:
             return self.load(ptr)
-        values = _clipped(ptr, self.layout, runtime_layout).to_numpy(fill=0)
-        return Element(as_vector(values.reshape(-1)), self.layout)
+        values = _clipped(ptr, runtime_layout).to_numpy(fill=0)
+        return Element(as_vector(values.reshape(-1)), runtime_layout)
 
 
 class Element(metaclass=ParametrizedMeta):
@@ -55,7 +58,7 @@ class Element(metaclass=ParametrizedMeta):
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "layout")
 
-    def __init__(self, element_data: SIMD, layout: Layout) -> None:
+    def __init__(self, element_data: SIMD, layout: Any) -> None:
         self.element_data, self.layout = element_data, layout
 
     @classmethod
@@ -112,32 +115,30 @@ class Element(metaclass=ParametrizedMeta):
         >>> from tilewright.mojo.pointer import alloc
         >>> Element["int8", Layout(2)](3).masked_store(alloc["int8"](2))
         """
-        if runtime_layout is None:
+        layout = self.layout if runtime_layout is None else runtime_layout
+        if not isinstance(layout, RuntimeLayout):
             self.store(ptr)
             return
-        view = _clipped(ptr, self.layout, runtime_layout)
-        values = self.element_data.array.reshape(tuple(view._extents))
-        contents.copy_from(view, values)
+        view = _clipped(ptr, layout)
+        Scalars.of(view).write(self.element_data.array.reshape(tuple(view._extents)))
 
     def __str__(self) -> str:
         return str(self.element_data)
 
 
-def _at_run_time(layout: Any) -> Layout:
-    """Return the layout with the numbers of run time."""
-    if not isinstance(layout, RuntimeLayout):
-        return layout  # type: ignore[no-any-return]
-    made: Layout = Layout(of_tree(layout.shape.int_tree), of_tree(layout.stride.int_tree))
-    return made
-
-
 def _view(ptr: Pointer, layout: Any) -> LayoutTensor:
-    return LayoutTensor(ptr, layout)
+    """Return the tensor of an element; a layout at run time replaces what is not known, and clips nothing."""
+    if not isinstance(layout, RuntimeLayout):
+        return LayoutTensor(ptr, layout)
+    known = layout.layout
+    shape = known.shape if known.known_shape() else layout.shape.int_tree
+    return LayoutTensor(ptr, to_core(known, shape, layout.stride))
 
 
-def _clipped(ptr: Pointer, layout: Layout, runtime: RuntimeLayout) -> Any:
-    """Return the tensor of an element that is cut off where the layout at run time ends."""
-    whole = _view(ptr, runtime)
-    sizes = tuple([part.value() if part.is_value() else part.flatten().count_values() for part in layout.shape])
+def _clipped(ptr: Pointer, layout: RuntimeLayout) -> Any:
+    """Return the tensor of an element, masked where the layout at run time ends; known strides stay."""
+    known = layout.layout
+    steps = to_core(known, layout.shape, layout.stride).stride
+    whole = LayoutTensor(ptr, make_layout(as_tuple(layout.shape.int_tree), as_tuple(steps)))
+    sizes = tuple([part.value() for part in known.shape.product_flatten()])
     return whole.tile[sizes](*[0] * len(sizes))
-

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...errors import CoordinateError, LayoutError
-from ...formats import fit_values
+from ...formats import cast, fit_values
 from ...layout.validation import as_integer
 from ...tensor import contents
 from ...tensor.element_access import LoadBrackets, StoreBrackets, require_writable
@@ -115,7 +115,9 @@ class ElementwiseTensor(MemoryTensor):
         return self.load(*index, **options) if count is None else self.load[count](*index, **options)
 
     @brackets
-    def store_linear(self, parameters: tuple[Any, ...], *index_and_value: Any, width: Any = None, **options: Any) -> None:
+    def store_linear(
+        self, parameters: tuple[Any, ...], *index_and_value: Any, width: Any = None, **options: Any
+    ) -> None:
         """Write the element at an index of a flat layout, or a vector from there on: the same as `store`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -184,7 +186,9 @@ class ElementwiseTensor(MemoryTensor):
         """
         values = self.to_numpy(copy=None)
         factor = parameters[0] if parameters else scale
-        return self._assign(np.exp(values * values.dtype.type(factor)))
+        # in double precision, then rounded, as for scalars
+        exact = np.exp(values.astype(np.float64) * float(factor))
+        return self._assign(cast(exact, self._store.format))
 
     def min(self, other: Any) -> Any:
         """Replace every element by the smaller of itself and `other`; return the tensor.

@@ -148,6 +148,14 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         """
         return product(self.shape[k])
 
+    def parametrized_type(self) -> RuntimeLayoutType:
+        """Return the type of the layout.
+
+        >>> print(RuntimeLayout.row_major(4, 8).parametrized_type().layout)
+        ((4, 8):(8, 1))
+        """
+        return RuntimeLayoutType(self.layout)
+
     def rank(self) -> int:
         """Return the number of modes.
 

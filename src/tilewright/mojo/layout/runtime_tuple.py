@@ -125,6 +125,14 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
         """
         return self
 
+    def parametrized_type(self) -> RuntimeTupleType:
+        """Return the type of the tuple.
+
+        >>> RuntimeTuple(2, 3).parametrized_type().scalar_length
+        2
+        """
+        return RuntimeTupleType(self.S)
+
     def __eq__(self, other: object) -> bool:
         try:
             return bool(self.int_tree == as_int_tree(other))
