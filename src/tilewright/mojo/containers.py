@@ -95,6 +95,8 @@ class Optional(metaclass=ParametrizedMeta):
     __slots__ = ("_value",)
     PARAMETERS: ClassVar[tuple[str, ...]] = ("T",)
 
+    _value: Any
+
     def __init__(self, value: Any = None) -> None:
         self._value = value._value if isinstance(value, Optional) else value
 

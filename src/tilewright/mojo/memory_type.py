@@ -45,7 +45,7 @@ class MemoryType:
         """Return a list, or other memory, as memory of this type; other values as they are."""
         is_list = type(value) in (list, tuple) or (hasattr(value, "memory") and type(value).__name__ == "List")
         accepts = getattr(self.kind, "takes_lists", False)
-        return self(value) if is_list and accepts and not isinstance(value, self) else value
+        return self(value) if is_list and accepts and not self.__instancecheck__(value) else value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -73,7 +73,7 @@ class MemoryType:
 class MemoryMeta(ParametrizedMeta):
     """The class of kinds of memory: `Span[Float32]` is a type of memory."""
 
-    def __getitem__(cls, parameters: Any) -> MemoryType:
+    def __getitem__(cls, parameters: Any) -> MemoryType:  # noqa: N805  (a class of classes)
         made: MemoryType = super().__getitem__(parameters)
         return made
 

@@ -104,6 +104,7 @@ class AccessLog:
         self.table = RegionTable()
         self.entries: list[int] = []  # operation, place, operation, place, ...
         self.slices: list[tuple[int, ...]] = []  # (first entry, block, thread, epoch, warp epoch)
+        self.examined = 0  # accesses that were taken out
         self.operations: list[Operation] = []
         self.sites: list[Site] = []
         self._site_numbers: dict[Any, int] = {}

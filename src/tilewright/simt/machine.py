@@ -139,6 +139,7 @@ class Machine:
     def _examine(self) -> None:
         """Examine what the log has recorded of whole blocks, and empty it."""
         table = LogTable.of(self.log)
+        self.log.examined += table.size
         self.log.entries.clear()
         self.log.slices.clear()
         self._races.examine(table)

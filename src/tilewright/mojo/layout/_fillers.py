@@ -37,9 +37,8 @@ class _Arange(Bracketed[None]):
     >>> from tilewright.mojo.layout import Layout, LayoutTensor
     >>> t = LayoutTensor([0.0] * 4, Layout.col_major(2, 2))
     >>> arange(t)
-    >>> print(t)
-    0.0 1.0 
-    2.0 3.0 
+    >>> t.to_numpy().tolist()
+    [[0.0, 1.0], [2.0, 3.0]]
     """
 
 

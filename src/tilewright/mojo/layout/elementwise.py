@@ -115,7 +115,9 @@ class ElementwiseTensor(MemoryTensor):
         return self.load(*index, **options) if count is None else self.load[count](*index, **options)
 
     @brackets
-    def store_linear(self, parameters: tuple[Any, ...], *index_and_value: Any, width: Any = None, **options: Any) -> None:
+    def store_linear(
+        self, parameters: tuple[Any, ...], *index_and_value: Any, width: Any = None, **options: Any
+    ) -> None:
         """Write the element at an index of a flat layout, or a vector from there on: the same as `store`.
 
         >>> from tilewright.mojo.layout import row_major

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout.tuples import as_tuple, leaves, map_leaves, nest_like, suffix_product
 from ..brackets import Bracketed, brackets
 from ..lists import List
+from ..memory_type import memory_type
 from .coord import RuntimeInt, is_dynamic
 from .int_tuple import (
     UNKNOWN_VALUE,
@@ -26,7 +27,7 @@ from .int_tuple import (
     reverse,
 )
 from .tile_layout import Layout as TileLayout
-from .tile_layout import format_table
+from .tile_layout import format_layout_table, format_table
 
 __all__ = [
     "IntTuple",
@@ -84,10 +85,11 @@ class Layout:
     shape: IntTuple
     stride: IntTuple
 
-    def __new__(cls, shape: Any = (), stride: Any = None, **options: Any) -> Any:
+    def __new__(cls, shape: Any = (), stride: Any = None, **options: Any) -> Layout:
         """Return a layout of this kind, or of `tile_layout` if the arguments are tuples of Python."""
         if isinstance(shape, tuple) and (shape or options or stride is not None):
-            return TileLayout(shape, stride, **options) if stride is not None else TileLayout(shape, **options)
+            parts = (shape,) if stride is None else (shape, stride)
+            return cast(Layout, TileLayout(*parts, **options))
         self = object.__new__(cls)
         self.shape = shape if isinstance(shape, IntTuple) else of_tree(as_int_tree(shape))
         if stride is None:
@@ -241,6 +243,14 @@ class Layout:
     def __hash__(self) -> int:
         return hash((self.shape, self.stride))
 
+    def offsets(self) -> Any:
+        """Return the index of every coordinate, as an array.
+
+        >>> Layout.row_major(2, 2).offsets().tolist()
+        [[0, 1], [2, 3]]
+        """
+        return self.core().offsets()
+
     def write_to(self, writer: Any) -> None:
         """Write the text of the layout to `writer`, anything with a `write` method.
 
@@ -297,7 +307,8 @@ def to_core(layout: Any, shape: Any = None, stride: Any = None) -> Any:
         pairs = zip(fixed, values, strict=True)
         merged = [RuntimeInt(now) if before == UNKNOWN_VALUE else before for before, now in pairs]
         trees.append(nest_like(known._tree, iter(merged)))
-    return CoreLayout(*[tree if isinstance(tree, tuple) else (tree,) for tree in trees])
+    shape, stride = (tree if isinstance(tree, tuple) else (tree,) for tree in trees)
+    return CoreLayout(shape, stride)
 
 
 def size(layout: Layout) -> int:
@@ -306,7 +317,7 @@ def size(layout: Layout) -> int:
     >>> size(Layout.row_major(4, 8))
     32
     """
-    return layout.size() if isinstance(layout, Layout) else product(layout)
+    return layout.size() if hasattr(layout, "stride") else product(layout)
 
 
 def cosize(layout: Layout) -> int:
@@ -329,7 +340,7 @@ def make_layout(*layouts: Any) -> Layout:
     return Layout(of_tree(shape), of_tree(tuple([part.stride._tree for part in parts])))
 
 
-LayoutList = List[Layout]
+LayoutList: Any = memory_type(List, (Layout,))
 
 
 def MakeLayoutList(*layouts: Layout) -> Any:  # noqa: N802  (Mojo's name)
@@ -405,6 +416,8 @@ def format_grid(layout: Any) -> str:
      1  | 1 | 3 |
         +---+---+
     """
+    if isinstance(layout, TileLayout):
+        return format_layout_table(layout)
     if layout.rank() != 2:
         raise LayoutError(f"a table needs a layout of two modes, got {layout}")
     rows, columns = layout[0].size(), layout[1].size()

@@ -149,12 +149,7 @@ class IntTuple(metaclass=ParametrizedMeta):
 
     __int__ = __index__ = value
 
-    def tuple(self) -> IntTuple:
-        """Return the same tuple.
-
-        >>> print(IntTuple(2, 3).tuple())
-        (2, 3)
-        """
+    def _itself(self) -> IntTuple:
         return self
 
     def replace_entry(self, k: Any, value: Any = None, *, int_value: Any = None) -> IntTuple:
@@ -247,7 +242,7 @@ class IntTuple(metaclass=ParametrizedMeta):
         try:
             return bool(self._tree == as_int_tree(other))
         except (TypeError, LayoutError):
-            return NotImplemented
+            return False
 
     def __hash__(self) -> int:
         return hash(self._tree)
@@ -268,6 +263,8 @@ class IntTuple(metaclass=ParametrizedMeta):
 
     def __reduce__(self) -> Any:
         return of_tree, (self._tree,)
+
+    tuple = _itself  # Mojo's name, last since it is also Python's
 
 
 class IntTupleIterator(Iterator[IntTuple]):
@@ -360,7 +357,7 @@ def signum(a: Any) -> int:
     >>> signum(-7)
     -1
     """
-    return (a > 0) - (a < 0)
+    return int(a > 0) - int(a < 0)
 
 
 def is_int(t: Any) -> bool:

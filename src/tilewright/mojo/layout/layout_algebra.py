@@ -12,7 +12,7 @@ from ...layout import ComposedLayout
 from ...layout.tuples import leaves, nest_like
 from ..brackets import Bracketed
 from .int_layout import Layout, from_core, make_layout
-from .int_tuple import UNKNOWN_VALUE, IntTuple, compact_order, of_tree, shape_div
+from .int_tuple import UNKNOWN_VALUE, IntTuple, as_int_tree, compact_order, of_tree, shape_div
 
 __all__ = [
     "apply_tiler",
@@ -178,7 +178,7 @@ def tile_to_shape(tile: Layout, target_shape: Any, order: Any = None) -> Layout:
     >>> print(tile_to_shape(Layout.row_major(2, 5), IntTuple(6, 20)))
     (((2, 3), (5, 4)):((5, 10), (1, 30)))
     """
-    shape = of_tree(target_shape._tree if isinstance(target_shape, IntTuple) else target_shape)
+    shape = of_tree(as_int_tree(target_shape))
     counts = shape_div(_flat_shape(shape), _flat_shape(tile.shape))
     return blocked_product(tile, make_ordered_layout(counts, order) if order is not None else Layout(counts))
 
@@ -193,7 +193,7 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
     >>> print(make_ordered_layout(IntTuple(2, 3, 4), IntTuple(1, 2, 0)))
     ((2, 3, 4):(4, 8, 1))
     """
-    form = of_tree(shape._tree if isinstance(shape, IntTuple) else shape)
+    form = of_tree(as_int_tree(shape))
     return Layout(form, compact_order(form, order))
 
 

@@ -14,8 +14,9 @@ from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer
 from ..simd import scalar_format
 from .layout_tensor_type import LayoutTensorType
-from .layout_tensor_view import LayoutTensor, core_layout
+from .layout_tensor_view import LayoutTensor
 from .runtime_layout import RuntimeLayout
+from .thread_shares import core_layout
 
 
 class LayoutTensorIter(metaclass=ParametrizedMeta):
@@ -24,12 +25,12 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     A circular one starts again at the bound. `it[]` is `it.get()`; `it += k` steps on, `it.next(k)` is an iterator
     that is further on.
 
+    >>> from tilewright.mojo.layout import Layout
     >>> from tilewright.mojo import Span
     >>> it = LayoutTensorIter["int64", Layout.row_major(2, 2)](Span([*range(8)]).unsafe_ptr(), 8)
     >>> it += 1
-    >>> print(it.get())
-    4 5 
-    6 7 
+    >>> it.get().to_numpy().tolist()
+    [[4, 5], [6, 7]]
     """
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "layout", "origin")
@@ -66,6 +67,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     def _with_parameters(cls, dtype: Any = None, layout: Any = None, *_: Any, **named: Any) -> Any:
         """Return the constructor of iterators of a type.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> LayoutTensorIter.with_parameters("int8", Layout(2), circular=True).keywords["circular"]
         True
         """
@@ -76,6 +78,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     def dtype(self) -> Any:
         """Return the number type.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> from tilewright.mojo import Span
         >>> LayoutTensorIter["int64", Layout(2)](Span([1, 2]).unsafe_ptr(), 2).dtype
         DType.int
@@ -88,6 +91,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     def get(self) -> Any:
         """Return the current tensor.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> from tilewright.mojo import Span
         >>> print(LayoutTensorIter["int64", Layout(2)](Span([1, 2]).unsafe_ptr(), 2).get())
         1 2
@@ -109,13 +113,14 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     def next(self, count: Any = 1) -> LayoutTensorIter:
         """Return an iterator that is `count` steps further on.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> from tilewright.mojo import Span
         >>> LayoutTensorIter["int64", Layout(2)](Span([*range(8)]).unsafe_ptr(), 8).next(3).offset
         6
         """
         return self._copy(offset=self._moved(count))
 
-    next_unsafe = next
+    next_unsafe = next  # noqa: A003  (Mojo's names)
 
     def _incr(self) -> None:
         self.offset = self._moved(1)
@@ -139,6 +144,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     def reshape(self, parameters: tuple[Any, ...], *, dst_layout: Any = None) -> LayoutTensorIter:
         """Return an iterator over tensors of another layout of the same size: `it.reshape[layout]()`.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> from tilewright.mojo import Span
         >>> it = LayoutTensorIter["int64", Layout.row_major(2, 3)](Span([*range(12)]).unsafe_ptr(), 12)
         >>> print(it.reshape[Layout.row_major(3, 2)]().get().layout)
@@ -153,6 +159,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     def bitcast(self, parameters: tuple[Any, ...], *, new_type: Any = None, **_: Any) -> LayoutTensorIter:
         """Return an iterator over the same bytes as numbers of another type: `it.bitcast[DType.uint32]()`.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> from tilewright.mojo import Span
         >>> LayoutTensorIter["int64", Layout(2)](Span([1, 2]).unsafe_ptr(), 2).bitcast["uint64"]().dtype
         DType.uint64
@@ -163,6 +170,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
 class TileIterator(LayoutTensorIter):
     """The tiles of a tensor along an axis; the last one may be masked.
 
+    >>> from tilewright.mojo.layout import Layout
     >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
     >>> [tile.offset for tile in TileIterator(t, (2, 2), (0, 0), 0)]
     [0, 8]
@@ -175,9 +183,10 @@ class TileIterator(LayoutTensorIter):
         self.bound = -(-int(tensor._extents[axis]) // int(sizes[axis]))
 
     @property
-    def layout(self) -> Any:  # type: ignore[override]
+    def layout(self) -> Any:
         """Return the layout of a tile.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
         >>> print(TileIterator(t, (2, 2), (0, 0), 0).layout)
         ((2, 2):(4, 1))
@@ -185,9 +194,10 @@ class TileIterator(LayoutTensorIter):
         return self.tensor.tile[self.sizes](*self.coords).layout
 
     @property
-    def runtime_layout(self) -> RuntimeLayout:  # type: ignore[override]
+    def runtime_layout(self) -> RuntimeLayout:
         """Return the layout of the current tile, with the extents of its valid part.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
         >>> print(TileIterator(t, (2, 2), (1, 0), 0).runtime_layout)
         ((1, 2):(4, 1))
@@ -199,6 +209,7 @@ class TileIterator(LayoutTensorIter):
     def ptr(self) -> Pointer:  # type: ignore[override]
         """Return the pointer to the tensor.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> TileIterator(LayoutTensor([1, 2], Layout(2)), (1,), (0,), 0).ptr.offset
         0
         """
@@ -208,6 +219,7 @@ class TileIterator(LayoutTensorIter):
     def get(self) -> Any:
         """Return the current tile.
 
+        >>> from tilewright.mojo.layout import Layout
         >>> TileIterator(LayoutTensor([1, 2], Layout(2)), (1,), (1,), 0).get().offset
         1
         """

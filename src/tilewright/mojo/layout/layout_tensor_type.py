@@ -193,6 +193,8 @@ def _with_elements(tensor: Any, block: Layout) -> Any:
     """Return the tensor whose elements are blocks of scalars; the layout has the first scalar of each."""
     pair = tensor._pair
     core = block.core()
+    extents: list[Any]
+    steps: list[Any]
     extents, steps = core.flat_modes()
     rank = len(pair.shape[0])
     if len(extents) != rank:  # in the last mode

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from ...errors import LayoutError
-from ...layout import ComposedLayout, compose
 from ...layout import Layout as CoreLayout
+from ...layout import compose
 from ...layout.layout import make_layout
 from ...layout.validation import as_integer
 from ...tensor import contents
@@ -69,6 +69,17 @@ class ModeNumbers(tuple[StaticCount, ...]):
         return self[(*k, idx)[0]]
 
 
+class _DerivedType:
+    """A type that Mojo derives from a tensor, such as `tensor.TileType[2, 2]`: here any `LayoutTensor`."""
+
+    def __getitem__(self, _: Any) -> Any:
+        return LayoutTensor
+
+    def with_parameters(self, *_: Any, **__: Any) -> Any:
+        """Return the class of such tensors."""
+        return LayoutTensor
+
+
 class LayoutTensor(TileTensor):
     """A tensor with Mojo's older layouts; its tiles at ragged edges are masked, and print their valid part.
 
@@ -82,6 +93,8 @@ class LayoutTensor(TileTensor):
     __slots__ = ()
     PARAMETERS = ("dtype", "layout", "origin")
     tiles_logically = True
+    TileType = DistributeType = SplitElementType = SliceType = SliceType1D = SliceType2D = _DerivedType()
+    ReshapeType = CompositionType = TiledIteratorType = StaticSplitType = DynamicSplitType = _DerivedType()
 
     def __init__(self, storage: Any, layout: Any = None, **options: Any) -> None:
         super().__init__(storage, None if layout is None else core_layout(layout), **options)
@@ -128,7 +141,7 @@ class LayoutTensor(TileTensor):
         """Return the layout of the scalars within an element.
 
         >>> print(LayoutTensor([1, 2, 3, 4], Layout.row_major(2, 2)).vectorize[1, 2]().element_layout)
-        ((1, 2):(2, 1))
+        ((1, 2):(0, 1))
         """
         if self.element_size == 1:
             return Layout(1, 1)
@@ -179,7 +192,7 @@ class LayoutTensor(TileTensor):
         return SIMDType(self.dtype, self.element_size)
 
     @property
-    def shape(self) -> ModeNumbers:  # type: ignore[override]
+    def shape(self) -> ModeNumbers:
         """Return the extent of each mode; called, what is known of it at compile time: `t.shape[0]()`.
 
         >>> LayoutTensor([1, 2], Layout(2)).shape[0]()
@@ -269,9 +282,10 @@ class LayoutTensor(TileTensor):
     # Views.
 
     @property
-    def distribute(self) -> LayoutDistributeBrackets:  # type: ignore[override]
+    def distribute(self) -> LayoutDistributeBrackets:
         """Return the elements of one thread: `t.distribute[threads, axis=0](thread_id)`; threads may be nested.
 
+        >>> from tilewright.mojo.layout import IntTuple
         >>> t = LayoutTensor(list(range(32)), Layout.row_major(4, 8))
         >>> t.distribute[Layout.row_major(2, 4)](5).layout == Layout(IntTuple(2, 2), IntTuple(16, 4))
         True
@@ -279,7 +293,7 @@ class LayoutTensor(TileTensor):
         return LayoutDistributeBrackets(self)
 
     @property
-    def distribute_with_offset(self) -> LocatedLayoutDistributeBrackets:  # type: ignore[override]
+    def distribute_with_offset(self) -> LocatedLayoutDistributeBrackets:
         """Return (view, thread coordinates, offset): as `distribute`, with where the thread is and where it starts.
 
         >>> t = LayoutTensor(list(range(32)), Layout.row_major(4, 8))
@@ -293,9 +307,8 @@ class LayoutTensor(TileTensor):
         """Return a part: `t.slice[1:3, 2:5]()`; `slice_indices` are the modes of the ranges, the rest are `offsets`.
 
         >>> t = LayoutTensor(list(range(24)), Layout.row_major(2, 3, 4))
-        >>> print(t.slice.with_parameters(slice(0, 2), slice(0, 2), slice_indices=(0, 2))((1,)))
-        4 5 
-        16 17 
+        >>> t.slice.with_parameters(slice(0, 2), slice(0, 2), slice_indices=(0, 2))((1,)).to_numpy().tolist()
+        [[4, 5], [16, 17]]
         """
         if slice_indices is None:
             pairs = offsets[0] if len(offsets) == 1 and isinstance(offsets[0], list) else offsets
@@ -306,7 +319,7 @@ class LayoutTensor(TileTensor):
         entries = [ranges[k] if k in ranges else next(fixed) for k in range(self.rank)]
         return slice_leaves(self, tuple(entries), False)
 
-    slice_1d = slice
+    slice_1d = slice  # noqa: A003  (Mojo's names)
 
     def compose(self, layout: Any) -> LayoutTensor:
         """Return the elements that `layout` selects: element i of the result is element layout(i) of this tensor.
@@ -317,8 +330,9 @@ class LayoutTensor(TileTensor):
         """
         if self.element_size != 1:
             raise LayoutError("cannot compose a vectorized tensor; compose it before vectorize")
-        rhs = tuple([core_layout(part) for part in layout]) if isinstance(layout, (list, tuple)) else core_layout(layout)
-        return self._view(pair_layout(compose(self._core_layout, rhs)), self._offset)
+        by_mode = isinstance(layout, (list, tuple))
+        selection = tuple([core_layout(part) for part in layout]) if by_mode else core_layout(layout)
+        return self._view(pair_layout(compose(self._core_layout, selection)), self._offset)
 
     @brackets
     def composition(self, parameters: tuple[Any, ...], *layouts: Any, **named: Any) -> LayoutTensor:
@@ -360,14 +374,14 @@ class LayoutTensor(TileTensor):
         >>> LayoutTensor(list(range(12)), Layout.col_major(3, 4)).coalesce().shape
         (12,)
         """
-        merged = core_layout(self.layout)
-        from_one = compose(merged, merged) if isinstance(merged, ComposedLayout) else merged
-        layout = _coalesce(from_one)
-        return self._view(make_layout((layout.shape, self._pair.shape[1]), (layout.stride, self._pair.stride[1])), self._offset)
+        if not isinstance(self._pair, CoreLayout):
+            raise LayoutError(f"cannot merge the modes of {self.layout}, which has no strides")
+        layout, vector = _coalesce(self._core_layout), (self._pair.shape[1], self._pair.stride[1])
+        return self._view(make_layout((layout.shape, vector[0]), (layout.stride, vector[1])), self._offset)
 
     @brackets
     def tiled_iterator(self, parameters: tuple[Any, ...], *coords: Any, axis: Any = 0, **_: Any) -> Any:
-        """Return an iterator over tiles along an axis, from the tile at `coords` on: `t.tiled_iterator[2, 2, axis=1](0, 0)`.
+        """Return an iterator over tiles along an axis, from `coords` on: `t.tiled_iterator[2, 2, axis=1](0, 0)`.
 
         >>> t = LayoutTensor(list(range(16)), Layout.row_major(4, 4))
         >>> [tile.offset for tile in t.tiled_iterator.with_parameters(2, 2, axis=1)(0, 0)]
@@ -379,13 +393,12 @@ class LayoutTensor(TileTensor):
 
     # Contents.
 
-    def copy_from(self, source: Any, order: str | None = None, fill: Any = None) -> LayoutTensor:  # type: ignore[override]
+    def copy_from(self, source: Any, order: str | None = None, fill: Any = None) -> LayoutTensor:
         """Copy the elements of `source`, of the same number: element by element, the first index fastest.
 
         >>> t = LayoutTensor([0] * 4, Layout.row_major(2, 2))
-        >>> print(t.copy_from(LayoutTensor([1, 2, 3, 4], Layout.col_major(2, 2))))
-        1 3 
-        2 4 
+        >>> t.copy_from(LayoutTensor([1, 2, 3, 4], Layout.col_major(2, 2))).to_numpy().tolist()
+        [[1, 3], [2, 4]]
         """
         if order is None and isinstance(source, TileTensor) and self._needs_linear_order(source):
             return self._copy_linear(source)
@@ -399,8 +412,8 @@ class LayoutTensor(TileTensor):
         """Copy element i of the source to element i, and scalar j of each to scalar j."""
         if source.size != self.size or source.element_size != self.element_size:
             raise LayoutError(
-                f"copy_from needs as many elements, of the same size: got {source.size} of {source.element_size} scalars,"
-                f" expected {self.size} of {self.element_size}"
+                f"copy_from needs as many elements, of the same size: expected {self.size} of {self.element_size}"
+                f" scalars, got {source.size} of {source.element_size}"
             )
         # as (elements, scalars of one): two modes of scalars, on both sides
         ours, theirs = (tensor._view(_two_modes(tensor._pair), tensor._offset) for tensor in (self, source))
@@ -515,9 +528,8 @@ def _two_modes(pair: Any) -> Any:
 def format_valid(tensor: LayoutTensor) -> str:
     """Return the valid elements as Mojo prints them: two modes as rows, else in a line, the first index fastest.
 
-    >>> print(format_valid(LayoutTensor(list(range(6)), Layout.row_major(2, 3))))
-    0 1 2 
-    3 4 5 
+    >>> format_valid(LayoutTensor(list(range(6)), Layout.row_major(2, 3)))
+    '0 1 2 \\n3 4 5 '
     """
     if tensor.size == 0:
         return ""
@@ -549,9 +561,10 @@ class LayoutDistributeBrackets(DistributeBrackets[LayoutTensor]):
         values = parameters if threads_layout is None else (threads_layout, *parameters)
         return partial(self, *values, **named)
 
-    def __call__(self, *arguments: Any, **options: Any) -> LayoutTensor:  # type: ignore[override]
+    def __call__(self, *arguments: Any, **options: Any) -> LayoutTensor:
         """Return the elements of one thread."""
-        return distribute_elements(self._tensor, arguments, **options)[0]
+        view: LayoutTensor = distribute_elements(self._tensor, arguments, **options)[0]
+        return view
 
 
 class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[LayoutTensor]):
@@ -568,7 +581,7 @@ class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[LayoutTensor]):
 
     with_parameters = LayoutDistributeBrackets.with_parameters
 
-    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[LayoutTensor]:  # type: ignore[override]
+    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[LayoutTensor]:
         """Return (view, thread coordinates, offset)."""
         view, coords, offset = distribute_elements(self._tensor, arguments, **options)
         return view, Index(*coords), offset  # type: ignore[return-value]

@@ -27,7 +27,9 @@ def _as_result(values: Any, tensor: Any) -> Any:
 def _reduction(reduce: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of a tensor along an axis, in brackets or not, and of the tensor for the result if given."""
 
-    def calculate(_: Any, parameters: tuple[Any, ...], tensor: Any, *target: Any, axis: Any = None, **options: Any) -> Any:
+    def calculate(
+        _: Any, parameters: tuple[Any, ...], tensor: Any, *target: Any, axis: Any = None, **options: Any
+    ) -> Any:
         mode = (*parameters, axis)[0]
         if target and not isinstance(target[0], TileTensor):
             mode, target = target[0], target[1:]

@@ -130,5 +130,3 @@ def _divide_mode(n: Any, d: Any, count: Any, step: Any, thread: int) -> tuple[An
     if n % total:
         raise LayoutError(f"{n} elements do not divide among {total} threads of a nested mode")
     return n // total, d * total, int(_position(count, step, thread) * d)
-
-

@@ -240,7 +240,7 @@ class Layout(StaticExtents, CoreLayout):
         """Return the layout with its modes in reverse, nested modes as they are.
 
         >>> print(row_major[4, 6]().reverse())
-        (6,4):(1,6)
+        ((6, 4):(1, 6))
         """
         return from_core(self.T)
 
@@ -468,7 +468,7 @@ def row_major_nested(shape: Any) -> Layout:
 
     >>> from tilewright.mojo.layout import coord
     >>> print(row_major_nested(coord[(2, 3), (4, 5)]))
-    ((2,3),(4,5)):((60,20),(5,1))
+    (((2, 3), (4, 5)):((60, 20), (5, 1)))
     """
     return row_major._layout(as_tree(shape))
 
@@ -478,7 +478,7 @@ def col_major_nested(shape: Any) -> Layout:
 
     >>> from tilewright.mojo.layout import coord
     >>> print(col_major_nested(coord[(2, 3), (4, 5)]))
-    ((2,3),(4,5)):((1,2),(6,24))
+    (((2, 3), (4, 5)):((1, 2), (6, 24)))
     """
     return col_major._layout(as_tree(shape))
 
@@ -568,7 +568,7 @@ class _ZippedDivide(Bracketed[Any]):
     Tiles that do not divide cover the edge, with padding; `ragged="floor"` drops it, as Mojo does.
 
     >>> print(zipped_divide[2, 4](row_major[4, 8]()))
-    ((2,4),(2,2)):((8,1),(16,4))
+    (((2, 4), (2, 2)):((8, 1), (16, 4)))
     """
 
 
@@ -611,7 +611,7 @@ class _Upcast(Bracketed[Layout]):
     """`upcast[factor](layout)` or `upcast(layout, factor)`: the layout over wider elements, by Mojo's rule.
 
     >>> print(upcast(row_major[3, 1, 12](), 3))
-    (3,1,4):(4,4,1)
+    ((3, 1, 4):(4, 4, 1))
     """
 
 
@@ -703,8 +703,17 @@ def _rows(layout: Any) -> list[list[int]]:
     return [[int(core(m, n)) for n in range(columns)] for m in range(rows)]
 
 
+def format_layout_table(layout: Any) -> str:
+    """Return the offsets of a layout of two modes as a table.
+
+    >>> len(format_layout_table(row_major[2, 2]()).splitlines())
+    6
+    """
+    return format_table(_rows(layout), int(layout.cosize))
+
+
 def _format_layout(layout: Any, writer: Any = None) -> str:
-    text = format_table(_rows(layout), int(layout.cosize))
+    text = format_layout_table(layout)
     if hasattr(writer, "write"):
         writer.write(text)
     return text

@@ -37,7 +37,15 @@ from .tile_layout import make_dynamic_layout, plain_layout
 if TYPE_CHECKING:
     from .layout_tensor_view import LayoutTensor
 
-__all__ = ["All", "NullableTileTensor", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
+__all__ = [
+    "All",
+    "NullableTileTensor",
+    "TileTensor",
+    "TileTensorIter",
+    "flatten_leading",
+    "lt_to_tt",
+    "stack_allocation",
+]
 
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherKind = TypeVar("OtherKind", bound="TileTensor")
@@ -171,7 +179,7 @@ class _DistributeBrackets(DistributeBrackets[Kind]):
         values, options = _thread_arguments(parameters, named)
         return partial(self, *values, **options)
 
-    def __call__(self, *arguments: Any, **options: Any) -> Kind:  # type: ignore[override]
+    def __call__(self, *arguments: Any, **options: Any) -> Kind:
         view: Kind = _distribute_any(self._tensor, arguments, options)[0]
         return view
 
@@ -186,7 +194,7 @@ class _LocatedDistributeBrackets(LocatedDistributeBrackets[Kind]):
 
     with_parameters = _DistributeBrackets.with_parameters
 
-    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[Kind]:  # type: ignore[override]
+    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[Kind]:
         located: LocatedView[Kind] = _distribute_any(self._tensor, arguments, options)
         return located
 
@@ -218,7 +226,12 @@ class _SplitBrackets(SplitBrackets[Kind]):
         return view
 
     def _split(
-        self, parameters: tuple[int, ...], *part: int, axis: int | None = None, split_alignment: int | None = None, **_: Any
+        self,
+        parameters: tuple[int, ...],
+        *part: int,
+        axis: int | None = None,
+        split_alignment: int | None = None,
+        **_: Any,
     ) -> Any:
         everything = parameters if axis is None else (axis,) if part and not parameters else (*parameters, axis)
         everything = everything if split_alignment is None else (*everything, split_alignment)
@@ -233,7 +246,7 @@ def _keep_index_type(tensor: TileTensor, method: Callable[..., Any], *arguments:
     return result
 
 
-class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):
+class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore[metaclass]
     """A `tilewright.TileTensor` with all members of Mojo's, and extents known at compile time or at run time.
 
     `address_space` is a label of the memory, `linear_idx_type` the integer format of offsets in a kernel.
@@ -598,7 +611,7 @@ def flatten_leading(tensor: TileTensor) -> TileTensor:
     >>> flatten_leading(TileTensor(bytearray(24), row_major[2, 3, 4]())).layout
     Layout((Idx(6), 4), (4, 1))
     """
-    layout = tensor.layout
+    layout = tensor._core_layout
     if not isinstance(layout, CoreLayout) or layout.rank != 3 or layout.depth != 1 or tensor.element_size != 1:
         raise LayoutError(f"flatten_leading needs three plain modes of scalars, got {layout}")
     (a, b, c), (d, e, f) = layout.shape, layout.stride

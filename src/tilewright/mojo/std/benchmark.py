@@ -180,7 +180,7 @@ class Bencher:
         """
         return Bracketed(Bencher._iterate_custom, self)
 
-    iter_preproc = iter
+    iter_preproc = iter  # noqa: A003  (Mojo's names)
 
 
 def bencher_iter_custom(bencher: Bencher, function: Any, *arguments: Any) -> None:

@@ -104,7 +104,8 @@ exp, exp2 = _function("exp", math.exp, np.exp), _function("exp2", lambda x: 2.0*
 expm1, log1p = _function("expm1", math.expm1, np.expm1), _function("log1p", math.log1p, np.log1p)
 log, log2 = _function("log", math.log, np.log), _function("log2", math.log2, np.log2)
 log10 = _function("log10", math.log10, np.log10)
-sin, cos, tan = _function("sin", math.sin, np.sin), _function("cos", math.cos, np.cos), _function("tan", math.tan, np.tan)
+sin, cos = _function("sin", math.sin, np.sin), _function("cos", math.cos, np.cos)
+tan = _function("tan", math.tan, np.tan)
 asin, acos = _function("asin", math.asin, np.arcsin), _function("acos", math.acos, np.arccos)
 atan, tanh = _function("atan", math.atan, np.arctan), _function("tanh", math.tanh, np.tanh)
 sinh, cosh = _function("sinh", math.sinh, np.sinh), _function("cosh", math.cosh, np.cosh)
@@ -172,8 +173,8 @@ def _choose(arrays: Any, numbers: Any, values: tuple[Any, ...]) -> Any:
     result, *rest = [operand_of(known[0], value) for value in values]
     for value in rest:
         result = arrays(result, value)
-    first = known[0]
-    return map_numbers(lambda _: result, lambda _: result, first if np.ndim(result) == 0 or first.size > 1 else known[-1])
+    longest = _max(known, key=len)
+    return map_numbers(lambda _: result, lambda _: result, longest)
 
 
 def min(*values: Any) -> Any:  # noqa: A001
@@ -229,7 +230,8 @@ def copysign(magnitude: Any, sign: Any) -> Any:
     """
     if isinstance(magnitude, SIMD):
         signs = np.asarray(operand_of(magnitude, sign))
-        return map_numbers(lambda x: math.copysign(x, float(signs)), lambda values: np.copysign(values, signs), magnitude)
+        one = lambda x: math.copysign(x, float(signs))  # noqa: E731
+        return map_numbers(one, lambda values: np.copysign(values, signs), magnitude)
     return math.copysign(magnitude, float(sign))
 
 

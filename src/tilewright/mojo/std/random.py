@@ -11,7 +11,17 @@ from ..dtype import DType
 from ..pointer import Pointer
 from ..simd import UInt64, make_scalar
 
-__all__ = ["rand", "randint", "randn", "randn_float64", "random_float64", "random_si64", "random_ui64", "seed", "shuffle"]
+__all__ = [
+    "rand",
+    "randint",
+    "randn",
+    "randn_float64",
+    "random_float64",
+    "random_si64",
+    "random_ui64",
+    "seed",
+    "shuffle",
+]
 
 _generators = [np.random.default_rng(0)]  # the one in use
 

@@ -105,7 +105,7 @@ class CompilationTarget:
     is_apple_silicon = staticmethod(_answer(False, "Return whether the target is Apple silicon."))
     is_macos = staticmethod(_answer(False, "Return whether the system is macOS."))
     is_linux = staticmethod(_answer(True, "Return whether the system is Linux."))
-    has_avx512f = has_avx2 = has_neon = staticmethod(_answer(False, "Return whether the target has these instructions."))
+    has_avx512f = has_avx2 = has_neon = staticmethod(_answer(False, "Return whether there are such instructions."))
 
     @staticmethod
     def _refuse(parameters: tuple[object, ...], named: dict[str, object]) -> None:

@@ -15,8 +15,10 @@ from ..gpu.device_loops import launch_calls
 __all__ = ["elementwise", "map", "parallelize", "sync_parallelize", "tile", "unswitch", "vectorize"]
 
 
-def _split(parameters: tuple[Any, ...], arguments: tuple[Any, ...], names: tuple[str, ...], named: dict[str, Any]) -> Any:
-    """Return (function, parameters, arguments): the function comes in brackets, in older programs, or in parentheses."""
+def _split(
+    parameters: tuple[Any, ...], arguments: tuple[Any, ...], names: tuple[str, ...], named: dict[str, Any]
+) -> Any:
+    """Return (function, parameters, arguments): the function comes in brackets (older programs) or parentheses."""
     values = [*parameters]
     function = named.get("func") or named.get("work")
     for k, value in enumerate(values):
