@@ -9,7 +9,19 @@ from __future__ import annotations
 
 import ast
 
-from .building import assign, assign_member, at, constant, define, load, make_tuple, support, thunk, with_outer
+from .building import (
+    assign,
+    assign_member,
+    at,
+    constant,
+    define,
+    load,
+    make_tuple,
+    names_in,
+    support,
+    thunk,
+    with_outer,
+)
 from .lower_expressions import clone
 from .lower_functions import FunctionLowerer, _parameters, parameter_name
 from .scopes import FunctionScope
@@ -35,11 +47,12 @@ class StructLowerer(FunctionLowerer):
             self.block.declare("Self", "type")
             values = [make_tuple([constant(item, node), load(item, node)], node) for item in names]
             traits = self._lower_traits(node)
-            declared = [constant(node.name, node), make_tuple(values, node), traits]
+            fields = [name for member in node.body if isinstance(member, Variable) for name in names_in(member.target)]
+            listed = make_tuple([constant(name, node) for name in fields], node)
+            declared = [constant(node.name, node), make_tuple(values, node), traits, listed]
             body: list[ast.stmt] = [assign("Self", support("declare_struct", declared, node), node)]
             body += self._lower_members(node)
-            fields = make_tuple([self._lower_field(member) for member in node.body if is_field(member)], node)
-            complete = [load("Self", node), fields, constant(is_value, node)]
+            complete = [load("Self", node), constant(is_value, node)]
             body.append(at(ast.Return(value=support("complete_struct", complete, node)), node))
         self.struct, self.function = outer, outer_function
         factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
@@ -86,6 +99,8 @@ class StructLowerer(FunctionLowerer):
         for member in node.body:
             if not isinstance(member, (FunctionNode, Comptime, Variable, ast.Pass, ast.Expr)):
                 self.fail("expected a field, a method or a comptime member", member)
+            if isinstance(member, Variable) and not isinstance(member.target, ast.Name):
+                self.fail("a field has one name", member)
         return statements
 
     def _lower_method(self, function: FunctionNode, owner: str) -> list[ast.stmt]:
@@ -97,14 +112,6 @@ class StructLowerer(FunctionLowerer):
         parts = [load("Self", function), constant(function.name, function), load(name, function)]
         added = support("add_member", [*parts, *[constant(flag, function) for flag in flags]], function)
         return [*statements, at(ast.Expr(value=added), function)]
-
-    def _lower_field(self, member: ast.stmt) -> ast.expr:
-        assert isinstance(member, Variable)  # chosen by the caller
-        if not isinstance(member.target, ast.Name):
-            self.fail("a field has one name", member)
-        kind = self._lower_thunk(member.annotation, [], member)
-        default = self._lower_thunk(member.value, [], member)
-        return make_tuple([constant(member.target.id, member), kind, default], member)
 
     def _lower_initializers(self, node: StructNode) -> ast.expr:
         """Return the arguments of every constructor, from which parameters of the struct are inferred."""
@@ -157,11 +164,6 @@ class StructLowerer(FunctionLowerer):
         parts = [constant(node.name, node), traits, load(maker, node)]
         made = support("Trait", [*parts, make_tuple([constant(item, node) for item in required], node)], node)
         return [factory, assign(name, made, node)]
-
-
-def is_field(node: ast.stmt) -> bool:
-    """Return whether a member of a struct is a field."""
-    return isinstance(node, Variable)
 
 
 def fieldwise_constructor(node: StructNode) -> FunctionNode:
