@@ -133,6 +133,10 @@ class StatementLowerer(ExpressionLowerer):
         value = self.lower_value(node.value, annotation, is_typed)
         if annotation is None and is_number(node.value) and isinstance(first, ast.Name) and self._is_assigned(first.id):
             value = support("convert_like", [value, self.lower(at(ast.Name(first.id, ast.Load()), first))], node)
+        elif annotation is None and is_number(node.value) and isinstance(first, ast.Attribute):
+            owner = self.save(self.lower(first.value), "owner")
+            before = support("getattr", [owner, constant(first.attr, node), constant(None, node)], node)
+            value = support("convert_like", [value, before], node)
         if len(node.targets) > 1:
             value = self.save(value, "value")
         statements: list[ast.stmt] = []
