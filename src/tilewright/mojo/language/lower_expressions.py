@@ -119,7 +119,9 @@ class ExpressionLowerer:
         binding = self.block.find(name)
         scope = self.block.scope
         if binding is None or (binding.scope.is_module and not scope.is_module and binding.kind != "variable"):
-            return self.block.function_block().declare(name)
+            declared = self.block.function_block().declare(name)
+            declared.block = self.block
+            return declared
         if binding.scope is not scope and binding.place is None:
             (scope.globals if binding.scope.is_module else scope.nonlocals).add(binding.name)
         return binding

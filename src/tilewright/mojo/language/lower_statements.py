@@ -133,10 +133,11 @@ class StatementLowerer(ExpressionLowerer):
         value = self.lower_value(node.value, annotation, is_typed)
         if annotation is None and is_number(node.value) and isinstance(first, ast.Name) and self._is_assigned(first.id):
             value = support("convert_like", [value, self.lower(at(ast.Name(first.id, ast.Load()), first))], node)
-        elif annotation is None and is_number(node.value) and isinstance(first, ast.Attribute):
-            owner = self.save(self.lower(first.value), "owner")
+        if annotation is None and is_number(node.value) and isinstance(first, ast.Attribute):
+            owner = self.save(self.lower(first.value), "owner")  # the field has a type, though it is not known here
             before = support("getattr", [owner, constant(first.attr, node), constant(None, node)], node)
-            value = support("convert_like", [value, before], node)
+            member = at(ast.Attribute(value=owner, attr=first.attr, ctx=ast.Store()), first)
+            return [at(ast.Assign(targets=[member], value=support("convert_like", [value, before], node)), node)]
         if len(node.targets) > 1:
             value = self.save(value, "value")
         statements: list[ast.stmt] = []
@@ -147,7 +148,8 @@ class StatementLowerer(ExpressionLowerer):
     def _is_assigned(self, name: str) -> bool:
         """Return whether a variable has a value already, which decides the type of a literal that it is assigned."""
         binding = self.block.find(name)
-        return binding is not None and binding.kind in ("variable", "argument") and not binding.scope.is_module
+        is_variable = binding is not None and binding.kind in ("variable", "argument") and not binding.scope.is_module
+        return is_variable and self.block.is_inside(binding.block)  # type: ignore[union-attr]
 
     def _declared_type(self, target: ast.expr) -> ast.expr | None:
         """Return the declared type of a variable, or of a field of the struct around."""
