@@ -17,6 +17,8 @@ from .texts import TEXT_MEMBERS
 from .tokens import words
 
 IN_PLACE = words("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__")
+WRITING = {"format_layout": 1, "_format_layout": 1}
+"""Functions of the library that write to an argument, which may be a text; and which one it is."""
 NUMBER_MEMBERS = frozenset({"cast", "copy", "length"})
 """Members of all numbers in Mojo, which numbers of Python do not have."""
 LVALUES = (ast.Name, ast.Attribute, Brackets)
@@ -239,6 +241,10 @@ class ExpressionLowerer:
         if any(item.arg == "to" and self._is_place(item.value) for item in node.keywords):
             return self._lower_pointer(node)
         name = self._callee_name(node.func)
+        position = WRITING.get(name, len(node.args))
+        if position < len(node.args) and self._is_place(node.args[position]):
+            parts = [self.lower(node.func), make_tuple(self.lower_all(node.args), node), constant(position, node)]
+            return self.write_back(node.args[position], support("call_writing", parts, node))
         mutated = self.mutating.get(name, set())
         if mutated and any(self._is_place(argument) for argument in self._mutated(node, mutated)):
             return self._lower_mutating_call(node, mutated)

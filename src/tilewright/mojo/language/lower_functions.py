@@ -122,7 +122,8 @@ class FunctionLowerer(StatementLowerer):
 
     def mutated_arguments(self, node: FunctionNode) -> tuple[str, ...]:
         """Return the arguments whose values go back to the caller: those that the body may bind anew."""
-        positions = self.mutating.get(node.name, set()) | self.mutating.get(f".{node.name}", set())
+        name = node.variable or node.name
+        positions = self.mutating.get(name, set()) | self.mutating.get(f".{name}", set())
         return tuple(argument.name for argument in mutable_arguments(node) if argument.name in positions)
 
     def _hoist(self, node: FunctionNode) -> list[ast.stmt]:
@@ -370,6 +371,9 @@ def find_mutating(body: Sequence[ast.stmt]) -> dict[str, set[int | str]]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, FunctionNode):
                 functions.append((f".{child.name}" if inside_type else child.name, child))
+            elif isinstance(child, Variable) and isinstance(child.value, LambdaFunction):
+                child.value.function.variable = "".join(names_in(child.target))
+                functions.append((child.value.function.variable, child.value.function))
             nodes.append(child)
     functions += [(node.name, node) for node in body if isinstance(node, FunctionNode)]
     mutating: dict[str, set[int | str]] = {}

@@ -20,7 +20,7 @@ from .inference import Argument, HeadPattern, Parameter, ParameterPattern, TypeP
 from .raising import Raised, as_exception, fail_assertion, payload
 from .struct_members import assign_fields
 from .structs import StructTemplate, Trait, add_member, complete_struct, declare_struct
-from .texts import Text, with_members, write_text, write_value
+from .texts import Text, call_writing, with_members, write_text, write_value
 
 
 def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -193,6 +193,7 @@ _NAMES: dict[str, Any] = {
     "as_exception": as_exception,
     "assign_fields": assign_fields,
     "call_back": call_back,
+    "call_writing": call_writing,
     "change_in_place": change_in_place,
     "complete_struct": complete_struct,
     "convert": convert,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..dtype import as_dtype
@@ -119,6 +119,21 @@ def write_text(value: Any, *parts: Any) -> Any:
         return value + "".join(map(str, parts))
     value.write(*parts)
     return value
+
+
+def call_writing(function: Callable[..., Any], arguments: tuple[Any, ...], position: int) -> Any:
+    """Return an argument after a function wrote to it: a text grows, others are written to.
+
+    >>> call_writing(lambda number, writer: writer.write(number), (3, "n = "), 1)
+    'n = 3'
+    """
+    writer = arguments[position]
+    if not isinstance(writer, str):
+        function(*arguments)
+        return writer
+    collected = TextWriter()
+    function(*arguments[:position], collected, *arguments[position + 1 :])
+    return writer + collected.text()
 
 
 def write_value(value: Any, method: str, writer: Any) -> Any:
