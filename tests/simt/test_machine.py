@@ -10,6 +10,7 @@ from tilewright.simt import (
     Limits,
     atomic_add,
     atomic_compare_exchange,
+    atomic_load,
     atomic_max,
     ballot,
     barrier,
@@ -266,3 +267,24 @@ def test_costs_are_those_of_the_analysis():
     assert costs["a", "read"].units == tw.analysis.coalescing(column).sectors == 32
     assert costs["out", "write"].units == tw.analysis.coalescing(tw.Layout(32)).sectors == 4
     assert costs["tile", "read"].ways == 32
+
+
+def test_an_atomic_flag_orders_blocks():
+    def kernel(sums, flags):
+        if block_idx.x > 0:
+            while atomic_load(flags, block_idx.x - 1) == 0:
+                pass
+            sums[block_idx.x] = sums[block_idx.x - 1] + 1
+        else:
+            sums[0] = 1
+        atomic_add(flags, block_idx.x, 1)
+
+    sums = np.zeros(4, int)
+    assert launch(kernel, sums, np.zeros(4, int), grid=4, block=1).clean
+    assert sums.tolist() == [1, 2, 3, 4]
+
+    def without_flags(sums):
+        sums[block_idx.x] = sums[block_idx.x - 1] + 1 if block_idx.x else 1
+
+    with pytest.raises(KernelError, match="race between blocks"):
+        launch(without_flags, sums, grid=4, block=1)
