@@ -13,6 +13,7 @@ from .building import (
     assign,
     assign_member,
     at,
+    clone,
     constant,
     define,
     load,
@@ -22,8 +23,8 @@ from .building import (
     thunk,
     with_outer,
 )
-from .lower_expressions import clone
 from .lower_functions import FunctionLowerer, _parameters, parameter_name
+from .references import with_setters
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Comptime, Decorator, FunctionNode, StructNode, TraitNode, Transfer, Variable
 
@@ -37,7 +38,7 @@ class StructLowerer(FunctionLowerer):
         is_value = any(item.name in ("value", "register_passable") for item in node.decorators)
         if any(item.name in ("fieldwise_init", "value") for item in node.decorators):
             node.body = [*node.body, fieldwise_constructor(node)]
-        node.body = [*node.body, *setters(node)]
+        node.body = with_setters(node.body)
         initializers = self._lower_initializers(node)
         parameters = self.lower_parameters(node.parameters)
         scope, outer, outer_function = FunctionScope(), self.struct, self.function
@@ -184,35 +185,6 @@ def fieldwise_constructor(node: StructNode) -> FunctionNode:
         implicit.name = "implicit"
         function.decorators = [at(implicit, node)]
     return at(function, node)
-
-
-def setters(node: StructNode) -> list[FunctionNode]:
-    """Return `__setitem__` for each `__getitem__` that returns a reference: what it returns is assigned instead."""
-    functions = [member for member in node.body if isinstance(member, FunctionNode)]
-    if any(function.name == "__setitem__" for function in functions):
-        return []
-    made = []
-    for getter in functions:
-        if getter.name == "__getitem__" and isinstance(getter.returns, ast.Starred):
-            setter = clone(getter)
-            setter.name, setter.returns = "__setitem__", None
-            value = ArgumentNode(annotation=None, default=None)
-            value.name, value.kind, value.convention = "value·assigned", "any", "read"
-            setter.arguments = [*setter.arguments, at(value, getter)]
-            setter.body = [assign_returned(statement) for statement in setter.body]
-            made.append(setter)
-    return made
-
-
-def assign_returned(node: ast.stmt) -> ast.stmt:
-    """Return a statement in which `return place` assigns the place."""
-    if isinstance(node, ast.Return) and node.value is not None:
-        value = load("value·assigned", node)
-        return at(ast.Assign(targets=[node.value], value=at(Transfer(value=value), node)), node)
-    for name in ("body", "orelse", "finalbody"):
-        if hasattr(node, name):
-            setattr(node, name, [assign_returned(part) for part in getattr(node, name)])
-    return node
 
 
 def has_defaults(node: FunctionNode) -> bool:
