@@ -7,7 +7,7 @@ import pytest
 import tilewright as tw
 from tilewright import KernelError, LayoutError, TransferError
 from tilewright.simt import (
-    Limits,
+    BlockLimits,
     atomic_add,
     atomic_compare_exchange,
     atomic_load,
@@ -210,7 +210,7 @@ def test_limits():
         launch(kernel, grid=1, block=2048)
     with pytest.raises(KernelError, match="65536 bytes of shared memory, more than 49152"):
         launch(kernel, grid=1, block=1)
-    assert launch(kernel, grid=1, block=1, limits=Limits(static_shared=64 << 10)).shared_bytes == 65536
+    assert launch(kernel, grid=1, block=1, limits=BlockLimits(static_shared=64 << 10)).shared_bytes == 65536
     with pytest.raises(LayoutError, match="grid takes one to three numbers of at least 1"):
         launch(kernel, grid=0, block=1)
     with pytest.raises(LayoutError, match="check must be"):

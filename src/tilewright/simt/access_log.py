@@ -75,10 +75,10 @@ class Site:
         return f"{self.short_file}:{self.line}:{self.column}"
 
 
-class Operation(NamedTuple):
+class AccessOperation(NamedTuple):
     """What an access does: where in the source, to which memory, how.
 
-    >>> Operation(0, MemoryRegion("a", "global", np.zeros(2)), READ, 8, 8, 0).itemsize
+    >>> AccessOperation(0, MemoryRegion("a", "global", np.zeros(2)), READ, 8, 8, 0).itemsize
     8
     """
 
@@ -105,7 +105,7 @@ class AccessLog:
         self.entries: list[int] = []  # operation, place, operation, place, ...
         self.slices: list[tuple[int, ...]] = []  # (first entry, block, thread, epoch, warp epoch)
         self.examined = 0  # accesses that were taken out
-        self.operations: list[Operation] = []
+        self.operations: list[AccessOperation] = []
         self.sites: list[Site] = []
         self._site_numbers: dict[Any, int] = {}
         self._known: dict[Any, tuple[int, MemoryRegion, int, int]] = {}
@@ -244,7 +244,7 @@ class AccessLog:
             region, start = self.table.find(store)
             step = store.format.itemsize
             # Python may number one instruction in two ways, before and after it has adapted it to its operands
-            operation = Operation(self.site_at(frame), region, kind, step, step * width, start)
+            operation = AccessOperation(self.site_at(frame), region, kind, step, step * width, start)
             number = self._numbers.setdefault((region.number, *operation[2:], operation.site), len(self.operations))
             if number == len(self.operations):
                 self.operations.append(operation)

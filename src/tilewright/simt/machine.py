@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Machine`: runs the threads of a kernel, block by block, and examines what they did.
+"""`SimtMachine`: runs the threads of a kernel, block by block, and examines what they did.
 
 The threads of a block run one after another, each until it waits or returns; then all that can go on do. Blocks run one
 after another. What can be wrong at one access is noticed at once, what needs two threads when some blocks are done.
@@ -20,7 +20,7 @@ from .block_memory import BlockMemory
 from .coroutines import Suspension, coroutine_twin
 from .kernel_report import Defect, KernelReport, Witness
 from .kernel_thread import Dim, KernelThread, _machine, positions
-from .launch_plan import Launch
+from .launch_plan import LaunchPlan
 from .log_table import LogTable
 from .memory_region import MemoryRegion
 from .races import RaceFinder
@@ -40,7 +40,7 @@ class _BlockStopped(Exception):  # noqa: N818  (not an error: the machine goes o
 class _MachineLog(AccessLog):
     """The log of a machine, which reports what is wrong at one access."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: SimtMachine) -> None:
         super().__init__()
         self._machine = machine
 
@@ -73,14 +73,14 @@ class _MachineLog(AccessLog):
         )
 
 
-class Machine:
+class SimtMachine:
     """Runs a launch. `thread` is the thread that runs, `block_index` its block.
 
-    >>> Machine(Launch(lambda: None, (), Dim(2), Dim(4))).run().clean
+    >>> SimtMachine(LaunchPlan(lambda: None, (), Dim(2), Dim(4))).run().clean
     True
     """
 
-    def __init__(self, plan: Launch) -> None:
+    def __init__(self, plan: LaunchPlan) -> None:
         self.plan, self.warp = plan, plan.warp
         self.grid_dim: Dim = plan.grid
         self.block_dim: Dim = plan.block
@@ -102,7 +102,7 @@ class Machine:
     def run(self) -> KernelReport:
         """Run all blocks and return the report; raise as the launch asks for.
 
-        >>> Machine(Launch(lambda: None, (), Dim(2), Dim(4))).run().kernel
+        >>> SimtMachine(LaunchPlan(lambda: None, (), Dim(2), Dim(4))).run().kernel
         'kernel'
         """
         token = _machine.set(self)
@@ -227,7 +227,7 @@ class Machine:
     def suspend(self, kind: str, name: str, value: Any, options: Any) -> Suspension:
         """Return what the running thread waits for.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.suspend("barrier", "barrier", None, None).kind
         'barrier'
         """
@@ -251,7 +251,7 @@ class Machine:
     def witness(self, action: str, place: int, thread: KernelThread) -> Witness:
         """Return a thread of the running block at a site, by its number.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.witness("read", machine.log.site_here(), machine.thread).action
         'read'
         """
@@ -260,7 +260,7 @@ class Machine:
     def report(self, kind: str, message: str, action: str, remedy: str, element: str) -> None:
         """Report what the running thread does wrong at the place in the source where it is.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.report("race", "two threads write s[0]", "write", "", "s[0]")
         """
         witness = self.witness(action, self.log.site_here(2), self.thread)
@@ -269,7 +269,7 @@ class Machine:
     def add_defect(self, defect: Defect) -> None:
         """Add a defect; those of the same kind at the same lines are counted.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.add_defect(Defect("race", "two threads write s[0]"))
         """
         key = (defect.kind, *[witness.site for witness in defect.witnesses])
@@ -284,7 +284,7 @@ class Machine:
     def stop_block(self, defect: Defect, cause: BaseException | None = None) -> NoReturn:
         """Add a defect with which the block cannot go on; raise unless the launch only reports.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> try:
         ...     machine.stop_block(Defect("deadlock", "all threads wait"))
         ... except KernelError as problem:
