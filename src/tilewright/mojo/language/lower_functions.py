@@ -17,7 +17,6 @@ from .lower_statements import StatementLowerer, assigns
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Brackets, Comptime, FunctionNode, FunctionTypeNode, LambdaFunction, Variable
 
-
 DEEPEST_PASSING = 10  # functions through which a `mut` argument is passed on
 
 
