@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from dataclasses import dataclass
 from types import CodeType
 
@@ -90,12 +91,21 @@ def explain(problem: BaseException) -> str:
     >>> explain(AttributeError("gone", name="size", obj=3))
     "Int has no member 'size' here; if Mojo has it, tilewright does not run it yet"
     """
+    absent = re.fullmatch(r"'(\w+)' object has no attribute '(\w+)'", str(problem))
+    if isinstance(problem, AttributeError) and problem.name is None and absent:  # an assignment
+        return f"{absent[1]} has no member {absent[2]!r}"
     if isinstance(problem, AttributeError) and problem.name is not None:
         owner = problem.obj
         kind = getattr(owner, "__name__", None) if isinstance(owner, type) else None
         name = kind or TYPE_NAMES.get(type(owner).__name__, type(owner).__name__)
         return f"{name} has no member {problem.name!r} here; if Mojo has it, tilewright does not run it yet"
-    message = str(problem) or "no reason was given"
+    if isinstance(problem, UnboundLocalError):
+        return (
+            str(problem)
+            .replace("cannot access local variable", "variable")
+            .replace("where it is not associated with a value", "has no value here")
+        )
+    message = re.sub(r"\S+<locals>\.", "", str(problem)).replace("·body", "").replace("·", ".") or "no reason was given"
     kind = type(problem).__name__
     return message if isinstance(problem, (Error, ProgramFailure)) else f"{kind}: {message}"
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from .building import Node, assign, at, call, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
+from .building import assign, at, call, clone, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
 from .problems import MojoSourceError, Source
+from .references import call_setter
 from .scopes import Binding, Block, FunctionScope
 from .stream import characters, suggest
 from .syntax import Brackets, FunctionNode, FunctionTypeNode, InitializerNode, LambdaFunction, StructNode, Transfer
@@ -32,6 +33,7 @@ class ExpressionLowerer:
         self.pending: list[ast.stmt] = []
         self.count = 0  # of temporary names
         self.struct: StructNode | None = None  # whose members are lowered
+        self.referring: set[str] = set()  # functions that return references
         self.mutating: dict[str, set[int | str]] = {}  # functions with `mut` arguments: which, by position and name
 
     def fail(self, message: str, node: ast.AST) -> NoReturn:
@@ -119,7 +121,9 @@ class ExpressionLowerer:
         binding = self.block.find(name)
         scope = self.block.scope
         if binding is None or (binding.scope.is_module and not scope.is_module and binding.kind != "variable"):
-            return self.block.function_block().declare(name)
+            declared = self.block.function_block().declare(name)
+            declared.block = self.block
+            return declared
         if binding.scope is not scope and binding.place is None:
             (scope.globals if binding.scope.is_module else scope.nonlocals).add(binding.name)
         return binding
@@ -343,6 +347,8 @@ class ExpressionLowerer:
             return support("write_element", [place.value, place.slice, value], node)
         if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id == "mojo·subscript":
             return support("write_subscript", [*place.args, value], node)
+        if isinstance(place, ast.Call):
+            return call_setter(place, value, node)
         return value
 
     # Lambdas.
@@ -439,18 +445,6 @@ def needs_conversion(annotation: ast.expr | None) -> bool:
 def is_unbound(node: ast.expr) -> bool:
     """Return whether this is `_`, the parameter that is not given."""
     return isinstance(node, ast.Name) and node.id == "_"
-
-
-def clone(node: Node) -> Node:
-    """Return a copy of a tree, whose parts can be lowered independently."""
-    copy = type(node)()
-    copy.__dict__.update(node.__dict__)
-    for name, value in ast.iter_fields(node):
-        if isinstance(value, ast.AST):
-            setattr(copy, name, clone(value))
-        elif isinstance(value, list):
-            setattr(copy, name, [clone(part) if isinstance(part, ast.AST) else part for part in value])
-    return copy
 
 
 def copy_place(place: ast.expr, node: ast.AST) -> ast.expr:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from .building import assign, at, constant, define, load, make_tuple, names_in, support, thunk, with_outer
-from .lower_expressions import clone, needs_conversion
+from .building import assign, at, clone, constant, define, load, make_tuple, names_in, support, thunk, with_outer
+from .lower_expressions import needs_conversion
 from .lower_statements import StatementLowerer, assigns
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Brackets, Comptime, FunctionNode, FunctionTypeNode, LambdaFunction, Variable

@@ -11,6 +11,7 @@ from .building import names_in
 from .lower_functions import find_mutating
 from .lower_structs import StructLowerer
 from .problems import Source
+from .references import find_referring, with_setters
 from .scopes import Block, FunctionScope
 from .syntax import ArgumentNode, Comptime, FunctionNode, StructNode, TraitNode, Variable
 
@@ -31,6 +32,8 @@ class ProgramLowerer(StructLowerer):
 
     def lower_program(self, body: Sequence[ast.stmt]) -> ast.Module:
         """Return a module of Python that does what the program does."""
+        self.referring = find_referring(body)
+        body = with_setters(body)
         self.mutating = find_mutating(body)
         self.has_destructors = any(
             isinstance(part, FunctionNode) and part.name == "__del__" for item in body for part in ast.walk(item)

@@ -105,10 +105,8 @@ class Program:
         return self._namespace[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._declared if name in self._namespace and name not in self._imported())
-
-    def _imported(self) -> set[str]:
-        return self._given
+        names = [name for name in self._declared if name in self._namespace and name not in self._given]
+        return (name for name in names if "·" not in name)  # not those that only lowered code uses
 
     def __dir__(self) -> list[str]:
         return list(self)

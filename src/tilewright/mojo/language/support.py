@@ -202,6 +202,7 @@ _NAMES: dict[str, Any] = {
     "declare_struct": declare_struct,
     "define_function": define_function,
     "fail_assertion": fail_assertion,
+    "getattr": getattr,
     "indices": indices,
     "make_dict": make_dict,
     "make_list": make_list,
