@@ -212,11 +212,6 @@ REFUSALS = {
     "tile_fewer_coords_in_Coord": (matrix, lambda t: t.tile[2, 4](Coord(1)), LayoutError),
     "tile_out_of_range": (matrix, lambda t: t.tile[2, 4](10, 7), CoordinateError),
     "distribute_thread_id_wraps": (matrix, lambda t: t.distribute_with_offset[row_major[2, 2]()](5), CoordinateError),
-    "distribute_nested_thread_layout": (
-        matrix,
-        lambda t: t.distribute[blocked_product(row_major[2, 2](), row_major[2, 1]())](5),
-        LayoutError,
-    ),
     "slice_static_out_of_range": (matrix, lambda t: t.slice[1:9, 2:7](), CoordinateError),
     "slice_static_negative": (matrix, lambda t: t.slice[-3:-1, 2:7](), CoordinateError),
     "slice_static_step": (matrix, lambda t: t.slice[0:6:2, 2:7](), LayoutError),

@@ -288,3 +288,13 @@ def test_an_atomic_flag_orders_blocks():
 
     with pytest.raises(KernelError, match="race between blocks"):
         launch(without_flags, sums, grid=4, block=1)
+
+
+def test_errors_of_the_kernel_itself_stay_and_name_the_thread():
+    def kernel():
+        barrier()
+        return 1 // (thread_idx.x - 2)
+
+    with pytest.raises(ZeroDivisionError) as problem:
+        launch(kernel, grid=1, block=4)
+    assert problem.value.__notes__ == ["in thread (2,0,0) of block (0,0,0)"]

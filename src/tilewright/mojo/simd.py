@@ -468,12 +468,12 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return self.array.reshape(*shape)
 
     def tolist(self) -> Any:
-        """Return the numbers as a list of Python's; a scalar as a number.
+        """Return the numbers as a list of Python's.
 
         >>> SIMD[DType.int32, 2](1, 2).tolist()
         [1, 2]
         """
-        return self.value.tolist() if self.value.__class__ is np.ndarray else self.value
+        return self.value.tolist() if self.value.__class__ is np.ndarray else [self.value]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.value, self.dtype.dtype if dtype is None else dtype)

@@ -214,6 +214,10 @@ class SimtMachine:
                     raise
                 except TilewrightError as problem:
                     self._stop_thread(thread, problem)
+                except Exception as problem:  # of the kernel itself
+                    if hasattr(problem, "add_note"):
+                        problem.add_note(f"in thread {thread.position} of block {self.block_index}")
+                    raise
                 else:
                     thread.request, thread.pending = request, None
             runnable = release_threads(self)
