@@ -12,7 +12,7 @@ from .lower_functions import find_mutating
 from .lower_structs import StructLowerer
 from .problems import Source
 from .references import find_referring, with_setters
-from .scopes import Block, FunctionScope
+from .scopes import BindingKind, Block, FunctionScope
 from .syntax import ArgumentNode, Comptime, FunctionNode, StructNode, TraitNode, Variable
 
 Declaration = (FunctionNode, StructNode, TraitNode, Comptime)
@@ -58,10 +58,12 @@ class ProgramLowerer(StructLowerer):
         elif isinstance(statement, (StructNode, TraitNode)):
             self.module.declare(statement.name, "type")
         elif isinstance(statement, (Comptime, Variable)):
-            kind = "comptime" if isinstance(statement, Comptime) else "variable"
+            kind: BindingKind = "comptime" if isinstance(statement, Comptime) else "variable"
             for part in ast.walk(statement.target):
                 if isinstance(part, ast.Name):
-                    self.module.declare(part.id, kind, getattr(statement, "annotation", None))  # type: ignore[arg-type]
+                    binding = self.module.declare(part.id, kind, statement.annotation)
+                    is_open = kind == "comptime" and statement.annotation is None and statement.value is not None
+                    binding.is_literal = is_open and self.is_literal(statement.value)  # type: ignore[arg-type]
 
     # Imports: they are carried out now, so that names can be checked before the program runs.
 
