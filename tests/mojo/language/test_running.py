@@ -89,9 +89,10 @@ def test_a_failure_shows_the_calls_of_the_source():
 def test_the_command(tmp_path):
     path = tmp_path / "a.mojo"
     path.write_text("from std.sys import argv\ndef main() raises:\n    print(argv()[1])\n    raise Error('stop')\n")
-    result = run_command(str(path), "--check")
-    assert result.exit_code == 1
-    assert "--check" in result.output
+    for arguments in (["--fast"], ["--check", "--fast"], ["--", "--check"]):
+        result = run_command(str(path), *arguments)
+        assert result.exit_code == 1
+        assert result.output.startswith(arguments[-1]), arguments
     assert run_command("-", text="print(1 + 1)").output == "2\n"
     assert run_command("-", text="print(").exit_code == 2
     assert run_command(str(tmp_path / "missing.mojo")).exit_code == 3
