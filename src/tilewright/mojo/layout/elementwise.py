@@ -53,7 +53,10 @@ class _LoadBrackets(LoadBrackets[Kind]):
     __slots__ = ()
 
     def __call__(self, *index: Any, linear_idx_type: Any = None, **options: Any) -> Any:
-        return as_vector(super().__call__(*_plain_entries(index), **options))
+        numbers = as_vector(super().__call__(*_plain_entries(index), **options))
+        if options.get("width") is not None and numbers.size == 1:
+            numbers.value = numbers.array  # a vector of one, as it was asked for
+        return numbers
 
 
 class _StoreBrackets(StoreBrackets[Kind]):
