@@ -60,7 +60,7 @@ def assert_elements_like_model(tensor, model, storage):
         if valid.all():
             if c:
                 assert tensor.ptr_at_offset(*c).offset == places.reshape(-1)[0] == tensor.offset + tensor.layout(*c)
-            np.testing.assert_array_equal(tensor[c], storage[places])
+            np.testing.assert_array_equal(np.asarray(tensor[c]).reshape(-1), storage[places].reshape(-1))
             np.testing.assert_array_equal(tensor.load(c), storage[places])
             if c:
                 np.testing.assert_array_equal(tensor[order[c[::-1]]], storage[places])
