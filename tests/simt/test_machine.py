@@ -7,9 +7,10 @@ import pytest
 import tilewright as tw
 from tilewright import KernelError, LayoutError, TransferError
 from tilewright.simt import (
-    Limits,
+    BlockLimits,
     atomic_add,
     atomic_compare_exchange,
+    atomic_load,
     atomic_max,
     ballot,
     barrier,
@@ -209,7 +210,7 @@ def test_limits():
         launch(kernel, grid=1, block=2048)
     with pytest.raises(KernelError, match="65536 bytes of shared memory, more than 49152"):
         launch(kernel, grid=1, block=1)
-    assert launch(kernel, grid=1, block=1, limits=Limits(static_shared=64 << 10)).shared_bytes == 65536
+    assert launch(kernel, grid=1, block=1, limits=BlockLimits(static_shared=64 << 10)).shared_bytes == 65536
     with pytest.raises(LayoutError, match="grid takes one to three numbers of at least 1"):
         launch(kernel, grid=0, block=1)
     with pytest.raises(LayoutError, match="check must be"):
@@ -266,3 +267,34 @@ def test_costs_are_those_of_the_analysis():
     assert costs["a", "read"].units == tw.analysis.coalescing(column).sectors == 32
     assert costs["out", "write"].units == tw.analysis.coalescing(tw.Layout(32)).sectors == 4
     assert costs["tile", "read"].ways == 32
+
+
+def test_an_atomic_flag_orders_blocks():
+    def kernel(sums, flags):
+        if block_idx.x > 0:
+            while atomic_load(flags, block_idx.x - 1) == 0:
+                pass
+            sums[block_idx.x] = sums[block_idx.x - 1] + 1
+        else:
+            sums[0] = 1
+        atomic_add(flags, block_idx.x, 1)
+
+    sums = np.zeros(4, int)
+    assert launch(kernel, sums, np.zeros(4, int), grid=4, block=1).clean
+    assert sums.tolist() == [1, 2, 3, 4]
+
+    def without_flags(sums):
+        sums[block_idx.x] = sums[block_idx.x - 1] + 1 if block_idx.x else 1
+
+    with pytest.raises(KernelError, match="race between blocks"):
+        launch(without_flags, sums, grid=4, block=1)
+
+
+def test_errors_of_the_kernel_itself_stay_and_name_the_thread():
+    def kernel():
+        barrier()
+        return 1 // (thread_idx.x - 2)
+
+    with pytest.raises(ZeroDivisionError) as problem:
+        launch(kernel, grid=1, block=4)
+    assert problem.value.__notes__ == ["in thread (2,0,0) of block (0,0,0)"]

@@ -21,14 +21,27 @@ from .program import verb
     "-D", "defines", multiple=True, metavar="NAME=VALUE", help="Define a name for get_defined_int and the like."
 )
 @click.option("--check", is_flag=True, help="Report what is wrong with kernels, and what their accesses cost.")
+@click.option(
+    "--picture",
+    metavar="PATH",
+    help="Draw who touched what in the first kernel with errors, else in the first: .svg, .html. Checks, too.",
+)
 @click.pass_context
-def command(ctx: click.Context, file: str, arguments: tuple[str, ...], defines: tuple[str, ...], check: bool) -> Answer:
+def command(
+    ctx: click.Context,
+    file: str,
+    arguments: tuple[str, ...],
+    defines: tuple[str, ...],
+    check: bool,
+    picture: str | None,
+) -> Answer:
     """Run a Mojo program; `-` reads it from standard input.
 
     \b
     tilewright run matmul.mojo
     tilewright run -D SIZE=64 matmul.mojo --fast
     tilewright run --check kernel.mojo
+    tilewright run --picture races.svg kernel.mojo
 
     What follows FILE are the program's own arguments. Kernels run on a simulated GPU, which finds accesses out of
     bounds, data races and barriers that not all threads reach; with --check it goes on after an error and prints a
@@ -39,6 +52,7 @@ def command(ctx: click.Context, file: str, arguments: tuple[str, ...], defines: 
     from ..mojo.language.problems import MojoSourceError
     from ..mojo.running import run_collecting
 
+    check = check or picture is not None
     as_json = bool(getattr(ctx.obj, "json", False))
     text: Any = sys.stdin.read() if file == "-" else None
     captured = io.StringIO()
@@ -60,6 +74,10 @@ def command(ctx: click.Context, file: str, arguments: tuple[str, ...], defines: 
         message = describe_failure(problem, outcome.sources)
         data["error"] = message
         click.echo(f"tilewright: {click.style('error:', fg='red', bold=True)} {message}", err=True)
+    if picture is not None and outcome.reports:
+        drawn = next((report for report in outcome.reports if not report.clean), outcome.reports[0])
+        drawn.show(picture)
+        data["picture"] = picture
     text = "\n\n".join(str(report) for report in outcome.reports) if check else ""
     clean = all(report.clean for report in outcome.reports) if check else True
     if isinstance(problem, MojoSourceError):

@@ -13,6 +13,7 @@ from ..simt.kernel_thread import current_machine, is_inside_kernel
 from ..simt.memory_region import LOCAL, SHARED
 from ..simt.shared_memory import allocate_store
 from ..tensor.store import Store
+from ..tensor.view import View
 from .pointer import AddressSpace, LabelledStore, Pointer, label_store
 
 Kind = TypeVar("Kind")
@@ -53,9 +54,13 @@ def tensor_on_stack(
     store = allocate_on_stack(element, count, space)
     if space is not AddressSpace.SHARED or not is_inside_kernel():
         return make(Pointer(store, 0))
-    tensors = current_machine("shared memory").memory.tensors
+    machine = current_machine("shared memory")
+    tensors = machine.memory.tensors
     key = (id(store.data), layout)
-    if key not in tensors:
-        tensors[key] = make(Pointer(store, 0))
-    tensor: Kind = tensors[key]
+    tensor: Kind | None = tensors.get(key)
+    if tensor is None:
+        tensor = tensors[key] = make(Pointer(store, 0))
+        region = machine.log.table.find(store)[0]
+        if region.view is None and isinstance(tensor, View):
+            region.view = tensor  # so that reports name its coordinates
     return tensor

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import builtins as python
+import operator
 from typing import Any
 
 from . import arrays, builtins, containers, dtype, index_list, lists, pointer, simd, traits, type_sizes
 from .language.raising import Error, fail_assertion
 from .language.structs import Trait, conforms_to
+from .std import math
 
 
 def print_values(*values: Any, sep: str = " ", end: str = "\n", flush: bool = False, file: Any = None) -> None:
@@ -37,6 +39,50 @@ def swap(left: Any, right: Any) -> None:
     TypeError: swap exchanges two variables; it cannot be passed as a value
     """
     raise TypeError("swap exchanges two variables; it cannot be passed as a value")
+
+
+def represent(value: Any) -> str:
+    """Return the text that says how to make a value.
+
+    >>> represent(1.5), represent("a"), represent(3)
+    ('Float64(1.5)', "'a'", '3')
+    """
+    return f"Float64({value})" if isinstance(value, float) else repr(value)
+
+
+def atol(text: Any, base: int = 10) -> int:
+    """Return the integer that a text says.
+
+    >>> atol(" 12 ")
+    12
+    """
+    try:
+        return int(str(text), base)
+    except ValueError:
+        raise Error(f"String is not convertible to integer with base {base}: '{text}'") from None
+
+
+def atof(text: Any) -> Any:
+    """Return the number that a text says.
+
+    >>> float(atof("1.5"))
+    1.5
+    """
+    try:
+        return simd.Float64(float(str(text)))
+    except ValueError:
+        raise Error(f"String is not convertible to float: '{text}'") from None
+
+
+def sort(values: Any, *_: Any) -> None:
+    """Sort a list or a span in place.
+
+    >>> sort(numbers := lists.List(3, 1, 2))
+    >>> print(numbers)
+    [1, 2, 3]
+    """
+    for k, value in enumerate(sorted(values)):
+        values[k] = value
 
 
 class DebugAssert:
@@ -97,29 +143,32 @@ def _take(module: Any, names: str) -> dict[str, Any]:
     return {name: getattr(module, name) for name in names.split() if hasattr(module, name)}
 
 
+_TRAITS = {  # by a method that their types have
+    "__abs__": "Absable",
+    "__bool__": "Boolable ImplicitlyBoolable",
+    "__divmod__": "DivModable",
+    "__eq__": "Equatable EqualityComparable EqualityComparableCollectionElement",
+    "__float__": "Floatable FloatableRaising",
+    "__hash__": "Hashable KeyElement",
+    "__index__": "Indexer",
+    "__int__": "Intable IntableRaising ImplicitlyIntable",
+    "__iter__": "Iterable IterableOwned",
+    "__len__": "Sized SizedRaising UIntSized",
+    "__lt__": "Comparable LessThanComparable",
+    "__next__": "Iterator",
+    "__pow__": "Powable",
+    "__repr__": "Representable",
+    "__round__": "Roundable",
+    "__str__": "Stringable StringableRaising",
+    "write": "Writer",
+    "__class__": "CollectionElement Defaultable Deinitable ExplicitlyCopyable Identifiable StringableCollectionElement",
+}
+
 PRELUDE: dict[str, Any] = {
-    **_take(python, "range enumerate zip abs min max round pow divmod sum any all reversed sorted iter next len repr"),
-    **_take(python, "hash map filter isinstance ord chr hex bin input StopIteration slice"),
-    **{name: _trait(name, method) for name, method in {
-        "Absable": "__abs__",
-        "Boolable": "__bool__",
-        "Comparable": "__lt__",
-        "Deinitable": "__class__",
-        "Equatable": "__eq__",
-        "EqualityComparable": "__eq__",
-        "Floatable": "__float__",
-        "Hashable": "__hash__",
-        "Indexer": "__index__",
-        "Intable": "__int__",
-        "Iterable": "__iter__",
-        "Iterator": "__next__",
-        "KeyElement": "__hash__",
-        "LessThanComparable": "__lt__",
-        "Representable": "__repr__",
-        "Sized": "__len__",
-        "Stringable": "__str__",
-        "Writer": "write",
-    }.items()},
+    **_take(python, "range enumerate zip divmod any all reversed iter next len hash map ord chr hex bin oct"),
+    **_take(python, "ascii input slice StopIteration"),
+    **_take(math, "abs min max pow round"),
+    **{name: _trait(name, method) for method, names in _TRAITS.items() for name in names.split()},
     **_take(traits, "AnyType Copyable DevicePassable ImplicitlyCopyable ImplicitlyDestructible Movable Writable"),
     **_take(traits, "RegisterPassable TrivialRegisterPassable UnknownDestructibility"),
     **_take(simd, "SIMD Scalar Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt Byte"),
@@ -134,6 +183,11 @@ PRELUDE: dict[str, Any] = {
     **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
     **{name: value for name, value in vars(builtins).items() if isinstance(value, builtins.Origin)},
     "print": print_values,
+    "repr": represent,
+    "atof": atof,
+    "atol": atol,
+    "index": operator.index,
+    "sort": sort,
     "origin_of": origin_of,
     "__origin_of": origin_of,
     "__type_of": builtins.type_of,

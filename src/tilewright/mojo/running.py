@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..errors import TilewrightError
 from ..simt import KernelReport, collect_reports
+from .language.failures import ProgramFailure, describe_failure
 from .language.problems import Source
 from .language.program import SUFFIXES, Program, read_source
 from .program_arguments import start_with
@@ -67,6 +68,11 @@ def _run(
                 program.main()
         except RecursionError as problem:
             raise TooManyCalls(text.name, problem) from None
+        except TilewrightError:
+            raise
+        except Exception as problem:  # of Python, which a Mojo programmer need not know
+            names = frozenset(each._source.name for each in loaded.values())
+            raise ProgramFailure(describe_failure(problem, names)) from problem
     return program
 
 
@@ -89,8 +95,11 @@ def run_collecting(
 ) -> Outcome:
     """Run a program for the command line: return its error instead of raising it, and with `check` all reports.
 
-    >>> run_collecting("print(1 // 0)", True, (), {}, False).problem
-    ZeroDivisionError('integer division or modulo by zero')
+    >>> print(run_collecting("print(1 // 0)", True, (), {}, False).problem)
+    ZeroDivisionError: integer division or modulo by zero
+      at <stdin>:1:7
+        print(1 // 0)
+              ^^^^^^
     """
     loaded: dict[Path, Program] = {}
     reports: list[KernelReport] = []

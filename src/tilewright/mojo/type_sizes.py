@@ -8,6 +8,8 @@ from typing import Any
 
 from .simd import SIMD_BYTES, NumberType, SIMDType, scalar_format
 
+GPU_BYTES = 16  # that a thread of a GPU loads at once
+
 
 class _TypeFunction:
     """A function of a type in brackets, without arguments: `size_of[Float32]()`."""
@@ -37,5 +39,22 @@ def _size(kind: NumberType) -> int:
 size_of = _TypeFunction("size_of", _size)
 align_of = _TypeFunction("align_of", _size)
 bit_width_of = _TypeFunction("bit_width_of", lambda kind: 8 * _size(kind))
-simd_width_of = _TypeFunction("simd_width_of", lambda kind: max(1, SIMD_BYTES // scalar_format(kind).itemsize))
+
+
+class _WidthFunction(_TypeFunction):
+    """`simd_width_of[dtype]()`: numbers in a register of the processor, or with `target` in one load of a GPU."""
+
+    def with_parameters(self, *kinds: Any, target: Any = None, **named: Any) -> Callable[..., int]:
+        """Return the function of a type; any `target` is a GPU.
+
+        >>> simd_width_of.with_parameters("float32", target="gpu")()
+        4
+        """
+        if target is None:
+            return super().with_parameters(*kinds, **named)
+        size = _size((*kinds, *named.values())[0])
+        return lambda *_: max(1, GPU_BYTES // size)
+
+
+simd_width_of = _WidthFunction("simd_width_of", lambda kind: max(1, SIMD_BYTES // scalar_format(kind).itemsize))
 sizeof, alignof, simdwidthof, bitwidthof = size_of, align_of, simd_width_of, bit_width_of

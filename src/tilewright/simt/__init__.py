@@ -53,15 +53,15 @@ from .kernel_thread import (
     thread_idx,
     warp_id,
 )
-from .launch_plan import Limits
+from .launch_plan import BlockLimits
 from .launching import collect_reports, launch
 from .shared_memory import local_array, shared_array
 
 __all__ = [
+    "BlockLimits",
     "Defect",
     "Dim",
     "KernelReport",
-    "Limits",
     "Site",
     "SiteCost",
     "TouchMap",

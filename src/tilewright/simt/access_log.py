@@ -25,10 +25,20 @@ from .coroutines import PACKAGE
 from .memory_region import LOCAL, MemoryRegion, RegionTable
 
 READ, WRITE, ATOMIC = 0, 1, 2
+UNWRITTEN, WRITTEN, IN_FLIGHT = 0, 1, 2  # what is known of a byte of memory
 KIND_NAMES = ("read", "write", "atomic access")
 VECTOR_BYTES = 16  # that one instruction accesses per thread at most
 
-_inside: dict[str, bool] = {}  # whether a file belongs to the library
+
+class _FileTable(dict[str, bool]):
+    """Whether a file belongs to the library, by its name."""
+
+    def __missing__(self, name: str) -> bool:
+        inside = self[name] = name.startswith(PACKAGE)
+        return inside
+
+
+_inside = _FileTable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +75,10 @@ class Site:
         return f"{self.short_file}:{self.line}:{self.column}"
 
 
-class Operation(NamedTuple):
+class AccessOperation(NamedTuple):
     """What an access does: where in the source, to which memory, how.
 
-    >>> Operation(0, MemoryRegion("a", "global", np.zeros(2)), READ, 8, 8, 0).itemsize
+    >>> AccessOperation(0, MemoryRegion("a", "global", np.zeros(2)), READ, 8, 8, 0).itemsize
     8
     """
 
@@ -94,7 +104,8 @@ class AccessLog:
         self.table = RegionTable()
         self.entries: list[int] = []  # operation, place, operation, place, ...
         self.slices: list[tuple[int, ...]] = []  # (first entry, block, thread, epoch, warp epoch)
-        self.operations: list[Operation] = []
+        self.examined = 0  # accesses that were taken out
+        self.operations: list[AccessOperation] = []
         self.sites: list[Site] = []
         self._site_numbers: dict[Any, int] = {}
         self._known: dict[Any, tuple[int, MemoryRegion, int, int]] = {}
@@ -123,7 +134,9 @@ class AccessLog:
             if width != 1:
                 self._check_alignment(region, first, width * step)
             if written is not None:
-                if not written[first] or (width != 1 and 0 in written[first : first + width * step]):
+                if written[first] != 1 or (
+                    width != 1 and written.count(1, first, first + width * step) != width * step
+                ):
                     self.report_unwritten(region, first, width * step)
                 if region.space is LOCAL:
                     return None
@@ -183,14 +196,25 @@ class AccessLog:
             covered = ((start + table * step)[:, None] + np.arange(width * step)).reshape(-1)
             if kind == WRITE:
                 written[covered] = 1
-            elif not written[covered].all():
-                first = int(covered[int(np.argmin(written[covered]))])
+            elif not (written[covered] == 1).all():
+                first = int(covered[int(np.argmin(written[covered] == 1))])
                 self.report_unwritten(region, first // step * step, step)
             if region.space is LOCAL:
                 return
         pairs = np.empty((table.size, 2), dtype=np.int64)
         pairs[:, 0], pairs[:, 1] = number, table
         self.entries += pairs.reshape(-1).tolist()
+
+    def mark_copies(self, store: Store, places: Any, state: int) -> None:
+        """Mark scalars of shared memory as on their way (`IN_FLIGHT`), or as written, by asynchronous copies.
+
+        >>> AccessLog().mark_copies(Store.of([1, 2]), [0], IN_FLIGHT)
+        """
+        region, start = self.table.find(store)
+        if region.written is not None:
+            step = store.format.itemsize
+            covered = (start + np.asarray(places, dtype=np.int64).reshape(-1, 1) * step) + np.arange(step)
+            np.frombuffer(region.written, dtype=np.uint8)[covered] = state
 
     def _check_alignment(self, region: MemoryRegion, first: int, nbytes: int) -> None:
         needed = min(nbytes, VECTOR_BYTES)
@@ -220,7 +244,7 @@ class AccessLog:
             region, start = self.table.find(store)
             step = store.format.itemsize
             # Python may number one instruction in two ways, before and after it has adapted it to its operands
-            operation = Operation(self.site_at(frame), region, kind, step, step * width, start)
+            operation = AccessOperation(self.site_at(frame), region, kind, step, step * width, start)
             number = self._numbers.setdefault((region.number, *operation[2:], operation.site), len(self.operations))
             if number == len(self.operations):
                 self.operations.append(operation)
@@ -276,13 +300,6 @@ def _as_instruction(places: Any, width: int, store: Store) -> tuple[Any, int]:
     return table, width
 
 
-def _is_inside(name: str) -> bool:
-    inside = _inside.get(name)
-    if inside is None:
-        inside = _inside[name] = name.startswith(PACKAGE)
-    return inside
-
-
 def user_frame(frame: FrameType) -> FrameType:
     """Return the innermost frame, from `frame` outwards, of a file outside the library.
 
@@ -290,12 +307,11 @@ def user_frame(frame: FrameType) -> FrameType:
     True
     """
     inner = frame
-    while True:
-        if not _is_inside(frame.f_code.co_filename):
-            return frame
+    while _inside[frame.f_code.co_filename]:
         if frame.f_back is None:
             return inner
         frame = frame.f_back
+    return frame
 
 
 def call_path(frame: FrameType | None) -> tuple[tuple[int, int], ...]:
@@ -309,7 +325,7 @@ def call_path(frame: FrameType | None) -> tuple[tuple[int, int], ...]:
         code = frame.f_code
         if code.co_filename == _MACHINE:
             break
-        if not _is_inside(code.co_filename):
+        if not _inside[code.co_filename]:
             path.append((id(code), frame.f_lineno))
         frame = frame.f_back
     return tuple(path)

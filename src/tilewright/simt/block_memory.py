@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,23 +13,21 @@ from ..formats import ScalarFormat
 from ..tensor.store import Store
 from .access_log import Site, call_path, name_assigned_at
 from .kernel_report import Defect, Witness
+from .kernel_thread import RunningMachine
 from .memory_region import SHARED, MemoryRegion
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 class BlockMemory:
     """Allocates memory, and takes it again for the next block.
 
-    >>> from tilewright.simt.launch_plan import Launch
-    >>> from tilewright.simt.machine import Machine
+    >>> from tilewright.simt.launch_plan import LaunchPlan
+    >>> from tilewright.simt.machine import SimtMachine
     >>> from tilewright.simt.kernel_thread import Dim
-    >>> BlockMemory(Machine(Launch(print, (), Dim(1), Dim(1)))).static_bytes
+    >>> BlockMemory(SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))).static_bytes
     0
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: RunningMachine) -> None:
         self._machine = machine
         self.tensors: dict[Any, Any] = {}  # of a dialect, over shared memory
         self._shared: dict[Any, Store] = {}

@@ -21,7 +21,8 @@ WIDTH = 80
 class Witness:
     """A thread at a place in the source, and what it does there.
 
-    >>> print(Witness("write", Site("kernel.py", 12, 5), Dim(0, 0, 0), Dim(3, 0, 0)))
+    >>> witness = Witness("write", Site("kernel.py", 12, 5), Dim(0, 0, 0), Dim(3, 0, 0))
+    >>> print(witness)
     write at kernel.py:12:5 by thread (3,0,0) of block (0,0,0)
     """
 
@@ -54,7 +55,8 @@ class Defect:
 
     `element` is the memory it is about, and `count` how often it happens, of which the witnesses are the first.
 
-    >>> print(Defect("race", "two threads access s[3] without a barrier between", remedy="call barrier() between"))
+    >>> defect = Defect("race", "two threads access s[3] without a barrier between", remedy="call barrier() between")
+    >>> print(defect)
     error: race: two threads access s[3] without a barrier between
       remedy: call barrier() between
     """

@@ -6,14 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ..errors import LayoutError, TransferError
 from ..layout.validation import as_integer
 from .coroutines import Suspension
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 class Dim(NamedTuple):
@@ -62,6 +59,7 @@ class KernelThread:
     """
 
     __slots__ = (
+        "copies",
         "coroutine",
         "done",
         "epoch",
@@ -95,14 +93,50 @@ class KernelThread:
         self.epoch = self.warp_epoch = 0  # barriers of the block, and of the warp, that it has passed
         self.request: Suspension | None = None  # what it waits for
         self.pending: Suspension | None = None  # what it was given to wait for, and has not waited for yet
+        self.copies: list[list[tuple[Any, Any]]] = [[]]  # groups of asynchronous copies, as (store, places)
         self.resume: Any = None  # the value that it goes on with
         self.left_at: int | None = None  # the site of its last synchronisation, if it has returned
 
 
-_machine: ContextVar[Machine | None] = ContextVar("machine", default=None)
+class RunningMachine(Protocol):
+    """What the functions of a kernel know of the machine that runs it.
+
+    >>> RunningMachine.__name__
+    'RunningMachine'
+    """
+
+    thread: KernelThread
+    threads: list[KernelThread]
+    warp: int
+    block_index: Dim
+    block_dim: Dim
+    grid_dim: Dim
+    block_state: dict[Any, Any]
+    plan: Any  # these are of modules that import this one
+    log: Any
+    memory: Any
+
+    def suspend(self, kind: str, name: str, value: Any, options: Any) -> Suspension:
+        """Return what the running thread waits for."""
+        ...
+
+    def witness(self, action: str, place: int, thread: KernelThread) -> Any:
+        """Return a thread at a site, for a report."""
+        ...
+
+    def add_defect(self, defect: Any) -> None:
+        """Add a defect to the report."""
+        ...
+
+    def stop_block(self, defect: Any) -> NoReturn:
+        """Add a defect with which the block cannot go on."""
+        ...
 
 
-def current_machine(name: str) -> Machine:
+_machine: ContextVar[RunningMachine | None] = ContextVar("machine", default=None)
+
+
+def current_machine(name: str) -> RunningMachine:
     """Return the machine whose kernel runs; raise if none does. `name` is what only a kernel can ask for.
 
     >>> try:
@@ -137,7 +171,7 @@ class ThreadValue:
 
     __slots__ = ("_name", "_read")
 
-    def __init__(self, name: str, read: Callable[[Machine], Dim]) -> None:
+    def __init__(self, name: str, read: Callable[[RunningMachine], Dim]) -> None:
         self._name, self._read = name, read
 
     def _value(self) -> Dim:
@@ -166,7 +200,7 @@ class ThreadValue:
         return self._name
 
 
-def _global_index(machine: Machine) -> Dim:
+def _global_index(machine: RunningMachine) -> Dim:
     block, size, thread = machine.block_index, machine.block_dim, machine.thread.position
     return Dim(block.x * size.x + thread.x, block.y * size.y + thread.y, block.z * size.z + thread.z)
 

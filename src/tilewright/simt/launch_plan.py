@@ -11,10 +11,10 @@ from .kernel_thread import Dim
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BlockLimits:
     """What a block may use: threads, and bytes of shared memory, static and in all. By default those of an NVIDIA H100.
 
-    >>> small = Limits(threads=512)
+    >>> small = BlockLimits(threads=512)
     >>> small.static_shared
     49152
     """
@@ -25,13 +25,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchPlan:
     """What to run: a kernel with its arguments, the extents of the launch, and how it is checked.
 
     `check` is True (raise at the end of a launch with errors), "report" (only report them, and go on as far as
     possible), or False (only what prevents the kernel from going on is noticed).
 
-    >>> plan = Launch(print, (), Dim(1), Dim(1))
+    >>> plan = LaunchPlan(print, (), Dim(1), Dim(1))
     >>> plan.warp
     32
     """
@@ -43,5 +43,5 @@ class Launch:
     shared_bytes: int = 0
     warp: int = 32
     check: bool | str = True
-    limits: Limits = Limits()
+    limits: BlockLimits = BlockLimits()
     name: str = ""

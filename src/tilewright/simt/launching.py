@@ -18,8 +18,8 @@ from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View
 from .kernel_report import KernelReport
 from .kernel_thread import as_dim
-from .launch_plan import Launch, Limits
-from .machine import Machine
+from .launch_plan import BlockLimits, LaunchPlan
+from .machine import SimtMachine
 from .memory_region import MemoryRegion, new_region
 
 
@@ -31,7 +31,7 @@ def launch(
     shared_bytes: int = 0,
     warp: int = 32,
     check: bool | str = True,
-    limits: Limits | None = None,
+    limits: BlockLimits | None = None,
     name: str | None = None,
 ) -> KernelReport:
     """Run a `kernel`, a function of Python, for all threads of a `grid` of blocks; return a report about it.
@@ -65,7 +65,7 @@ def launch(
         raise TypeError(f"a kernel must be a function, got {type(kernel).__name__} {kernel!r}")
     if check not in (True, False, "report"):
         raise LayoutError(f'check must be True, False or "report", got {check!r}')
-    limits = limits or Limits()
+    limits = limits or BlockLimits()
     extents = as_dim(block, "block")
     threads = extents.x * extents.y * extents.z
     if threads > limits.threads:
@@ -77,8 +77,8 @@ def launch(
     watched = tuple([_as_tensor(value) for value in arguments])
     title: str = name or str(getattr(kernel, "__name__", "kernel"))
     mode = check if settings is None else settings.check
-    plan = Launch(kernel, watched, as_dim(grid, "grid"), extents, int(shared_bytes), int(warp), mode, limits, title)
-    machine = Machine(plan)
+    plan = LaunchPlan(kernel, watched, as_dim(grid, "grid"), extents, int(shared_bytes), int(warp), mode, limits, title)
+    machine = SimtMachine(plan)
     with reach_device_memory():
         _add_regions(machine, zip(_argument_names(kernel, len(watched)), watched, strict=True))
         try:
@@ -137,7 +137,7 @@ def _argument_names(kernel: Callable[..., Any], count: int) -> list[str]:
     return [names[k] if k < len(names) else f"argument {k}" for k in range(count)]
 
 
-def _add_regions(machine: Machine, arguments: Iterable[tuple[str, Any]]) -> None:
+def _add_regions(machine: SimtMachine, arguments: Iterable[tuple[str, Any]]) -> None:
     """Tell the machine the memory of its arguments, so that reports can name it; overlapping memory is one region."""
     known = []
     for name, value in arguments:

@@ -17,8 +17,9 @@ Column: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 class LogTable:
     """Accesses in the order in which they happened.
 
-    `operation` is the number of the operation in the log; `start` and `end` are bytes of the region `region`. Threads
-    and blocks are numbers, `epoch` counts the barriers that a thread has passed, `warp_epoch` those of its warp.
+    `operation` is the number of the operation in the log, and `start` the first of `nbytes` bytes of the region
+    `region`. Threads and blocks are numbers, `epoch` counts the barriers that a thread has passed, `warp_epoch` those
+    of its warp, and `order` the accesses of the launch.
 
     >>> LogTable.of(AccessLog()).size
     0
@@ -33,6 +34,7 @@ class LogTable:
     region: Column
     start: Column
     nbytes: Column
+    order: Column
 
     @classmethod
     def of(cls, log: AccessLog) -> LogTable:
@@ -53,7 +55,8 @@ class LogTable:
         kind, region, itemsize, nbytes, start = known[pairs[:, 0]].T
         block, thread, epoch, warp_epoch = who.T
         place = start + pairs[:, 1] * itemsize
-        return cls(block, thread, epoch, warp_epoch, pairs[:, 0], kind, region, place, nbytes)
+        order = log.examined + np.arange(len(pairs))
+        return cls(block, thread, epoch, warp_epoch, pairs[:, 0], kind, region, place, nbytes, order)
 
     @property
     def size(self) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Machine`: runs the threads of a kernel, block by block, and examines what they did.
+"""`SimtMachine`: runs the threads of a kernel, block by block, and examines what they did.
 
 The threads of a block run one after another, each until it waits or returns; then all that can go on do. Blocks run one
 after another. What can be wrong at one access is noticed at once, what needs two threads when some blocks are done.
@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 from ..errors import CoordinateError, KernelBoundsError, KernelError, LayoutError, TilewrightError
 from ..tables import count_of
 from ..tensor.watching import watched_by
-from .access_log import AccessLog, Site, site_of, user_frame
+from .access_log import IN_FLIGHT, AccessLog, Site, site_of, user_frame
 from .block_memory import BlockMemory
 from .coroutines import Suspension, coroutine_twin
 from .kernel_report import Defect, KernelReport, Witness
 from .kernel_thread import Dim, KernelThread, _machine, positions
-from .launch_plan import Launch
+from .launch_plan import LaunchPlan
 from .log_table import LogTable
 from .memory_region import MemoryRegion
 from .races import RaceFinder
@@ -40,7 +40,7 @@ class _BlockStopped(Exception):  # noqa: N818  (not an error: the machine goes o
 class _MachineLog(AccessLog):
     """The log of a machine, which reports what is wrong at one access."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: SimtMachine) -> None:
         super().__init__()
         self._machine = machine
 
@@ -54,7 +54,8 @@ class _MachineLog(AccessLog):
         if len(machine.unwritten) < _MOST_UNWRITTEN:
             thread = machine.thread
             element = (machine.block_number, thread.epoch, region.number, first)
-            machine.unwritten.append((element, self.site_here(), machine.block_index, thread.position))
+            in_flight = region.written is not None and IN_FLIGHT in region.written[first : first + nbytes]
+            machine.unwritten.append((element, self.site_here(), machine.block_index, thread.position, in_flight))
 
     def report_misaligned(self, region: MemoryRegion, first: int, nbytes: int, needed: int) -> None:
         """Report a vector at an address that is not a multiple of its size.
@@ -72,14 +73,14 @@ class _MachineLog(AccessLog):
         )
 
 
-class Machine:
+class SimtMachine:
     """Runs a launch. `thread` is the thread that runs, `block_index` its block.
 
-    >>> Machine(Launch(lambda: None, (), Dim(2), Dim(4))).run().clean
+    >>> SimtMachine(LaunchPlan(lambda: None, (), Dim(2), Dim(4))).run().clean
     True
     """
 
-    def __init__(self, plan: Launch) -> None:
+    def __init__(self, plan: LaunchPlan) -> None:
         self.plan, self.warp = plan, plan.warp
         self.grid_dim: Dim = plan.grid
         self.block_dim: Dim = plan.block
@@ -94,14 +95,14 @@ class Machine:
         self._races = RaceFinder(self.log, plan.grid, plan.block, plan.warp)
         self._costs = CostCounter(self.log, plan.warp)
         self._touches = TouchRecorder(self.log, plan.grid)
-        self.unwritten: list[tuple[tuple[int, int, int, int], int, Dim, Dim]] = []
+        self.unwritten: list[tuple[tuple[int, int, int, int], int, Dim, Dim, bool]] = []
 
     # The launch.
 
     def run(self) -> KernelReport:
         """Run all blocks and return the report; raise as the launch asks for.
 
-        >>> Machine(Launch(lambda: None, (), Dim(2), Dim(4))).run().kernel
+        >>> SimtMachine(LaunchPlan(lambda: None, (), Dim(2), Dim(4))).run().kernel
         'kernel'
         """
         token = _machine.set(self)
@@ -138,6 +139,7 @@ class Machine:
     def _examine(self) -> None:
         """Examine what the log has recorded of whole blocks, and empty it."""
         table = LogTable.of(self.log)
+        self.log.examined += table.size
         self.log.entries.clear()
         self.log.slices.clear()
         self._races.examine(table)
@@ -164,19 +166,18 @@ class Machine:
 
     def _add_unwritten(self) -> None:
         """Add the reads of memory without a value, unless another thread wrote it with nothing between: a race."""
-        for element, place, block, thread in self.unwritten:
-            if element not in self._races.suspects:
-                region = self.log.table.regions[element[2]]
-                text = region.element_text(element[3])
-                self.add_defect(
-                    Defect(
-                        "uninitialised read",
-                        f"{text} in {region.space} memory is read before any thread has written it",
-                        (Witness("read", self.log.sites[place], block, thread),),
-                        "write it first, also where only a part of the memory is filled",
-                        text,
-                    )
-                )
+        for element, place, block, thread, in_flight in self.unwritten:
+            if element in self._races.suspects and not in_flight:
+                continue
+            region = self.log.table.regions[element[2]]
+            text = f"{region.element_text(element[3])} in {region.space} memory"
+            kind, message = "uninitialised read", f"{text} is read before any thread has written it"
+            remedy = "write it first, also where only a part of the memory is filled"
+            if in_flight:
+                kind, message = "copy in flight", f"{text} is read before its asynchronous copy is known to be done"
+                remedy = "let the thread that copies wait for its copies, then put a barrier() between"
+            witness = Witness("read", self.log.sites[place], block, thread)
+            self.add_defect(Defect(kind, message, (witness,), remedy, region.element_text(element[3])))
 
     def _raise(self, report: KernelReport, cause: BaseException | None = None) -> NoReturn:
         kind = KernelBoundsError if isinstance(cause, CoordinateError) else KernelError
@@ -213,6 +214,10 @@ class Machine:
                     raise
                 except TilewrightError as problem:
                     self._stop_thread(thread, problem)
+                except Exception as problem:  # of the kernel itself
+                    if hasattr(problem, "add_note"):
+                        problem.add_note(f"in thread {thread.position} of block {self.block_index}")
+                    raise
                 else:
                     thread.request, thread.pending = request, None
             runnable = release_threads(self)
@@ -226,7 +231,7 @@ class Machine:
     def suspend(self, kind: str, name: str, value: Any, options: Any) -> Suspension:
         """Return what the running thread waits for.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.suspend("barrier", "barrier", None, None).kind
         'barrier'
         """
@@ -250,7 +255,7 @@ class Machine:
     def witness(self, action: str, place: int, thread: KernelThread) -> Witness:
         """Return a thread of the running block at a site, by its number.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.witness("read", machine.log.site_here(), machine.thread).action
         'read'
         """
@@ -259,7 +264,7 @@ class Machine:
     def report(self, kind: str, message: str, action: str, remedy: str, element: str) -> None:
         """Report what the running thread does wrong at the place in the source where it is.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.report("race", "two threads write s[0]", "write", "", "s[0]")
         """
         witness = self.witness(action, self.log.site_here(2), self.thread)
@@ -268,7 +273,7 @@ class Machine:
     def add_defect(self, defect: Defect) -> None:
         """Add a defect; those of the same kind at the same lines are counted.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.add_defect(Defect("race", "two threads write s[0]"))
         """
         key = (defect.kind, *[witness.site for witness in defect.witnesses])
@@ -283,7 +288,7 @@ class Machine:
     def stop_block(self, defect: Defect, cause: BaseException | None = None) -> NoReturn:
         """Add a defect with which the block cannot go on; raise unless the launch only reports.
 
-        >>> machine = Machine(Launch(print, (), Dim(1), Dim(1)))
+        >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> try:
         ...     machine.stop_block(Defect("deadlock", "all threads wait"))
         ... except KernelError as problem:

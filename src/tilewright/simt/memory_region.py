@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..layout.tuples import product
 from ..tensor.store import Array, Store
 from ..tensor.view import View
+from ..tensor.view_layouts import elements_layout
 
 GLOBAL, SHARED, LOCAL = "global", "shared", "local"
 POISON = 0xCD  # bytes of memory that nobody has written
@@ -94,13 +96,24 @@ class MemoryRegion:
         >>> MemoryRegion("a", GLOBAL, np.zeros(4, dtype=np.int16)).coordinate(6)
         (3,)
         """
-        if self.view is None or self.view.layout.size > _LARGE:
+        if self.view is None or product(self.view._pair.shape[0]) > _LARGE:
             return (start // self.itemsize,)
         place = (start - self.view_start) // self.view._store.format.itemsize
         if self._table is None:
-            self._table = np.asarray(self.view._mode_layout.offsets()) + int(self.view.offset)
+            self._table = element_places(self.view)
         matches = np.argwhere(self._table == place)
         return tuple(map(int, matches[0])) if len(matches) else (start // self.itemsize,)
+
+
+def element_places(view: View) -> Array:
+    """Return where the elements of a tensor start in its storage, with one dimension per mode.
+
+    >>> import tilewright as tw
+    >>> element_places(tw.TileTensor([1, 2, 3, 4], tw.col_major(2, 2))).tolist()
+    [[0, 2], [1, 3]]
+    """
+    # the layout of the core, whatever a dialect calls it
+    return np.asarray(elements_layout(view._pair).offsets()) + int(view._offset)
 
 
 class RegionTable:

@@ -2,12 +2,13 @@
 """Data races: accesses of two threads to one element, one of them a write, with nothing between that orders them.
 
 Within a block barriers order accesses; within a warp `syncwarp` does, too. Threads of one warp do *not* run in step by
-themselves. Blocks of one launch are not ordered at all. Atomic accesses do not race with each other.
+themselves. Blocks of one launch are ordered only by atomic flags: what a block did before it set one is seen by a block
+that comes to the same flag later. Atomic accesses do not race with each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,10 +19,11 @@ from .kernel_thread import Dim
 from .log_table import LogTable, combine, find_conflicts
 from .memory_region import GLOBAL, MemoryRegion
 
-Row: TypeAlias = "tuple[int, ...]"  # block, thread, warp epoch, operation, kind, element
+Row: TypeAlias = "tuple[int, ...]"  # block, thread, warp epoch, operation, kind, epoch, order
 _MOST_ELEMENTS = 400  # whose accesses are looked at one by one
 _MOST_ACCESSES = 64  # to one element
 _MOST_SUSPECTS = 100_000
+_MOST_ATOMICS = 10_000  # of a block that are remembered
 
 
 class RaceFinder:
@@ -39,6 +41,7 @@ class RaceFinder:
         self.suspects: set[tuple[int, int, int, int]] = set()  # likewise, of all elements that may be racing
         self._found: dict[Any, Defect] = {}
         self._between_blocks: list[LogTable] = []
+        self._atomics: dict[int, list[tuple[int, ...]]] = {}  # by block: region, place, thread, epoch, order
 
     def examine(self, table: LogTable) -> None:
         """Look for races within the blocks of a table.
@@ -74,14 +77,18 @@ class RaceFinder:
         """Remember who touched each element of global memory: one access per block and kind is enough."""
         first = np.unique(combine(units.block, units.start, units.kind), return_index=True)[1]
         self._between_blocks.append(units.where(first))
+        atomics = units.where(units.kind == ATOMIC)
+        columns = (atomics.block, atomics.region, atomics.start, atomics.thread, atomics.epoch, atomics.order)
+        for block, *event in zip(*[column.tolist() for column in columns], strict=True):
+            events = self._atomics.setdefault(block, [])
+            if len(events) < _MOST_ATOMICS:
+                events.append(tuple(event))
 
     def _report_within_block(self, region: MemoryRegion, unit: int, accesses: LogTable) -> None:
         start = int(accesses.start[0]) * unit
         rows = _rows(accesses)
         found = False
-        for a, b in _distinct_pairs(rows):
-            if self._are_ordered(a, b):
-                continue
+        for a, b in _distinct_pairs(rows, 1, self._are_ordered):
             found = True
             one_warp = a[1] // self.warp == b[1] // self.warp
             self._add(
@@ -99,6 +106,21 @@ class RaceFinder:
     def _are_ordered(self, a: Row, b: Row) -> bool:
         """Return whether a barrier of their warp is between two accesses in the same epoch of a block."""
         return a[1] // self.warp == b[1] // self.warp and a[2] != b[2]
+
+    def _are_blocks_ordered(self, a: Row, b: Row) -> bool:
+        """Return whether the block of the earlier access set an atomic flag after it that the other saw before its own.
+
+        What a thread did before its atomic operation, and what others of its block did before a barrier before it, is
+        seen by a thread of another block that comes to the same flag later, and by those behind a barrier after it.
+        """
+        first, second = sorted((a, b), key=lambda row: row[6])
+        seen = [event for event in self._atomics.get(second[0], ()) if _precedes(event[2:], second)]
+        flags = {event[:2]: event[4] for event in seen}  # the last time at each flag
+        return any(
+            event[4] < flags[event[:2]]
+            for event in self._atomics.get(first[0], ())
+            if event[:2] in flags and _follows(event[2:], first)
+        )
 
     def _add(self, key: Any, kind: str, message: str, rows: tuple[Row, Row], element: str, remedy: str) -> None:
         known = self._found.get(key)
@@ -137,7 +159,7 @@ class RaceFinder:
             for members in _members(units.start, find_conflicts(units.start, units.block, units.kind)):
                 accesses = units.where(members)
                 start = int(accesses.start[0]) * unit
-                for a, b in _distinct_pairs(_rows(accesses), column=0):
+                for a, b in _distinct_pairs(_rows(accesses), 0, self._are_blocks_ordered):
                     self._add(
                         ("blocks", number, *sorted([self.log.operations[a[3]].site, self.log.operations[b[3]].site])),
                         "race between blocks",
@@ -160,7 +182,10 @@ def _members(group: Any, wanted: Any) -> Iterator[Any]:
 
 
 def _rows(accesses: LogTable) -> list[Row]:
-    columns = (accesses.block, accesses.thread, accesses.warp_epoch, accesses.operation, accesses.kind, accesses.start)
+    columns = (
+        *(accesses.block, accesses.thread, accesses.warp_epoch, accesses.operation, accesses.kind),
+        *(accesses.epoch, accesses.order),
+    )
     return list(zip(*[column[:_MOST_ACCESSES].tolist() for column in _first_of_each(accesses, columns)], strict=True))
 
 
@@ -175,15 +200,26 @@ def _first_of_each(accesses: LogTable, columns: tuple[Any, ...]) -> list[Any]:
     return [column[order] for column in columns]
 
 
-def _distinct_pairs(rows: list[Row], column: int = 1) -> Iterator[tuple[Row, Row]]:
-    """Yield conflicting pairs of rows, one for each pair of operations; `column` says who acts: thread or block."""
+def _distinct_pairs(rows: list[Row], column: int, are_ordered: Callable[[Row, Row], bool]) -> Iterator[tuple[Row, Row]]:
+    """Yield conflicting pairs that nothing orders, one for each pair of operations; `column` says who acts."""
     seen = set()
     for k, a in enumerate(rows):
         for b in rows[k + 1 :]:
-            key = (a[3], b[3], a[2] == b[2])
-            if a[column] != b[column] and key not in seen and _conflict(a[4], b[4]):
+            key = (a[3], b[3])
+            if a[column] != b[column] and key not in seen and _conflict(a[4], b[4]) and not are_ordered(a, b):
                 seen.add(key)
                 yield a, b
+
+
+def _precedes(event: tuple[int, ...], access: Row) -> bool:
+    """Return whether an atomic operation, as (thread, epoch, order), is before an access of the same block."""
+    thread, epoch, order = event
+    return order < access[6] and (thread == access[1] or epoch < access[5])
+
+
+def _follows(event: tuple[int, ...], access: Row) -> bool:
+    thread, epoch, order = event
+    return order > access[6] and (thread == access[1] or epoch > access[5])
 
 
 def _conflict(a: int, b: int) -> bool:

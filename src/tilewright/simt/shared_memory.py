@@ -28,7 +28,8 @@ def allocate_store(space: str, count: int, dtype: FormatLike) -> Store:
     ()
     """
     element = format_of(dtype).require_scalar("memory of a kernel")
-    return current_machine("memory of a block").memory.allocate(space, count, element, aligned_empty)
+    store: Store = current_machine("memory of a block").memory.allocate(space, count, element, aligned_empty)
+    return store
 
 
 def dynamic_memory(dtype: FormatLike) -> Store:
@@ -46,7 +47,7 @@ def dynamic_memory(dtype: FormatLike) -> Store:
         raise LayoutError("a block has no dynamic shared memory; launch the kernel with shared_bytes=...")
     if nbytes % element.itemsize:
         raise LayoutError(f"{nbytes} bytes of dynamic shared memory are not a multiple of {element.itemsize}")
-    store = machine.memory.dynamic(aligned_empty)
+    store: Store = machine.memory.dynamic(aligned_empty)
     return store.with_fields(data=store.data.view(element.dtype), format=element)
 
 
@@ -98,4 +99,5 @@ def _make_array(space: str, shape: Any, dtype: FormatLike) -> TileTensor:
     region = machine.log.table.find(store)[0]
     if region.view is None:
         region.view = TileTensor(store.data, layout)
-    return region.view  # type: ignore[return-value]
+    tensor: TileTensor = region.view
+    return tensor

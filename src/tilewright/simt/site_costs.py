@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.memory_cost import SIZES, bank_conflicts, coalescing
-from .access_log import KIND_NAMES, WRITE, AccessLog, Operation
+from .access_log import KIND_NAMES, WRITE, AccessLog, AccessOperation
 from .kernel_report import SiteCost
 from .log_table import LogTable, combine
 from .memory_region import LOCAL, SHARED
@@ -93,7 +93,7 @@ class CostCounter:
         ]
         return tuple(sorted(costs, key=lambda cost: (cost.site.file, cost.site.line, cost.site.column)))
 
-    def _evaluate(self, entry: Operation, patterns: Counter[bytes]) -> tuple[int, int, int, int, int]:
+    def _evaluate(self, entry: AccessOperation, patterns: Counter[bytes]) -> tuple[int, int, int, int, int]:
         """Return (units, ideal, ways, instructions, whether it is an estimate) of the instructions of an operation."""
         chosen = patterns.most_common(_MOST_PATTERNS)
         units = ideal = instructions = seen = 0

@@ -11,7 +11,7 @@ from .access_log import READ, AccessLog
 from .kernel_report import TouchMap
 from .kernel_thread import Dim
 from .log_table import LogTable
-from .memory_region import LOCAL, MemoryRegion
+from .memory_region import LOCAL, MemoryRegion, element_places
 from .races import dim_at
 
 _MOST_ELEMENTS = 4096  # of a tensor that is drawn
@@ -90,9 +90,9 @@ class TouchRecorder:
 def _grid_of(region: MemoryRegion, count: int) -> tuple[tuple[int, int], list[int]]:
     """Return the rows and columns to draw a region in, and the place of each cell."""
     view = region.view
-    if view is not None and view.rank == 2 and not view.is_ragged and view.element_size == 1:
-        table = np.asarray(view._mode_layout.offsets()) + int(view.offset) + region.view_start // region.itemsize
-        if table.ndim == 2 and table.min() >= 0 and table.max() < count:
+    if view is not None and len(view._pair.shape[0]) == 2 and not view._pair.shape[1]:
+        table = element_places(view) + region.view_start // region.itemsize
+        if table.ndim == 2 and table.size and table.min() >= 0 and table.max() < count:
             return (int(table.shape[0]), int(table.shape[1])), table.reshape(-1).tolist()
     columns = min(count, 32)
     rows = count // columns if columns and count % columns == 0 else 1

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .collectives import SYNCWARP
 from .kernel_report import Defect
-from .kernel_thread import KernelThread
-
-if TYPE_CHECKING:
-    from .machine import Machine
+from .kernel_thread import KernelThread, RunningMachine
 
 
-def release_threads(machine: Machine) -> list[KernelThread]:
+def release_threads(machine: RunningMachine) -> list[KernelThread]:
     """Return the threads that can go on, now that all wait or have returned.
 
     >>> release_threads.__name__
@@ -38,7 +35,7 @@ def release_threads(machine: Machine) -> list[KernelThread]:
     return ready or _release_block(machine, waiting)
 
 
-def _is_polled(machine: Machine, thread: KernelThread, request: Any) -> bool:
+def _is_polled(machine: RunningMachine, thread: KernelThread, request: Any) -> bool:
     """Return whether what a thread waits for in memory has come."""
     if request.kind != "poll" or not request.value():
         return False
@@ -48,7 +45,7 @@ def _is_polled(machine: Machine, thread: KernelThread, request: Any) -> bool:
     return True
 
 
-def _release_warps(machine: Machine, waiting: list[KernelThread]) -> list[KernelThread]:
+def _release_warps(machine: RunningMachine, waiting: list[KernelThread]) -> list[KernelThread]:
     """Run the operations of warps whose threads have come, the first one in the source of each warp."""
     groups: dict[tuple[int, int, str], list[KernelThread]] = {}
     for thread in waiting:
@@ -67,12 +64,12 @@ def _release_warps(machine: Machine, waiting: list[KernelThread]) -> list[Kernel
     return ready
 
 
-def _source(machine: Machine, place: int) -> tuple[int, int]:
+def _source(machine: RunningMachine, place: int) -> tuple[int, int]:
     site = machine.log.sites[place]
     return site.line, site.column
 
 
-def _run_warp_operation(machine: Machine, warp: int, place: int, members: list[KernelThread]) -> None:
+def _run_warp_operation(machine: RunningMachine, warp: int, place: int, members: list[KernelThread]) -> None:
     operation = members[0].request.options  # type: ignore[union-attr]
     values = {thread.lane: thread.request.value for thread in members}  # type: ignore[union-attr]
     answers = operation.compute(values, machine.warp)
@@ -87,7 +84,7 @@ def _run_warp_operation(machine: Machine, warp: int, place: int, members: list[K
             _report_inactive(machine, thread, warp, missing)
 
 
-def _report_inactive(machine: Machine, thread: KernelThread, warp: int, lane: int) -> None:
+def _report_inactive(machine: RunningMachine, thread: KernelThread, warp: int, lane: int) -> None:
     number = warp * machine.warp + lane
     request: Any = thread.request
     witnesses = [machine.witness(f"{request.name} from lane {lane}", request.place, thread)]
@@ -108,7 +105,7 @@ def _report_inactive(machine: Machine, thread: KernelThread, warp: int, lane: in
     )
 
 
-def _release_block(machine: Machine, waiting: list[KernelThread]) -> list[KernelThread]:
+def _release_block(machine: RunningMachine, waiting: list[KernelThread]) -> list[KernelThread]:
     """Let a block go on whose threads all wait for each other; report why it cannot."""
     requests: list[Any] = [thread.request for thread in waiting]
     left = [thread for thread in machine.threads if thread.done and not _was_stopped(machine, thread)]
@@ -130,11 +127,11 @@ def _release_block(machine: Machine, waiting: list[KernelThread]) -> list[Kernel
     return waiting
 
 
-def _was_stopped(machine: Machine, thread: KernelThread) -> bool:
+def _was_stopped(machine: RunningMachine, thread: KernelThread) -> bool:
     return thread.left_at == -1
 
 
-def _report_left(machine: Machine, waiting: KernelThread, left: list[KernelThread]) -> None:
+def _report_left(machine: RunningMachine, waiting: KernelThread, left: list[KernelThread]) -> None:
     other = left[0]
     witnesses = [machine.witness("waits", waiting.request.place, waiting)]  # type: ignore[union-attr]
     if other.left_at is not None:
@@ -150,7 +147,7 @@ def _report_left(machine: Machine, waiting: KernelThread, left: list[KernelThrea
     )
 
 
-def _report_divergent(machine: Machine, waiting: list[KernelThread]) -> None:
+def _report_divergent(machine: RunningMachine, waiting: list[KernelThread]) -> None:
     by_place: dict[int, KernelThread] = {}
     for thread in waiting:
         by_place.setdefault(thread.request.place, thread)  # type: ignore[union-attr]
@@ -165,7 +162,7 @@ def _report_divergent(machine: Machine, waiting: list[KernelThread]) -> None:
     )
 
 
-def _report_deadlock(machine: Machine, waiting: list[KernelThread]) -> None:
+def _report_deadlock(machine: RunningMachine, waiting: list[KernelThread]) -> None:
     by_place: dict[int, KernelThread] = {}
     for thread in waiting:
         by_place.setdefault(thread.request.place, thread)  # type: ignore[union-attr]

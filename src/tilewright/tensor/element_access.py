@@ -265,6 +265,15 @@ def check_alignment(tensor: View, place: int, alignment: int | None) -> None:
         )
 
 
+def _instructions(tensor: View, place: int, count: int, alignment: int | None) -> list[tuple[int, int]]:
+    """Return (place, width) of the accesses to `count` scalars: several if their alignment is less than their size."""
+    size = tensor._store.format.itemsize
+    if alignment is None or alignment >= min(count * size, 16):  # the bytes that one instruction accesses
+        return [(place, count)]
+    width = max(1, alignment // size)
+    return [(place + k, min(width, count - k)) for k in range(0, count, width)]
+
+
 class LoadBrackets(Brackets[Kind]):
     """`t.load(2, 3)` is an element, `t.load[4](2, 3)` four scalars from there on; see `TileTensor.load`.
 
@@ -297,7 +306,8 @@ class LoadBrackets(Brackets[Kind]):
                 check_alignment(tensor, element_place(tensor, entries), alignment)
             return read_element(tensor, entries, fill)
         place, count = scalar_run(tensor, entries, width, alignment)
-        watch_read(tensor, place, count)
+        for first, step in _instructions(tensor, place, count, alignment):
+            watch_read(tensor, first, step)
         return tensor._store.host[place : place + count].copy()
 
 
@@ -343,7 +353,8 @@ class StoreBrackets(Brackets[Kind]):
         scalars = fit_values(value, tensor._store.format).reshape(-1)
         if scalars.size != count:
             raise LayoutError(f"store with width {count} takes {count} scalars, got {scalars.size}")
-        watch_write(tensor, place, count)
+        for first, step in _instructions(tensor, place, count, alignment):
+            watch_write(tensor, first, step)
         tensor._store.host[place : place + count] = scalars
 
 

@@ -24,7 +24,7 @@ from ..layout.tuples import leaves, product_each
 from .element_access import require_writable
 from .store import Array, Number, strided_view
 from .view import View
-from .view_layouts import PairLayout, scalars_layout
+from .view_layouts import PairLayout, elements_layout, scalars_layout, vector_layout
 from .watching import current_watcher
 
 SMALL = 1 << 14  # below this number of scalars NumPy's assignment is faster than a plan
@@ -130,9 +130,9 @@ class Scalars:
         tensor = self.tensor
         width = tensor.element_size
         if width > 1 and self.is_whole:
-            vector = np.asarray(tensor.element_layout.offsets()).reshape(-1, order="F")
+            vector = np.asarray(vector_layout(tensor._pair).offsets()).reshape(-1, order="F")
             if bool((vector == np.arange(width)).all()):
-                return np.asarray(tensor._mode_layout.offsets()).reshape(-1) + tensor._offset, width
+                return np.asarray(elements_layout(tensor._pair).offsets()).reshape(-1) + tensor._offset, width
         table, mask = self.places()
         return table[mask], 1
 

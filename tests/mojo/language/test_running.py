@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tilewright import TilewrightError, mojo
 from tilewright.cli.program import program as command
-from tilewright.mojo.language.failures import describe_failure
+from tilewright.mojo.language.failures import ProgramFailure, describe_failure
 from tilewright.mojo.language.raising import Error, FailedAssertion
 
 
@@ -65,6 +65,10 @@ def test_errors_of_programs_are_those_of_the_library():
         mojo.run("raise Error('no ', 3)")
     with pytest.raises(FailedAssertion, match="n is 3"):
         mojo.run("var n = 3\nassert n == 4, t'n is {n}'")
+    with pytest.raises(ProgramFailure, match=r"Int has no member 'size' here[^@]*at a.mojo:2:7"):
+        mojo.run("var n = 3\nprint(n.size)", name="a.mojo")
+    with pytest.raises(ProgramFailure, match="ZeroDivisionError"):
+        mojo.run("print(1 // 0)")
     with pytest.raises(TilewrightError, match="nested too deep"):
         mojo.run("def f(n: Int) -> Int:\n    return f(n + 1)\nprint(f(0))")
 

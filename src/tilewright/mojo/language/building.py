@@ -104,3 +104,15 @@ def with_outer(scope: FunctionScope, body: list[ast.stmt], place: ast.AST) -> li
     if scope.nonlocals:
         outer.append(at(ast.Nonlocal(names=sorted(scope.nonlocals)), place))
     return outer + body
+
+
+def clone(node: Node) -> Node:
+    """Return a copy of a tree, whose parts can be lowered independently."""
+    copy = type(node)()
+    copy.__dict__.update(node.__dict__)
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            setattr(copy, name, clone(value))
+        elif isinstance(value, list):
+            setattr(copy, name, [clone(part) if isinstance(part, ast.AST) else part for part in value])
+    return copy

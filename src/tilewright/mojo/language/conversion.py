@@ -6,7 +6,10 @@ from __future__ import annotations
 from abc import ABCMeta
 from typing import Any
 
+from ..arrays import Span
 from ..containers import Optional
+from ..lists import List
+from ..memory_type import MemoryType
 from ..simd import SIMD, SIMDType
 from ..simd_arithmetic import build_vector
 
@@ -75,6 +78,8 @@ def convert(value: Any, kind: Any) -> Any:
         return value.make(kind)
     if kind is Optional:
         return value if isinstance(value, Optional) else Optional(value)
+    if kind_class is MemoryType and isinstance(value, List) and not isinstance(value, kind):
+        return kind(value) if kind.kind is Span else kind(*value)  # a list literal takes the type it is given
     if fits(value, kind) == EXACT:
         return value
     implicit = getattr(kind, "convert_implicitly", None)

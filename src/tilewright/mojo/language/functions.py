@@ -138,6 +138,7 @@ class Function:
 
     def __init__(self, overloads: list[Overload]) -> None:
         self.overloads = overloads
+        self._known: dict[Any, Any] = {}  # the function for parameters in brackets
         self.__name__ = self.__qualname__ = overloads[0].name
 
     def __repr__(self) -> str:
@@ -148,8 +149,20 @@ class Function:
 
     def with_parameters(self, *given: Any, **named: Any) -> Any:
         """Return the function with parameters in brackets; those that are left are inferred when it is called."""
-        if len(self.overloads) == 1 and not self.overloads[0].mutated:
-            overload = self.overloads[0]
+        if named:
+            return self._bind(given, named)
+        try:  # threads of a kernel ask again and again
+            key = tuple([(value.__class__, value) for value in given])
+            function = self._known.get(key)
+        except TypeError:  # a value without a hash
+            return self._bind(given, named)
+        if function is None:
+            function = self._known[key] = self._bind(given, named)
+        return function
+
+    def _bind(self, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        overload = self.overloads[0]
+        if len(self.overloads) == 1 and not overload.mutated:
             known = bind_given(self.__name__, overload.parameters, given, named)
             if known is None:
                 self._refuse_parameters(given, named)

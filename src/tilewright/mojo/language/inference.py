@@ -31,10 +31,12 @@ class UnknownParameter:
     __getattr__ = __getitem__ = __call__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _fail
     __floordiv__ = __rfloordiv__ = __mod__ = __index__ = __int__ = __bool__ = __len__ = __iter__ = _fail
     __lt__ = __le__ = __gt__ = __ge__ = __str__ = _fail
-    __hash__ = object.__hash__
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
+    def __hash__(self) -> int:
+        return hash((self.__dict__["parameter"], self.__dict__["owner"]))
+
+    def __eq__(self, other: object) -> bool:  # so that a function is made once for equal parameters
+        return other.__class__ is UnknownParameter and self.__dict__ == other.__dict__
 
 
 @dataclass(frozen=True, slots=True)

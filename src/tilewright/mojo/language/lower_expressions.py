@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from .building import Node, assign, at, call, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
+from .building import assign, at, call, clone, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
+from .literals import fold
 from .problems import MojoSourceError, Source
+from .references import call_setter
 from .scopes import Binding, Block, FunctionScope
 from .stream import characters, suggest
 from .syntax import Brackets, FunctionNode, FunctionTypeNode, InitializerNode, LambdaFunction, StructNode, Transfer
@@ -17,6 +19,8 @@ from .texts import TEXT_MEMBERS
 from .tokens import words
 
 IN_PLACE = words("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__")
+WRITING = {"format_layout": 1, "_format_layout": 1}
+"""Functions of the library that write to an argument, which may be a text; and which one it is."""
 NUMBER_MEMBERS = frozenset({"cast", "copy", "length"})
 """Members of all numbers in Mojo, which numbers of Python do not have."""
 LVALUES = (ast.Name, ast.Attribute, Brackets)
@@ -30,6 +34,7 @@ class ExpressionLowerer:
         self.pending: list[ast.stmt] = []
         self.count = 0  # of temporary names
         self.struct: StructNode | None = None  # whose members are lowered
+        self.referring: set[str] = set()  # functions that return references
         self.mutating: dict[str, set[int | str]] = {}  # functions with `mut` arguments: which, by position and name
 
     def fail(self, message: str, node: ast.AST) -> NoReturn:
@@ -117,7 +122,9 @@ class ExpressionLowerer:
         binding = self.block.find(name)
         scope = self.block.scope
         if binding is None or (binding.scope.is_module and not scope.is_module and binding.kind != "variable"):
-            return self.block.function_block().declare(name)
+            declared = self.block.function_block().declare(name)
+            declared.block = self.block
+            return declared
         if binding.scope is not scope and binding.place is None:
             (scope.globals if binding.scope.is_module else scope.nonlocals).add(binding.name)
         return binding
@@ -127,6 +134,25 @@ class ExpressionLowerer:
         binding = self.store(node.target.id, node)
         target = at(ast.Name(id=binding.name, ctx=ast.Store()), node)
         return at(ast.NamedExpr(target=target, value=value), node)
+
+    def is_literal(self, node: ast.expr) -> bool:
+        """Return whether an expression is made of numbers as they are written: its division is exact, as Mojo's."""
+        if isinstance(node, ast.BinOp):
+            return self.is_literal(node.left) and self.is_literal(node.right)
+        if isinstance(node, ast.UnaryOp):
+            return self.is_literal(node.operand)
+        if isinstance(node, ast.Name):
+            binding = self.block.find(node.id)
+            return binding is not None and binding.is_literal
+        return isinstance(node, ast.Constant)
+
+    def _lower_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802
+        exact = fold(node)
+        if exact is not None:
+            return constant(float(exact), node)
+        if not isinstance(node.op, ast.Div) or self.is_literal(node):
+            return self._lower_parts(node)
+        return support("divide", [self.lower(node.left), self.lower(node.right)], node)
 
     # Literals.
 
@@ -182,6 +208,8 @@ class ExpressionLowerer:
         """Return a literal as the value of the type it has in a variable: a String, or a Float64."""
         if isinstance(node, ast.UnaryOp):
             node = node.operand
+        if isinstance(node, ast.BinOp) and isinstance(lowered, ast.Constant):
+            node = lowered
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             return support("String", [lowered], node)
         if isinstance(node, ast.Constant) and isinstance(node.value, float):
@@ -239,6 +267,10 @@ class ExpressionLowerer:
         if any(item.arg == "to" and self._is_place(item.value) for item in node.keywords):
             return self._lower_pointer(node)
         name = self._callee_name(node.func)
+        position = WRITING.get(name, len(node.args))
+        if position < len(node.args) and self._is_place(node.args[position]):
+            parts = [self.lower(node.func), make_tuple(self.lower_all(node.args), node), constant(position, node)]
+            return self.write_back(node.args[position], support("call_writing", parts, node))
         mutated = self.mutating.get(name, set())
         if mutated and any(self._is_place(argument) for argument in self._mutated(node, mutated)):
             return self._lower_mutating_call(node, mutated)
@@ -337,6 +369,8 @@ class ExpressionLowerer:
             return support("write_element", [place.value, place.slice, value], node)
         if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id == "mojo·subscript":
             return support("write_subscript", [*place.args, value], node)
+        if isinstance(place, ast.Call):
+            return call_setter(place, value, node)
         return value
 
     # Lambdas.
@@ -433,18 +467,6 @@ def needs_conversion(annotation: ast.expr | None) -> bool:
 def is_unbound(node: ast.expr) -> bool:
     """Return whether this is `_`, the parameter that is not given."""
     return isinstance(node, ast.Name) and node.id == "_"
-
-
-def clone(node: Node) -> Node:
-    """Return a copy of a tree, whose parts can be lowered independently."""
-    copy = type(node)()
-    copy.__dict__.update(node.__dict__)
-    for name, value in ast.iter_fields(node):
-        if isinstance(value, ast.AST):
-            setattr(copy, name, clone(value))
-        elif isinstance(value, list):
-            setattr(copy, name, [clone(part) if isinstance(part, ast.AST) else part for part in value])
-    return copy
 
 
 def copy_place(place: ast.expr, node: ast.AST) -> ast.expr:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from .building import assign, at, constant, define, load, make_tuple, names_in, support, thunk, with_outer
-from .lower_expressions import clone, needs_conversion
+from .building import assign, at, clone, constant, define, load, make_tuple, names_in, support, thunk, with_outer
+from .lower_expressions import needs_conversion
 from .lower_statements import StatementLowerer, assigns
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Brackets, Comptime, FunctionNode, FunctionTypeNode, LambdaFunction, Variable
+
+DEEPEST_PASSING = 10  # functions through which a `mut` argument is passed on
 
 
 class FunctionLowerer(StatementLowerer):
@@ -122,7 +124,8 @@ class FunctionLowerer(StatementLowerer):
 
     def mutated_arguments(self, node: FunctionNode) -> tuple[str, ...]:
         """Return the arguments whose values go back to the caller: those that the body may bind anew."""
-        positions = self.mutating.get(node.name, set()) | self.mutating.get(f".{node.name}", set())
+        name = node.variable or node.name
+        positions = self.mutating.get(name, set()) | self.mutating.get(f".{name}", set())
         return tuple(argument.name for argument in mutable_arguments(node) if argument.name in positions)
 
     def _hoist(self, node: FunctionNode) -> list[ast.stmt]:
@@ -335,20 +338,21 @@ def last_uses(body: Sequence[ast.stmt]) -> dict[int, list[str]]:
     Mojo ends a value after its last use, and Python when nothing refers to it. Variables that closures or references
     use are left alone, until the function ends.
     """
-    declared = {
-        statement.target.id: k
-        for k, statement in enumerate(body)
-        if isinstance(statement, Variable) and isinstance(statement.target, ast.Name) and statement.value is not None
-    }
+    declared: set[str] = set()
     held: set[str] = set()
-    for part in [part for statement in body for part in ast.walk(statement)]:
-        if isinstance(part, (FunctionNode, LambdaFunction)) or (isinstance(part, Variable) and part.is_reference):
-            held |= names_in(part)
+    last: dict[str, int] = {}
+    for k, statement in enumerate(body):
+        if isinstance(statement, Variable) and isinstance(statement.target, ast.Name) and statement.value is not None:
+            declared.add(statement.target.id)
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Name):
+                last[part.id] = k
+            elif isinstance(part, (FunctionNode, LambdaFunction)) or (isinstance(part, Variable) and part.is_reference):
+                held |= names_in(part)
     endings: dict[int, list[str]] = {}
-    for name in declared.keys() - held:
-        last = max(k for k, statement in enumerate(body) if name in names_in(statement))
-        if not isinstance(body[last], (ast.Return, ast.Raise, ast.Break, ast.Continue)):
-            endings.setdefault(last, []).append(name)
+    for name in sorted(declared - held):
+        if not isinstance(body[last[name]], (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            endings.setdefault(last[name], []).append(name)
     return endings
 
 
@@ -370,11 +374,16 @@ def find_mutating(body: Sequence[ast.stmt]) -> dict[str, set[int | str]]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, FunctionNode):
                 functions.append((f".{child.name}" if inside_type else child.name, child))
+            elif isinstance(child, Variable) and isinstance(child.value, LambdaFunction):
+                child.value.function.variable = "".join(names_in(child.target))
+                functions.append((child.value.function.variable, child.value.function))
             nodes.append(child)
     functions += [(node.name, node) for node in body if isinstance(node, FunctionNode)]
     mutating: dict[str, set[int | str]] = {}
     size = -1
-    while size != sum(map(len, mutating.values())):
+    for _ in range(DEEPEST_PASSING):
+        if size == sum(map(len, mutating.values())):
+            break
         size = sum(map(len, mutating.values()))
         for key, function in functions:
             names = [item.name for item in function.arguments if item.name != "self" and item.convention != "out"]

@@ -6,8 +6,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .building import assign, at, constant, load, make_dict, make_tuple, names_in, support, thunk
-from .lower_expressions import ExpressionLowerer, needs_conversion
+from .building import assign, at, clone, constant, load, make_dict, make_tuple, names_in, support, thunk
+from .lower_expressions import ExpressionLowerer, copy_place, needs_conversion
 from .problems import NOT_YET
 from .scopes import Binding
 from .syntax import Brackets, Comptime, ReferenceFor, Transfer, Variable
@@ -86,9 +86,10 @@ class StatementLowerer(ExpressionLowerer):
 
     def _lower_reference(self, name: str, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
         """Make a name stand for a place: what the place depends on is computed now, the place at each use."""
+        is_referring = isinstance(value, ast.Call) and self._callee_name(value.func) in self.referring
         place = self._fix_place(self.lower(value))
         binding = self.block.declare(name, "alias")
-        if isinstance(place, (ast.Name, ast.Attribute, ast.Subscript)) or is_subscript_call(place):
+        if is_referring or isinstance(place, (ast.Name, ast.Attribute, ast.Subscript)) or is_subscript_call(place):
             binding.place = place
             return []
         return [assign(binding.name, place, node)]
@@ -102,9 +103,10 @@ class StatementLowerer(ExpressionLowerer):
                 place.slice.elts = [self.save(part, "index") for part in place.slice.elts]
             else:
                 place.slice = self.save(place.slice, "index")
-        elif is_subscript_call(place):
-            assert isinstance(place, ast.Call)  # just asked
-            place.args = [self.save(part, "owner") for part in place.args]
+        elif isinstance(place, ast.Call) and not any(isinstance(part, ast.Starred) for part in place.args):
+            if isinstance(place.func, ast.Attribute):
+                place.func.value = self.save(place.func.value, "owner")
+            place.args = [self.save(part, "argument") for part in place.args]
         return place
 
     def _lower_Comptime(self, node: Comptime) -> list[ast.stmt]:  # noqa: N802
@@ -113,12 +115,15 @@ class StatementLowerer(ExpressionLowerer):
             return []
         if node.parameters:
             return self._lower_parametric_alias(node)
+        is_literal = node.annotation is None and self.is_literal(node.value)
         value = self.lower(node.value)
         if node.annotation is not None and needs_conversion(node.annotation):
             value = support("convert", [value, self.lower_type(node.annotation)], node)
         for name in [part for part in ast.walk(node.target) if isinstance(part, ast.Name)]:
             before = self.block.bindings.get(name.id)  # declared ahead, at the top of a module
-            name.id = (before or self.block.declare(name.id, "comptime")).name
+            binding = before or self.block.declare(name.id, "comptime")
+            binding.is_literal = is_literal
+            name.id = binding.name
         return [at(ast.Assign(targets=[node.target], value=value), node)]
 
     def _lower_parametric_alias(self, node: Comptime) -> list[ast.stmt]:
@@ -133,6 +138,11 @@ class StatementLowerer(ExpressionLowerer):
         value = self.lower_value(node.value, annotation, is_typed)
         if annotation is None and is_number(node.value) and isinstance(first, ast.Name) and self._is_assigned(first.id):
             value = support("convert_like", [value, self.lower(at(ast.Name(first.id, ast.Load()), first))], node)
+        if annotation is None and is_number(node.value) and isinstance(first, ast.Attribute):
+            owner = self.save(self.lower(first.value), "owner")  # the field has a type, though it is not known here
+            before = support("getattr", [owner, constant(first.attr, node), constant(None, node)], node)
+            member = at(ast.Attribute(value=owner, attr=first.attr, ctx=ast.Store()), first)
+            return [at(ast.Assign(targets=[member], value=support("convert_like", [value, before], node)), node)]
         if len(node.targets) > 1:
             value = self.save(value, "value")
         statements: list[ast.stmt] = []
@@ -143,7 +153,8 @@ class StatementLowerer(ExpressionLowerer):
     def _is_assigned(self, name: str) -> bool:
         """Return whether a variable has a value already, which decides the type of a literal that it is assigned."""
         binding = self.block.find(name)
-        return binding is not None and binding.kind in ("variable", "argument") and not binding.scope.is_module
+        is_variable = binding is not None and binding.kind in ("variable", "argument") and not binding.scope.is_module
+        return is_variable and self.block.is_inside(binding.block)  # type: ignore[union-attr]
 
     def _declared_type(self, target: ast.expr) -> ast.expr | None:
         """Return the declared type of a variable, or of a field of the struct around."""
@@ -180,6 +191,9 @@ class StatementLowerer(ExpressionLowerer):
             owner = self.lower(target.value)
             member = at(ast.Attribute(value=owner, attr=target.attr, ctx=ast.Store()), target)
             return [at(ast.Assign(targets=[member], value=value), node)]
+        if isinstance(target, ast.Call) and self._callee_name(target.func) in self.referring:
+            place = self.lower(target)
+            return [at(ast.Expr(value=self._write_place(place, value, node)), node)]
         return self.fail(f"assigning to the result of a call: {NOT_YET}", target)
 
     def _refuse_reference(self, binding: Binding, target: ast.AST) -> None:
@@ -206,6 +220,8 @@ class StatementLowerer(ExpressionLowerer):
 
     def _lower_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:  # noqa: N802
         target: ast.expr = node.target
+        if isinstance(node.op, ast.Div) and isinstance(target, (ast.Name, ast.Attribute, Brackets)):
+            return self._lower_division(target, node)
         value = self.lower(node.value)
         if isinstance(target, ast.Name):
             binding = self.store(target.id, target)
@@ -222,9 +238,25 @@ class StatementLowerer(ExpressionLowerer):
             new = at(ast.Subscript(value=owner, slice=self.make_index(arguments, target), ctx=ast.Store()), target)
         elif isinstance(target, ast.Attribute):
             new = at(ast.Attribute(value=self.lower(target.value), attr=target.attr, ctx=ast.Store()), target)
+        elif isinstance(target, ast.Call) and self._callee_name(target.func) in self.referring:
+            place = self._fix_place(self.lower(target))
+            result = at(ast.BinOp(left=copy_place(place, node), op=node.op, right=value), node)
+            return [at(ast.Expr(value=self._write_place(place, result, node)), node)]
         else:
             self.fail(f"this assignment needs a variable, a member or an element; else {NOT_YET}", target)
         return [at(ast.AugAssign(target=new, op=node.op, value=value), node)]  # type: ignore[arg-type]
+
+    def _lower_division(self, target: ast.expr, node: ast.AugAssign) -> list[ast.stmt]:
+        """Lower `x /= y`, where the quotient of two integers is one."""
+        if isinstance(target, ast.Name):
+            quotient = support("divide", [self.lower(clone(target)), self.lower(node.value)], node)
+            return self.lower_assignment(target, quotient, node)
+        place = self._fix_place(self.lower(target))
+        quotient = support("divide", [copy_place(place, node), self.lower(node.value)], node)
+        if isinstance(place, (ast.Attribute, ast.Subscript)):
+            place.ctx = ast.Store()
+            return [at(ast.Assign(targets=[place], value=quotient), node)]
+        return [at(ast.Expr(value=self._write_place(place, quotient, node)), node)]
 
     def _augment_place(self, binding: Binding, node: ast.AugAssign, value: ast.expr) -> list[ast.stmt]:
         assert binding.place is not None  # of a reference

@@ -9,9 +9,22 @@ from __future__ import annotations
 
 import ast
 
-from .building import assign, assign_member, at, constant, define, load, make_tuple, support, thunk, with_outer
-from .lower_expressions import clone
+from .building import (
+    assign,
+    assign_member,
+    at,
+    clone,
+    constant,
+    define,
+    load,
+    make_tuple,
+    names_in,
+    support,
+    thunk,
+    with_outer,
+)
 from .lower_functions import FunctionLowerer, _parameters, parameter_name
+from .references import with_setters
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Comptime, Decorator, FunctionNode, StructNode, TraitNode, Transfer, Variable
 
@@ -25,7 +38,7 @@ class StructLowerer(FunctionLowerer):
         is_value = any(item.name in ("value", "register_passable") for item in node.decorators)
         if any(item.name in ("fieldwise_init", "value") for item in node.decorators):
             node.body = [*node.body, fieldwise_constructor(node)]
-        node.body = [*node.body, *setters(node)]
+        node.body = with_setters(node.body)
         initializers = self._lower_initializers(node)
         parameters = self.lower_parameters(node.parameters)
         scope, outer, outer_function = FunctionScope(), self.struct, self.function
@@ -35,11 +48,12 @@ class StructLowerer(FunctionLowerer):
             self.block.declare("Self", "type")
             values = [make_tuple([constant(item, node), load(item, node)], node) for item in names]
             traits = self._lower_traits(node)
-            declared = [constant(node.name, node), make_tuple(values, node), traits]
+            fields = [name for member in node.body if isinstance(member, Variable) for name in names_in(member.target)]
+            listed = make_tuple([constant(name, node) for name in fields], node)
+            declared = [constant(node.name, node), make_tuple(values, node), traits, listed]
             body: list[ast.stmt] = [assign("Self", support("declare_struct", declared, node), node)]
             body += self._lower_members(node)
-            fields = make_tuple([self._lower_field(member) for member in node.body if is_field(member)], node)
-            complete = [load("Self", node), fields, constant(is_value, node)]
+            complete = [load("Self", node), constant(is_value, node)]
             body.append(at(ast.Return(value=support("complete_struct", complete, node)), node))
         self.struct, self.function = outer, outer_function
         factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
@@ -86,6 +100,8 @@ class StructLowerer(FunctionLowerer):
         for member in node.body:
             if not isinstance(member, (FunctionNode, Comptime, Variable, ast.Pass, ast.Expr)):
                 self.fail("expected a field, a method or a comptime member", member)
+            if isinstance(member, Variable) and not isinstance(member.target, ast.Name):
+                self.fail("a field has one name", member)
         return statements
 
     def _lower_method(self, function: FunctionNode, owner: str) -> list[ast.stmt]:
@@ -97,14 +113,6 @@ class StructLowerer(FunctionLowerer):
         parts = [load("Self", function), constant(function.name, function), load(name, function)]
         added = support("add_member", [*parts, *[constant(flag, function) for flag in flags]], function)
         return [*statements, at(ast.Expr(value=added), function)]
-
-    def _lower_field(self, member: ast.stmt) -> ast.expr:
-        assert isinstance(member, Variable)  # chosen by the caller
-        if not isinstance(member.target, ast.Name):
-            self.fail("a field has one name", member)
-        kind = self._lower_thunk(member.annotation, [], member)
-        default = self._lower_thunk(member.value, [], member)
-        return make_tuple([constant(member.target.id, member), kind, default], member)
 
     def _lower_initializers(self, node: StructNode) -> ast.expr:
         """Return the arguments of every constructor, from which parameters of the struct are inferred."""
@@ -159,11 +167,6 @@ class StructLowerer(FunctionLowerer):
         return [factory, assign(name, made, node)]
 
 
-def is_field(node: ast.stmt) -> bool:
-    """Return whether a member of a struct is a field."""
-    return isinstance(node, Variable)
-
-
 def fieldwise_constructor(node: StructNode) -> FunctionNode:
     """Return the constructor that `@fieldwise_init` stands for: an argument for each field, assigned to it."""
     function = FunctionNode(decorators=[], parameters=[], returns=None, condition=None, body=[])
@@ -182,35 +185,6 @@ def fieldwise_constructor(node: StructNode) -> FunctionNode:
         implicit.name = "implicit"
         function.decorators = [at(implicit, node)]
     return at(function, node)
-
-
-def setters(node: StructNode) -> list[FunctionNode]:
-    """Return `__setitem__` for each `__getitem__` that returns a reference: what it returns is assigned instead."""
-    functions = [member for member in node.body if isinstance(member, FunctionNode)]
-    if any(function.name == "__setitem__" for function in functions):
-        return []
-    made = []
-    for getter in functions:
-        if getter.name == "__getitem__" and isinstance(getter.returns, ast.Starred):
-            setter = clone(getter)
-            setter.name, setter.returns = "__setitem__", None
-            value = ArgumentNode(annotation=None, default=None)
-            value.name, value.kind, value.convention = "value·assigned", "any", "read"
-            setter.arguments = [*setter.arguments, at(value, getter)]
-            setter.body = [assign_returned(statement) for statement in setter.body]
-            made.append(setter)
-    return made
-
-
-def assign_returned(node: ast.stmt) -> ast.stmt:
-    """Return a statement in which `return place` assigns the place."""
-    if isinstance(node, ast.Return) and node.value is not None:
-        value = load("value·assigned", node)
-        return at(ast.Assign(targets=[node.value], value=at(Transfer(value=value), node)), node)
-    for name in ("body", "orelse", "finalbody"):
-        if hasattr(node, name):
-            setattr(node, name, [assign_returned(part) for part in getattr(node, name)])
-    return node
 
 
 def has_defaults(node: FunctionNode) -> bool:

@@ -55,11 +55,11 @@ class MojoSourceError(FileFormatError):
 
     >>> from tilewright.mojo import run
     >>> try:
-    ...     run("var x = (1")
+    ...     run("var x = (1", name="a.mojo")
     ... except MojoSourceError as problem:
     ...     print(problem)
     '(' is never closed
-      at <mojo>:1:9
+      at a.mojo:1:9
         var x = (1
                 ^
     """

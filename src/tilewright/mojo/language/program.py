@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from ...errors import FileFormatError
 from ...simt.coroutines import register_syntax
@@ -45,7 +46,9 @@ class Program:
         lowerer = ProgramLowerer(self._source, self._namespace, self._import)
         try:
             module = lowerer.lower_program(parse_program(self._source))
-            code = compile(module, self._source.name, "exec", dont_inherit=True)
+            with catch_warnings():
+                simplefilter("ignore", SyntaxWarning)  # such as a call of a number, which fails where it runs
+                code = compile(module, self._source.name, "exec", dont_inherit=True)
         except SyntaxError as problem:  # a rule that Python checks late, such as a break outside a loop
             line, column = problem.lineno or 1, max(0, (problem.offset or 1) - 1)
             raise MojoSourceError(problem.msg, self._source, line, column) from None
@@ -102,10 +105,8 @@ class Program:
         return self._namespace[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._declared if name in self._namespace and name not in self._imported())
-
-    def _imported(self) -> set[str]:
-        return self._given
+        names = [name for name in self._declared if name in self._namespace and name not in self._given]
+        return (name for name in names if "·" not in name)  # not those that only lowered code uses
 
     def __dir__(self) -> list[str]:
         return list(self)

@@ -30,6 +30,8 @@ class Binding:
     scope: FunctionScope
     annotation: ast.expr | None = None
     place: ast.expr | None = None  # of a reference: what it refers to, lowered
+    is_literal: bool = False  # a number as it is written, which has no type yet
+    block: Block | None = None  # where it is first assigned: there and inside it has a value
 
 
 @dataclass(slots=True)
@@ -69,8 +71,20 @@ class Block:
                 count += 1
             python = f"{name}·{count}"
         self.scope.names.add(python)
-        binding = self.bindings[name] = Binding(python, kind, self.scope, annotation)
+        binding = self.bindings[name] = Binding(python, kind, self.scope, annotation, block=self)
         return binding
+
+    def is_inside(self, other: Block | None) -> bool:
+        """Return whether this block is `other`, or inside it.
+
+        >>> outer = Block(FunctionScope())
+        >>> Block(FunctionScope(), outer).is_inside(outer), outer.is_inside(Block(FunctionScope()))
+        (True, False)
+        """
+        block: Block | None = self
+        while block is not None and block is not other:
+            block = block.parent
+        return block is not None
 
     def function_block(self) -> Block:
         """Return the outermost block of the same function, where implicit variables live."""

@@ -168,7 +168,7 @@ class StatementParser(SignatureParser):
         handlers, otherwise, final = [], [], []
         while self.at("except"):
             start = self.advance()
-            name = self.advance().text if self.token.kind == "name" else None
+            name = self.expect_name("a name").text if self.token.kind == "name" else None
             block = self.parse_block("except")
             handlers.append(self.place(ast.ExceptHandler(type=None, name=name, body=block), start))
         if self.at("else"):

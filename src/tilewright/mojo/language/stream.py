@@ -19,6 +19,7 @@ KEYWORDS = words(
 )
 """Words that cannot be the name of something; others, such as `out` or `ref`, are keywords only in their place."""
 
+CONSTANTS = words("True False None")
 DEEPEST_TREE = 200  # operations inside each other; the compiler of Python is recursive
 
 
@@ -64,7 +65,11 @@ class TokenStream:
 
     def expect_name(self, what: str) -> Token:
         """Go past a name, or fail."""
-        if self.token.kind != "name" or (self.token.text in KEYWORDS and not self.is_quoted()):
+        if (
+            self.token.text in CONSTANTS
+            or self.token.kind != "name"
+            or (self.token.text in KEYWORDS and not self.is_quoted())
+        ):
             self.fail(f"expected {what}, got {self.describe()}")
         return self.advance()
 

@@ -54,6 +54,8 @@ class TextWriter:
 class StructValue:
     """The base of all structs. `FIELDS` are their names; `IMPLICIT` the constructors that convert values."""
 
+    __slots__ = ()
+
     PARAMETERS: ClassVar[tuple[str, ...]] = ()
     FIELDS: ClassVar[tuple[str, ...]] = ()
     TRAITS: ClassVar[tuple[Any, ...]] = ()
@@ -85,8 +87,8 @@ class StructValue:
         elif cls.has_copy_constructor:
             new.__init__(copy=self)
         else:
-            for name, value in self.__dict__.items():
-                new.__dict__[name] = copy_field(value)
+            for name in self.FIELDS:
+                setattr(new, name, copy_field(getattr(self, name)))
         return new
 
     def __str__(self) -> str:
@@ -95,7 +97,7 @@ class StructValue:
         if write_to is not None:
             write_to(writer)
             return writer.text()
-        fields = ", ".join(f"{name}={self.__dict__.get(name)}" for name in self.FIELDS)
+        fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.FIELDS)
         return f"{type(self).__name__}({fields})"
 
     def __repr__(self) -> str:
@@ -109,10 +111,10 @@ class StructValue:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(self.__dict__.get(name) == other.__dict__.get(name) for name in self.FIELDS)
+        return all(getattr(self, name) == getattr(other, name) for name in self.FIELDS)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__dict__.get(name) for name in self.FIELDS))
+        return hash(tuple(getattr(self, name) for name in self.FIELDS))
 
     def get_subscript(self, *position: Any, **named: Any) -> Any:
         """Return an element: brackets with keywords, or empty ones."""
@@ -139,15 +141,16 @@ def copy_field(value: Any) -> Any:
 def assign_fields(target: Any, value: Any) -> None:
     """Assign a whole struct: `self = Self(...)`.
 
-    >>> class Point:
-    ...     pass
+    >>> class Point(StructValue):
+    ...     FIELDS = ("x",)
     >>> first, second = Point(), Point()
     >>> second.x = 3
     >>> assign_fields(first, second)
     >>> first.x
     3
     """
-    target.__dict__.update(value.__dict__)
+    for name in value.FIELDS:
+        setattr(target, name, getattr(value, name))
 
 
 def adapt_member(name: str, member: Any) -> dict[str, Any]:

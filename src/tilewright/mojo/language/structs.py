@@ -17,13 +17,21 @@ COPIED = frozenset({"ImplicitlyCopyable", "RegisterPassable", "TrivialRegisterPa
 """Traits whose structs are copied when another variable is assigned; others are moved, or copied by `copy()`."""
 
 
-def declare_struct(name: str, parameters: tuple[tuple[str, Any], ...], traits: Callable[[], tuple[Any, ...]]) -> type:
-    """Return a new class without members; its parameters are attributes.
+def declare_struct(
+    name: str,
+    parameters: tuple[tuple[str, Any], ...],
+    traits: Callable[[], tuple[Any, ...]],
+    fields: tuple[str, ...] = (),
+) -> type:
+    """Return a new class without members; its parameters are attributes, and its values have only the fields.
 
     >>> declare_struct("Pair", (("n", 2),), lambda: ()).n
     2
     """
     members: dict[str, Any] = dict(parameters)
+    members["FIELDS"] = fields
+    if not any(field.startswith("__") for field in fields):  # which Python would give other names
+        members["__slots__"] = fields
     members["PARAMETERS"] = tuple(name for name, _ in parameters)
     members["IMPLICIT"] = []
     members["list_traits"] = staticmethod(traits)
@@ -55,17 +63,12 @@ def _is_copy_constructor(member: Any) -> bool:
     return "copy" in member.__code__.co_varnames[: member.__code__.co_argcount + member.__code__.co_kwonlyargcount]
 
 
-def complete_struct(cls: Any, fields: tuple[tuple[str, Any, Any], ...], is_value: bool) -> Any:
-    """Return the struct with its fields and what its traits add.
+def complete_struct(cls: Any, is_value: bool) -> Any:
+    """Return the struct with what its traits add; `is_value` says that it is copied implicitly.
 
-    >>> complete_struct(declare_struct("Point", (), lambda: ()), (("x", None, None),), False).FIELDS
+    >>> complete_struct(declare_struct("Point", (), lambda: (), ("x",)), False).FIELDS
     ('x',)
     """
-    cls.FIELDS = tuple(name for name, _, _ in fields)
-    cls.FIELD_TYPES = tuple(kind for _, kind, _ in fields)
-    for name, _, default in fields:
-        if default is not None:
-            setattr(cls, name, default())
     traits = all_traits(cls.list_traits())
     cls.TRAITS = traits
     for trait in traits:

@@ -20,7 +20,7 @@ from .inference import Argument, HeadPattern, Parameter, ParameterPattern, TypeP
 from .raising import Raised, as_exception, fail_assertion, payload
 from .struct_members import assign_fields
 from .structs import StructTemplate, Trait, add_member, complete_struct, declare_struct
-from .texts import Text, with_members, write_text, write_value
+from .texts import Text, call_writing, with_members, write_text, write_value
 
 
 def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -132,6 +132,18 @@ def point_to(read: Callable[[], Any], write: Callable[[Any], None]) -> Any:
     return Pointer(Cells(memory, type_of(read())), 0)
 
 
+def divide(left: Any, right: Any) -> Any:
+    """Return `left / right`: of two integers the quotient without its fraction.
+
+    >>> divide(-7, 2), divide(7.0, 2)
+    (-3, 3.5)
+    """
+    if left.__class__ is int and right.__class__ is int:
+        quotient = abs(left) // abs(right)
+        return quotient if (left < 0) == (right < 0) else -quotient
+    return left / right
+
+
 def indices(values: Any) -> Iterable[Any]:
     """Return the indices of the elements that a loop over references goes through.
 
@@ -193,6 +205,7 @@ _NAMES: dict[str, Any] = {
     "as_exception": as_exception,
     "assign_fields": assign_fields,
     "call_back": call_back,
+    "call_writing": call_writing,
     "change_in_place": change_in_place,
     "complete_struct": complete_struct,
     "convert": convert,
@@ -200,7 +213,9 @@ _NAMES: dict[str, Any] = {
     "copy_value": copy_value,
     "declare_struct": declare_struct,
     "define_function": define_function,
+    "divide": divide,
     "fail_assertion": fail_assertion,
+    "getattr": getattr,
     "indices": indices,
     "make_dict": make_dict,
     "make_list": make_list,

@@ -54,6 +54,7 @@ class FunctionNode(MojoNode, ast.stmt):
     parameters: list[ArgumentNode]
     arguments: list[ArgumentNode]
     captures: list[Capture] | None
+    variable: str = ""  # of a lambda: the variable that it is assigned to
     overload: int = -1  # its number among functions of the same name; -1 if there is no other
     returns: ast.expr | None
     condition: ast.expr | None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..dtype import as_dtype
@@ -36,6 +36,14 @@ class Text(str):
         """
         return len(self.encode())
 
+    def copy(self) -> str:
+        """Return the text.
+
+        >>> Text("a").copy()
+        'a'
+        """
+        return str(self)
+
     def count_codepoints(self) -> int:
         """Return the number of characters.
 
@@ -44,13 +52,13 @@ class Text(str):
         """
         return len(self)
 
-    def codepoints(self) -> Iterator[str]:
+    def codepoints(self) -> list[str]:
         """Return the characters.
 
-        >>> list(Text("ab").codepoints())
+        >>> Text("ab").codepoints()
         ['a', 'b']
         """
-        return iter(str(self))
+        return list(str(self))
 
     codepoint_slices = graphemes = codepoints
 
@@ -111,6 +119,21 @@ def write_text(value: Any, *parts: Any) -> Any:
         return value + "".join(map(str, parts))
     value.write(*parts)
     return value
+
+
+def call_writing(function: Callable[..., Any], arguments: tuple[Any, ...], position: int) -> Any:
+    """Return an argument after a function wrote to it: a text grows, others are written to.
+
+    >>> call_writing(lambda number, writer: writer.write(number), (3, "n = "), 1)
+    'n = 3'
+    """
+    writer = arguments[position]
+    if not isinstance(writer, str):
+        function(*arguments)
+        return writer
+    collected = TextWriter()
+    function(*arguments[:position], collected, *arguments[position + 1 :])
+    return writer + collected.text()
 
 
 def write_value(value: Any, method: str, writer: Any) -> Any:

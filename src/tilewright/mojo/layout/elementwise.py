@@ -52,7 +52,12 @@ class _LoadBrackets(LoadBrackets[Kind]):
 
     __slots__ = ()
 
-    def __call__(self, *index: Any, linear_idx_type: Any = None, **options: Any) -> Any:
+    def __call__(
+        self, *index: Any, linear_idx_type: Any = None, load_alignment: Any = None, **options: Any
+    ) -> Any:  # such as non_temporal, a hint
+        options.pop("non_temporal", None)
+        if load_alignment is not None:
+            options["alignment"] = load_alignment
         numbers = as_vector(super().__call__(*_plain_entries(index), **options))
         if options.get("width") is not None and numbers.size == 1:
             numbers.value = numbers.array  # a vector of one, as it was asked for
@@ -64,10 +69,12 @@ class _StoreBrackets(StoreBrackets[Kind]):
 
     __slots__ = ()
 
-    def __call__(self, *index_and_value: Any, width: Any = None, **options: Any) -> None:
+    def __call__(self, *index_and_value: Any, width: Any = None, store_alignment: Any = None, **options: Any) -> None:
         if len(index_and_value) < 2:
             raise TypeError("store takes an index and a value: store(index, value)")
         *index, value = index_and_value
+        if store_alignment is not None:
+            options["alignment"] = store_alignment
         if width is None and isinstance(value, SIMD) and value.size > self._tensor.element_size:
             width = value.size
         number = value.value if isinstance(value, SIMD) else value

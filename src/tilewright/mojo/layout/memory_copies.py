@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies between the memories of a kernel: each thread copies its share, by a layout of the threads.
 
-`copy_dram_to_sram[thread_layout=...](target, source)` and the like. Asynchronous ones are done at once. Outside of a
-kernel, without a layout of threads, everything is copied. Where a source is not valid, zeros are written.
+`copy_dram_to_sram[thread_layout=...](target, source)` and the like. Outside of a kernel, without a layout of threads,
+everything is copied. Where a source is not valid, zeros are written.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from enum import Enum
 from typing import Any
 
 from ...errors import LayoutError
+from ...simt.async_copies import start_copy
 from ...simt.kernel_thread import current_machine, is_inside_kernel
+from ...tensor.scalars import Scalars
 from ..brackets import Bracketed
 
 __all__ = [
@@ -65,6 +67,7 @@ class CopyPlan:
     swizzle: Any = None
     scope: ThreadScope = ThreadScope.BLOCK
     fill: Any = 0
+    is_async: bool = False
 
     def copy(self, target: Any, source: Any) -> Any:
         """Copy the share of the running thread; return `target`. Threads beyond the layout have none.
@@ -89,6 +92,9 @@ class CopyPlan:
         if self.source_threads is not None:
             theirs = source.distribute[self.source_threads](worker)
         ours.copy_from(theirs, fill=self.fill)
+        if self.is_async:
+            places, valid = Scalars.of(ours).places()
+            start_copy(ours._store, places[valid])
         return target
 
 
@@ -103,8 +109,12 @@ def size_of_layout(layout: Any) -> int:
     return int(size() if callable(size) else size)
 
 
-def plan_of(parameters: tuple[Any, ...], named: dict[str, Any], shares: tuple[bool, bool]) -> CopyPlan:
+def plan_of(
+    parameters: tuple[Any, ...], named: dict[str, Any], shares: tuple[bool, bool], is_async: bool = False
+) -> CopyPlan:
     """Return the plan of a copy with parameters in brackets; `shares` says whether target and source are shared.
+
+    Of an asynchronous copy, `is_async`, the thread has to wait before the target is read.
 
     >>> from tilewright.mojo.layout import row_major
     >>> plan_of((row_major[4](),), {}, (True, False)).source_threads is None
@@ -120,10 +130,13 @@ def plan_of(parameters: tuple[Any, ...], named: dict[str, Any], shares: tuple[bo
     if named.get("binary_op") is not None or named.get("axis") is not None:
         raise LayoutError("a copy with binary_op or axis is not supported; copy first, then compute")
     scope = named.get("thread_scope", ThreadScope.BLOCK)
-    return CopyPlan(into if shares[0] else None, first if shares[1] else None, swizzle or None, scope)
+    threads = (into if shares[0] else None, first if shares[1] else None)
+    return CopyPlan(*threads, swizzle or None, scope, is_async=is_async)
 
 
-def _copy_function(target_is_shared: bool, source_is_shared: bool, scope: ThreadScope | None = None) -> Bracketed[Any]:
+def _copy_function(
+    target_is_shared: bool, source_is_shared: bool, scope: ThreadScope | None = None, is_async: bool = False
+) -> Bracketed[Any]:
     """Return a copy whose target or source, if shared, is distributed over the threads."""
 
     def copy(_: Any, parameters: tuple[Any, ...], dst: Any, src: Any, *bounds: Any, **named: Any) -> Any:
@@ -131,12 +144,13 @@ def _copy_function(target_is_shared: bool, source_is_shared: bool, scope: Thread
             raise LayoutError("a copy through an iterator with bounds is one of AMD's GPUs; copy a tile instead")
         if scope is not None:
             named.setdefault("thread_scope", scope)
-        return plan_of(parameters, named, (target_is_shared, source_is_shared)).copy(dst, src)
+        return plan_of(parameters, named, (target_is_shared, source_is_shared), is_async).copy(dst, src)
 
     return Bracketed(copy)
 
 
-copy_dram_to_sram = copy_dram_to_sram_async = copy_sram_to_dram = _copy_function(True, True)
+copy_dram_to_sram = copy_sram_to_dram = _copy_function(True, True)
+copy_dram_to_sram_async = _copy_function(True, True, is_async=True)
 copy_dram_to_local = _copy_function(False, True)
 copy_sram_to_local = _copy_function(False, True, ThreadScope.WARP)
 copy_local_to_dram = copy_local_to_sram = copy_local_to_shared = _copy_function(True, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `layout.tile_io`: copiers between the memories of a kernel, `Copier[thread_layout]().copy(dst, src)`."""
+"""Mojo's module `layout.tile_io`: copiers between memories of a kernel: `Copier[thread_layout]().copy(dst, src)`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class TileCopier:
 
     SHARES: ClassVar[tuple[bool, bool]] = (True, True)  # whether target and source are distributed over the threads
     SCOPE: ClassVar[ThreadScope] = ThreadScope.BLOCK
+    IS_ASYNC: ClassVar[bool] = False
 
     def __init__(self, plan: CopyPlan) -> None:
         self._plan = plan
@@ -41,7 +42,7 @@ class TileCopier:
         True
         """
         named.setdefault("thread_scope", cls.SCOPE)
-        plan = plan_of(parameters, named, cls.SHARES)
+        plan = plan_of(parameters, named, cls.SHARES, cls.IS_ASYNC)
         return lambda: cls(plan)
 
     def __class_getitem__(cls, parameters: Any) -> Any:
@@ -65,11 +66,13 @@ class GenericToSharedTileCopier(TileCopier):
 
 
 class GenericToSharedAsyncTileCopier(TileCopier):
-    """Copies from global to shared memory; here it is done at once.
+    """Copies from global to shared memory; the thread has to wait before the target is read.
 
     >>> GenericToSharedAsyncTileCopier.SHARES
     (True, True)
     """
+
+    IS_ASYNC = True
 
 
 class SharedToGenericTileCopier(TileCopier):

@@ -9,6 +9,8 @@ from typing import Any
 from ....errors import LayoutError
 from ...brackets import Bracketed, bind_parameters
 from ...index_list import Index
+from ...layout.coord import Coord, Idx
+from ..gpu.device_loops import launch_calls
 
 __all__ = ["elementwise", "map", "parallelize", "sync_parallelize", "tile", "unswitch", "vectorize"]
 
@@ -93,14 +95,29 @@ def _elementwise(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: 
     function, values, rest = _split(parameters, arguments, ("simd_width",), named)
     width = int(values[0]) if values else 1
     shape = rest[0] if isinstance(rest[0], (tuple, list)) else (rest[0],)
+    is_coord = isinstance(rest[0], Coord)
     extents = [int(n) for n in shape]
-    rank = len(extents)
+    calls = []
     for outer in product(*[range(n) for n in extents[:-1]]):
         start = 0
         while start < extents[-1]:
             step = width if start + width <= extents[-1] else 1
-            _call(function, (step, rank), Index(*outer, start))
+            index = (*outer, start)
+            calls.append((step, Coord(*[Idx(n) for n in index]) if is_coord else Index(*index)))
             start += step
+
+    def bind(step: int) -> Any:
+        try:
+            return bind_parameters(function, (step,) if is_coord else (step, len(extents)), {})
+        except TypeError:  # a function without brackets
+            return function
+
+    bound = {step: bind(step) for step in {step for step, _ in calls}}
+    if named.get("target") == "gpu":
+        launch_calls([(bound[step], index) for step, index in calls], getattr(function, "__name__", "elementwise"))
+        return
+    for step, index in calls:
+        bound[step](index)
 
 
 class _Elementwise(Bracketed[None]):

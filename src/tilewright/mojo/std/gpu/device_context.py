@@ -94,13 +94,13 @@ class DeviceContext:
     create_buffer_sync = brackets(_buffer_constructor(DeviceBuffer))
     enqueue_create_host_buffer = brackets(_buffer_constructor(HostBuffer))
 
-    def enqueue_copy(self, target: Any, source: Any) -> None:
-        """Copy `source` to `target`, of the same size and format, after everything that was enqueued before.
+    def enqueue_copy(self, dst_buf: Any, src_buf: Any) -> None:
+        """Copy `src_buf` to `dst_buf`, of the same size and format, after everything that was enqueued before.
 
         >>> import numpy as np
         >>> DeviceContext().enqueue_copy(np.zeros(2), np.ones(2))
         """
-        into, origin = _memory(target, source), _memory(source, target)
+        into, origin = _memory(dst_buf, src_buf), _memory(src_buf, dst_buf)
         if into.size != origin.size or into.dtype != origin.dtype:
             raise LayoutError(
                 f"sizes and formats must be equal, got {origin.size} x {origin.dtype} and {into.size} x {into.dtype}"
@@ -113,15 +113,15 @@ class DeviceContext:
             origin.backend.download(origin, into)
         else:
             into[...] = origin
-        if isinstance(target, DeviceBuffer):
-            target.written = getattr(source, "written", None)
+        if isinstance(dst_buf, DeviceBuffer):
+            dst_buf.written = getattr(src_buf, "written", None)
 
-    def enqueue_memset(self, buffer: Any, value: Any) -> None:
-        """Set every scalar of a buffer to `value`.
+    def enqueue_memset(self, dst: Any, val: Any) -> None:
+        """Set every scalar of the buffer `dst` to `val`.
 
         >>> DeviceContext().enqueue_memset(DeviceContext().enqueue_create_buffer["int8"](2), 1)
         """
-        buffer.enqueue_fill(value)
+        dst.enqueue_fill(val)
 
     # Kernels.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ....layout.validation import as_integer
 from ....simt import fence
+from ....simt.async_copies import commit_copies, start_copy, wait_for_copies
 from ....simt.shared_memory import dynamic_memory
 from ...brackets import Bracketed
 from ...pointer import AddressSpace, Pointer, label_store
@@ -84,21 +85,23 @@ external_memory = Bracketed(_external_memory)
 def _async_copy(
     _: Any, parameters: tuple[Any, ...], src: Any, dst: Any, size: Any = None, fill: Any = None, **named: Any
 ) -> None:
-    """Copy `size` bytes, by default 16, from global to shared memory; here it is done at once."""
+    """Copy `size` bytes, by default 16, from global to shared memory."""
     numbers = [entry for entry in parameters if isinstance(entry, int) and not isinstance(entry, bool)]
     nbytes = int(as_integer(size if size is not None else (numbers[0] if numbers else 16), "a size in bytes"))
     count = nbytes // src.memory.format.itemsize
     write_vector(dst.memory, dst.offset, read_vector(src.memory, src.offset, count))
+    start_copy(dst.memory, range(dst.offset, dst.offset + count))
 
 
 async_copy = Bracketed(_async_copy)
 
 
 def async_copy_commit_group() -> None:
-    """End a group of asynchronous copies; they are done already.
+    """End a group of asynchronous copies.
 
     >>> async_copy_commit_group()
     """
+    commit_copies()
 
 
 def async_copy_wait_all() -> None:
@@ -106,6 +109,7 @@ def async_copy_wait_all() -> None:
 
     >>> async_copy_wait_all()
     """
+    wait_for_copies()
 
 
 def async_copy_wait_group(n: Any = 0) -> None:
@@ -113,6 +117,7 @@ def async_copy_wait_group(n: Any = 0) -> None:
 
     >>> async_copy_wait_group(0)
     """
+    wait_for_copies(int(as_integer(n, "a number of groups")))
 
 
 threadfence = fence_mbarrier_init = fence

@@ -10,8 +10,7 @@ from ....layout.validation import as_integer
 from ....simt import barrier
 from ....simt import syncwarp as _syncwarp
 from ....simt.coroutines import suspends
-from ....simt.kernel_thread import current_machine
-from ....simt.machine import Machine
+from ....simt.kernel_thread import RunningMachine, current_machine
 
 __all__ = [
     "barrier",
@@ -44,7 +43,7 @@ class _MemoryBarrier:
         self.phases: dict[int, int] = {}  # in which each thread has arrived last
 
 
-def _barrier_at(machine: Machine, pointer: Any) -> _MemoryBarrier:
+def _barrier_at(machine: RunningMachine, pointer: Any) -> _MemoryBarrier:
     found: _MemoryBarrier | None = machine.block_state.get(_key(pointer))
     if found is None:
         raise LayoutError("this memory is not a barrier; call mbarrier_init(pointer, threads) and barrier() first")
