@@ -9,6 +9,7 @@ that comes to the same flag later. Atomic accesses do not race with each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,6 +42,7 @@ class RaceFinder:
         self.suspects: set[tuple[int, int, int, int]] = set()  # likewise, of all elements that may be racing
         self._found: dict[Any, Defect] = {}
         self._between_blocks: list[LogTable] = []
+        self._cluster_barriers: dict[tuple[int, int], list[int]] = {}  # by pairs of blocks, how much happened before
         self._atomics: dict[int, list[tuple[int, ...]]] = {}  # by block: region, place, thread, epoch, order
 
     def examine(self, table: LogTable) -> None:
@@ -114,6 +116,8 @@ class RaceFinder:
         seen by a thread of another block that comes to the same flag later, and by those behind a barrier after it.
         """
         first, second = sorted((a, b), key=lambda row: row[6])
+        if any(first[6] < order <= second[6] for order in self._cluster_barriers.get((a[0], b[0]), ())):
+            return True
         seen = [event for event in self._atomics.get(second[0], ()) if _precedes(event[2:], second)]
         flags = {event[:2]: event[4] for event in seen}  # the last time at each flag
         return any(
@@ -121,6 +125,15 @@ class RaceFinder:
             for event in self._atomics.get(first[0], ())
             if event[:2] in flags and _follows(event[2:], first)
         )
+
+    def order_cluster(self, blocks: list[int], log: AccessLog) -> None:
+        """Note that all blocks of a cluster, by their numbers, are at a barrier of the cluster.
+
+        >>> RaceFinder(AccessLog(), Dim(1), Dim(32), 32).order_cluster([0, 1], AccessLog())
+        """
+        order = log.examined + len(log.entries) // 2
+        for a, b in permutations(blocks, 2):
+            self._cluster_barriers.setdefault((a, b), []).append(order)
 
     def _add(self, key: Any, kind: str, message: str, rows: tuple[Row, Row], element: str, remedy: str) -> None:
         known = self._found.get(key)
