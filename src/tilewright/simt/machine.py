@@ -216,6 +216,7 @@ class SimtMachine:
 
     def _examine(self) -> None:
         """Examine what the log has recorded of whole blocks, and empty it."""
+        self.log.settle()
         table = LogTable.of(self.log)
         self.log.examined += table.size
         self.log.entries.clear()
