@@ -251,7 +251,7 @@ class IntTuple(metaclass=ParametrizedMeta):
         return _is_less(self._tree, as_int_tree(other))
 
     def __bool__(self) -> bool:
-        return self._tree != ()
+        return bool(self._tree != ())
 
     def __str__(self) -> str:
         return format_tree(self._tree)

@@ -12,7 +12,7 @@ from ...layout import compose
 from ...layout.layout import make_layout
 from ...layout.validation import as_integer
 from ...tensor import contents
-from ...tensor.shape_views import slice_leaves
+from ...tensor.shape_views import VectorizeBrackets, slice_leaves, vectorize
 from ...tensor.tensor_text import element_texts
 from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, LocatedView
 from ...tensor.view_layouts import pair_layout
@@ -145,10 +145,7 @@ class LayoutTensor(TileTensor):
         """
         if self.element_size == 1:
             return Layout(1, 1)
-        layout = from_core(super().element_layout)
-        pairs = zip(layout.shape.flatten(), layout.stride.flatten(), strict=True)
-        steps = of_tree(tuple([0 if n == 1 else d.value() for n, d in pairs]))
-        return Layout(layout.shape, to_nest(layout.shape, steps))
+        return from_core(super().element_layout)
 
     @property
     def runtime_layout(self) -> RuntimeLayout:
@@ -301,6 +298,15 @@ class LayoutTensor(TileTensor):
         ((1, 1), 9)
         """
         return LocatedLayoutDistributeBrackets(self)
+
+    @property
+    def vectorize(self) -> LayoutVectorizeBrackets:
+        """Return blocks of elements as single elements: `t.vectorize[1, 4]()`.
+
+        >>> print(LayoutTensor(list(range(12)), Layout.row_major(3, 4)).vectorize[1, 4]().element_layout)
+        ((1, 4):(0, 1))
+        """
+        return LayoutVectorizeBrackets(self)
 
     @brackets
     def slice(self, parameters: tuple[Any, ...], *offsets: Any, slice_indices: Any = None) -> LayoutTensor:  # type: ignore[override]
@@ -541,6 +547,33 @@ def format_valid(tensor: LayoutTensor) -> str:
     if texts.ndim == 2 and tensor.flat_rank == 2:
         return "\n".join("".join(f"{text} " for text in row) for row in texts)
     return " ".join(texts.reshape(-1, order="F"))
+
+
+class LayoutVectorizeBrackets(VectorizeBrackets["LayoutTensor"]):
+    """`t.vectorize[1, 4]()`; see `LayoutTensor.vectorize`. A block of one element along a mode has no stride there.
+
+    >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).vectorize[1, 4]().element_size
+    4
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, block: Any) -> partial[LayoutTensor]:
+        return partial(_vectorize, self._tensor, block if isinstance(block, tuple) else (block,))
+
+    def __call__(self, *, simd_bytes: int = 64) -> LayoutTensor:
+        """Return vectors along the last mode, as long as `simd_bytes` holds scalars."""
+        width = max(1, simd_bytes // self._tensor._store.format.itemsize)
+        return _vectorize(self._tensor, (*[1] * (self._tensor.rank - 1), width))
+
+
+def _vectorize(tensor: LayoutTensor, block: tuple[Any, ...]) -> LayoutTensor:
+    view = vectorize(tensor, block)
+    pair = view._pair
+    if not isinstance(pair, CoreLayout) or pair.guards or not pair.shape[1]:
+        return view
+    steps = tuple([0 if n == 1 else d for n, d in zip(pair.shape[1], pair.stride[1], strict=True)])
+    return view._view(make_layout(pair.shape, (pair.stride[0], steps)), view._offset)
 
 
 class LayoutDistributeBrackets(DistributeBrackets[LayoutTensor]):

@@ -124,7 +124,8 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         place = self._quick_place(index)
         if place is None:
             value = super().__getitem__(_plain_index(index))
-            return value if isinstance(value, CoreTileTensor) else as_vector(value)
+            is_part = isinstance(value, CoreTileTensor) or any(isinstance(entry, (np.ndarray, list)) for entry in index)
+            return value if is_part else as_vector(value)
         store, watcher = self._store, current_watcher()
         vector = self._quick[2]
         if vector is None:

@@ -17,6 +17,7 @@ from ..pointer import AddressSpace
 from ..simd import SIMD, SIMDType, scalar_format
 from ..type_sizes import simd_width_of
 from .coord import ComptimeInt, RuntimeInt
+from .int_layout import Layout as IntLayout
 from .tile_layout import Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
 
 
@@ -87,6 +88,7 @@ class TensorType:
         address_space: Any = None,
         linear_idx_type: Any = None,
         element_size: Any = None,
+        *more: Any,
         **_: Any,
     ) -> TensorType:
         """Return `kind[dtype, LayoutType, origin, address_space=...]`; mutability and storage follow from the memory.
@@ -95,7 +97,7 @@ class TensorType:
         >>> TensorType.of_names(TileTensor, "float32", address_space=AddressSpace.SHARED).address_space
         <AddressSpace.SHARED: 3>
         """
-        values = (dtype, LayoutType, origin, address_space, linear_idx_type, element_size)
+        values = (dtype, LayoutType, origin, address_space, linear_idx_type, element_size, *more)
         made = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
         if made.linear_idx_type is None and isinstance(made.layout, Layout):
             return replace(made, linear_idx_type=made._default_index_type())
@@ -320,7 +322,7 @@ def matches_layout(pattern: Any, layout: Any) -> bool:
     if pattern is None:
         return True
     if not isinstance(pattern, LayoutLike):
-        return isinstance(layout, pattern)
+        return isinstance(layout, Layout if pattern is IntLayout else pattern)
     if not isinstance(pattern, Layout) or not isinstance(layout, Layout):
         return bool(pattern == layout)
     return bool(static_leaves(pattern) == static_leaves(layout))

@@ -54,7 +54,9 @@ def distribute_elements(
         if value is not None:
             axis, swizzle = (value, swizzle) if isinstance(value, int) else (axis, value)
     thread = int(as_integer(thread_id, "a thread id"))
-    if thread < 0 or (not wrap and thread >= threads.size):
+    if wrap:
+        thread %= int(threads.cosize)
+    elif not 0 <= thread < threads.size:
         raise CoordinateError(f"thread {thread} is outside the {threads.size} threads of {threads}")
     shape, stride = as_tuple(threads.shape), as_tuple(threads.stride)
     if len(shape) != tensor.rank and not (axis is not None and tensor.rank == 1):
