@@ -111,10 +111,10 @@ def test_any_text_is_taken_or_refused(text):
 
 FRAGMENTS = (
     "def f(x: Int) -> Int:\n    ", "return x", "\n", "    ", "var y = ", "x", "y", "(", ")", "[", "]", "{", "}", "1",
-    "0.5", "'a'", "t'{x}'", " + ", " ^ ", "^", ", ", ": ", " = ", " := ", "struct S[T: AnyType]:\n    ", "var z: Int\n",
-    "comptime ", "alias ", "for i in range(3):\n    ", "while x:\n    ", "if x:\n    ", "else:\n    ", "lambda ", "not ",
-    " in ", "...", "@parameter\n", "try:\n    ", "except e:\n    ", "with x as y:\n    ", "*", "**", "//", "->", "ref ",
-    "mut ", "raise ", "pass\n",
+    "0.5", "'a'", "t'{x}'", " + ", " ^ ", "^", ", ", ": ", " = ", " := ", "struct S[T: AnyType]:\n    ",
+    "var z: Int\n", "comptime ", "alias ", "for i in range(3):\n    ", "while x:\n    ", "if x:\n    ", "else:\n    ",
+    "lambda ", "not ", " in ", "...", "@parameter\n", "try:\n    ", "except e:\n    ", "with x as y:\n    ", "*",
+    "**", "//", "->", "ref ", "mut ", "raise ", "pass\n",
 )  # fmt: skip
 
 

@@ -134,6 +134,22 @@ class ExpressionLowerer:
         target = at(ast.Name(id=binding.name, ctx=ast.Store()), node)
         return at(ast.NamedExpr(target=target, value=value), node)
 
+    def is_literal(self, node: ast.expr) -> bool:
+        """Return whether an expression is made of numbers as they are written: its division is exact, as Mojo's."""
+        if isinstance(node, ast.BinOp):
+            return self.is_literal(node.left) and self.is_literal(node.right)
+        if isinstance(node, ast.UnaryOp):
+            return self.is_literal(node.operand)
+        if isinstance(node, ast.Name):
+            binding = self.block.find(node.id)
+            return binding is not None and binding.is_literal
+        return isinstance(node, ast.Constant)
+
+    def _lower_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802
+        if not isinstance(node.op, ast.Div) or self.is_literal(node):
+            return self._lower_parts(node)
+        return support("divide", [self.lower(node.left), self.lower(node.right)], node)
+
     # Literals.
 
     def _lower_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802

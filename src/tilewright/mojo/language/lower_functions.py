@@ -17,6 +17,8 @@ from .lower_statements import StatementLowerer, assigns
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Brackets, Comptime, FunctionNode, FunctionTypeNode, LambdaFunction, Variable
 
+DEEPEST_PASSING = 10  # functions through which a `mut` argument is passed on
+
 
 class FunctionLowerer(StatementLowerer):
     """Lowers functions, closures and parametric aliases."""
@@ -336,20 +338,21 @@ def last_uses(body: Sequence[ast.stmt]) -> dict[int, list[str]]:
     Mojo ends a value after its last use, and Python when nothing refers to it. Variables that closures or references
     use are left alone, until the function ends.
     """
-    declared = {
-        statement.target.id: k
-        for k, statement in enumerate(body)
-        if isinstance(statement, Variable) and isinstance(statement.target, ast.Name) and statement.value is not None
-    }
+    declared: set[str] = set()
     held: set[str] = set()
-    for part in [part for statement in body for part in ast.walk(statement)]:
-        if isinstance(part, (FunctionNode, LambdaFunction)) or (isinstance(part, Variable) and part.is_reference):
-            held |= names_in(part)
+    last: dict[str, int] = {}
+    for k, statement in enumerate(body):
+        if isinstance(statement, Variable) and isinstance(statement.target, ast.Name) and statement.value is not None:
+            declared.add(statement.target.id)
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Name):
+                last[part.id] = k
+            elif isinstance(part, (FunctionNode, LambdaFunction)) or (isinstance(part, Variable) and part.is_reference):
+                held |= names_in(part)
     endings: dict[int, list[str]] = {}
-    for name in declared.keys() - held:
-        last = max(k for k, statement in enumerate(body) if name in names_in(statement))
-        if not isinstance(body[last], (ast.Return, ast.Raise, ast.Break, ast.Continue)):
-            endings.setdefault(last, []).append(name)
+    for name in sorted(declared - held):
+        if not isinstance(body[last[name]], (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            endings.setdefault(last[name], []).append(name)
     return endings
 
 
@@ -378,7 +381,9 @@ def find_mutating(body: Sequence[ast.stmt]) -> dict[str, set[int | str]]:
     functions += [(node.name, node) for node in body if isinstance(node, FunctionNode)]
     mutating: dict[str, set[int | str]] = {}
     size = -1
-    while size != sum(map(len, mutating.values())):
+    for _ in range(DEEPEST_PASSING):
+        if size == sum(map(len, mutating.values())):
+            break
         size = sum(map(len, mutating.values()))
         for key, function in functions:
             names = [item.name for item in function.arguments if item.name != "self" and item.convention != "out"]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .building import names_in
@@ -12,7 +12,7 @@ from .lower_functions import find_mutating
 from .lower_structs import StructLowerer
 from .problems import Source
 from .references import find_referring, with_setters
-from .scopes import Block, FunctionScope
+from .scopes import BindingKind, Block, FunctionScope
 from .syntax import ArgumentNode, Comptime, FunctionNode, StructNode, TraitNode, Variable
 
 Declaration = (FunctionNode, StructNode, TraitNode, Comptime)
@@ -58,10 +58,12 @@ class ProgramLowerer(StructLowerer):
         elif isinstance(statement, (StructNode, TraitNode)):
             self.module.declare(statement.name, "type")
         elif isinstance(statement, (Comptime, Variable)):
-            kind = "comptime" if isinstance(statement, Comptime) else "variable"
+            kind: BindingKind = "comptime" if isinstance(statement, Comptime) else "variable"
             for part in ast.walk(statement.target):
                 if isinstance(part, ast.Name):
-                    self.module.declare(part.id, kind, getattr(statement, "annotation", None))  # type: ignore[arg-type]
+                    binding = self.module.declare(part.id, kind, statement.annotation)
+                    is_open = kind == "comptime" and statement.annotation is None and statement.value is not None
+                    binding.is_literal = is_open and self.is_literal(statement.value)  # type: ignore[arg-type]
 
     # Imports: they are carried out now, so that names can be checked before the program runs.
 
@@ -107,56 +109,57 @@ def order_declarations(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     Computing a value may call functions, which need what their bodies mention; defining a function needs only the
     defaults of its arguments. Values that use variables of the module stay among the statements.
     """
-    statements = list(body)
     variables = {name for statement in body if isinstance(statement, Variable) for name in names_in(statement.target)}
-    declarations = [item for item in statements if isinstance(item, Declaration)]
+    declarations = [item for item in body if isinstance(item, Declaration)]
     by_name: dict[str, list[ast.stmt]] = {}
     for item in declarations:
         for name in _declared_names(item):
             by_name.setdefault(name, []).append(item)
-    mentioned = {id(item): _all_names(item) for item in declarations}
+    mentioned = {id(item): names_in(item) for item in declarations}
+    late = _depending(variables, declarations, mentioned)
     ordered: list[ast.stmt] = []
     placed: set[int] = set()
+    complete: set[str] = set()
 
-    def closure(names: Iterable[str]) -> set[str]:
-        """Return all names that computing something with these names may need."""
-        known: set[str] = set()
-        waiting = [name for name in names if name in by_name or name in variables]
-        while waiting:
-            name = waiting.pop()
-            if name not in known:
-                known.add(name)
-                waiting += [
-                    other for item in by_name.get(name, ()) for other in mentioned[id(item)] if other in by_name
-                ]
-                waiting += [v for item in by_name.get(name, ()) for v in mentioned[id(item)] & variables]
-        return known
+    def place(item: ast.stmt) -> None:
+        if id(item) not in placed and not (isinstance(item, Comptime) and id(item) in late):
+            placed.add(id(item))
+            for name in sorted(_computed_names(item)):
+                place_all(name)
+            ordered.append(item)
 
-    def place(item: ast.stmt, depth: int = 0) -> None:
-        if id(item) in placed or depth > 200:
-            return
-        placed.add(id(item))
-        for name in sorted(closure(_computed_names(item))):
-            for other in by_name.get(name, ()):
-                place(other, depth + 1)
-        ordered.append(item)
+    def place_all(name: str) -> None:
+        """Place what a name needs to be computed with: its declarations, and all that they mention."""
+        if name not in complete:
+            complete.add(name)
+            for item in by_name.get(name, ()):
+                place(item)
+                for other in sorted(mentioned[id(item)]):
+                    place_all(other)
 
-    late = {
-        id(item) for item in declarations if isinstance(item, Comptime) and closure(mentioned[id(item)]) & variables
-    }
     for item in declarations:
-        if id(item) not in late:
-            place(item)
-    rest = [item for item in statements if id(item) not in {id(done) for done in ordered}]
-    return ordered + rest
+        place(item)
+    return ordered + [item for item in body if id(item) not in placed]
+
+
+def _depending(variables: set[str], declarations: Sequence[ast.stmt], mentioned: dict[int, set[str]]) -> set[int]:
+    """Return the declarations that mention variables of the module, or what mentions them."""
+    users: dict[str, list[ast.stmt]] = {}
+    for item in declarations:
+        for name in mentioned[id(item)]:
+            users.setdefault(name, []).append(item)
+    depending: set[int] = set()
+    waiting = list(variables)
+    while waiting:
+        for item in users.get(waiting.pop(), ()):
+            if id(item) not in depending:
+                depending.add(id(item))
+                waiting += _declared_names(item)
+    return depending
 
 
 def _declared_names(item: ast.stmt) -> set[str]:
     return names_in(item.target) if isinstance(item, Comptime) else {item.name}  # type: ignore[attr-defined]
-
-
-def _all_names(item: ast.AST) -> set[str]:
-    return names_in(item)
 
 
 def _computed_names(item: ast.AST) -> set[str]:

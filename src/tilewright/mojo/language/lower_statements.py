@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .building import assign, at, constant, load, make_dict, make_tuple, names_in, support, thunk
+from .building import assign, at, clone, constant, load, make_dict, make_tuple, names_in, support, thunk
 from .lower_expressions import ExpressionLowerer, copy_place, needs_conversion
 from .problems import NOT_YET
 from .scopes import Binding
@@ -115,12 +115,15 @@ class StatementLowerer(ExpressionLowerer):
             return []
         if node.parameters:
             return self._lower_parametric_alias(node)
+        is_literal = node.annotation is None and self.is_literal(node.value)
         value = self.lower(node.value)
         if node.annotation is not None and needs_conversion(node.annotation):
             value = support("convert", [value, self.lower_type(node.annotation)], node)
         for name in [part for part in ast.walk(node.target) if isinstance(part, ast.Name)]:
             before = self.block.bindings.get(name.id)  # declared ahead, at the top of a module
-            name.id = (before or self.block.declare(name.id, "comptime")).name
+            binding = before or self.block.declare(name.id, "comptime")
+            binding.is_literal = is_literal
+            name.id = binding.name
         return [at(ast.Assign(targets=[node.target], value=value), node)]
 
     def _lower_parametric_alias(self, node: Comptime) -> list[ast.stmt]:
@@ -217,6 +220,8 @@ class StatementLowerer(ExpressionLowerer):
 
     def _lower_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:  # noqa: N802
         target: ast.expr = node.target
+        if isinstance(node.op, ast.Div) and isinstance(target, (ast.Name, ast.Attribute, Brackets)):
+            return self._lower_division(target, node)
         value = self.lower(node.value)
         if isinstance(target, ast.Name):
             binding = self.store(target.id, target)
@@ -240,6 +245,18 @@ class StatementLowerer(ExpressionLowerer):
         else:
             self.fail(f"this assignment needs a variable, a member or an element; else {NOT_YET}", target)
         return [at(ast.AugAssign(target=new, op=node.op, value=value), node)]  # type: ignore[arg-type]
+
+    def _lower_division(self, target: ast.expr, node: ast.AugAssign) -> list[ast.stmt]:
+        """Lower `x /= y`, where the quotient of two integers is one."""
+        if isinstance(target, ast.Name):
+            quotient = support("divide", [self.lower(clone(target)), self.lower(node.value)], node)
+            return self.lower_assignment(target, quotient, node)
+        place = self._fix_place(self.lower(target))
+        quotient = support("divide", [copy_place(place, node), self.lower(node.value)], node)
+        if isinstance(place, (ast.Attribute, ast.Subscript)):
+            place.ctx = ast.Store()
+            return [at(ast.Assign(targets=[place], value=quotient), node)]
+        return [at(ast.Expr(value=self._write_place(place, quotient, node)), node)]
 
     def _augment_place(self, binding: Binding, node: ast.AugAssign, value: ast.expr) -> list[ast.stmt]:
         assert binding.place is not None  # of a reference

@@ -30,6 +30,7 @@ class Binding:
     scope: FunctionScope
     annotation: ast.expr | None = None
     place: ast.expr | None = None  # of a reference: what it refers to, lowered
+    is_literal: bool = False  # a number as it is written, which has no type yet
     block: Block | None = None  # where it is first assigned: there and inside it has a value
 
 

@@ -132,6 +132,18 @@ def point_to(read: Callable[[], Any], write: Callable[[Any], None]) -> Any:
     return Pointer(Cells(memory, type_of(read())), 0)
 
 
+def divide(left: Any, right: Any) -> Any:
+    """Return `left / right`: of two integers the quotient without its fraction.
+
+    >>> divide(-7, 2), divide(7.0, 2)
+    (-3, 3.5)
+    """
+    if left.__class__ is int and right.__class__ is int:
+        quotient = abs(left) // abs(right)
+        return quotient if (left < 0) == (right < 0) else -quotient
+    return left / right
+
+
 def indices(values: Any) -> Iterable[Any]:
     """Return the indices of the elements that a loop over references goes through.
 
@@ -201,6 +213,7 @@ _NAMES: dict[str, Any] = {
     "copy_value": copy_value,
     "declare_struct": declare_struct,
     "define_function": define_function,
+    "divide": divide,
     "fail_assertion": fail_assertion,
     "getattr": getattr,
     "indices": indices,

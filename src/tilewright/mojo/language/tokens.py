@@ -12,7 +12,7 @@ from .problems import MojoSourceError, Source
 
 Kind = Literal["name", "number", "string", "operator", "newline", "indent", "dedent", "end"]
 
-LARGEST = 2_000_000  # characters of a program
+LARGEST = 1_000_000  # characters of a program
 DEEPEST = 50  # open brackets, or blocks inside each other
 OPENING, CLOSING = "([{", ")]}"
 
