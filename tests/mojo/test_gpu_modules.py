@@ -11,7 +11,7 @@ from tilewright.mojo.max.gpu.memory import async_copy, async_copy_wait_all, exte
 from tilewright.mojo.max.gpu.primitives import block, cluster, warp
 from tilewright.mojo.max.gpu.sync import barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait, syncwarp
 from tilewright.mojo.std.atomic import Atomic
-from tilewright.mojo.std.gpu import WARP_SIZE, global_idx, lane_id, thread_idx, warp_id
+from tilewright.mojo.std.gpu import WARP_SIZE, block_idx, global_idx, lane_id, thread_idx, warp_id
 from tilewright.simt import launch
 
 
@@ -101,9 +101,32 @@ def test_syncwarp_and_warp_id():
     assert gather(kernel, 64) == [0] * 32 + [1] * 32
 
 
-def test_clusters_are_refused_by_name():
-    with pytest.raises(TransferError, match=r"cluster_sync\(\) needs blocks that run together"):
+def test_blocks_of_a_cluster_wait_for_each_other():
+    def kernel(parts, totals):
+        parts[block_idx.x] = Int32(cluster.block_rank_in_cluster())
+        cluster.cluster_arrive()
+        cluster.cluster_wait()
+        if thread_idx.x == 0:
+            first = block_idx.x // 2 * 2
+            totals[block_idx.x] = 10 * parts[first] + parts[first + 1]
+
+    ctx = DeviceContext()
+    parts, totals = [ctx.enqueue_create_buffer[DType.int32](4) for _ in range(2)]
+    ctx.enqueue_function[kernel](parts, totals, grid_dim=4, block_dim=1, cluster_dim=Dim(2))
+    assert str(totals) == "DeviceBuffer([1, 1, 1, 1])"
+    with pytest.raises(KernelError, match="race between blocks"):  # without a cluster nothing orders them
+        ctx.enqueue_function[kernel](parts, totals, grid_dim=4, block_dim=1)
+    with pytest.raises(TransferError, match="known only inside a kernel"):
         cluster.cluster_sync()
+
+    def leaves(log):
+        if block_idx.x == 0:
+            cluster.cluster_sync()
+
+    with pytest.raises(KernelError, match="1 block of the cluster returned without coming"):
+        launch(leaves, [], grid=2, block=2, cluster=2)
+    with pytest.raises(LayoutError, match="not a multiple of clusters"):
+        launch(leaves, [], grid=3, block=2, cluster=2)
 
 
 def test_atomics():
