@@ -43,6 +43,7 @@ from tilewright.mojo import (
     Writable,
     simd_width_of,
 )
+from tilewright.mojo.layout.tile_layout import Layout as TileLayout
 
 from .statements import shows
 
@@ -228,8 +229,7 @@ def test_imports_as_mojo_spells_them():
 def test_imports_with_the_prefix():
     from tilewright.mojo.layout import Idx as SameIdx
     from tilewright.mojo.layout import TileTensor as SameTensor
-    from tilewright.mojo.layout.tile_layout import Layout as TileLayout
-from tilewright.mojo.layout.tile_layout import row_major as same_row_major
+    from tilewright.mojo.layout.tile_layout import row_major as same_row_major
 
     assert (SameIdx, SameTensor, same_row_major) == (Idx, TileTensor, row_major)
 

@@ -134,6 +134,11 @@ TEXTS = {
         "[0, 1, 2, 3, 8, 9, 10, 11]",
     ),
     "vectorize_last_axis_of_col_major": (columns, lambda t: t.vectorize[1, 4]()[0, 0], "[0, 6, 12, 18]"),
+    "distribute_nested_thread_layout": (
+        matrix,
+        lambda t: t.distribute[blocked_product(row_major[2, 2](), row_major[2, 1]())](5).layout,
+        "((1, 4):(32, 2))",
+    ),
     "distribute_not_divisible": (
         storage,
         lambda st: TileTensor(st, row_major[7, 9]()).distribute[row_major[2, 4]()](0, ragged="floor").layout,
@@ -189,6 +194,7 @@ TEXTS = {
 }
 
 DIFFERENT = {
+    "distribute_nested_thread_layout",  # garbage shapes there; here the position in a nested mode is colexicographic
     "vectorize_default_rank1",  # Mojo is right for rank 2 only
     "vectorize_2d_is_contiguous",  # fact 4: ours is the real block
     "vectorize_last_axis_of_col_major",

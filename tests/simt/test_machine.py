@@ -298,3 +298,21 @@ def test_errors_of_the_kernel_itself_stay_and_name_the_thread():
     with pytest.raises(ZeroDivisionError) as problem:
         launch(kernel, grid=1, block=4)
     assert problem.value.__notes__ == ["in thread (2,0,0) of block (0,0,0)"]
+
+
+def test_a_race_says_whether_the_same_number_is_written():
+    def kernel(out, numbers):
+        out[0] = numbers[thread_idx.x]
+
+    def message(*numbers):
+        return launch(kernel, np.zeros(1), np.array(numbers), grid=1, block=2, check="report").errors[0].message
+
+    assert message(5.0, 5.0).startswith("two threads write the same number to out[0]")
+    assert message(5.0, 6.0).startswith("two threads write out[0]")
+    assert message(0.0, 6.0).startswith("two threads write out[0]")
+
+    def rows(out):
+        out[0, :] = 7.0
+
+    report = launch(rows, np.zeros((2, 4)), grid=1, block=2, check="report")
+    assert report.errors[0].message.startswith("two threads write the same number to out[0, 0]")

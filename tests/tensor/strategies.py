@@ -82,7 +82,7 @@ def tiled(draw, walk: Walk) -> Walk | None:
     grid = [-(-n // size) for n, size in zip(walk.model.shape, sizes, strict=True)]
     at = tuple([draw(st.integers(0, n - 1)) for n in grid])
     tensor = walk.tensor
-    modes = {"modes": "logical"} if isinstance(tensor, MojoTensor) else {}  # Mojo tiles nested modes by their leaves
+    modes = {"modes": "logical"} if isinstance(tensor, TileTensor) else {}  # Mojo tiles nested modes by their leaves
     found = {
         "brackets": lambda: tensor.tile[sizes](*at, **modes),
         "Coord": lambda: tensor.tile[sizes](Coord(*at), **modes),

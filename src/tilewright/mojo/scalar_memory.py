@@ -144,9 +144,9 @@ def scalar_of(value: Any, element: ScalarFormat) -> Any:
     if value.__class__ is SIMD:
         if value.dtype == element and value.value.__class__ is not np.ndarray:
             return value.value
-        if value.value.__class__ is np.ndarray:
+        if value.size != 1:
             raise LayoutError(f"an element is one number of {element}, got a vector of {value.size}")
-        value = value.value
+        value = value.item()
     return fit_scalar(value, element)
 
 

@@ -456,7 +456,9 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         1.5
         """
         if self.value.__class__ is np.ndarray:
-            raise LayoutError(f"expected one number, got a vector of {self.size}")
+            if self.value.size != 1:
+                raise LayoutError(f"expected one number, got a vector of {self.size}")
+            return self.value.item()
         return self.value
 
     def reshape(self, *shape: int) -> Any:
@@ -468,12 +470,12 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return self.array.reshape(*shape)
 
     def tolist(self) -> Any:
-        """Return the numbers as a list of Python's.
+        """Return the numbers as a list of Python's; a scalar as a number, unless it was loaded with a width.
 
         >>> SIMD[DType.int32, 2](1, 2).tolist()
         [1, 2]
         """
-        return self.value.tolist() if self.value.__class__ is np.ndarray else [self.value]
+        return self.value.tolist() if self.value.__class__ is np.ndarray else self.value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.value, self.dtype.dtype if dtype is None else dtype)
@@ -488,7 +490,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return float(self.item())
 
     def __index__(self) -> int:
-        number = self.value
+        number = self.value if self.value.__class__ is not np.ndarray else self.item()
         if number.__class__ is not int and number.__class__ is not bool:
             raise TypeError(f"expected an integer, got {self!r}; convert it with Int(x)")
         return int(number)
@@ -501,8 +503,8 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
 
     def __str__(self) -> str:
         dtype, value = self.dtype, self.value
-        if value.__class__ is not np.ndarray:
-            return _text(dtype, value)
+        if value.__class__ is not np.ndarray or value.size == 1:
+            return _text(dtype, self.item())
         return join_texts([_text(dtype, number) for number in value])
 
     def __format__(self, spec: str) -> str:

@@ -24,9 +24,10 @@ from ..tensor.store import Array, Store
 from .coroutines import PACKAGE
 from .memory_region import LOCAL, MemoryRegion, RegionTable
 
-READ, WRITE, ATOMIC = 0, 1, 2
+READ, WRITE, ATOMIC, REWRITE = 0, 1, 2, 3  # a rewrite is a write of what is there already
+SAME = 1 << 40  # added to the operation of a rewrite in the log
 UNWRITTEN, WRITTEN, IN_FLIGHT = 0, 1, 2  # what is known of a byte of memory
-KIND_NAMES = ("read", "write", "atomic access")
+KIND_NAMES = ("read", "write", "atomic access", "write")
 VECTOR_BYTES = 16  # that one instruction accesses per thread at most
 
 
@@ -108,7 +109,8 @@ class AccessLog:
         self.operations: list[AccessOperation] = []
         self.sites: list[Site] = []
         self._site_numbers: dict[Any, int] = {}
-        self._known: dict[Any, tuple[int, MemoryRegion, int, int]] = {}
+        self._known: dict[Any, tuple[int, MemoryRegion, int, int, Array]] = {}
+        self._unsettled: tuple[int, Array, Any, int, Any] | None = None  # the last write, and what was there before
         self._numbers: dict[Any, int] = {}
         self._codes: list[CodeType] = []  # alive, so that their ids stay theirs
         self._stores: list[Store] = []
@@ -127,7 +129,7 @@ class AccessLog:
             places, width = _as_instruction(places, width, store)
             if places.__class__ is not int:
                 return self._record_all(READ, store, places, width)
-        number, region, start, step = self._operation(READ, store, width)
+        number, region, start, step, _ = self._operation(READ, store, width)
         written = region.written
         if written is not None or width != 1:
             first = start + places * step
@@ -155,7 +157,7 @@ class AccessLog:
             places, width = _as_instruction(places, width, store)
             if places.__class__ is not int:
                 return self._record_all(WRITE, store, places, width)
-        number, region, start, step = self._operation(WRITE, store, width)
+        number, region, start, step, data = self._operation(WRITE, store, width)
         written = region.written
         if written is not None or width != 1:
             first = start + places * step
@@ -165,8 +167,33 @@ class AccessLog:
                 written[first : first + width * step] = b"\1" * (width * step)
                 if region.space is LOCAL:
                     return None
+        before = data[places] if width == 1 else data[places : places + width].copy()
+        self._unsettled = (len(self.entries), data, places, width, before)
         self.entries += (number, places)
         return None
+
+    def settle(self) -> None:
+        """Find out whether the last write changed anything: only after it has happened is it known.
+
+        >>> log, store = AccessLog(), Store.of([1, 2])
+        >>> log.write(store, 0)
+        >>> store.data[0] = 1
+        >>> log.settle()
+        >>> log.entries == [SAME, 0]
+        True
+        """
+        if self._unsettled is None:
+            return
+        at, data, places, width, before = self._unsettled
+        self._unsettled = None
+        if places.__class__ is int:
+            is_same = data[places] == before if width == 1 else bool((data[places : places + width] == before).all())
+            if is_same:
+                self.entries[at] += SAME
+            return
+        same = (data[places[:, None] + np.arange(width)] == before).all(axis=1)
+        for k in np.flatnonzero(same).tolist():
+            self.entries[at + 2 * k] += SAME
 
     def update(self, store: Store, place: int, reads: bool = True, writes: bool = True) -> None:
         """Record an atomic access to one scalar, which must have a value if the access `reads` it.
@@ -176,7 +203,7 @@ class AccessLog:
         >>> log.operations[0].kind == ATOMIC
         True
         """
-        number, region, start, step = self._operation(ATOMIC, store, 1)
+        number, region, start, step, _ = self._operation(ATOMIC, store, 1)
         if region.written is not None:
             first = start + place * step
             if reads and not region.written[first]:
@@ -187,7 +214,7 @@ class AccessLog:
 
     def _record_all(self, kind: int, store: Store, places: Any, width: int) -> None:
         """Record accesses to several places that one call makes."""
-        number, region, start, step = self._operation(kind, store, width)
+        number, region, start, step, data = self._operation(kind, store, width)
         table = np.asarray(places, dtype=np.int64).reshape(-1)
         if width != 1 and table.size:
             self._check_alignment(region, start + int(table[0]) * step, width * step)
@@ -201,6 +228,9 @@ class AccessLog:
                 self.report_unwritten(region, first // step * step, step)
             if region.space is LOCAL:
                 return
+        if kind == WRITE:
+            before = data[table[:, None] + np.arange(width)]
+            self._unsettled = (len(self.entries), data, table, width, before)
         pairs = np.empty((table.size, 2), dtype=np.int64)
         pairs[:, 0], pairs[:, 1] = number, table
         self.entries += pairs.reshape(-1).tolist()
@@ -235,8 +265,10 @@ class AccessLog:
 
     # Where in the source.
 
-    def _operation(self, kind: int, store: Store, width: int) -> tuple[int, MemoryRegion, int, int]:
-        """Return (number, region, start, itemsize) of the access that the kernel is about to make."""
+    def _operation(self, kind: int, store: Store, width: int) -> tuple[int, MemoryRegion, int, int, Array]:
+        """Return (number, region, start, itemsize, scalars) of the access that the kernel is about to make."""
+        if self._unsettled is not None:
+            self.settle()
         frame = user_frame(sys._getframe(2))
         key = (id(frame.f_code), frame.f_lasti, id(store.data), kind, width)
         known = self._known.get(key)
@@ -248,7 +280,7 @@ class AccessLog:
             number = self._numbers.setdefault((region.number, *operation[2:], operation.site), len(self.operations))
             if number == len(self.operations):
                 self.operations.append(operation)
-            known = self._known[key] = (number, region, start, step)
+            known = self._known[key] = (number, region, start, step, store.host)
             self._codes.append(frame.f_code)
             self._stores.append(store)
         return known

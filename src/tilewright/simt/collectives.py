@@ -73,6 +73,24 @@ def _answer_none(values: Mapping[int, Any], size: int) -> Answers:
 
 SYNCWARP = Collective("syncwarp", _answer_none)
 
+
+@suspends
+def cluster_barrier() -> Suspension:
+    """Wait until all threads of all blocks of the cluster have come here.
+
+    >>> import numpy as np
+    >>> from tilewright.simt import block_idx, launch
+    >>> def kernel(parts, totals):
+    ...     parts[block_idx.x] = block_idx.x + 1
+    ...     cluster_barrier()
+    ...     totals[block_idx.x] = parts[0] + parts[1]
+    >>> totals = np.zeros(2, dtype=np.int64)
+    >>> launch(kernel, np.zeros(2, dtype=np.int64), totals, grid=2, block=1, cluster=2).errors, totals.tolist()
+    ((), [3, 3])
+    """
+    return _suspend("cluster", "cluster_barrier")
+
+
 # Shuffles: each lane reads the value of another one.
 
 

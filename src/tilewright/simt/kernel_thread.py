@@ -112,6 +112,8 @@ class RunningMachine(Protocol):
     block_dim: Dim
     grid_dim: Dim
     block_state: dict[Any, Any]
+    cluster_rank: int
+    is_at_cluster_barrier: bool
     plan: Any  # these are of modules that import this one
     log: Any
     memory: Any

@@ -9,6 +9,8 @@ from typing import Any
 
 from .kernel_thread import Dim
 
+_ONE = Dim(1)
+
 
 @dataclass(frozen=True, slots=True)
 class BlockLimits:
@@ -45,3 +47,4 @@ class LaunchPlan:
     check: bool | str = True
     limits: BlockLimits = BlockLimits()
     name: str = ""
+    cluster: Dim = _ONE  # blocks that run together

@@ -33,6 +33,7 @@ def launch(
     check: bool | str = True,
     limits: BlockLimits | None = None,
     name: str | None = None,
+    cluster: int | Sequence[int] = 1,
 ) -> KernelReport:
     """Run a `kernel`, a function of Python, for all threads of a `grid` of blocks; return a report about it.
 
@@ -47,6 +48,7 @@ def launch(
             cannot go on stops, and so does a block that waits forever. False looks only for those, and is faster.
         limits: what a block may use; by default that of an NVIDIA H100.
         name: that of the kernel, for the report.
+        cluster: how many blocks run together, and can wait for each other with `cluster_barrier`; `x` first.
 
     Threads that leave a tensor, barriers that not all threads reach, and deadlocks raise even without checks; races and
     uninitialised reads, which a GPU would not notice, raise at the end of the launch.
@@ -77,7 +79,10 @@ def launch(
     watched = tuple([_as_tensor(value) for value in arguments])
     title: str = name or str(getattr(kernel, "__name__", "kernel"))
     mode = check if settings is None else settings.check
-    plan = LaunchPlan(kernel, watched, as_dim(grid, "grid"), extents, int(shared_bytes), int(warp), mode, limits, title)
+    blocks, together = as_dim(grid, "grid"), as_dim(cluster, "cluster")
+    if any(n % part for n, part in zip(blocks, together, strict=True)):
+        raise LayoutError(f"a grid of {blocks} blocks is not a multiple of clusters of {together}; change one of them")
+    plan = LaunchPlan(kernel, watched, blocks, extents, int(shared_bytes), int(warp), mode, limits, title, together)
     machine = SimtMachine(plan)
     with reach_device_memory():
         _add_regions(machine, zip(_argument_names(kernel, len(watched)), watched, strict=True))

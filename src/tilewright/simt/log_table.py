@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .access_log import ATOMIC, READ, AccessLog
+from .access_log import ATOMIC, READ, REWRITE, SAME, WRITE, AccessLog
 
 Column: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
@@ -52,11 +52,13 @@ class LogTable:
             [(entry.kind, entry.region.number, entry.itemsize, entry.nbytes, entry.start) for entry in log.operations],
             dtype=np.int64,
         ).reshape(-1, 5)
-        kind, region, itemsize, nbytes, start = known[pairs[:, 0]].T
+        number = pairs[:, 0] % SAME
+        kind, region, itemsize, nbytes, start = known[number].T
+        kind = np.where(pairs[:, 0] >= SAME, REWRITE, kind)
         block, thread, epoch, warp_epoch = who.T
         place = start + pairs[:, 1] * itemsize
         order = log.examined + np.arange(len(pairs))
-        return cls(block, thread, epoch, warp_epoch, pairs[:, 0], kind, region, place, nbytes, order)
+        return cls(block, thread, epoch, warp_epoch, number, kind, region, place, nbytes, order)
 
     @property
     def size(self) -> int:
@@ -138,8 +140,8 @@ def find_conflicts(group: Column, actor: Column, kind: Column) -> Column:
     group, actor, kind = group[order], actor[order], kind[order]
     starts = np.flatnonzero(np.diff(group, prepend=group[0] - 1))
     low, high = [], []
-    for code in (READ, 1, ATOMIC):
-        is_kind = kind == code
+    for codes in ((READ, READ), (WRITE, REWRITE), (ATOMIC, ATOMIC)):
+        is_kind = (kind == codes[0]) | (kind == codes[1])
         low.append(np.minimum.reduceat(np.where(is_kind, actor, np.iinfo(np.int64).max), starts))
         high.append(np.maximum.reduceat(np.where(is_kind, actor, -1), starts))
 
@@ -148,6 +150,6 @@ def find_conflicts(group: Column, actor: Column, kind: Column) -> Column:
         same = (low[a] == high[a]) & (low[b] == high[b]) & (low[a] == low[b])
         return (high[a] >= 0) & (high[b] >= 0) & ~same
 
-    conflict = differ(1, 1) | differ(1, READ) | differ(1, ATOMIC) | differ(ATOMIC, READ)
+    conflict = differ(WRITE, WRITE) | differ(WRITE, READ) | differ(WRITE, ATOMIC) | differ(ATOMIC, READ)
     chosen: Column = group[starts[conflict]]
     return chosen

@@ -8,7 +8,8 @@ after another. What can be wrong at one access is noticed at once, what needs tw
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import CoroutineType, TracebackType
 from typing import Any, NoReturn
 
@@ -73,6 +74,40 @@ class _MachineLog(AccessLog):
         )
 
 
+class BlockSlot:
+    """What belongs to a block while it runs: its threads, its memory, its barriers in memory, and where it is.
+
+    >>> SimtMachine(LaunchPlan(print, (), Dim(1), Dim(4)))._slots[0].rank
+    0
+    """
+
+    __slots__ = ("index", "memory", "rank", "state", "threads")
+
+    def __init__(self, machine: SimtMachine, rank: int) -> None:
+        plan = machine.plan
+        self.rank = rank  # in the cluster
+        self.index = Dim(0, 0, 0)
+        self.threads = [KernelThread(k, place, plan.warp) for k, place in enumerate(positions(plan.block))]
+        self.memory = BlockMemory(machine)
+        self.state: dict[Any, Any] = {}
+
+
+def clusters_of(grid: Dim, cluster: Dim) -> Iterator[list[Dim]]:
+    """Yield the blocks of each cluster of a grid.
+
+    >>> [[place.x for place in blocks] for blocks in clusters_of(Dim(4), Dim(2))]
+    [[0, 1], [2, 3]]
+    """
+    for corner in positions(Dim(grid.x // cluster.x, grid.y // cluster.y, grid.z // cluster.z)):
+        yield [
+            Dim(corner.x * cluster.x + x, corner.y * cluster.y + y, corner.z * cluster.z + z)
+            for x, y, z in positions(cluster)
+        ]
+
+
+_DONE = object()
+
+
 class SimtMachine:
     """Runs a launch. `thread` is the thread that runs, `block_index` its block.
 
@@ -85,12 +120,14 @@ class SimtMachine:
         self.grid_dim: Dim = plan.grid
         self.block_dim: Dim = plan.block
         self.block_index: Dim = Dim(0, 0, 0)
-        self.block_number = 0
-        self.threads = [KernelThread(k, place, plan.warp) for k, place in enumerate(positions(plan.block))]
-        self.thread: KernelThread = self.threads[0]
+        self.block_number = self.cluster_rank = 0
+        self.is_at_cluster_barrier = False
         self.log = _MachineLog(self)
+        count = plan.cluster.x * plan.cluster.y * plan.cluster.z
+        self._slots = [BlockSlot(self, rank) for rank in range(count)]
+        self.threads, self.memory = self._slots[0].threads, self._slots[0].memory
+        self.thread: KernelThread = self.threads[0]
         self.block_state: dict[Any, Any] = {}  # of barriers in memory, for one block
-        self.memory = BlockMemory(self)
         self._defects: dict[Any, Defect] = {}
         self._races = RaceFinder(self.log, plan.grid, plan.block, plan.warp)
         self._costs = CostCounter(self.log, plan.warp)
@@ -123,21 +160,63 @@ class SimtMachine:
 
     def _run_blocks(self) -> None:
         entry = coroutine_twin(self.plan.kernel)
-        for number, place in enumerate(positions(self.grid_dim)):
-            self.block_number, self.block_index = number, place
+        for blocks in clusters_of(self.grid_dim, self.plan.cluster):
             try:
-                self._run_block(entry)
-            except _BlockStopped:
-                pass
+                self._run_cluster(entry, blocks)
             finally:
-                for thread in self.threads:
-                    if thread.coroutine is not None:
-                        thread.coroutine.close()
+                for slot in self._slots:
+                    for thread in slot.threads:
+                        if thread.coroutine is not None:
+                            thread.coroutine.close()
             if len(self.log.entries) > _CHUNK:
                 self._examine()
 
+    def _run_cluster(self, entry: Callable[..., Any], blocks: list[Dim]) -> None:
+        """Run the blocks of a cluster, usually one: each until it is done or at a barrier of the cluster."""
+        pending = []
+        for slot, place in zip(self._slots, blocks, strict=True):
+            slot.index = place
+            pending.append((slot, self._run_block(entry)))
+        while pending:
+            waiting = []
+            for slot, run in pending:
+                self._enter(slot)
+                try:
+                    if next(run, _DONE) is not _DONE:
+                        waiting.append((slot, run))
+                except _BlockStopped:
+                    pass
+            if waiting and len(waiting) < len(blocks):
+                self._report_cluster(waiting[0][0], len(blocks) - len(waiting))
+            self._races.order_cluster([self._number_of(place) for place in blocks], self.log)
+            pending = waiting
+
+    def _enter(self, slot: BlockSlot) -> None:
+        """Let the block in a slot be the one that runs."""
+        self.threads, self.memory, self.block_state = slot.threads, slot.memory, slot.state
+        self.block_index, self.cluster_rank = slot.index, slot.rank
+        self.block_number = self._number_of(slot.index)
+
+    def _number_of(self, place: Dim) -> int:
+        return place.x + self.grid_dim.x * (place.y + self.grid_dim.y * place.z)
+
+    def _report_cluster(self, slot: BlockSlot, missing: int) -> None:
+        self._enter(slot)
+        thread = next(thread for thread in slot.threads if not thread.done)
+        place = -1 if thread.request is None else thread.request.place
+        with suppress(_BlockStopped):
+            self.stop_block(
+                Defect(
+                    "barrier not reached",
+                    f"{count_of(missing, 'block')} of the cluster returned without coming to the cluster's barrier",
+                    (self.witness("waits", place, thread),),
+                    "let all blocks of a cluster come to every barrier of the cluster",
+                )
+            )
+
     def _examine(self) -> None:
         """Examine what the log has recorded of whole blocks, and empty it."""
+        self.log.settle()
         table = LogTable.of(self.log)
         self.log.examined += table.size
         self.log.entries.clear()
@@ -186,7 +265,8 @@ class SimtMachine:
 
     # A block.
 
-    def _run_block(self, entry: Callable[..., Any]) -> None:
+    def _run_block(self, entry: Callable[..., Any]) -> Iterator[None]:
+        """Run the threads of the block that was entered; yield at barriers of its cluster."""
         threads, log, number, arguments = self.threads, self.log, self.block_number, self.plan.arguments
         for thread in threads:
             thread.reset()
@@ -221,6 +301,9 @@ class SimtMachine:
                 else:
                     thread.request, thread.pending = request, None
             runnable = release_threads(self)
+            if self.is_at_cluster_barrier:
+                self.is_at_cluster_barrier = False
+                yield
 
     def _finish(self, thread: KernelThread) -> None:
         thread.done = True

@@ -3,17 +3,20 @@
 
 Within a block barriers order accesses; within a warp `syncwarp` does, too. Threads of one warp do *not* run in step by
 themselves. Blocks of one launch are ordered only by atomic flags: what a block did before it set one is seen by a block
-that comes to the same flag later. Atomic accesses do not race with each other.
+that comes to the same flag later. Atomic accesses do not race with each other. Threads that all write the same number
+race, too: it does no harm on today's GPUs, but no rule says so, and mostly one of them was meant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from .access_log import ATOMIC, KIND_NAMES, READ, WRITE, AccessLog
+from .access_log import ATOMIC, KIND_NAMES, READ, REWRITE, WRITE, AccessLog
 from .kernel_report import Defect, Witness
 from .kernel_thread import Dim
 from .log_table import LogTable, combine, find_conflicts
@@ -41,6 +44,7 @@ class RaceFinder:
         self.suspects: set[tuple[int, int, int, int]] = set()  # likewise, of all elements that may be racing
         self._found: dict[Any, Defect] = {}
         self._between_blocks: list[LogTable] = []
+        self._cluster_barriers: dict[tuple[int, int], list[int]] = {}  # by pairs of blocks, how much happened before
         self._atomics: dict[int, list[tuple[int, ...]]] = {}  # by block: region, place, thread, epoch, order
 
     def examine(self, table: LogTable) -> None:
@@ -87,6 +91,7 @@ class RaceFinder:
     def _report_within_block(self, region: MemoryRegion, unit: int, accesses: LogTable) -> None:
         start = int(accesses.start[0]) * unit
         rows = _rows(accesses)
+        same = " the same number to" if _write_the_same(accesses) else ""
         found = False
         for a, b in _distinct_pairs(rows, 1, self._are_ordered):
             found = True
@@ -94,7 +99,7 @@ class RaceFinder:
             self._add(
                 ("race", region.number, *sorted([self.log.operations[a[3]].site, self.log.operations[b[3]].site])),
                 "race",
-                f"{_action(a, b)} {region.element_text(start)} in {region.space} memory, with no barrier between",
+                f"{_action(a, b)}{same} {region.element_text(start)} in {region.space} memory, with no barrier between",
                 (a, b),
                 region.element_text(start),
                 "call barrier() between the two lines, or let each thread use elements of its own"
@@ -114,6 +119,8 @@ class RaceFinder:
         seen by a thread of another block that comes to the same flag later, and by those behind a barrier after it.
         """
         first, second = sorted((a, b), key=lambda row: row[6])
+        if any(first[6] < order <= second[6] for order in self._cluster_barriers.get((a[0], b[0]), ())):
+            return True
         seen = [event for event in self._atomics.get(second[0], ()) if _precedes(event[2:], second)]
         flags = {event[:2]: event[4] for event in seen}  # the last time at each flag
         return any(
@@ -122,15 +129,22 @@ class RaceFinder:
             if event[:2] in flags and _follows(event[2:], first)
         )
 
+    def order_cluster(self, blocks: list[int], log: AccessLog) -> None:
+        """Note that all blocks of a cluster, by their numbers, are at a barrier of the cluster.
+
+        >>> RaceFinder(AccessLog(), Dim(1), Dim(32), 32).order_cluster([0, 1], AccessLog())
+        """
+        order = log.examined + len(log.entries) // 2
+        for a, b in permutations(blocks, 2):
+            self._cluster_barriers.setdefault((a, b), []).append(order)
+
     def _add(self, key: Any, kind: str, message: str, rows: tuple[Row, Row], element: str, remedy: str) -> None:
         known = self._found.get(key)
         if known is None:
             witnesses = tuple([self._witness(row) for row in rows])
             self._found[key] = Defect(kind, message, witnesses, remedy, element)
         else:
-            self._found[key] = Defect(
-                known.kind, known.message, known.witnesses, known.remedy, known.element, known.count + 1
-            )
+            self._found[key] = replace(known, count=known.count + 1)
 
     def _witness(self, row: Row) -> Witness:
         operation = self.log.operations[row[3]]
@@ -159,11 +173,12 @@ class RaceFinder:
             for members in _members(units.start, find_conflicts(units.start, units.block, units.kind)):
                 accesses = units.where(members)
                 start = int(accesses.start[0]) * unit
+                same = " the same number to" if _write_the_same(accesses) else ""
                 for a, b in _distinct_pairs(_rows(accesses), 0, self._are_blocks_ordered):
                     self._add(
                         ("blocks", number, *sorted([self.log.operations[a[3]].site, self.log.operations[b[3]].site])),
                         "race between blocks",
-                        f"{_action(a, b, 'blocks')} {region.element_text(start)}, and blocks of a launch are not"
+                        f"{_action(a, b, 'blocks')}{same} {region.element_text(start)}, and blocks of a launch are not"
                         " ordered",
                         (a, b),
                         region.element_text(start),
@@ -222,14 +237,23 @@ def _follows(event: tuple[int, ...], access: Row) -> bool:
     return order > access[6] and (thread == access[1] or epoch > access[5])
 
 
+def _write_the_same(accesses: LogTable) -> bool:
+    """Return whether nobody reads an element, and all that is written to it after the first write is there already."""
+    if not bool(((accesses.kind == WRITE) | (accesses.kind == REWRITE)).all()):
+        return False
+    later = np.argsort(accesses.order, kind="stable")[1:]
+    return bool((accesses.kind[later] == REWRITE).all())
+
+
 def _conflict(a: int, b: int) -> bool:
-    return (a == WRITE or b == WRITE) or (a != b and ATOMIC in (a, b))
+    return not {WRITE, REWRITE}.isdisjoint((a, b)) or (a != b and ATOMIC in (a, b))
 
 
 def _action(a: Row, b: Row, actors: str = "threads") -> str:
-    if a[4] == b[4]:
+    kinds = [WRITE if row[4] == REWRITE else row[4] for row in (a, b)]
+    if kinds[0] == kinds[1]:
         return f"two {actors} write"
-    first, second = sorted((a[4], b[4]), reverse=True)
+    first, second = sorted(kinds, reverse=True)
     verbs = {READ: "reads", WRITE: "writes", ATOMIC: "atomically updates"}
     return f"one {actors[:-1]} {verbs[first]}, another {verbs[second]}"
 

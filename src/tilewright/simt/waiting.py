@@ -109,13 +109,14 @@ def _release_block(machine: RunningMachine, waiting: list[KernelThread]) -> list
     """Let a block go on whose threads all wait for each other; report why it cannot."""
     requests: list[Any] = [thread.request for thread in waiting]
     left = [thread for thread in machine.threads if thread.done and not _was_stopped(machine, thread)]
-    at_barrier = [request.kind in ("barrier", "block") for request in requests]
+    at_barrier = [request.kind in ("barrier", "block", "cluster") for request in requests]
     if not all(at_barrier):
         _report_deadlock(machine, waiting)
     elif left:
         _report_left(machine, waiting[0], left)
     elif len({(request.place, request.name) for request in requests}) > 1:
         _report_divergent(machine, waiting)
+    machine.is_at_cluster_barrier = requests[0].kind == "cluster"
     operation = requests[0].options
     answers = None
     if operation is not None:

@@ -58,7 +58,10 @@ class _LoadBrackets(LoadBrackets[Kind]):
         options.pop("non_temporal", None)
         if load_alignment is not None:
             options["alignment"] = load_alignment
-        return as_vector(super().__call__(*_plain_entries(index), **options))
+        numbers = as_vector(super().__call__(*_plain_entries(index), **options))
+        if options.get("width") is not None and numbers.size == 1:
+            numbers.value = numbers.array  # a vector of one, as it was asked for
+        return numbers
 
 
 class _StoreBrackets(StoreBrackets[Kind]):
@@ -67,6 +70,8 @@ class _StoreBrackets(StoreBrackets[Kind]):
     __slots__ = ()
 
     def __call__(self, *index_and_value: Any, width: Any = None, store_alignment: Any = None, **options: Any) -> None:
+        if len(index_and_value) < 2:
+            raise TypeError("store takes an index and a value: store(index, value)")
         *index, value = index_and_value
         if store_alignment is not None:
             options["alignment"] = store_alignment

@@ -144,13 +144,14 @@ class DeviceContext:
         grid_dim: Any,
         block_dim: Any,
         shared_mem_bytes: Any = 0,
+        cluster_dim: Any = None,
         **options: Any,
     ) -> None:
         """Run a kernel on the SIMT machine: `ctx.enqueue_function[kernel](*arguments, grid_dim=4, block_dim=64)`.
 
         Buffers of the device are pointers in the kernel; tensors over them stay tensors. `grid_dim` and `block_dim` are
-        numbers, or tuples of up to three, and `shared_mem_bytes` is dynamic shared memory; other `options` have no
-        effect. The kernel is checked as by `tilewright.simt.launch`.
+        numbers, or tuples of up to three, as is `cluster_dim`, the blocks that run together; `shared_mem_bytes` is
+        dynamic shared memory, and other `options` have no effect. The kernel is checked as by `tilewright.simt.launch`.
 
         >>> from tilewright.mojo.std.gpu import global_idx
         >>> ctx = DeviceContext()
@@ -177,6 +178,7 @@ class DeviceContext:
             *[_in_kernel(value) for value in rest],
             grid=tuple(grid_dim) if isinstance(grid_dim, (tuple, list)) else grid_dim,
             block=tuple(block_dim) if isinstance(block_dim, (tuple, list)) else block_dim,
+            cluster=1 if cluster_dim is None else cluster_dim,
             shared_bytes=int(as_integer(shared_mem_bytes or 0, "shared_mem_bytes")),
             name=str(getattr(kernel, "__name__", "kernel")).partition("·")[0],  # the front end marks inner functions
         )

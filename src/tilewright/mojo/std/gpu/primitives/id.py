@@ -8,7 +8,7 @@ from typing import Any
 from .....simt import block_dim, block_idx, global_idx, grid_dim, thread_idx
 from .....simt import lane_id as _lane_id
 from .....simt import warp_id as _warp_id
-from .....simt.kernel_thread import Dim, ThreadValue, current_machine
+from .....simt.kernel_thread import Dim, RunningMachine, ThreadValue, current_machine
 
 __all__ = [
     "block_dim",
@@ -53,10 +53,20 @@ class _ThreadFunction:
 
 lane_id, warp_id = _ThreadFunction(_lane_id), _ThreadFunction(_warp_id)
 
-# A cluster is one block, and the machine has one multiprocessor.
-cluster_idx = ThreadValue("cluster_idx", lambda machine: machine.block_index)
-cluster_dim = ThreadValue("cluster_dim", lambda machine: Dim(1))
-block_id_in_cluster = ThreadValue("block_id_in_cluster", lambda machine: Dim(0, 0, 0))
+
+def _in_cluster(machine: RunningMachine) -> Dim:
+    pairs = zip(machine.block_index, machine.plan.cluster, strict=True)
+    return Dim(*[index % extent for index, extent in pairs])
+
+
+def _cluster_index(machine: RunningMachine) -> Dim:
+    pairs = zip(machine.block_index, machine.plan.cluster, strict=True)
+    return Dim(*[index // extent for index, extent in pairs])
+
+
+cluster_idx = ThreadValue("cluster_idx", _cluster_index)
+cluster_dim = ThreadValue("cluster_dim", lambda machine: Dim(*machine.plan.cluster))
+block_id_in_cluster = ThreadValue("block_id_in_cluster", _in_cluster)
 
 
 def sm_id() -> int:
