@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from tilewright import TilewrightError, mojo
 from tilewright.cli.program import program as command
 from tilewright.mojo.language.failures import ProgramFailure, describe_failure
+from tilewright.mojo.language.problems import MojoSourceError
 from tilewright.mojo.language.raising import Error, FailedAssertion
 
 
@@ -49,6 +50,13 @@ def test_a_file_imports_its_neighbours(tmp_path, capsys):
     )
     mojo.run(tmp_path / "main.mojo")
     assert capsys.readouterr().out == "9 3\n"
+
+
+def test_files_that_import_each_other_are_refused(tmp_path):
+    (tmp_path / "a.mojo").write_text("from b import y\ncomptime x = 1\n")
+    (tmp_path / "b.mojo").write_text("from a import x\ncomptime y = 2\n")
+    with pytest.raises(MojoSourceError, match="imports itself"):
+        mojo.run(tmp_path / "a.mojo")
 
 
 def test_arguments_and_defined_names(capsys):
