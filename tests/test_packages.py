@@ -35,6 +35,7 @@ PACKAGES = (
     "compare",
     "analysis",
     "auditing",
+    "simt",  # kernels, run and checked thread by thread
     "views",
     "cute",
     "mojo",

@@ -14,7 +14,7 @@ PACKAGES = (
         f"tilewright.{package}"
         for package in (
             "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory", "mojo", "notation",
-            "tensor", "testing", "tiling", "ttl", "ttnn", "views",
+            "simt", "tensor", "testing", "tiling", "ttl", "ttnn", "views",
         )
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ The lines shown under a picture are the lines that are run, so that none of them
 the files with what this script would write.
 """
 
+import linecache
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,7 +71,9 @@ class Picture:
     def scene(self) -> Any:
         with TemporaryDirectory() as folder:
             names = {**GIVEN, "folder": folder}
-            exec(compile(dedent(self.code), self.name, "exec"), names)
+            code = dedent(self.code)
+            linecache.cache[self.name] = (len(code), None, code.splitlines(True), self.name)  # for reports of kernels
+            exec(compile(code, self.name, "exec"), names)
             return names["scene"]
 
 
@@ -365,6 +368,22 @@ PICTURES = (
         "Which thread holds which element of A, B and C, and as which of its values.",
         """
         scene = views.atom_scene(tw.atoms["SM80_16x8x8_F32F16F16F32_TN"])
+        """,
+    ),
+    Picture(
+        "kernel",
+        "A kernel with a race",
+        "Who touched which element of shared memory between two barriers, in a block of a kernel that the SIMT machine"
+        " ran: without a barrier after the first line, threads read what others may not have written yet.",
+        """
+        def transpose(out, a):
+            tile = tw.simt.shared_array((4, 4))
+            x, y = tw.simt.thread_idx.x, tw.simt.thread_idx.y
+            tile[y, x] = a[y, x]
+            out[y, x] = tile[x, y]
+
+        values, result = np.arange(16.0).reshape(4, 4), np.zeros((4, 4))
+        scene = views.kernel_scene(tw.simt.launch(transpose, result, values, grid=1, block=(4, 4), check="report"))
         """,
     ),
 )

@@ -18,6 +18,7 @@ PACKAGES = {
     "files": ("files",),
     "notation": ("notation",),
     "auditing": ("auditing",),
+    "simt": ("simt",),
     "testing": ("testing",),
     "conversion": ("conversion",),
     "weights": ("weights",),

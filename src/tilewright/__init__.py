@@ -11,6 +11,7 @@ from .errors import (
     DeviceError,
     FileFormatError,
     FormatError,
+    KernelError,
     LayoutError,
     MemoryConfigError,
     OutOfMemory,
@@ -93,7 +94,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     "analysis", "auditing", "compare", "conversion", "copying", "cute", "files", "formats", "memory", "mojo",
-    "notation", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+    "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
 )  # fmt: skip
 
 # Packages that import NumPy are imported on first use, so that `import tilewright` stays quick.
@@ -147,18 +148,18 @@ _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name 
 
 __all__ = [
     "Allocator", "Axis", "BlockFormat", "Box", "Chip", "ComposedLayout", "CoreCoord", "CoreRange", "CoreRangeSet",
-    "Device", "DeviceError", "FileFormatError", "FormatError", "Layout", "LayoutError", "Linear", "MemoryConfig",
-    "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan", "ReshardPlan",
-    "ScalarFormat", "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan", "TileTensor", "Tiler",
-    "TilewrightError", "TransferError", "addr", "atoms", "audit", "bank", "best_layout", "block_sharded",
-    "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement", "compose", "convert", "copy",
-    "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes", "functionally_equal", "group",
-    "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse",
-    "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse", "plan_conversion",
-    "plan_copy", "plan_tiles", "prepare", "quantization_error", "raked_product", "read_tensorbin", "rechunk",
-    "reduce_tiles", "relayout", "replicate", "reshard", "right_inverse", "row_major", "stream", "tile_to_shape",
-    "tiled_layout", "tilize", "to_bytes", "transpose", "unpack", "untilize", "verify", "width_sharded",
-    "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
+    "Device", "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear",
+    "MemoryConfig", "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan",
+    "ReshardPlan", "ScalarFormat", "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan",
+    "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms", "audit", "bank", "best_layout",
+    "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement", "compose",
+    "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
+    "functionally_equal", "group", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous",
+    "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack",
+    "pad", "parse", "plan_conversion", "plan_copy", "plan_tiles", "prepare", "quantization_error", "raked_product",
+    "read_tensorbin", "rechunk", "reduce_tiles", "relayout", "replicate", "reshard", "right_inverse", "row_major",
+    "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "transpose", "unpack", "untilize", "verify",
+    "width_sharded", "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 

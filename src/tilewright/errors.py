@@ -104,3 +104,30 @@ class FileFormatError(TilewrightError, ValueError):
     ...     print(problem)
     not a tensorbin file: 5 bytes are too few for the 8-byte header size
     """
+
+
+class KernelError(TilewrightError, RuntimeError):
+    """A kernel that the SIMT machine found to be wrong; `report` says all that it found.
+
+    >>> import numpy as np
+    >>> import tilewright as tw
+    >>> def kernel(total):
+    ...     total[0] = tw.simt.thread_idx.x
+    >>> try:
+    ...     tw.simt.launch(kernel, np.zeros(1), grid=1, block=2)
+    ... except tw.KernelError as problem:
+    ...     print(problem.report.errors[0].message)
+    two threads write total[0] in global memory, with no barrier between
+    """
+
+    def __init__(self, message: str, report: object = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class KernelBoundsError(KernelError, CoordinateError):
+    """A thread of a kernel that left a tensor: a `KernelError` that is also a `CoordinateError`.
+
+    >>> issubclass(KernelBoundsError, IndexError)
+    True
+    """

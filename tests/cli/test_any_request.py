@@ -87,6 +87,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
     write_sample_llama("small-llama")
     np.save("a.npy", np.arange(12.0).reshape(3, 4))
     Path("report.json").write_text('[{"counter": 0, "node_type": "capture_start"}]', encoding="utf-8")
+    Path("small.mojo").write_text("print(1)", encoding="utf-8")
     requests = {
         "convert": ["model.safetensors", "tiles", "--dtype", "bfloat8_b"],
         "prepare": ["small-llama", "cache", "--for", "N300"],
@@ -99,6 +100,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "audit": ["report.json"],
         "show": ["64x64"],
         "stream": ["copy", "a.npy", "b.npy"],
+        "run": ["small.mojo"],
         "bench": ["layout", "--size", "32", "--rounds", "1"],
         "doctor": [],
         "completion": ["bash"],

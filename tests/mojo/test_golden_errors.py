@@ -131,9 +131,14 @@ TEXTS = {
     "vectorize_2d_is_contiguous": (
         matrix,
         lambda t: t.vectorize[2, 4]()[0, 0],
-        "[[0, 1, 2, 3], [8, 9, 10, 11]]",
+        "[0, 1, 2, 3, 8, 9, 10, 11]",
     ),
     "vectorize_last_axis_of_col_major": (columns, lambda t: t.vectorize[1, 4]()[0, 0], "[0, 6, 12, 18]"),
+    "distribute_nested_thread_layout": (
+        matrix,
+        lambda t: t.distribute[blocked_product(row_major[2, 2](), row_major[2, 1]())](5).layout,
+        "((1, 4):(32, 2))",
+    ),
     "distribute_not_divisible": (
         storage,
         lambda st: TileTensor(st, row_major[7, 9]()).distribute[row_major[2, 4]()](0, ragged="floor").layout,
@@ -189,6 +194,7 @@ TEXTS = {
 }
 
 DIFFERENT = {
+    "distribute_nested_thread_layout",  # garbage shapes there; here the position in a nested mode is colexicographic
     "vectorize_default_rank1",  # Mojo is right for rank 2 only
     "vectorize_2d_is_contiguous",  # fact 4: ours is the real block
     "vectorize_last_axis_of_col_major",
@@ -212,11 +218,6 @@ REFUSALS = {
     "tile_fewer_coords_in_Coord": (matrix, lambda t: t.tile[2, 4](Coord(1)), LayoutError),
     "tile_out_of_range": (matrix, lambda t: t.tile[2, 4](10, 7), CoordinateError),
     "distribute_thread_id_wraps": (matrix, lambda t: t.distribute_with_offset[row_major[2, 2]()](5), CoordinateError),
-    "distribute_nested_thread_layout": (
-        matrix,
-        lambda t: t.distribute[blocked_product(row_major[2, 2](), row_major[2, 1]())](5),
-        LayoutError,
-    ),
     "slice_static_out_of_range": (matrix, lambda t: t.slice[1:9, 2:7](), CoordinateError),
     "slice_static_negative": (matrix, lambda t: t.slice[-3:-1, 2:7](), CoordinateError),
     "slice_static_step": (matrix, lambda t: t.slice[0:6:2, 2:7](), LayoutError),

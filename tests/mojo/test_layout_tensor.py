@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import LayoutError, Swizzle, col_major, compose, row_major
-from tilewright.mojo.layout import Layout, LayoutTensor, TileTensor, layout_tensor
+from tilewright.mojo.layout import LayoutTensor, TileTensor, layout_tensor
+from tilewright.mojo.layout.tile_layout import Layout
 from tilewright.mojo.layout.tile_tensor import TileTensorIter, flatten_leading, lt_to_tt, stack_allocation
 
 from ..tensor.strategies import VIEWS, chains, iota, roots
@@ -45,7 +46,7 @@ def test_element_layouts_nesting_and_mutability_are_kept():
     tensor = vectors.to_layout_tensor()
     assert (tensor.element_layout, tensor.layout, tensor.readonly) == (vectors.element_layout, vectors.layout, True)
     nested = Layout(((2, 2), (2, 3)), ((2, 12), (1, 4)))
-    assert TileTensor(iota(24), nested).to_layout_tensor().runtime_layout == nested
+    assert str(TileTensor(iota(24), nested).to_layout_tensor().runtime_layout) == str(nested)
 
 
 # Composition: element i of the result is element layout(i) of the tensor.
@@ -104,7 +105,7 @@ def test_masked_copies_pad_the_tile_and_spare_the_parent():
     np.testing.assert_array_equal(storage, iota(35))
 
 
-@pytest.mark.parametrize("name", sorted(set(layout_tensor.__all__) - {"LayoutTensor"}))
+@pytest.mark.parametrize("name", [name for name in layout_tensor.__all__ if name.startswith("copy")])
 def test_copies_between_memories_move_ragged_matrices_tile_by_tile(name):
     move = getattr(layout_tensor, name)
     source = TileTensor(iota(35), row_major(5, 7))

@@ -13,6 +13,7 @@ from tilewright.mojo import (
     SIMD,
     Bool,
     DType,
+    Float16,
     Float32,
     Int8,
     Int32,
@@ -51,11 +52,30 @@ def test_what_mojo_prints():
     assert (int(Int8(np.float32(3.9))), int(UInt8(np.int64(-1)))) == (3, 255)
 
 
-def test_a_number_of_python_must_fit():
-    with pytest.raises(FormatError, match="300 is not a value of uint8"):
-        UInt8(300)
-    with pytest.raises(FormatError, match=r"3\.9 is not a value of int8"):
-        SIMD[DType.int8, 2](1, 3.9)
+def test_numbers_are_converted_as_mojo_does():
+    assert (UInt8(300), UInt8(-1), Int8(3.9), Int32(float("nan"))) == (44, 255, 3, 0)
+    assert SIMD[DType.int8, 2](1, 3.9).tolist() == [1, 3]
+    with pytest.raises(FormatError, match=r"2\.5 is not a value of int8"):
+        Int8(1) * 2.5
+    with pytest.raises(FormatError, match=r"Int8\(1\) and Int32\(1\) have different types"):
+        Int8(1) + Int32(1)
+    with pytest.raises(FormatError, match="cannot divide the integer 1 by 0"):
+        Int8(1) // 0
+
+
+def test_arithmetic_keeps_the_type():
+    assert repr(Float32(1) / 3) == "Float32(0.33333334)"
+    assert repr([Int32(7) / Int32(2), Int32(-7) / 2, Int32(-7) // 2, Int32(-7) % 3]) == (
+        "[Int32(3), Int32(-3), Int32(-4), Int32(2)]"
+    )
+    assert repr([Float32(7) // 2, Float32(-7) % 3, 1 - Float32(0.5), 2 * Int8(100), Int8(127) + 1]) == (
+        "[Float32(3.0), Float32(2.0), Float32(0.5), Int8(-56), Int8(-128)]"
+    )
+    assert str(Float32(1) / 0) == "inf"
+    assert str(Float32(0) / 0) == "nan"
+    assert str(Float32(1e38) * 1e38) == "inf"
+    assert (Float32(2) ** 3, Int32(2) ** 3, Int8(1) << 7) == (8, 8, -128)
+    assert [str(round(Float32(2.5))), str(round(Float32(3.5))), str(abs(Float16(-1)))] == ["2.0", "4.0", "1.0"]
 
 
 def test_sizes():
@@ -63,16 +83,17 @@ def test_sizes():
         SIMD[DType.int8, 4](1, 2, 3)
     with pytest.raises(LayoutError, match="must be a power of two, got 3"):
         SIMD[DType.int8, 3]
-    with pytest.raises(LayoutError, match="has 4 numbers, got a vector of 2"):
+    with pytest.raises(LayoutError, match="takes one number or 4, got 2"):
         SIMD[DType.int8, 4](np.zeros(2))
-    assert SIMD[DType.int8, 2](SIMD[DType.int32, 2](1, 2)).dtype == np.int8
+    assert SIMD[DType.int8, 2](SIMD[DType.int32, 2](1, 2)).dtype == DType.int8
 
 
 def test_types():
     assert SIMD[DType.float32, 1] == Scalar[DType.float32] == Float32
     assert isinstance(np.float32(1), Float32)
     assert not isinstance(1.0, Float32)
-    assert isinstance(Bool(True), np.bool_)
+    assert isinstance(Bool(1), Bool)
+    assert not isinstance(1, Bool)
     assert format_of(Int32) == DType.int32
     assert TileTensor(bytearray(8), row_major[2](), dtype=Int32).dtype == DType.int32
     assert simd_width_of[Float32]() == 16

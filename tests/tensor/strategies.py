@@ -82,9 +82,10 @@ def tiled(draw, walk: Walk) -> Walk | None:
     grid = [-(-n // size) for n, size in zip(walk.model.shape, sizes, strict=True)]
     at = tuple([draw(st.integers(0, n - 1)) for n in grid])
     tensor = walk.tensor
+    modes = {"modes": "logical"} if isinstance(tensor, TileTensor) else {}  # Mojo tiles nested modes by their leaves
     found = {
-        "brackets": lambda: tensor.tile[sizes](*at),
-        "Coord": lambda: tensor.tile[sizes](Coord(*at)),
+        "brackets": lambda: tensor.tile[sizes](*at, **modes),
+        "Coord": lambda: tensor.tile[sizes](Coord(*at), **modes),
         "run time": lambda: tensor.tile(sizes, at),
         "with_offset": lambda: tensor.tile_with_offset[sizes](at)[0],
         "tiles": lambda: tensor.tiles[sizes]()[int(np.ravel_multi_index(at, grid))],

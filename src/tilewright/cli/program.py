@@ -102,6 +102,7 @@ VERBS = {
     "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
     "explore": "Open the explorer, an interactive page for placements.",
     "stream": "Run a compute over files larger than memory, tile by tile.",
+    "run": "Run a Mojo program; check its kernels without a GPU.",
     "bench": "Measure on this machine, as ratios to memcpy and NumPy.",
     "doctor": "Report which engines work and what is missing.",
     "completion": "Print the completion script of a shell.",

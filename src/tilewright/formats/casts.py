@@ -140,7 +140,8 @@ def direct_range(target: ScalarFormat) -> tuple[frozenset[type], float, float]:
     >>> int in types, float in types, low, high
     (True, False, -128, 127)
     """
-    types = {int, bool} if target.kind != "float" else {int, bool, float, np.float64, np.float32, np.float16}
+    # not the smaller floats of NumPy: the limits of a larger format overflow when they are compared with them
+    types = {int, bool} if target.kind != "float" else {int, bool, float, np.float64}
     return frozenset(types), target.limits.lowest, target.limits.highest
 
 

@@ -39,7 +39,7 @@ def complement(layout: LayoutLike | ShapeArgument, bound: ShapeArgument | None =
     if min([as_integer(n, "the bound of a complement") for n in leaves(limit)], default=0) < 0:
         raise LayoutError(f"complement of {function} up to {limit}: the bound must be nonnegative")
     copies = ceil_div(product(limit) - gaps.filled, gaps.period) + 1
-    if limit.__class__ is tuple and product(limit):
+    if isinstance(limit, tuple) and product(limit):
         copies = max(copies, _count_blocks_by_mode(limit, gaps.period))
     return coalesced_layout([*gaps.extents, max(1, copies)], [*gaps.strides, gaps.period])
 

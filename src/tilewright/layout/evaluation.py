@@ -100,8 +100,8 @@ def valid_coordinates(layout: LayoutLike, coord: tuple[Any, ...]) -> Any:
     import numpy as np
 
     nested = as_tree(coord[0]) if len(coord) == 1 else as_tree(coord)
-    parts = nested if nested.__class__ is tuple else (nested,)
-    extents = product_each(layout.shape) if nested.__class__ is tuple else (product(layout.shape),)
+    parts = nested if isinstance(nested, tuple) else (nested,)
+    extents = product_each(layout.shape) if isinstance(nested, tuple) else (product(layout.shape),)
     if len(parts) != len(extents):
         extents = tuple(leaves(layout.shape))
     inside: Any = True

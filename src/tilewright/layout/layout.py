@@ -93,7 +93,7 @@ class Layout(LayoutLike):
     def __init__(
         self, shape: Any = (), stride: Any = None, offset: Any = 0, replicas: Any = (), guards: Any = (), *more: Any
     ) -> None:
-        if shape.__class__ is not tuple and isinstance(shape, Layout):  # in this order, since the first is faster
+        if not isinstance(shape, tuple) and isinstance(shape, Layout):  # in this order, since the first is faster
             arguments = (shape, stride, offset, replicas, guards)
             modes = [part for k, part in enumerate(arguments) if part is not (None, None, 0, (), ())[k]]
             shape, stride, offset, replicas, guards = join_parts((*modes, *more))
@@ -231,11 +231,11 @@ class Layout(LayoutLike):
         shape, stride = self._shape, self._stride
         guards = [(guard.stride, guard) for guard in self.guards]
         for k in path:
-            modes = shape if shape.__class__ is tuple else (shape,)
+            modes = shape if isinstance(shape, tuple) else (shape,)
             k = as_integer(k, "a mode number")
             if not -len(modes) <= k < len(modes):
                 raise CoordinateError(f"{self} has no mode {path}: shape {shape} has modes 0 to {len(modes) - 1}")
-            if shape.__class__ is tuple:
+            if isinstance(shape, tuple):
                 shape, stride = shape[k], stride[k]
                 guards = [(step[k], guard) for step, guard in guards]  # type: ignore[index]
         own_guards = [guard.with_stride(step) for step, guard in guards]

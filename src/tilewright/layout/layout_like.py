@@ -201,9 +201,9 @@ class LayoutLike(Shown):
         """Return the arguments of a call as one coordinate, nested like the shape or less deep."""
         nested: Any = as_tree(coord[0]) if len(coord) == 1 else as_tree(coord)
         shape = self.shape
-        if nested.__class__ is tuple and shape.__class__ is tuple and len(nested) != len(shape):
+        if isinstance(nested, tuple) and isinstance(shape, tuple) and len(nested) != len(shape):
             flat: list[int] = leaves(shape)
-            if len(nested) != len(flat) or any(part.__class__ is tuple for part in nested):
+            if len(nested) != len(flat) or any(isinstance(part, tuple) for part in nested):
                 counts = _join_alternatives({1, len(shape), len(flat)})
                 raise LayoutError(
                     f"coordinate {nested} of rank {len(nested)} does not fit shape {shape}, which takes {counts}"

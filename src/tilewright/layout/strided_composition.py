@@ -198,7 +198,7 @@ def _evaluate_digits(line: list[Any], digits: list[int]) -> Any:
 
 def _nest_parts(form: Shape, values: list[list[Any]]) -> Any:
     """Return the values of the parts of each leaf, nested like `form`; a leaf of several parts is a nested mode."""
-    if form.__class__ is not tuple:
+    if not isinstance(form, tuple):
         return values[0][0] if len(values[0]) == 1 else tuple(values[0])
     return nest_like(form, iter([parts[0] if len(parts) == 1 else tuple(parts) for parts in values]))
 

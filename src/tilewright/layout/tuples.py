@@ -65,7 +65,7 @@ def nest_like(profile: Nested[Any], values: Iterator[Leaf]) -> Nested[Leaf]:
     >>> nest_like((0, (0, 0)), iter([1, 2, 3]))
     (1, (2, 3))
     """
-    if profile.__class__ is tuple:
+    if isinstance(profile, tuple):
         return tuple([nest_like(branch, values) for branch in profile])
     return next(values)
 
@@ -110,7 +110,7 @@ def tree_depth(tree: Nested[Any]) -> int:
     >>> tree_depth(4), tree_depth((4, (2, 3)))
     (0, 2)
     """
-    if tree.__class__ is not tuple or not tree:
+    if not isinstance(tree, tuple) or not tree:
         return 0
     return 1 + max(map(tree_depth, tree))
 
@@ -152,7 +152,7 @@ def prefix_product(tree: Shape, init: int = 1) -> Shape:
     >>> prefix_product(((2, 3), 4))
     ((1, 2), 6)
     """
-    if tree.__class__ is not tuple:
+    if not isinstance(tree, tuple):
         return init
     strides, step = [], init
     for branch in tree:
@@ -167,7 +167,7 @@ def suffix_product(tree: Shape, init: int = 1) -> Shape:
     >>> suffix_product((3, (2, 4)))
     (8, (4, 1))
     """
-    if tree.__class__ is not tuple:
+    if not isinstance(tree, tuple):
         return init
     strides, step = [], init
     for branch in reversed(tree):
@@ -182,9 +182,9 @@ def is_congruent(a: Nested[Any], b: Nested[Any]) -> bool:
     >>> is_congruent(((2, 3), 4), ((5, 6), 7)), is_congruent((2, 3), 6)
     (True, False)
     """
-    if a.__class__ is tuple and b.__class__ is tuple:
+    if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(is_congruent, a, b))
-    return a.__class__ is not tuple and b.__class__ is not tuple
+    return not isinstance(a, tuple) and not isinstance(b, tuple)
 
 
 def is_weakly_congruent(a: Nested[Any], b: Nested[Any]) -> bool:
@@ -193,9 +193,9 @@ def is_weakly_congruent(a: Nested[Any], b: Nested[Any]) -> bool:
     >>> is_weakly_congruent((2, 3), (5, (6, 7))), is_weakly_congruent((2, (3, 4)), (5, 6))
     (True, False)
     """
-    if a.__class__ is not tuple:
+    if not isinstance(a, tuple):
         return True
-    return b.__class__ is tuple and len(a) == len(b) and all(map(is_weakly_congruent, a, b))
+    return isinstance(b, tuple) and len(a) == len(b) and all(map(is_weakly_congruent, a, b))
 
 
 def is_compatible(a: Shape, b: Shape) -> bool:
@@ -204,9 +204,9 @@ def is_compatible(a: Shape, b: Shape) -> bool:
     >>> is_compatible((4, 3), ((2, 2), 3)), is_compatible((4, 3), (3, 4))
     (True, False)
     """
-    if a.__class__ is not tuple:
+    if not isinstance(a, tuple):
         return bool(a == product(b))
-    return b.__class__ is tuple and len(a) == len(b) and all(map(is_compatible, a, b))
+    return isinstance(b, tuple) and len(a) == len(b) and all(map(is_compatible, a, b))
 
 
 def check_congruent(a: Nested[Any], b: Nested[Any], caller: str) -> None:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Mojo dialect: TileTensor and its layouts under Mojo's own module names, and the built-ins its snippets use.
+"""The Mojo dialect: Mojo source runs with `run(text)`, and its vocabulary is a package of Python.
 
-A snippet of Mojo's documentation runs without `var`, `comptime` and `raises` and with keywords of brackets in the
-parentheses, after `from tilewright.mojo import *` and `install()`:
+Python has no keywords in brackets: there they go to the parentheses. Mojo's own module names are known after `install()`:
 
 >>> from tilewright.mojo import *
 >>> install()
@@ -17,27 +16,25 @@ parentheses, after `from tilewright.mojo import *` and `install()`:
 >>> uninstall()
 """
 
+from .arrays import Array, InlineArray, Span
 from .builtins import (
-    Array,
+    Bool,
     ImmutAnyOrigin,
-    IndexList,
-    InlineArray,
     Int,
-    List,
     MutAnyOrigin,
-    Optional,
     Origin,
-    Span,
     String,
-    UInt,
 )
+from .containers import Optional
+from .dtype import DType
 from .importing import imports, install, uninstall
-from .layout.tensor_memory import UnsafePointer
+from .index_list import IndexList
+from .lists import List
+from .pointer import UnsafePointer
+from .running import run
 from .simd import (
     SIMD,
     BFloat16,
-    Bool,
-    DType,
     Float16,
     Float32,
     Float64,
@@ -46,13 +43,11 @@ from .simd import (
     Int32,
     Int64,
     Scalar,
+    UInt,
     UInt8,
     UInt16,
     UInt32,
     UInt64,
-    align_of,
-    simd_width_of,
-    size_of,
 )
 from .traits import (
     AnyType,
@@ -65,6 +60,7 @@ from .traits import (
     TrivialRegisterPassable,
     Writable,
 )
+from .type_sizes import align_of, simd_width_of, size_of
 
 __all__ = [
     "SIMD",
@@ -108,6 +104,7 @@ __all__ = [
     "align_of",
     "imports",
     "install",
+    "run",
     "simd_width_of",
     "size_of",
     "uninstall",

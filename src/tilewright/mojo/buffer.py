@@ -10,7 +10,7 @@ from ..errors import LayoutError
 from ..formats import ScalarFormat
 from ..layout.validation import as_integer
 from ..tensor.store import Storage
-from .builtins import Span
+from .arrays import Span
 from .layout.coord import ComptimeInt, RuntimeInt
 from .layout.tile_layout import Layout, row_major
 from .simd import scalar_format

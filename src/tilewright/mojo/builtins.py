@@ -1,28 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Built-ins of Mojo that its layout snippets use: arrays, lists and spans, origins, and small types."""
+"""Built-ins of Mojo: `Int`, `Bool` and `String`, origins, and functions that know about types."""
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
-from ..copying.host_memory import aligned_empty
-from ..errors import CoordinateError, FormatError
-from ..formats import ScalarFormat, fit_values, format_of
-from ..layout.validation import as_integer
-from ..tensor.store import Storage, as_array, flat_scalars
-from .simd import NumberType, UInt64, scalar_format
+from ..errors import FormatError
+from .brackets import Bracketed
+from .dtype import DType
+from .simd import SIMD, SIMDType
+from .simd_arithmetic import plain_number
 
-Int = int
+_WRAP = DType.int64.round_number
 
 
-UInt = UInt64
-String = str
-Optional = typing.Optional
+class _IntMeta(type):
+    """`Int(x)` is an integer of Python, wrapped around to 64 bits; `isinstance(3, Int)`."""
+
+    number_type = DType.int
+    MAX, MIN, BITWIDTH = 2**63 - 1, -(2**63), 64
+
+    def __call__(cls, value: Any = 0, base: int = 10) -> int:
+        if value.__class__ is int and Int.MIN <= value <= Int.MAX:
+            return value
+        if isinstance(value, str):
+            try:
+                return int(_WRAP(int(value, base)))
+            except ValueError:
+                raise FormatError(f"{value!r} is not an integer") from None
+        if hasattr(value, "__int__") and not isinstance(value, (SIMD, float, np.generic, np.ndarray)):
+            return int(_WRAP(int(value)))
+        number = plain_number(value)
+        if number != number or number in (float("inf"), float("-inf")):
+            raise FormatError(f"{number} is not an integer")
+        return int(_WRAP(int(number)))
+
+    def __instancecheck__(cls, value: object) -> bool:
+        if isinstance(value, SIMD):
+            return value.dtype.mojo_name == "int" and value.size == 1
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    def __repr__(cls) -> str:
+        return "Int"
+
+
+class Int(metaclass=_IntMeta):
+    """The integers of 64 bits, which are Python's: `Int(3.9)` is 3.
+
+    >>> Int(3.9), Int("12"), Int(2**63), isinstance(3, Int)
+    (3, 12, -9223372036854775808, True)
+    """
+
+
+class _BoolMeta(type):
+    """`Bool(x)` is a bool of Python."""
+
+    number_type = DType.bool
+
+    def __call__(cls, value: Any = False) -> bool:
+        return bool(value)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        if isinstance(value, SIMD):
+            return value.dtype.kind == "bool" and value.size == 1
+        return isinstance(value, (bool, np.bool_))
+
+    def __repr__(cls) -> str:
+        return "Bool"
+
+
+class Bool(metaclass=_BoolMeta):
+    """The bools, which are Python's.
+
+    >>> Bool(1), isinstance(True, Bool), isinstance(1, Bool)
+    (True, True, False)
+    """
+
+
+class _StringMeta(type):
+    """`String(a, b, ...)` is the text of the values, one after another."""
+
+    def __call__(cls, *values: Any, sep: str = "", end: str = "", capacity: int = 0, **_: Any) -> str:
+        return sep.join(map(format_value, values)) + end
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, str)
+
+    def __repr__(cls) -> str:
+        return "String"
+
+
+class String(metaclass=_StringMeta):
+    """Text, which is Python's: `String(x)` is what `print` shows of a value.
+
+    >>> String(3), String("a", 1.0), isinstance("a", String)
+    ('3', 'a1.0', True)
+    """
+
+
+def format_value(value: Any) -> str:
+    """Return the text of a value as Mojo prints it.
+
+    >>> format_value((1, "a", [1.5, True]))
+    '(1, a, [1.5, True])'
+    """
+    if type(value) is tuple:
+        return f"({', '.join(map(format_value, value))})"
+    if type(value) is list:
+        return f"[{', '.join(map(format_value, value))}]"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{format_value(key)}: {format_value(each)}' for key, each in value.items())}}}"
+    in_mojo = getattr(value, "mojo_text", None)
+    return str(value) if in_mojo is None else in_mojo()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,177 +135,78 @@ class Origin:
     def __class_getitem__(cls, mut: bool) -> Origin:
         return cls(bool(mut))
 
+    @classmethod
+    def with_parameters(cls, mut: bool = True) -> Origin:
+        """Return `Origin[mut=mut]`.
+
+        >>> Origin.with_parameters(mut=False)
+        Origin(mut=False)
+        """
+        return cls(bool(mut))
+
 
 MutAnyOrigin, ImmutAnyOrigin = Origin(True), Origin(False)
+MutOrigin = MutUntrackedOrigin = MutExternalOrigin = MutableAnyOrigin = StaticConstantOrigin = MutAnyOrigin
+ImmutOrigin = ImmutUntrackedOrigin = ImmutExternalOrigin = ImmutableAnyOrigin = ImmutAnyOrigin
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class IndexListType:
-    """The type `IndexList[size]`: called, a tuple of so many integers; `isinstance` checks tuples.
+def type_of(value: Any) -> Any:
+    """Return the type of a value, with all its parameters: `type_of(tensor)`, `type_of(Float32(1))`.
 
-    >>> isinstance((2, 4), IndexList[2]), isinstance((2, 4), IndexList[3])
-    (True, False)
+    >>> from tilewright.mojo import Float32
+    >>> type_of(Float32(1)), type_of(3), type_of("a")
+    (SIMD[DType.float32, 1], Int, String)
+    """
+    if isinstance(value, SIMD):
+        return SIMDType(value.dtype, value.size)
+    parametrized = getattr(type(value), "parametrized_type", None)
+    if parametrized is not None:
+        return parametrized(value)
+    if isinstance(value, bool):
+        return Bool
+    if isinstance(value, int) and type(value) is int:
+        return Int
+    if isinstance(value, float):
+        return SIMDType(DType.float64, 1)
+    return String if isinstance(value, str) else type(value)
+
+
+def _rebind(_: Any, parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:
+    kind = parameters[0] if parameters else named.get("dest_type")
+    if isinstance(kind, SIMDType) and not isinstance(value, SIMD):
+        return kind(value)  # a literal gets its type
+    return value
+
+
+class _Rebind(Bracketed[Any]):
+    """`rebind[type](value)`: the same value; what a compiler cannot prove, it need not prove here.
+
+    >>> rebind[Int](3)
+    3
     """
 
-    size: int
 
-    def __call__(self, *entries: SupportsIndex) -> tuple[int, ...]:
-        numbers = tuple([as_integer(entry, "an entry of an IndexList") for entry in entries])
-        if len(numbers) == 1:
-            numbers *= self.size
-        if len(numbers) != self.size:
-            raise CoordinateError(f"{self!r} takes one integer or {self.size}, got {len(numbers)}")
-        return numbers
+rebind = _Rebind(_rebind)
+rebind_var = trait_downcast = rebind
 
-    def __instancecheck__(self, value: object) -> bool:
-        return isinstance(value, tuple) and len(value) == self.size and all(isinstance(entry, int) for entry in value)
+
+class _Materialize:
+    """`materialize[value]()`: the value, which compile time and run time share here.
+
+    >>> materialize[3]()
+    3
+    """
+
+    def __getitem__(self, value: Any) -> Callable[[], Any]:
+        return lambda: value
+
+    def with_parameters(self, *values: Any, **named: Any) -> Callable[[], Any]:
+        """Return the function that gives the value."""
+        (value,) = (*values, *named.values())
+        return lambda: value
 
     def __repr__(self) -> str:
-        return f"IndexList[{self.size}]"
+        return "materialize"
 
 
-class _IndexListBrackets:
-    """`IndexList[2](1, 2)` is a tuple of two integers.
-
-    >>> IndexList[2](1, 2), IndexList[3](0)
-    ((1, 2), (0, 0, 0))
-    """
-
-    def __repr__(self) -> str:
-        return "IndexList"
-
-    def __getitem__(self, size: SupportsIndex) -> IndexListType:
-        return IndexListType(as_integer(size, "the size of an IndexList"))
-
-
-IndexList = _IndexListBrackets()
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class MemoryType:
-    """The type of memory with its number type, such as `Span[Float32]`: it makes such memory, and checks values.
-
-    >>> isinstance(Span(np.arange(4)), Span["int64"]), isinstance(Span(np.arange(4)), Span["int8"])
-    (True, False)
-    """
-
-    kind: Any
-    dtype: ScalarFormat
-
-    def __call__(self, *arguments: Any) -> Any:
-        memory = self.kind(*arguments)
-        if memory.dtype != self.dtype:
-            raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[DType.{memory.dtype}]")
-        return memory
-
-    def __instancecheck__(self, value: object) -> bool:
-        return isinstance(value, self.kind) and value.dtype == self.dtype
-
-    def __repr__(self) -> str:
-        return f"{self.kind.__name__}[DType.{self.dtype}]"
-
-
-def memory_type(kind: type, parameters: Any) -> MemoryType:
-    """Return `kind[dtype, ...]`: the number type comes first, and what follows has no meaning on a host.
-
-    >>> memory_type(Span, ("float32", MutAnyOrigin))
-    Span[DType.float32]
-    """
-    return MemoryType(kind, scalar_format(parameters[0] if isinstance(parameters, tuple) else parameters))
-
-
-class Span:
-    """A view of the scalars of `storage`: an array, a buffer, or another span.
-
-    >>> span = Span(np.arange(4))
-    >>> len(span), int(span[3])
-    (4, 3)
-    """
-
-    def __init__(self, storage: Storage) -> None:
-        self.array = flat_scalars(as_array(storage))
-        self.dtype = format_of(self.array).require_scalar("a span")
-
-    def __class_getitem__(cls, parameters: Any) -> Any:
-        return memory_type(cls, parameters)
-
-    def _check_index(self, k: SupportsIndex) -> int:
-        index = as_integer(k, "an index")
-        if not 0 <= index < len(self):
-            raise CoordinateError(f"index {index} is outside {len(self)} scalars")
-        return index
-
-    def __len__(self) -> int:
-        return int(self.array.size)
-
-    def __getitem__(self, k: SupportsIndex) -> Any:
-        return self.array[self._check_index(k)]
-
-    def __setitem__(self, k: SupportsIndex, value: float) -> None:
-        self.array[self._check_index(k)] = fit_values(value, self.dtype)
-
-    def unsafe_ptr(self) -> Any:
-        """Return the memory itself.
-
-        >>> Span(np.arange(4)).unsafe_ptr().tolist()
-        [0, 1, 2, 3]
-        """
-        return self.array
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self)} x {self.dtype.name}>"
-
-
-class _InlineArrayBrackets:
-    """`InlineArray[Float32, 16](uninitialized=True)`, or `(fill=0)`, or the values themselves.
-
-    >>> InlineArray["float32", 4](fill=1.5).array.tolist()
-    [1.5, 1.5, 1.5, 1.5]
-    """
-
-    def __repr__(self) -> str:
-        return "InlineArray"
-
-    def __getitem__(self, parameters: tuple[NumberType, int]) -> Callable[..., Span]:
-        dtype, size = parameters
-        element, count = scalar_format(dtype), as_integer(size, "the size of an array")
-
-        def create(*values: Any, fill: Any = None, uninitialized: bool = False) -> Span:
-            array = aligned_empty(count, element.dtype)
-            if values:
-                if len(values) != count:
-                    raise CoordinateError(f"expected {count} values for an array of {count} scalars, got {len(values)}")
-                array[...] = fit_values(values, element)
-            elif fill is not None or not uninitialized:
-                array[...] = fit_values(0 if fill is None else fill, element)
-            return Span(array)
-
-        return create
-
-
-InlineArray = _InlineArrayBrackets()
-Array = InlineArray
-
-
-class _ListBrackets:
-    """`List[Float32](length=4, fill=0)` or `List[Float32](1, 2, 3)`.
-
-    >>> List["int32"](1, 2, 3).array.tolist()
-    [1, 2, 3]
-    """
-
-    def __repr__(self) -> str:
-        return "List"
-
-    def __getitem__(self, dtype: NumberType) -> Callable[..., Span]:
-        element = scalar_format(dtype)
-
-        def create(*values: Any, length: int = 0, fill: Any = 0) -> Span:
-            if values:
-                return Span(fit_values(values, element))
-            return Span(np.full(length, fit_values(fill, element)))
-
-        return create
-
-
-List = _ListBrackets()
+materialize = _Materialize()

@@ -11,14 +11,16 @@ from importlib.util import find_spec
 from pkgutil import walk_packages
 from types import ModuleType
 
-PACKAGES = ("layout", "std", "buffer")
+from .module_names import MODULES
+
+PACKAGES = ("layout", "std", "max", "buffer")
 _HOME = __name__.rpartition(".")[0]
 _installed: dict[str, ModuleType] | None = None  # the modules that had the names before `install`
 _open_blocks: list[dict[str, ModuleType]] = []  # and before each `imports()` that has not ended
 
 
 def install() -> None:
-    """Let `from layout import ...`, `from std.gpu.host import ...` and `from buffer import ...` mean Mojo's modules.
+    """Let `from layout import ...`, `from std.memory import ...` and those of `max` and `buffer` mean Mojo's modules.
 
     They do until `uninstall()`. Raises an ImportError if another module has one of these names; `imports()` takes
     precedence over it, for a while. To install twice is to install once.
@@ -83,7 +85,7 @@ def _modules() -> dict[str, ModuleType]:
         paths = getattr(package, "__path__", ())
         full_names = [package.__name__, *[each.name for each in walk_packages(paths, f"{package.__name__}.")]]
         found |= {full_name.removeprefix(f"{_HOME}."): import_module(full_name) for full_name in full_names}
-    return found
+    return found | {name: found[place] for name, place in MODULES.items() if _is_ours(name)}
 
 
 def _is_of_dialect(module: ModuleType) -> bool:

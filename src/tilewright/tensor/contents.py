@@ -32,6 +32,7 @@ def fill(tensor: Kind, value: ArrayLike) -> Kind:
     require_writable(tensor)
     data, number = tensor._store.host, fit_values(value, tensor._store.format)
     scalars = Scalars.of(tensor)
+    scalars.watch_write()
     view = scalars.view()
     if view is not None:
         view[...] = number
@@ -110,10 +111,14 @@ def _copy_scalars(origin: Scalars, target: Scalars, fill: Number | None) -> None
     if target.valid is not None and prod(target.valid) >= SMALL and origin.valid is not None and fill is None:
         ours, theirs = origin.placement(target.valid), target.placement(target.valid)
         if ours is not None and theirs is not None and run_plan(*ours, *theirs):
+            origin.watch_read()
+            target.watch_write()
             return
     if origin.valid == target.valid and origin.valid is not None:
         source, view = origin.view(), target.view()
         if source is not None and view is not None and source.shape == view.shape:
+            origin.watch_read()
+            target.watch_write()
             assign(source, view, target.tensor)
             return
         fill = None
@@ -168,6 +173,7 @@ def to_numpy(tensor: View, fill: Number | None = None, copy: bool | None = True)
     if not copy and (fill is None or scalars.is_whole):
         view = scalars.view()
         if view is not None and view.ndim == len(scalars.extents):
+            scalars.watch_read()
             return _group_by_element(view, tensor)
     if copy is False:
         raise LayoutError(f"{tensor.layout} cannot become an array without a copy; do not pass copy=False")

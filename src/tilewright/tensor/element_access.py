@@ -20,8 +20,31 @@ from ..layout.validation import as_integer, is_array
 from .store import Array, Number
 from .tile_views import Brackets, Kind
 from .view import View
+from .watching import current_watcher
 
 IndexEntry: TypeAlias = "SupportsIndex | Array | Sequence[SupportsIndex]"
+
+
+def watch_read(tensor: View, places: Any, width: int = 1) -> None:
+    """Tell whoever watches memory that scalars of a tensor are about to be read.
+
+    >>> import tilewright as tw
+    >>> watch_read(tw.TileTensor([1, 2], tw.row_major(2)), 0)
+    """
+    watcher = current_watcher()
+    if watcher is not None:
+        watcher.read(tensor._store, places, width)
+
+
+def watch_write(tensor: View, places: Any, width: int = 1) -> None:
+    """Tell whoever watches memory that scalars of a tensor are about to be written.
+
+    >>> import tilewright as tw
+    >>> watch_write(tw.TileTensor([1, 2], tw.row_major(2)), 0)
+    """
+    watcher = current_watcher()
+    if watcher is not None:
+        watcher.write(tensor._store, places, width)
 
 
 def element_place(tensor: View, index: tuple[Any, ...]) -> Any:
@@ -31,7 +54,7 @@ def element_place(tensor: View, index: tuple[Any, ...]) -> Any:
     >>> element_place(tw.TileTensor(bytearray(48), tw.row_major(6, 8)), (1, 3))
     11
     """
-    layout = tensor.layout
+    layout = tensor._core_layout
     _refuse_slices(index)
     try:
         place = layout(*index)
@@ -57,7 +80,7 @@ def _index_error(tensor: View, index: tuple[Any, ...], problem: LayoutError) -> 
 
 
 def _out_of_range_error(tensor: View, index: tuple[Any, ...]) -> CoordinateError:
-    shape = tensor.layout.shape
+    shape = tensor._core_layout.shape
     if any(isinstance(part, int) and part < 0 for part in index):
         return CoordinateError(f"index {_format_index(index)} is negative; indices into shape {shape} start at 0")
     return CoordinateError(
@@ -69,7 +92,7 @@ def _describe_range(tensor: View, index: tuple[Any, ...]) -> str:
     """Return the range of the first mode that an index leaves, as text."""
     if len(index) == 1 and tensor.rank != 1:
         return f"a linear index takes 0 to {tensor.size - 1}"
-    extents = tensor.shape if len(index) == tensor.rank else tuple(leaves(tensor.layout.shape))
+    extents = tensor.shape if len(index) == tensor.rank else tuple(leaves(tensor._core_layout.shape))
     for k, (part, extent) in enumerate(zip(index, extents, strict=False)):
         if not isinstance(part, int) or part >= extent:
             return f"mode {k} takes 0 to {extent - 1}"
@@ -98,7 +121,7 @@ def vector_places(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
     pair = tensor._pair
     _refuse_slices(index)
     try:
-        coord = tensor.layout._nest_coordinate(index)
+        coord = tensor._core_layout._nest_coordinate(index)
         scalars = np.arange(tensor.element_size)
         # of an element with one scalar the results are single numbers
         places = np.broadcast_to(pair(coord, scalars) + tensor.offset, scalars.shape)
@@ -119,13 +142,16 @@ def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = Non
     """
     data = tensor._store.host
     if tensor.element_size == 1:
-        if fill is None or not tensor.is_ragged or tensor.layout.valid(*index):
-            return data[element_place(tensor, index)]
-        if product(tensor.layout.shape) == 0:
+        if fill is None or not tensor.is_ragged or tensor._core_layout.valid(*index):
+            place = element_place(tensor, index)
+            watch_read(tensor, place)
+            return data[place]
+        if product(tensor._core_layout.shape) == 0:
             raise _out_of_range_error(tensor, index)
-        tensor.layout(*index)  # raises outside the full shape, where nothing is padded
+        tensor._core_layout(*index)  # raises outside the full shape, where nothing is padded
         return fit_values(fill, tensor._store.format)[()]
     places, valid = vector_places(tensor, index)
+    watch_read(tensor, places[valid])
     if valid.all():
         return data[places]
     if fill is None:
@@ -147,10 +173,12 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
     require_writable(tensor)
     data = tensor._store.host
     if tensor.element_size == 1:
-        if masked and tensor.is_ragged and not tensor.layout.valid(*index):
-            tensor.layout(*index)
+        if masked and tensor.is_ragged and not tensor._core_layout.valid(*index):
+            tensor._core_layout(*index)
             return
-        data[element_place(tensor, index)] = fit_values(value, tensor._store.format)
+        place = element_place(tensor, index)
+        watch_write(tensor, place)
+        data[place] = fit_values(value, tensor._store.format)
         return
     places, valid = vector_places(tensor, index)
     scalars = fit_values(value, tensor._store.format)
@@ -162,6 +190,7 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
     if not valid.all() and not masked:
         raise _partly_valid_error(tensor, index, valid, "store(..., fill=x) writes only those")
     block = np.broadcast_to(scalars.reshape(places.shape) if scalars.ndim else scalars, places.shape)
+    watch_write(tensor, places[valid])
     data[places[valid]] = block[valid]
 
 
@@ -236,6 +265,15 @@ def check_alignment(tensor: View, place: int, alignment: int | None) -> None:
         )
 
 
+def _instructions(tensor: View, place: int, count: int, alignment: int | None) -> list[tuple[int, int]]:
+    """Return (place, width) of the accesses to `count` scalars: several if their alignment is less than their size."""
+    size = tensor._store.format.itemsize
+    if alignment is None or alignment >= min(count * size, 16):  # the bytes that one instruction accesses
+        return [(place, count)]
+    width = max(1, alignment // size)
+    return [(place + k, min(width, count - k)) for k in range(0, count, width)]
+
+
 class LoadBrackets(Brackets[Kind]):
     """`t.load(2, 3)` is an element, `t.load[4](2, 3)` four scalars from there on; see `TileTensor.load`.
 
@@ -268,6 +306,8 @@ class LoadBrackets(Brackets[Kind]):
                 check_alignment(tensor, element_place(tensor, entries), alignment)
             return read_element(tensor, entries, fill)
         place, count = scalar_run(tensor, entries, width, alignment)
+        for first, step in _instructions(tensor, place, count, alignment):
+            watch_read(tensor, first, step)
         return tensor._store.host[place : place + count].copy()
 
 
@@ -313,6 +353,8 @@ class StoreBrackets(Brackets[Kind]):
         scalars = fit_values(value, tensor._store.format).reshape(-1)
         if scalars.size != count:
             raise LayoutError(f"store with width {count} takes {count} scalars, got {scalars.size}")
+        for first, step in _instructions(tensor, place, count, alignment):
+            watch_write(tensor, first, step)
         tensor._store.host[place : place + count] = scalars
 
 

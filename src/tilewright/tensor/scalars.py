@@ -24,7 +24,8 @@ from ..layout.tuples import leaves, product_each
 from .element_access import require_writable
 from .store import Array, Number, strided_view
 from .view import View
-from .view_layouts import PairLayout, scalars_layout
+from .view_layouts import PairLayout, elements_layout, scalars_layout, vector_layout
+from .watching import current_watcher
 
 SMALL = 1 << 14  # below this number of scalars NumPy's assignment is faster than a plan
 
@@ -104,6 +105,37 @@ class Scalars:
         mask = self.layout._valid_table()
         return table, np.ones(table.shape, dtype=bool) if mask is None else np.broadcast_to(mask, table.shape)
 
+    def watch_read(self) -> None:
+        """Tell whoever watches memory that all valid scalars are about to be read.
+
+        >>> import tilewright as tw
+        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3))).watch_read()
+        """
+        watcher = current_watcher()
+        if watcher is not None:
+            watcher.read(self.tensor._store, *self._vectors())
+
+    def watch_write(self) -> None:
+        """Tell whoever watches memory that all valid scalars are about to be written.
+
+        >>> import tilewright as tw
+        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3))).watch_write()
+        """
+        watcher = current_watcher()
+        if watcher is not None:
+            watcher.write(self.tensor._store, *self._vectors())
+
+    def _vectors(self) -> tuple[Array, int]:
+        """Return (places, width): where consecutive scalars start that are accessed at once, and how many they are."""
+        tensor = self.tensor
+        width = tensor.element_size
+        if width > 1 and self.is_whole:
+            vector = np.asarray(vector_layout(tensor._pair).offsets()).reshape(-1, order="F")
+            if bool((vector == np.arange(width)).all()):
+                return np.asarray(elements_layout(tensor._pair).offsets()).reshape(-1) + tensor._offset, width
+        table, mask = self.places()
+        return table[mask], 1
+
     def read(self, fill: Number | None = None) -> Array:
         """Return a copy of the scalars: the valid ones, or with `fill` all, the others as `fill`.
 
@@ -112,6 +144,7 @@ class Scalars:
         >>> Scalars.of(ragged).read().tolist(), Scalars.of(ragged).read(fill=0)[1].tolist()
         ([[38, 39], [46, 47]], [46, 47, 0])
         """
+        self.watch_read()
         if self.valid is None:
             return self._gather(fill)
         values = self._read_valid()
@@ -191,6 +224,7 @@ class Scalars:
         [[1, 2, 3], [4, 5, 6]]
         """
         require_writable(self.tensor)
+        self.watch_write()
         if self.valid is not None and values.shape == self.extents:
             values = values[tuple([slice(0, n) for n in self.valid])]
         by_plan = values.size >= SMALL and values.shape == self.valid

@@ -7,7 +7,9 @@ Named axes of a layout become dimensions of the storage, and every valid scalar 
 from __future__ import annotations
 
 import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -106,9 +108,8 @@ class Store:
         >>> Store.of(bytearray(2)).host.tolist()
         [0, 0]
         """
-        if not isinstance(self.data, np.ndarray):
-            raise self.data.access_error()
-        return self.data
+        data = self.data
+        return data if isinstance(data, np.ndarray) else data.reachable_array()
 
     def section(self, start: int, size: int) -> Any:
         """Return `size` scalars from `start` on, for a copy: an array of the host, or memory of a device.
@@ -120,12 +121,12 @@ class Store:
 
     @property
     def is_on_host(self) -> bool:
-        """Return whether the host can access the scalars.
+        """Return whether the host can access the scalars, or a kernel on it.
 
         >>> Store.of([1]).is_on_host
         True
         """
-        return isinstance(self.data, np.ndarray)
+        return isinstance(self.data, np.ndarray) or (_in_reach.get() and isinstance(self.data.array, np.ndarray))
 
     def address(self, place: int) -> int:
         """Return the byte address of the scalar at a place.
@@ -184,11 +185,42 @@ class DeviceMemory:
         """
         return LayoutError("device memory cannot be reached from the host; copy it to a host buffer first")
 
-    def __getitem__(self, _: object) -> Any:
-        raise self.access_error()
+    def reachable_array(self) -> Array:
+        """Return the scalars as an array, for a kernel that runs on the host; raise outside of one.
 
-    def __setitem__(self, _: object, value: object) -> None:
-        raise self.access_error()
+        >>> with reach_device_memory():
+        ...     DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).reachable_array().size
+        3
+        """
+        if not _in_reach.get() or not isinstance(self.array, np.ndarray):
+            raise self.access_error()
+        return self.array
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.reachable_array()[place]
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        self.reachable_array()[place] = value
+
+
+_in_reach: ContextVar[bool] = ContextVar("in_reach", default=False)
+
+
+@contextmanager
+def reach_device_memory() -> Iterator[None]:
+    """Let the memory of a device that is the host's own be accessed inside a `with` block, as kernels do.
+
+    >>> memory = DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8))
+    >>> with reach_device_memory():
+    ...     memory[1] = 5
+    >>> memory.array.tolist()
+    [0, 5, 0]
+    """
+    token = _in_reach.set(True)
+    try:
+        yield
+    finally:
+        _in_reach.reset(token)
 
 
 def as_array(storage: Storage, dtype: FormatLike | None = None) -> Array:

@@ -31,6 +31,7 @@ from .tile_views import (
 )
 from .view import View
 from .view_layouts import pair_layout, rebase
+from .watching import current_watcher
 
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherTarget = TypeVar("OtherTarget")
@@ -91,6 +92,9 @@ class TileTensor(Arithmetic):
         place = self._quick_place(key)
         if place is not None:
             vector = self._quick[2]
+            watcher = current_watcher()
+            if watcher is not None:
+                watcher.read(self._store, place if vector is None else vector + place)
             return self._store.data[place] if vector is None else self._store.host[vector + place]
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
@@ -106,6 +110,9 @@ class TileTensor(Arithmetic):
                     kind: type = value.__class__
                     if kind is not own_type and (kind not in types or not low <= value <= high):
                         value = element_access.fit_scalar(value, self._store.format)
+                    watcher = current_watcher()
+                    if watcher is not None:
+                        watcher.write(self._store, place)
                     self._store.data[place] = value
                     return
         index = key if isinstance(key, tuple) else (key,)
@@ -124,6 +131,8 @@ class TileTensor(Arithmetic):
             shape, stride, _, _ = self._quick
         except AttributeError:
             shape, stride, _, _ = self._quick = element_access.quick_access(self)
+        if key.__class__ is int and len(shape) == 1:
+            key = (key,)
         if type(key) is not tuple or len(key) != len(shape):
             return None
         place = self._offset

@@ -39,6 +39,16 @@ class Brackets(Generic[Kind]):
     def __init__(self, tensor: Kind) -> None:
         self._tensor = tensor
 
+    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
+        """Return the method with its brackets filled; named ones, for which Python has no brackets, are options.
+
+        >>> import tilewright as tw
+        >>> tw.TileTensor(bytearray(4), tw.row_major(2, 2)).load.with_parameters(width=2)(0, 0).tolist()
+        [0, 0]
+        """
+        this: Any = self  # every subclass can be called, and takes brackets
+        return partial(this[parameters[0] if len(parameters) == 1 else parameters] if parameters else this, **named)
+
 
 class TileBrackets(Brackets[Kind]):
     """`t.tile[4, 8](1, 0)` is the tile of shape (4, 8) at (1, 0) in the grid of tiles; see `TileTensor.tile`.

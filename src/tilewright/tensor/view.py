@@ -68,6 +68,11 @@ class View(Shown):
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).layout
         Layout((6, 8), (8, 1))
         """
+        return self._core_layout
+
+    @property
+    def _core_layout(self) -> Any:
+        """The layout of the elements, whatever a dialect's `layout` is."""
         try:
             return self._layout
         except AttributeError:
@@ -77,8 +82,8 @@ class View(Shown):
     @property
     def _mode_layout(self) -> Any:
         """The layout of the elements with a tuple of modes, even if there is only one."""
-        layout = self.layout
-        return layout if layout.shape.__class__ is tuple else elements_layout(self._pair)
+        layout = self._core_layout
+        return layout if isinstance(layout.shape, tuple) else elements_layout(self._pair)
 
     @property
     def element_layout(self) -> Any:
@@ -212,7 +217,7 @@ class View(Shown):
         >>> tw.TileTensor(bytearray(24), tw.row_major(4, 6)).is_row_major
         True
         """
-        layout = self.layout
+        layout = self._core_layout
         if not isinstance(layout, Layout) or self._leaf_count != self.rank:
             return False
         return tuple(leaves(layout.stride)) == tuple(leaves(suffix_product(layout.shape)))

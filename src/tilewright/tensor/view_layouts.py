@@ -78,7 +78,7 @@ def cut_modes(pair: PairLayout, cuts: Sequence[Cut], keep: Sequence[bool] | None
     for k, (start, extent, step) in enumerate(cuts):
         n, d = shape[k], stride[k]
         extents.append(extent)
-        if n.__class__ is tuple:
+        if isinstance(n, tuple):
             inner = None if pair.guards else _cut_first_leaf(n, d, cuts[k])
             if inner is None:
                 return _cut_nested(pair, cuts, keep)

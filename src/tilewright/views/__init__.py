@@ -9,6 +9,7 @@ from .scenes.accesses import atom_scene, bank_scene
 from .scenes.assemblies import assembly_scene
 from .scenes.audits import audit_scene
 from .scenes.error_maps import block_scene, comparison_scene, comparisons_scene, difference_scene
+from .scenes.kernels import kernel_scene
 from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
 from .scenes.memory_maps import inspection_scene, memory_scene
 from .scenes.meshes import mesh_scene
@@ -42,6 +43,7 @@ __all__ = [
     "difference_scene",
     "distribute_scene",
     "inspection_scene",
+    "kernel_scene",
     "layout_scene",
     "memory_scene",
     "mesh_scene",

@@ -1,29 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's package `layout`."""
 
-from .coord import ComptimeInt, Coord, Idx, RuntimeInt, coord
+from ..pointer import AddressSpace
+from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, coord_to_index_list
+from .int_layout import Layout, LayoutList, MakeLayoutList, print_layout
+from .int_tuple import UNKNOWN_VALUE, IntTuple, create_unknown_int_tuple, to_index_list
+from .layout_algebra import composition
+from .layout_tensor_iter import LayoutTensorIter
+from .layout_tensor_view import LayoutTensor, stack_allocation_like
+from .lt_to_tt_layout import LTToTTLayout
+from .runtime_layout import RuntimeLayout
+from .runtime_tuple import RuntimeTuple
 from .swizzle import ComposedLayout, Swizzle
-from .tensor_memory import AddressSpace
-from .tile_layout import Layout, RowMajorLayout, TensorLayout, col_major, row_major
-from .tile_tensor import All, LayoutTensor, TileTensor, TileTensorIter, stack_allocation
+from .tensor_storage import PointerStorage, TensorStorage
+from .tile_layout import ColMajorLayout, RowMajorLayout, TensorLayout, col_major, row_major
+from .tile_layout import Layout as MixedLayout
+from .tile_tensor import (
+    NullableTileTensor,
+    TileTensor,
+    TileTensorIter,
+    flatten_leading,
+    lt_to_tt,
+    stack_allocation,
+)
 
 __all__ = [
+    "UNKNOWN_VALUE",
     "AddressSpace",
     "All",
+    "ColMajorLayout",
     "ComposedLayout",
     "ComptimeInt",
     "Coord",
+    "CoordLike",
     "Idx",
+    "IntTuple",
+    "LTToTTLayout",
     "Layout",
+    "LayoutList",
     "LayoutTensor",
+    "LayoutTensorIter",
+    "MakeLayoutList",
+    "MixedLayout",
+    "NullableTileTensor",
+    "PointerStorage",
     "RowMajorLayout",
     "RuntimeInt",
+    "RuntimeLayout",
+    "RuntimeTuple",
     "Swizzle",
     "TensorLayout",
+    "TensorStorage",
     "TileTensor",
     "TileTensorIter",
     "col_major",
+    "composition",
     "coord",
+    "coord_to_index_list",
+    "create_unknown_int_tuple",
+    "flatten_leading",
+    "lt_to_tt",
+    "print_layout",
     "row_major",
     "stack_allocation",
+    "stack_allocation_like",
+    "to_index_list",
 ]

@@ -9,8 +9,10 @@ from typing import Any
 from ...errors import CoordinateError
 from ...layout.tuples import as_tree, check_congruent, leaves, product
 from ...layout.validation import TaggedInt, as_integer
+from ..brackets import brackets
+from ..index_list import Index, IndexEntries
 
-__all__ = ["ComptimeInt", "Coord", "Idx", "RuntimeInt", "coord"]
+__all__ = ["All", "ComptimeInt", "Coord", "CoordLike", "Idx", "RuntimeInt", "coord", "coord_to_index_list"]
 
 
 class _ComptimeBrackets(type):
@@ -32,6 +34,25 @@ class ComptimeInt(int, metaclass=_ComptimeBrackets):
     def __call__(self) -> ComptimeInt:
         return self
 
+    def value(self) -> int:
+        """Return the integer.
+
+        >>> Idx[4].value()
+        4
+        """
+        return int(self)
+
+    @property
+    def static_value(self) -> int:
+        """Return the integer.
+
+        >>> Idx[4].static_value
+        4
+        """
+        return int(self)
+
+    is_static_value, is_value, is_tuple = True, True, False
+
     def __repr__(self) -> str:
         return f"Idx[{int(self)}]()"
 
@@ -44,6 +65,10 @@ class _RuntimeBrackets(type):
     def __getitem__(cls, dtype: Any) -> type[RuntimeInt]:
         return RuntimeInt
 
+    def with_parameters(cls, *_: Any, **__: Any) -> type[RuntimeInt]:
+        """Return the same class: our integers have no width."""
+        return RuntimeInt
+
 
 class RuntimeInt(TaggedInt, metaclass=_RuntimeBrackets):
     """An integer known only at run time, made by `RuntimeInt(n)` or `Idx(n)`; arithmetic with it stays so.
@@ -53,6 +78,17 @@ class RuntimeInt(TaggedInt, metaclass=_RuntimeBrackets):
     """
 
     __slots__ = ()
+
+    def __call__(self) -> RuntimeInt:
+        return self
+
+    def value(self) -> int:
+        """Return the integer.
+
+        >>> Idx(4).value()
+        4
+        """
+        return int(self)
 
     def __repr__(self) -> str:
         return f"Idx({int(self)})"
@@ -94,7 +130,33 @@ class _IdxBrackets:
 Idx = _IdxBrackets()
 
 
-class Coord(tuple[Any, ...]):
+All = slice(None)
+
+
+class _CoordLike(type):
+    """What can be an entry of a coordinate: an integer, or a coordinate."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, (int, Coord))
+
+
+class CoordLike(metaclass=_CoordLike):
+    """The trait of coordinates and of their entries.
+
+    >>> isinstance(Idx[4], CoordLike), isinstance(Coord(1), CoordLike), isinstance("a", CoordLike)
+    (True, True, False)
+    """
+
+
+class _CoordBrackets(type):
+    """`Coord[ComptimeInt[2], Int32]` is the type of coordinates, and itself one: what is not known is 0."""
+
+    def __getitem__(cls, entries: Any) -> Coord:
+        parts = entries if isinstance(entries, tuple) and not isinstance(entries, Coord) else (entries,)
+        return Coord(*[part if isinstance(part, (int, tuple)) else RuntimeInt(0) for part in parts])
+
+
+class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
     """A coordinate or shape: nested, with entries known at compile time (`Idx[4]`) or at run time (plain integers).
 
     >>> c = Coord(5, (3, Idx[2]()), 7)
@@ -175,7 +237,8 @@ class Coord(tuple[Any, ...]):
         check_congruent(ours, theirs, "inner_product")
         return int(sum(a * b for a, b in zip(leaves(ours), leaves(theirs), strict=True)))
 
-    def make_dynamic(self, _: Any = None) -> Coord:
+    @brackets
+    def make_dynamic(self, parameters: Any, _: Any = None) -> Coord:
         """Return the same numbers, all of them known only at run time.
 
         >>> Coord(Idx[2]()).make_dynamic()
@@ -183,7 +246,8 @@ class Coord(tuple[Any, ...]):
         """
         return Coord(*_map_entries(self, RuntimeInt))
 
-    def cast(self, _: Any = None) -> Coord:
+    @brackets
+    def cast(self, parameters: Any, _: Any = None) -> Coord:
         """Return the same coordinate: our integers have no width.
 
         >>> print(Coord(1, 2).cast())
@@ -191,8 +255,63 @@ class Coord(tuple[Any, ...]):
         """
         return self
 
-    def __call__(self) -> Coord:
+    def __call__(self, *entries: Any) -> Coord:
+        return Coord(*entries) if entries else self
+
+    def tuple(self) -> Coord:
+        """Return the coordinate itself.
+
+        >>> print(Coord(1, 2).tuple())
+        (1, 2)
+        """
         return self
+
+    def value(self) -> int:
+        """Return the integer of a coordinate with one entry.
+
+        >>> Coord(3).value()
+        3
+        """
+        if self.flat_rank != 1:
+            raise CoordinateError(f"{self} is not a single integer")
+        return int(leaves(as_tree(self))[0])
+
+    def parametrized_type(self) -> Coord:
+        """Return the type of the coordinate, which the coordinate itself stands for.
+
+        >>> Coord(1, 2).parametrized_type().rank
+        2
+        """
+        return self
+
+    @property
+    def element_types(self) -> Coord:
+        """Return the types of the entries, which the entries stand for.
+
+        >>> print(Coord(Idx[2], Idx[4]).element_types)
+        (2, 4)
+        """
+        return self
+
+    ParamListType = VariadicType = element_types
+
+    @property
+    def all_dims_known(self) -> bool:
+        """Return whether all entries are known at compile time.
+
+        >>> Coord(Idx[2], 4).all_dims_known
+        False
+        """
+        return not any(map(is_dynamic, leaves(as_tree(self))))
+
+    @property
+    def static_product(self) -> int:
+        """Return the product of all integers, -1 if one is known only at run time.
+
+        >>> Coord(Idx[2], Idx[4]).static_product
+        8
+        """
+        return self.product() if self.all_dims_known else -1
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self))})"
@@ -328,3 +447,12 @@ class _Leaves(tuple[int, ...]):
         if not isinstance(k, slice) and not 0 <= as_integer(k, "a leaf") < len(self):
             raise CoordinateError(f"the layout has leaves 0 to {len(self) - 1}, got {k}")
         return super().__getitem__(k)
+
+
+def coord_to_index_list(value: Any) -> IndexEntries:
+    """Return a flat coordinate as an `IndexList`.
+
+    >>> coord_to_index_list(Coord(2, 3))
+    (2, 3)
+    """
+    return Index(*leaves(as_tree(value)))

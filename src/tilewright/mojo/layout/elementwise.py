@@ -9,13 +9,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...errors import CoordinateError, LayoutError
-from ...formats import fit_values
+from ...formats import cast, fit_values
 from ...layout.validation import as_integer
 from ...tensor import contents
-from ...tensor.element_access import require_writable
+from ...tensor.element_access import LoadBrackets, StoreBrackets, require_writable
 from ...tensor.tile_views import Brackets
 from ...tensor.view import View
 from ..brackets import brackets
+from ..scalar_memory import read_vector, write_vector
+from ..simd import SIMD, as_vector
 from .tensor_memory import MemoryTensor
 
 Kind = TypeVar("Kind", bound=View)
@@ -39,6 +41,46 @@ class FillBrackets(Brackets[Kind]):
         return contents.fill(self._tensor, value)
 
 
+def _plain_entries(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return an index with the integers of Python, from entries or one coordinate."""
+    entries = tuple(index[0]) if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
+    return tuple([entry.__index__() if isinstance(entry, SIMD) else entry for entry in entries])
+
+
+class _LoadBrackets(LoadBrackets[Kind]):
+    """`t.load(2, 3)`, `t.load[4](2, 3)`: SIMD."""
+
+    __slots__ = ()
+
+    def __call__(
+        self, *index: Any, linear_idx_type: Any = None, load_alignment: Any = None, **options: Any
+    ) -> Any:  # such as non_temporal, a hint
+        options.pop("non_temporal", None)
+        if load_alignment is not None:
+            options["alignment"] = load_alignment
+        numbers = as_vector(super().__call__(*_plain_entries(index), **options))
+        if options.get("width") is not None and numbers.size == 1:
+            numbers.value = numbers.array  # a vector of one, as it was asked for
+        return numbers
+
+
+class _StoreBrackets(StoreBrackets[Kind]):
+    """`t.store((1, 0), x)`; a vector that is longer than an element is written to the scalars from there on."""
+
+    __slots__ = ()
+
+    def __call__(self, *index_and_value: Any, width: Any = None, store_alignment: Any = None, **options: Any) -> None:
+        if len(index_and_value) < 2:
+            raise TypeError("store takes an index and a value: store(index, value)")
+        *index, value = index_and_value
+        if store_alignment is not None:
+            options["alignment"] = store_alignment
+        if width is None and isinstance(value, SIMD) and value.size > self._tensor.element_size:
+            width = value.size
+        number = value.value if isinstance(value, SIMD) else value
+        super().__call__(_plain_entries(tuple(index)), number, width=width, **options)
+
+
 class ElementwiseTensor(MemoryTensor):
     """A view of memory with loads and stores of scalars, and arithmetic in place.
 
@@ -51,37 +93,65 @@ class ElementwiseTensor(MemoryTensor):
 
     # Elements.
 
-    def load_linear(self, *index: Any) -> Any:
-        """Return the element at `index` of a flat layout: the same as `load`.
+    @property
+    def load(self: Kind) -> LoadBrackets[Kind]:
+        """Return the element at an index, `t.load(2, 3)`, or scalars from there on, `t.load[4](2, 3)`: SIMD.
 
         >>> from tilewright.mojo.layout import row_major
-        >>> int(ElementwiseTensor([0, 1, 2, 3], row_major[2, 2]()).load_linear(1, 0))
-        2
+        >>> ElementwiseTensor([0, 1, 2, 3], row_major[2, 2]()).load[2](1, 0)
+        SIMD[DType.int64, 2](2, 3)
         """
-        return self.load(*index)
+        return _LoadBrackets(self)
 
-    def store_linear(self, *index_and_value: Any) -> None:
-        """Write the element at an index of a flat layout: the same as `store`.
+    @property
+    def store(self: Kind) -> StoreBrackets[Kind]:
+        """Write the element at an index, or a vector from there on: `t.store((1, 0), x)`, `t.store[4]((1, 0), v)`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> t = ElementwiseTensor([0, 1, 2, 3], row_major[2, 2]())
+        >>> t.store((1, 0), SIMD(8, 9))
+        >>> t.to_numpy().tolist()
+        [[0, 1], [8, 9]]
+        """
+        return _StoreBrackets(self)
+
+    @brackets
+    def load_linear(self, parameters: tuple[Any, ...], *index: Any, width: Any = None, **options: Any) -> Any:
+        """Return the element at `index` of a flat layout, or `load_linear[width](index)` scalars: the same as `load`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> ElementwiseTensor([0, 1, 2, 3], row_major[2, 2]()).load_linear(1, 0)
+        Int64(2)
+        """
+        count = (*parameters, width)[0]
+        return self.load(*index, **options) if count is None else self.load[count](*index, **options)
+
+    @brackets
+    def store_linear(
+        self, parameters: tuple[Any, ...], *index_and_value: Any, width: Any = None, **options: Any
+    ) -> None:
+        """Write the element at an index of a flat layout, or a vector from there on: the same as `store`.
 
         >>> from tilewright.mojo.layout import row_major
         >>> ElementwiseTensor([0, 1, 2, 3], row_major[2, 2]()).store_linear((1, 0), 9)
         """
-        self.store(*index_and_value)
+        count = (*parameters, width)[0]
+        method = self.store if count is None else self.store[count]
+        method(*index_and_value, **options)
 
     @brackets
-    def raw_load(self, parameters: tuple[Any, ...], offset: int) -> Any:
+    def raw_load(self, parameters: tuple[Any, ...], offset: Any, *, width: Any = 1, **_: Any) -> Any:
         """Return scalars from `offset` after the first one of the view, whatever the layout: `raw_load[width](offset)`.
 
         >>> from tilewright.mojo.layout import col_major
         >>> ElementwiseTensor(list(range(8)), col_major[2, 4]()).raw_load[2](5).tolist()
         [5, 6]
         """
-        place, count = self._raw_range(parameters[0] if parameters else 1, offset)
-        values = self._store.host[place : place + count].copy()
-        return values if parameters else values[0]
+        place, count = self._raw_range((*parameters, width)[0], offset)
+        return read_vector(self._store, place, count)
 
     @brackets
-    def raw_store(self, parameters: tuple[Any, ...], offset: int, value: Any) -> None:
+    def raw_store(self, parameters: tuple[Any, ...], offset: Any, value: Any, *, width: Any = None, **_: Any) -> None:
         """Write scalars from `offset` after the first one of the view on, whatever the layout.
 
         >>> from tilewright.mojo.layout import row_major
@@ -91,11 +161,11 @@ class ElementwiseTensor(MemoryTensor):
         [[0, 5], [6, 0]]
         """
         require_writable(self)
-        scalars = fit_values(value, self._store.format).reshape(-1)
-        place, count = self._raw_range(parameters[0] if parameters else scalars.size, offset)
+        scalars = fit_values(np.asarray(value), self._store.format).reshape(-1)
+        place, count = self._raw_range((*parameters, width, scalars.size)[0] or scalars.size, offset)
         if scalars.size != count:
             raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")
-        self._store.host[place : place + count] = scalars
+        write_vector(self._store, place, scalars)
 
     def _raw_range(self, width: Any, offset: Any) -> tuple[int, int]:
         """Return (place, width) of scalars in storage, after checking them."""
@@ -128,7 +198,9 @@ class ElementwiseTensor(MemoryTensor):
         """
         values = self.to_numpy(copy=None)
         factor = parameters[0] if parameters else scale
-        return self._assign(np.exp(values * values.dtype.type(factor)))
+        # in double precision, then rounded, as for scalars
+        exact = np.exp(values.astype(np.float64) * float(factor))
+        return self._assign(cast(exact, self._store.format))
 
     def min(self, other: Any) -> Any:
         """Replace every element by the smaller of itself and `other`; return the tensor.

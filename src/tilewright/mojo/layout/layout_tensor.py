@@ -5,9 +5,59 @@ from __future__ import annotations
 
 from typing import Any
 
-from .tile_tensor import LayoutTensor, TileTensor
+from ..std.memory import stack_allocation as unsafe_stack_allocation
+from .int_layout import Layout, LayoutList, MakeLayoutList, print_layout
+from .int_tuple import UNKNOWN_VALUE, IntTuple
+from .layout_algebra import blocked_product, composition
+from .layout_tensor_iter import LayoutTensorIter
+from .layout_tensor_view import (
+    LayoutTensor,
+    _compute_distribute_layout,  # noqa: F401  (Mojo's own tests import it)
+    stack_allocation_like,
+)
+from .memory_copies import (
+    ThreadScope,
+    copy_dram_to_local,
+    copy_dram_to_sram,
+    copy_dram_to_sram_async,
+    copy_local_to_dram,
+    copy_local_to_local,
+    copy_local_to_shared,
+    copy_local_to_sram,
+    copy_sram_to_dram,
+    copy_sram_to_local,
+)
+from .runtime_layout import RuntimeLayout
+from .runtime_tuple import RuntimeTuple
+from .tile_tensor import TileTensor
 
-__all__ = ["LayoutTensor", "copy", "copy_dram_to_local", "copy_dram_to_sram", "copy_local_to_dram", "copy_sram_to_dram"]
+__all__ = [
+    "UNKNOWN_VALUE",
+    "IntTuple",
+    "Layout",
+    "LayoutList",
+    "LayoutTensor",
+    "LayoutTensorIter",
+    "MakeLayoutList",
+    "RuntimeLayout",
+    "RuntimeTuple",
+    "ThreadScope",
+    "blocked_product",
+    "composition",
+    "copy",
+    "copy_dram_to_local",
+    "copy_dram_to_sram",
+    "copy_dram_to_sram_async",
+    "copy_local_to_dram",
+    "copy_local_to_local",
+    "copy_local_to_shared",
+    "copy_local_to_sram",
+    "copy_sram_to_dram",
+    "copy_sram_to_local",
+    "print_layout",
+    "stack_allocation_like",
+    "unsafe_stack_allocation",
+]
 
 
 def copy(target: TileTensor, source: TileTensor, fill: Any = 0) -> TileTensor:
@@ -20,6 +70,3 @@ def copy(target: TileTensor, source: TileTensor, fill: Any = 0) -> TileTensor:
     [[7, 0], [0, 0]]
     """
     return target.copy_from(source, fill=fill)
-
-
-copy_dram_to_sram = copy_sram_to_dram = copy_dram_to_local = copy_local_to_dram = copy

@@ -12,6 +12,8 @@ from ...layout import Swizzle as CoreSwizzle
 from ...layout import compose
 from ...layout.validation import as_integer
 from ..brackets import Bracketed
+from .int_layout import to_core
+from .tile_layout import plain_layout
 
 __all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
 
@@ -43,7 +45,7 @@ def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N80
     >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]
     [0, 5, 8, 13]
     """
-    result: _Composed = compose(swizzle, layout)
+    result: _Composed = compose(swizzle, plain_layout(to_core(layout)))
     return result
 
 

@@ -3,127 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any, TypeVar
 
-from ...errors import CoordinateError, LayoutError
-from ...formats import ScalarFormat, fit_values, format_of, int32, int64
+import numpy as np
+
+from ...errors import LayoutError
+from ...formats import format_of
 from ...layout import ComposedLayout, LayoutLike
 from ...layout.tuples import leaves
-from ...layout.validation import as_integer
 from ...tensor import TileTensor as CoreTileTensor
 from ...tensor.element_access import element_place
 from ...tensor.shape_views import require_row_major
-from ...tensor.store import Store
+from ...tensor.store import Store, scalar_bounds
+from ...tensor.watching import current_watcher
+from ..arrays import MemoryArray
 from ..brackets import brackets
-from ..buffer import NDBuffer
-from ..builtins import Origin, memory_type
+from ..builtins import Origin
+from ..dtype import DType, as_dtype
+from ..index_list import IndexEntries
+from ..pointer import AddressSpace, LabelledStore, Pointer, label_store
+from ..scalar_memory import require_numbers
+from ..simd import SIMD, as_vector, make_scalar
 from ..std.gpu.host import DeviceBuffer, DeviceContext
-from .coord import RuntimeInt, StaticExtents
-from .tile_layout import Layout, from_core
+from .coord import ComptimeInt, RuntimeInt, StaticExtents
+from .tile_layout import Layout, from_core, plain_layout
 
 Kind = TypeVar("Kind", bound="MemoryTensor")
-
-
-class AddressSpace(Enum):
-    """The kind of memory that a tensor is in. On a host it is only a label.
-
-    >>> print(AddressSpace.SHARED)
-    AddressSpace.SHARED
-    """
-
-    GENERIC = 0
-    GLOBAL = 1
-    SHARED = 3
-    CONSTANT = 4
-    LOCAL = 5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelledStore(Store):
-    """A store with the address space of its memory, and whether its pointers may come from anywhere.
-
-    >>> LabelledStore.of([1, 2]).address_space
-    <AddressSpace.GENERIC: 0>
-    """
-
-    address_space: AddressSpace = AddressSpace.GENERIC
-    any_origin: bool = False
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Pointer:
-    """A scalar of a store: `offset` scalars after its start. Unlike Mojo's `UnsafePointer`, every access is checked.
-
-    >>> pointer = Pointer(Store.of([10, 11, 12]), 1)
-    >>> int(pointer[0]), int(pointer[1]), (pointer + 1).offset
-    (11, 12, 2)
-    """
-
-    store: Store
-    offset: int
-
-    @property
-    def storage(self) -> Any:
-        """Return the object that holds the memory.
-
-        >>> Pointer(Store.of([10, 11]), 1).storage
-        [10, 11]
-        """
-        return self.store.origin
-
-    @property
-    def address(self) -> int:
-        """Return the byte address.
-
-        >>> pointer = Pointer(Store.of(bytearray(16), "float32"), 0)
-        >>> (pointer + 1).address - pointer.address
-        4
-        """
-        return self.store.address(self.offset)
-
-    def _check_index(self, k: int) -> int:
-        place = self.offset + as_integer(k, "an offset from a pointer")
-        if not 0 <= place < self.store.size:
-            raise CoordinateError(f"scalar {place} is outside the storage, which has 0 to {self.store.size - 1}")
-        return place
-
-    def __getitem__(self, k: int) -> Any:
-        return self.store.host[self._check_index(k)]
-
-    def __setitem__(self, k: int, value: Any) -> None:
-        if self.store.readonly:
-            raise LayoutError("cannot write through a pointer into read-only storage")
-        self.store.host[self._check_index(k)] = fit_values(value, self.store.format)
-
-    def __add__(self, count: int) -> Pointer:
-        return Pointer(self.store, self.offset + as_integer(count, "a pointer step"))
-
-    @property
-    def dtype(self) -> ScalarFormat:
-        """Return the format of the scalars.
-
-        >>> Pointer(Store.of([10, 11]), 1).dtype
-        format_of('int64')
-        """
-        return self.store.format
-
-    def __class_getitem__(cls, parameters: Any) -> Any:
-        return memory_type(cls, parameters)
-
-    def __repr__(self) -> str:
-        return f"<UnsafePointer to scalar {self.offset} of {self.store.size} x {self.store.format.name}>"
-
-    def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Pointer):
-            if other.store.data is not self.store.data:
-                raise LayoutError("cannot subtract pointers into different storage")
-            return self.offset - other.offset
-        return self + -as_integer(other, "a pointer step")
-
-
-UnsafePointer = Pointer
 
 
 class MemoryTensor(StaticExtents, CoreTileTensor):
@@ -136,26 +41,43 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
     (6, 1)
     """
 
-    __slots__ = ("_index_type",)
-    _index_type: ScalarFormat | None
+    __slots__ = ("_dtype", "_index_type")
+    _index_type: DType | None
+    _dtype: DType  # of the scalars, once they were accessed
 
     def __init__(
         self,
-        storage: Any,
+        storage: Any = None,
         layout: Any = None,
         *,
+        ptr: Any = None,
         dtype: Any = None,
         address_space: AddressSpace = AddressSpace.GENERIC,
         linear_idx_type: Any = None,
     ) -> None:
         self._index_type = None if linear_idx_type is None else _index_format(linear_idx_type)
-        if isinstance(storage, NDBuffer):
-            layout = storage.layout if layout is None else layout
+        storage = ptr if storage is None else storage
+        if layout is None and not isinstance(storage, CoreTileTensor):
+            layout = getattr(storage, "layout", None)  # of a buffer with a shape
         if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
             layout = Layout(layout.shape_coord(), layout.stride_coord())
-        super().__init__(storage, layout, dtype=dtype)
+        layout = plain_layout(layout)
+        if isinstance(storage, (Pointer, MemoryArray)) and layout is not None and dtype is None:
+            self._bind_memory(storage, layout)
+        else:
+            super().__init__(storage, layout, dtype=dtype)
         if address_space is not AddressSpace.GENERIC:
             self._store = label_store(self._store, address_space)
+
+    def _bind_memory(self, storage: Pointer | MemoryArray, layout: Any) -> None:
+        """Place the layout at a pointer, or on an array, of the dialect: both share one store."""
+        memory = require_numbers(storage.memory, "a tensor")
+        start = storage.offset if isinstance(storage, Pointer) else storage.start
+        super().__init__(memory.data, layout + start)
+        self._store = memory if isinstance(storage, Pointer) else memory.with_fields(origin=storage)
+        size = memory.size if isinstance(storage, Pointer) else start + len(storage)
+        if scalar_bounds(self._pair, self._offset, size)[1] >= size:
+            raise LayoutError(f"{layout} needs {layout.cosize} scalars, but the storage has {size - start}")
 
     def _view(self: Kind, pair: Any, offset: int, store: Store | None = None) -> Kind:
         view = super()._view(pair, offset, store)
@@ -164,6 +86,16 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
 
     def _runtime_extent(self, extent: int) -> int:
         return RuntimeInt(extent)
+
+    @property
+    def dtype(self) -> DType:
+        """Return the number type of the scalars.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> MemoryTensor(bytearray(48), row_major[6, 8]()).dtype
+        DType.uint8
+        """
+        return as_dtype(self._store.format)
 
     @property
     def layout(self) -> Any:
@@ -184,6 +116,46 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         4
         """
         return from_core(super().element_layout)
+
+    # Elements.
+
+    def __getitem__(self, key: Any) -> Any:
+        index = key if key.__class__ is tuple else _as_index(key)
+        place = self._quick_place(index)
+        if place is None:
+            value = super().__getitem__(_plain_index(index))
+            is_part = isinstance(value, CoreTileTensor) or any(isinstance(entry, (np.ndarray, list)) for entry in index)
+            return value if is_part else as_vector(value)
+        store, watcher = self._store, current_watcher()
+        vector = self._quick[2]
+        if vector is None:
+            if watcher is not None:
+                watcher.read(store, place)
+            return make_scalar(self._number_type(), store.host.item(place))
+        places = vector + place
+        if watcher is not None:
+            watcher.read(store, places)
+        return as_vector(store.host[places])
+
+    def _number_type(self) -> DType:
+        try:
+            return self._dtype
+        except AttributeError:
+            self._dtype = as_dtype(self._store.format)
+            return self._dtype
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if value.__class__ is SIMD:
+            if value.dtype is self._number_type() and not self._store.readonly:
+                place = self._quick_place(key if key.__class__ is tuple else _as_index(key))
+                if place is not None and self._quick[2] is None and value.value.__class__ is not np.ndarray:
+                    store, watcher = self._store, current_watcher()
+                    if watcher is not None:
+                        watcher.write(store, place)
+                    store.host[place] = value.value
+                    return
+            value = value.value
+        super().__setitem__(_plain_index(_as_index(key)), value)
 
     # What is known at compile time.
 
@@ -264,7 +236,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         return self._store.address_space if isinstance(self._store, LabelledStore) else AddressSpace.GENERIC
 
     @property
-    def linear_idx_type(self) -> ScalarFormat:
+    def linear_idx_type(self) -> DType:
         """Return the integer format that a kernel uses for offsets: a label, ours are exact.
 
         >>> from tilewright.mojo.layout import row_major
@@ -274,8 +246,9 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         if self._index_type is not None:
             return self._index_type
         if self.all_dims_known and self._store.size < 2**31:
-            return int32
-        return int32 if self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT) else int64
+            return DType.int32
+        is_small = self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT)
+        return DType.int32 if is_small else DType.int64
 
     @property
     def ptr(self) -> Pointer:
@@ -362,19 +335,19 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         return self.to_numpy(copy=None).reshape(-1)
 
 
-def label_store(store: Store, space: AddressSpace, any_origin: bool = False) -> LabelledStore:
-    """Return a store of the same memory with an address space; `any_origin` forgets where its pointers come from.
-
-    >>> label_store(Store.of([1, 2]), AddressSpace.SHARED).address_space
-    <AddressSpace.SHARED: 3>
-    """
-    is_any = any_origin or (isinstance(store, LabelledStore) and store.any_origin)
-    return LabelledStore(store.data, store.format, store.origin, store.readonly, AddressSpace(space), is_any)
+def _as_index(key: Any) -> tuple[Any, ...]:
+    """Return a subscript as a tuple of its entries."""
+    return tuple(key) if isinstance(key, (tuple, IndexEntries)) else (key,)
 
 
-def _index_format(dtype: Any) -> ScalarFormat:
+def _plain_index(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return an index with Python's integers in place of Mojo's."""
+    return tuple([entry.__index__() if isinstance(entry, (SIMD, ComptimeInt)) else entry for entry in index])
+
+
+def _index_format(dtype: Any) -> DType:
     """Return the format of a dtype; raise unless it is an integer format."""
     element = format_of(dtype)
     if element.has_blocks or element.kind not in ("int", "uint"):
         raise LayoutError(f"linear_idx_type must be an integer format, got {element.name}")
-    return element
+    return as_dtype(element)

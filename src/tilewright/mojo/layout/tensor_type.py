@@ -9,14 +9,16 @@ from math import prod
 from typing import Any
 
 from ...errors import FormatError, LayoutError
-from ...formats import ScalarFormat
 from ...layout import LayoutLike
-from ...layout.tuples import as_tuple, ceil_div, map_leaves
+from ...layout.tuples import as_tuple, ceil_div
 from ..builtins import Origin
-from ..simd import SIMD, SIMDType, scalar_format, simd_width_of
-from .coord import ComptimeInt, RuntimeInt, is_dynamic
-from .tensor_memory import AddressSpace
-from .tile_layout import Layout, RowMajorLayoutType, make_dynamic_layout, row_major
+from ..dtype import DType
+from ..pointer import AddressSpace
+from ..simd import SIMD, SIMDType, scalar_format
+from ..type_sizes import simd_width_of
+from .coord import ComptimeInt, RuntimeInt
+from .int_layout import Layout as IntLayout
+from .tile_layout import Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
 
 
 class _Parametrized:
@@ -47,11 +49,11 @@ class TensorType:
     """
 
     kind: Any
-    dtype: ScalarFormat | None = None
+    dtype: DType | None = None
     layout: Any = None
     origin: Origin | None = None
     address_space: AddressSpace | None = None
-    linear_idx_type: ScalarFormat | None = None
+    linear_idx_type: DType | None = None
     element_size: int | None = None
 
     @classmethod
@@ -60,7 +62,7 @@ class TensorType:
 
         >>> from tilewright.mojo.layout import TileTensor
         >>> TensorType.of_parameters(TileTensor, "float32").dtype
-        format_of('float32')
+        DType.float32
         """
         values: list[Any] = list(parameters) if isinstance(parameters, tuple) else [parameters]
         if len(values) > 6:
@@ -76,15 +78,67 @@ class TensorType:
             size,
         )
 
+    @classmethod
+    def of_names(
+        cls,
+        kind: Any,
+        dtype: Any = None,
+        LayoutType: Any = None,  # noqa: N803  (Mojo's name)
+        origin: Any = None,
+        address_space: Any = None,
+        linear_idx_type: Any = None,
+        element_size: Any = None,
+        *more: Any,
+        **_: Any,
+    ) -> TensorType:
+        """Return `kind[dtype, LayoutType, origin, address_space=...]`; mutability and storage follow from the memory.
+
+        >>> from tilewright.mojo.layout import TileTensor
+        >>> TensorType.of_names(TileTensor, "float32", address_space=AddressSpace.SHARED).address_space
+        <AddressSpace.SHARED: 3>
+        """
+        values = (dtype, LayoutType, origin, address_space, linear_idx_type, element_size, *more)
+        made = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
+        if made.linear_idx_type is None and isinstance(made.layout, Layout):
+            return replace(made, linear_idx_type=made._default_index_type())
+        return made
+
+    def _default_index_type(self) -> DType:
+        is_small = self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT)
+        if is_small or (self.layout.all_dims_known and self.layout.cosize < 2**31):
+            return DType.int32
+        return DType.int64
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> TensorType:
+        """Return the type with what it leaves open filled in."""
+        return TensorType.of_names(self.kind, *parameters, **named)
+
+    @property
+    def rank(self) -> int:
+        """Return the number of modes."""
+        return int(self._layout_member("rank"))
+
+    @property
+    def LayoutType(self) -> Any:  # noqa: N802  (Mojo's name)
+        """Return the type of the layout."""
+        return self.layout
+
+    def _layout_member(self, name: str) -> Any:
+        if not isinstance(self.layout, Layout):
+            raise AttributeError(f"a type of tensors has no attribute {name!r} without a layout")
+        return getattr(self.layout, name)
+
     def __call__(
         self,
-        storage: Any,
+        storage: Any = None,
         layout: Any = None,
         *,
+        ptr: Any = None,
         address_space: AddressSpace | None = None,
         linear_idx_type: Any = None,
     ) -> Any:
         """Return a tensor of this type over `storage`; raise if storage or `layout` are of another one."""
+        storage = ptr if storage is None else storage
         index_type = linear_idx_type if linear_idx_type is not None else self.linear_idx_type
         reads_bytes = self.dtype is not None and isinstance(storage, (list, tuple, bytes, bytearray))
         tensor = self.kind(
@@ -138,6 +192,8 @@ class TensorType:
     def __getattr__(self, name: str) -> Any:
         if name in _COMPTIME_MEMBERS and isinstance(self.layout, Layout):
             return getattr(self.layout, name)
+        if name == "Storage":
+            return self.kind.Storage
         raise AttributeError(f"a type of tensors has no attribute {name!r}")
 
     @property
@@ -224,7 +280,7 @@ class TensorType:
 
 
 _COMPTIME_MEMBERS = frozenset(
-    ["rank", "flat_rank", "shape_known", "stride_known", "all_dims_known", "static_shape", "static_stride"]
+    ["flat_rank", "shape_known", "stride_known", "all_dims_known", "static_shape", "static_stride"]
 )
 
 
@@ -266,15 +322,10 @@ def matches_layout(pattern: Any, layout: Any) -> bool:
     if pattern is None:
         return True
     if not isinstance(pattern, LayoutLike):
-        return isinstance(layout, pattern)
+        return isinstance(layout, Layout if pattern is IntLayout else pattern)
     if not isinstance(pattern, Layout) or not isinstance(layout, Layout):
         return bool(pattern == layout)
-    return bool(_leaf_types(pattern) == _leaf_types(layout))
-
-
-def _leaf_types(layout: Layout) -> Any:
-    """Return shape and stride with None for leaves that are known only at run time."""
-    return tuple(map_leaves(lambda leaf: None if is_dynamic(leaf) else leaf, tree) for tree in layout._parts()[:2])
+    return bool(static_leaves(pattern) == static_leaves(layout))
 
 
 def _as_static(extent: Any) -> Any:

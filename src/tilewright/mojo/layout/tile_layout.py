@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any, ClassVar, Protocol, overload, runtime_checkable
 
 from ... import layout as algebra
 from ...errors import LayoutError
@@ -14,13 +14,18 @@ from ...layout.layout import make_layout
 from ...layout.tuples import as_tree, as_tuple, leaves, map_leaves, nest_like, prefix_product, product, suffix_product
 from ...layout.validation import validate_shape
 from ..brackets import Bracketed, brackets
-from .coord import Coord, RuntimeInt, StaticExtents, as_coord
+from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 
 __all__ = [
+    "BlockedProductLayout",
+    "CoalesceLayout",
+    "ColMajorLayout",
     "Layout",
     "RowMajorLayout",
     "TensorLayout",
+    "UpcastLayout",
     "WeaklyCompatible",
+    "ZippedDivideLayout",
     "blocked_product",
     "coalesce",
     "col_major",
@@ -76,7 +81,8 @@ class RowMajorLayoutType:
     """
 
     def __getitem__(self, extents: Any) -> Layout:
-        return row_major[extents]()
+        entries = extents if isinstance(extents, tuple) else (extents,)
+        return row_major._layout(tuple([n if isinstance(n, (int, tuple)) else RuntimeInt(1) for n in entries]))
 
     def __instancecheck__(self, layout: object) -> bool:
         if not isinstance(layout, Layout) or layout.flat_rank != layout.rank:
@@ -88,6 +94,20 @@ class RowMajorLayoutType:
 
 
 RowMajorLayout = RowMajorLayoutType()
+
+
+class _ColMajorLayout:
+    """`ColMajorLayout[4, 8]` is the type of column-major layouts of one shape.
+
+    >>> ColMajorLayout[4, 8]
+    Layout((4, 8), (1, 4))
+    """
+
+    def __getitem__(self, extents: Any) -> Layout:
+        return col_major[extents]()
+
+
+ColMajorLayout = _ColMajorLayout()
 
 
 class Count(int):
@@ -112,10 +132,43 @@ class Layout(StaticExtents, CoreLayout):
     """
 
     __slots__ = ()
+    PARAMETERS: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def shape(self) -> Any:  # a Coord: of nested modes too, `layout.shape[0]()` is an entry
+        return _as_entries(self._shape)
+
+    @property
+    def stride(self) -> Any:
+        return _as_entries(self._stride)
+
+    def __call__(self, *coord: Any) -> Any:
+        if not coord and self._shape:
+            return self  # of a type, the layout
+        return super().__call__(*coord)
+
+    def parametrized_type(self) -> Layout:
+        """Return the type of the layout: what is known at compile time, which is the layout itself.
+
+        >>> row_major[4, 6]().parametrized_type().static_shape
+        (4, 6)
+        """
+        return self
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, Layout) and static_leaves(self) == static_leaves(value)
+
+    @property
+    def _shape_types(self) -> EntryTypes:
+        return EntryTypes(self._shape)
+
+    @property
+    def _stride_types(self) -> EntryTypes:
+        return EntryTypes(self._stride)
 
     @property
     def size(self) -> Count:
-        return Count(product(self.shape))
+        return Count(product(self._shape))
 
     @property
     def cosize(self) -> Any:
@@ -174,19 +227,20 @@ class Layout(StaticExtents, CoreLayout):
     def idx2crd(self, offset: int) -> Any:
         """Return the coordinate at `offset`: the inverse of the layout, leaf by leaf.
 
-        >>> row_major[4, 6]().idx2crd(13)
+        >>> print(row_major[4, 6]().idx2crd(13))
         (2, 1)
         """
-        coordinate = offset_to_coordinate(offset, self.shape, self.stride)
-        if self(coordinate) != offset:
+        index = int(offset)
+        coordinate = offset_to_coordinate(index, self._shape, self._stride)
+        if CoreLayout.__call__(self, coordinate) != index:
             raise LayoutError(f"{self} maps no coordinate to offset {offset}")
-        return coordinate
+        return Coord(*as_tuple(coordinate))
 
     def reverse(self) -> Layout:
         """Return the layout with its modes in reverse, nested modes as they are.
 
         >>> print(row_major[4, 6]().reverse())
-        (6,4):(1,6)
+        ((6, 4):(1, 6))
         """
         return from_core(self.T)
 
@@ -224,8 +278,14 @@ class Layout(StaticExtents, CoreLayout):
 
     def __format__(self, style: str) -> str:
         if style == "mojo":
-            return f"({_format_tree(self.shape)}:{_format_tree(self.stride)})"
+            return str(self)
         return format(str(self), style)
+
+    def __str__(self) -> str:
+        return f"({_format_tree(self._shape)}:{_format_tree(self._stride)})"
+
+    def __repr__(self) -> str:
+        return repr(plain_layout(self))
 
 
 @overload
@@ -259,6 +319,96 @@ def make_dynamic_layout(layout: Any) -> Any:
         return ComposedLayout(layout.outer, make_dynamic_layout(layout.inner))
     shape, stride = (map_leaves(_as_dynamic, tree) for tree in (layout.shape, layout.stride))
     return from_core(layout._with(shape=shape, stride=stride))
+
+
+def _as_entries(tree: Any) -> Any:
+    """Return a shape or stride as a coordinate; strides on named axes, and single integers, as they are."""
+    if not isinstance(tree, tuple) or any(isinstance(leaf, Place) for leaf in leaves(tree)):
+        return tree
+    return as_coord(tree)
+
+
+def plain_layout(layout: Any) -> Any:
+    """Return a layout as one of the core.
+
+    >>> type(plain_layout(row_major[4, 6]())) is CoreLayout
+    True
+    """
+    return make_layout(*layout._parts()) if isinstance(layout, Layout) else layout
+
+
+def static_leaves(layout: Any) -> Any:
+    """Return shape and stride with None for leaves that are known only at run time.
+
+    >>> from tilewright.mojo.layout import Idx
+    >>> static_leaves(Layout((Idx(4), 8)))
+    ((None, 8), (1, None))
+    """
+    return tuple(map_leaves(lambda leaf: None if is_dynamic(leaf) else int(leaf), tree) for tree in layout._parts()[:2])
+
+
+class EntryTypes:
+    """The types of the entries of a shape or stride: `types[0].static_value`, -1 if known only at run time.
+
+    >>> EntryTypes((4, (2, 3)))[1].ParamListType[0].static_value, EntryTypes((4, 8)).size
+    (2, 2)
+    """
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+
+    @property
+    def size(self) -> int:
+        """Return the number of entries.
+
+        >>> EntryTypes((4, 8)).size
+        2
+        """
+        return len(as_tuple(self._tree))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, k: Any) -> EntryTypes:
+        return EntryTypes(as_tuple(self._tree)[k])
+
+    @property
+    def ParamListType(self) -> EntryTypes:  # noqa: N802  (Mojo's names)
+        """Return the types inside a nested entry.
+
+        >>> EntryTypes(((2, 3),))[0].ParamListType.size
+        2
+        """
+        return self
+
+    VariadicType = element_types = ParamListType
+
+    @property
+    def static_value(self) -> int:
+        """Return the integer, -1 if it is known only at run time.
+
+        >>> EntryTypes((4, 8))[1].static_value
+        8
+        """
+        return -1 if is_dynamic(self._tree) else int(self._tree)
+
+    @property
+    def is_tuple(self) -> bool:
+        """Return whether the entry is nested.
+
+        >>> EntryTypes(((2, 3),))[0].is_tuple
+        True
+        """
+        return isinstance(self._tree, tuple)
+
+    @property
+    def is_static_value(self) -> bool:
+        """Return whether the integer is known at compile time.
+
+        >>> EntryTypes((4, 8))[1].is_static_value
+        True
+        """
+        return not self.is_tuple and not is_dynamic(self._tree)
 
 
 def _as_dynamic(leaf: Any) -> Any:
@@ -297,6 +447,10 @@ class _Major:
         shape = tuple(extents) if isinstance(extents, (tuple, list)) else (extents,)
         return lambda: self._layout(shape)
 
+    def with_parameters(self, *extents: Any) -> Callable[..., Layout]:
+        """Return the function that makes the layout of extents known at compile time."""
+        return lambda *shape: self(*shape) if shape else self._layout(extents)
+
     def __call__(self, *extents: Any) -> Layout:
         shape = extents[0] if len(extents) == 1 and isinstance(extents[0], (tuple, list)) else extents
         return self._layout(as_tree(Coord(*shape)))
@@ -314,7 +468,7 @@ def row_major_nested(shape: Any) -> Layout:
 
     >>> from tilewright.mojo.layout import coord
     >>> print(row_major_nested(coord[(2, 3), (4, 5)]))
-    ((2,3),(4,5)):((60,20),(5,1))
+    (((2, 3), (4, 5)):((60, 20), (5, 1)))
     """
     return row_major._layout(as_tree(shape))
 
@@ -324,26 +478,30 @@ def col_major_nested(shape: Any) -> Layout:
 
     >>> from tilewright.mojo.layout import coord
     >>> print(col_major_nested(coord[(2, 3), (4, 5)]))
-    ((2,3),(4,5)):((1,2),(6,24))
+    (((2, 3), (4, 5)):((1, 2), (6, 24)))
     """
     return col_major._layout(as_tree(shape))
 
 
-def blocked_product(block: Layout, tiler: Layout, order: str = "zipped", coalesce_output: bool = False) -> Any:
+def _blocked_product(
+    _: Any,
+    parameters: tuple[Any, ...],
+    block: Layout,
+    tiler: Layout,
+    order: str = "zipped",
+    coalesce_output: bool = False,
+) -> Any:
     """Return `block` repeated by `tiler` as a grid of blocks, mode by mode; `order="grouped"` is the form of Mojo 26.2.
 
     `coalesce_output` merges a mode whose copies continue its block.
-
-    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3]()))
-    ((2,2),(2,3)):((2,12),(1,4))
-    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3](), order="grouped"))
-    ((2,2),(2,3)):((2,1),(12,4))
     """
+    block, tiler = plain_layout(block), plain_layout(tiler)
+    coalesce_output = bool((*parameters, coalesce_output)[0])
     if block.rank != tiler.rank:
         raise LayoutError(
             f"blocked_product: {block} and {tiler} have {block.rank} and {tiler.rank} modes; they must match"
         )
-    has_no_gaps = block.size == block.cosize and block.flat_rank == block.rank and tiler.flat_rank == tiler.rank
+    has_no_gaps = block.size == block.cosize and block.depth <= 1 and tiler.depth <= 1
     if order not in ("zipped", "grouped"):
         raise LayoutError(f"expected order 'zipped' or 'grouped', got {order!r}")
     if has_no_gaps:
@@ -351,6 +509,22 @@ def blocked_product(block: Layout, tiler: Layout, order: str = "zipped", coalesc
     else:
         result = algebra.blocked_product(block, tiler) if order == "zipped" else algebra.logical_product(block, tiler)
     return from_core(_merge_modes(result) if coalesce_output else result)
+
+
+class _BlockedProduct(Bracketed[Any]):
+    """`blocked_product(block, tiler)`: `block` repeated by `tiler` as a grid of blocks, mode by mode.
+
+    `order="grouped"` is the form of Mojo 26.2. `coalesce_output`, also in brackets, merges a mode whose copies continue
+    its block.
+
+    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3]()))
+    (((2, 2), (2, 3)):((2, 12), (1, 4)))
+    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3](), order="grouped"))
+    (((2, 2), (2, 3)):((2, 1), (12, 4)))
+    """
+
+
+blocked_product = _BlockedProduct(_blocked_product)
 
 
 def _repeat_block(block: CoreLayout, tiler: CoreLayout, order: str) -> CoreLayout:
@@ -374,6 +548,7 @@ def _merge_modes(layout: CoreLayout) -> CoreLayout:
 
 def _zipped_divide(_: Any, parameters: tuple[Any, ...], *arguments: Any, ragged: str = "cover") -> Any:
     layout, tile = (arguments[0], parameters) if parameters else arguments
+    layout = plain_layout(layout)
     if len(tile) == 1 and isinstance(tile[0], (tuple, list)):
         tile = tuple(tile[0])
     sizes = tuple([int(n) for n in tile])
@@ -393,7 +568,7 @@ class _ZippedDivide(Bracketed[Any]):
     Tiles that do not divide cover the edge, with padding; `ragged="floor"` drops it, as Mojo does.
 
     >>> print(zipped_divide[2, 4](row_major[4, 8]()))
-    ((2,4),(2,2)):((8,1),(16,4))
+    (((2, 4), (2, 2)):((8, 1), (16, 4)))
     """
 
 
@@ -406,7 +581,7 @@ def coalesce(layout: Layout) -> Layout:
     >>> format(coalesce(row_major[2, 4]()), "mojo"), format(coalesce(col_major[2, 4]()), "mojo")
     ('((2, 4):(4, 1))', '((8):(1))')
     """
-    merged = algebra.coalesce(layout)
+    merged = algebra.coalesce(plain_layout(layout))
     shape, stride = as_tuple(merged.shape) or (1,), as_tuple(merged.stride) or (0,)
     result: Layout = from_core(make_layout(shape, stride if shape != (1,) else (0,)))
     return result
@@ -416,6 +591,7 @@ def _upcast(_: Any, parameters: tuple[Any, ...], layout: CoreLayout, factor: int
     (factor,) = parameters or (factor,)
     if factor is None:
         raise LayoutError("upcast needs a factor: upcast[factor](layout)")
+    layout = plain_layout(layout)
     extents, steps = layout.flat_modes()
     new_extents = [_shape_div(n, _shape_div(factor, d)) for n, d in zip(extents, steps, strict=True)]
     new_steps = [_shape_div(d, factor) for d in steps]
@@ -435,7 +611,7 @@ class _Upcast(Bracketed[Layout]):
     """`upcast[factor](layout)` or `upcast(layout, factor)`: the layout over wider elements, by Mojo's rule.
 
     >>> print(upcast(row_major[3, 1, 12](), 3))
-    (3,1,4):(4,4,1)
+    ((3, 1, 4):(4, 4, 1))
     """
 
 
@@ -476,4 +652,93 @@ def is_compatible_with(coord: Any, shape: Any) -> bool:
     return all(is_compatible_with(c, s) for c, s in zip(coord, shape, strict=True))
 
 
-WeaklyCompatible = is_compatible_with
+class _WeaklyCompatible:
+    """`WeaklyCompatible[layout, coord]`: whether a coordinate fits the shape of a layout.
+
+    >>> WeaklyCompatible[row_major[4, 8](), Coord(1, 2)], WeaklyCompatible((1, 2), (4, (2, 3)))
+    (True, True)
+    """
+
+    def __getitem__(self, parameters: Any) -> bool:
+        layout, coord = parameters
+        return is_compatible_with(tuple(coord), layout._shape)
+
+    def __call__(self, coord: Any, shape: Any) -> bool:
+        return is_compatible_with(coord, shape)
+
+
+WeaklyCompatible = _WeaklyCompatible()
+
+
+class _LayoutAlias:
+    """A type of layouts that is computed from others: `BlockedProductLayout[A, B]` is the layout of that type."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self._name = name
+        self._function = function
+
+    def __getitem__(self, parameters: Any) -> Any:
+        values = parameters if type(parameters) is tuple else (parameters,)
+        return self.with_parameters(*values)
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
+        """Return the layout for its parameters."""
+        return self._function(*parameters, **named)
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+BlockedProductLayout = _LayoutAlias("BlockedProductLayout", blocked_product)
+CoalesceLayout = _LayoutAlias("CoalesceLayout", coalesce)
+UpcastLayout = _LayoutAlias("UpcastLayout", upcast)
+ZippedDivideLayout = _LayoutAlias("ZippedDivideLayout", lambda layout, tile: zipped_divide(layout, tuple(tile)))
+
+
+def _rows(layout: Any) -> list[list[int]]:
+    core = plain_layout(layout)
+    if core.rank != 2:
+        raise LayoutError(f"a table needs a layout of two modes, got {layout}")
+    rows, columns = (int(product(mode)) for mode in core.shape)
+    return [[int(core(m, n)) for n in range(columns)] for m in range(rows)]
+
+
+def format_layout_table(layout: Any) -> str:
+    """Return the offsets of a layout of two modes as a table.
+
+    >>> len(format_layout_table(row_major[2, 2]()).splitlines())
+    6
+    """
+    return format_table(_rows(layout), int(layout.cosize))
+
+
+def _format_layout(layout: Any, writer: Any = None) -> str:
+    text = format_layout_table(layout)
+    if hasattr(writer, "write"):
+        writer.write(text)
+    return text
+
+
+def _print_layout(layout: Any) -> None:
+    print(layout)
+    print(_format_layout(layout), end="")
+
+
+def format_table(rows: list[list[int]], cosize: int) -> str:
+    """Return numbers as a table with rows and columns counted.
+
+    >>> print(format_table([[0, 2], [1, 3]], 4), end="")
+          0   1
+        +---+---+
+     0  | 0 | 2 |
+        +---+---+
+     1  | 1 | 3 |
+        +---+---+
+    """
+    width = max(len(str(cosize)), 1)
+    columns = len(rows[0]) if rows else 0
+    divider = "    " + ("+" + "-" * (width + 2)) * columns + "+"
+    lines = ["    " + " ".join(f"  {k:{width}}" for k in range(columns)), divider]
+    for m, row in enumerate(rows):
+        lines += [f"{m:2}  " + "".join(f"| {number:{width}} " for number in row) + "|", divider]
+    return "\n".join(lines) + "\n"

@@ -5,31 +5,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ...copying.host_memory import aligned_empty
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout import compose
 from ...layout.layout import make_layout
 from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SliceEntries, SplitBrackets, VectorizeBrackets
 from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
-from ...tensor.tile_views import Extents, LocatedTileBrackets, LocatedView, TileBrackets
+from ...tensor.tile_views import (
+    DistributeBrackets,
+    Extents,
+    LocatedDistributeBrackets,
+    LocatedTileBrackets,
+    LocatedView,
+    TileBrackets,
+)
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
+from ..containers import Optional
+from ..kernel_memory import tensor_on_stack
+from ..parametrized import ParametrizedMeta
+from ..pointer import AddressSpace, label_store
 from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
-from .coord import RuntimeInt
+from .coord import All, RuntimeInt
 from .elementwise import ElementwiseTensor
-from .tensor_memory import AddressSpace, label_store
-from .tensor_type import TensorType, TypeMember
-from .tile_layout import make_dynamic_layout
+from .tensor_type import TensorType, TypeMember, type_of
+from .thread_shares import distribute_elements
+from .tile_layout import make_dynamic_layout, plain_layout
 
-__all__ = ["All", "LayoutTensor", "TileTensor", "TileTensorIter", "flatten_leading", "lt_to_tt", "stack_allocation"]
+if TYPE_CHECKING:
+    from .layout_tensor_view import LayoutTensor
+
+__all__ = [
+    "All",
+    "NullableTileTensor",
+    "TileTensor",
+    "TileTensorIter",
+    "flatten_leading",
+    "lt_to_tt",
+    "stack_allocation",
+]
 
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherKind = TypeVar("OtherKind", bound="TileTensor")
-All = slice(None)
 
 
 class _TypeName:
@@ -104,14 +123,17 @@ def _require_static(tensor: Any, caller: str, remedy: str) -> None:
         )
 
 
-def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str = "logical", **options: Any) -> Kind:
-    """Return a tile; `modes="leaf"` steps through the first leaf of each mode and keeps the last."""
+def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str | None = None, **options: Any) -> Kind:
+    """Return a tile; `modes="leaf"` steps through the first leaf of each mode and keeps the last, as Mojo does."""
+    if modes is None:
+        is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, CoreLayout)
+        modes = "leaf" if is_nested and tensor.element_size == 1 and not tensor.tiles_logically else "logical"
     if modes == "logical":
         return TileBrackets(tensor)[shape](*coords, **options)
     if modes != "leaf":
         raise LayoutError(f"expected modes='logical' or 'leaf' (the rule of Mojo 26.7), got {modes!r}")
     position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
-    layout = tensor.layout
+    layout = tensor._core_layout
     if not isinstance(layout, CoreLayout) or tensor.element_size != 1:
         raise LayoutError(f"modes='leaf' needs a strided layout of scalars, got {layout}")
     shift, steps = 0, []
@@ -124,6 +146,57 @@ def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str = "logi
         shift += int(c * strides[0])
         steps.append(strides[-1])
     return tensor._view(pair_layout(make_layout(tuple(map(int, shape)), tuple(steps))), tensor._offset + shift)
+
+
+def _thread_arguments(parameters: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return (parameters, options): the thread layout by any of its names, in the form of the core if it is flat."""
+    names = [name for name in ("thread_layout", "threads_layout") if name in named]
+    values = [named.pop(name) for name in names]
+    return (*values, *parameters), named
+
+
+def _is_plain(threads: Any) -> bool:
+    return isinstance(threads, CoreLayout) and threads.depth <= 1
+
+
+def _distribute_any(tensor: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    threads, *rest, thread_id = arguments
+    if _is_plain(threads) and options.get("axis") is None:
+        return LocatedDistributeBrackets(tensor)((plain_layout(threads), *rest), thread_id, **options)
+    ragged = options.pop("ragged", "floor")
+    return distribute_elements(tensor, arguments, ragged=ragged, **options)
+
+
+class _DistributeBrackets(DistributeBrackets[Kind]):
+    """`t.distribute[threads](thread_id)`, also of nested threads, and with named parameters."""
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Any) -> partial[Kind]:
+        return partial(self, *(threads if type(threads) is tuple else (threads,)))
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
+        values, options = _thread_arguments(parameters, named)
+        return partial(self, *values, **options)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Kind:
+        view: Kind = _distribute_any(self._tensor, arguments, options)[0]
+        return view
+
+
+class _LocatedDistributeBrackets(LocatedDistributeBrackets[Kind]):
+    """`t.distribute_with_offset[threads](thread_id)`, also of nested threads, and with named parameters."""
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Any) -> partial[LocatedView[Kind]]:
+        return partial(self, *(threads if type(threads) is tuple else (threads,)))
+
+    with_parameters = _DistributeBrackets.with_parameters
+
+    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[Kind]:
+        located: LocatedView[Kind] = _distribute_any(self._tensor, arguments, options)
+        return located
 
 
 class _VectorizeBrackets(VectorizeBrackets[Kind]):
@@ -152,8 +225,16 @@ class _SplitBrackets(SplitBrackets[Kind]):
         view: Kind = self._split((axis, alignment), count, k)
         return view
 
-    def _split(self, parameters: tuple[int, ...], *part: int, axis: int | None = None) -> Any:
-        everything = parameters if axis is None else (*parameters, axis)
+    def _split(
+        self,
+        parameters: tuple[int, ...],
+        *part: int,
+        axis: int | None = None,
+        split_alignment: int | None = None,
+        **_: Any,
+    ) -> Any:
+        everything = parameters if axis is None else (axis,) if part and not parameters else (*parameters, axis)
+        everything = everything if split_alignment is None else (*everything, split_alignment)
         return _keep_index_type(self._tensor, super().__getitem__(everything), *part)
 
 
@@ -165,7 +246,7 @@ def _keep_index_type(tensor: TileTensor, method: Callable[..., Any], *arguments:
     return result
 
 
-class TileTensor(ElementwiseTensor):
+class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore[metaclass]
     """A `tilewright.TileTensor` with all members of Mojo's, and extents known at compile time or at run time.
 
     `address_space` is a label of the memory, `linear_idx_type` the integer format of offsets in a kernel.
@@ -177,6 +258,10 @@ class TileTensor(ElementwiseTensor):
     """
 
     __slots__ = ()
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
+    tiles_logically: ClassVar[bool] = False  # else nested modes are tiled by their leaves
+    Storage: ClassVar[Any]  # set where it is defined
+    layout_tensor_kind: ClassVar[type[LayoutTensor]]  # set where it is defined, which needs this module
 
     def to_layout_tensor(self) -> LayoutTensor:
         """Return the same view as a `LayoutTensor`.
@@ -185,7 +270,7 @@ class TileTensor(ElementwiseTensor):
         >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor()).__name__
         'LayoutTensor'
         """
-        return as_kind(self, LayoutTensor)
+        return as_kind(self, self.layout_tensor_kind)
 
     @brackets
     def make_dynamic(self, _: tuple[Any, ...]) -> TileTensor:
@@ -285,7 +370,46 @@ class TileTensor(ElementwiseTensor):
         """
         return _SplitBrackets(self)
 
+    @property
+    def distribute(self: Kind) -> DistributeBrackets[Kind]:
+        """Return the elements of one thread: `t.distribute[threads](thread_id)`; threads may be nested.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).distribute[row_major[2, 4]()](5).offset
+        9
+        """
+        return _DistributeBrackets(self)
+
+    @property
+    def distribute_with_offset(self: Kind) -> LocatedDistributeBrackets[Kind]:
+        """Return (view, thread coordinates, offset): as `distribute`, with where the thread is and where it starts.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(48), row_major[6, 8]()).distribute_with_offset[row_major[2, 4]()](5)[1:]
+        ((1, 1), 9)
+        """
+        return _LocatedDistributeBrackets(self)
+
+    @property
+    def _storage(self) -> Any:
+        return self.ptr
+
+    @property
+    def _unsafe_storage_cast(self) -> Bracketed[Any]:
+        return Bracketed(lambda tensor, _, **__: tensor.ptr, self)
+
     # Text and types.
+
+    def mojo_text(self) -> str:
+        """Return what Mojo prints: two plain modes that are known at compile time as rows, everything else flat.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor([1, 2, 3, 4], row_major[2, 2]()).mojo_text(), TileTensor([1, 2], row_major(1, 2)).mojo_text()
+        ('[[1, 2], [3, 4]]', '[1, 2]')
+        """
+        if self.size and self.rank == 2 and not self.shape_known:
+            return join_texts(element_texts(self).reshape(-1, order="F"))
+        return format_rows(self)
 
     def write_to(self, writer: Any) -> None:
         """Write the text of the tensor to `writer`, anything with a `write` method.
@@ -317,8 +441,28 @@ class TileTensor(ElementwiseTensor):
     VectorizedType: Any = TypeMember("VectorizedType")
     SIMDVectorizedType: Any = TypeMember("SIMDVectorizedType")
 
-    def __class_getitem__(cls, parameters: Any) -> Any:
-        return TensorType.of_parameters(cls, parameters)
+    @classmethod
+    def _with_parameters(cls, *parameters: Any, **named: Any) -> Any:
+        return TensorType.of_names(cls, *parameters, **named)
+
+    def parametrized_type(self) -> Any:
+        """Return the type of this tensor.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(4), row_major[2, 2]()).parametrized_type().rank
+        2
+        """
+        return type_of(self)
+
+    @property
+    def LayoutType(self) -> Any:  # noqa: N802  (Mojo's names)
+        """Return the type of the layout: what is known of it at compile time, which is the layout.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> TileTensor(bytearray(4), row_major[2, 2]()).LayoutType.static_shape
+        (2, 2)
+        """
+        return self.layout
 
 
 for _trait in (Movable, ImplicitlyCopyable, RegisterPassable, TrivialRegisterPassable):
@@ -327,78 +471,12 @@ for _name in ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_tri
     setattr(TileTensor, _name, True)
 
 
-class LayoutTensor(TileTensor):
-    """A tile tensor that can also be composed with a layout; its tiles at ragged edges are masked.
-
-    >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-    >>> t = TileTensor(list(range(12)), row_major[3, 4]()).to_layout_tensor()
-    >>> t.masked, t.tile[2, 2](1, 0).masked
-    (False, True)
-    """
-
-    __slots__ = ()
-
-    @property
-    def masked(self) -> bool:
-        """Return whether part of the full shape is masked off.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> TileTensor(bytearray(12), row_major[3, 4]()).to_layout_tensor().masked
-        False
-        """
-        return self.is_ragged
-
-    @property
-    def runtime_layout(self) -> Any:
-        """Return the layout: run-time values are part of it.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> TileTensor(bytearray(12), row_major[3, 4]()).to_layout_tensor().runtime_layout
-        Layout((3, 4), (4, 1))
-        """
-        return self.layout
-
-    def compose(self, layout: Any) -> LayoutTensor:
-        """Return the elements that `layout` selects: element i of the result is element layout(i) of this tensor.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> t = TileTensor(list(range(12)), row_major[3, 4]()).to_layout_tensor()
-        >>> t.compose(col_major[2, 2]()).to_numpy().tolist()
-        [[0, 8], [4, 1]]
-        """
-        if self.element_size != 1:
-            raise LayoutError("cannot compose a vectorized tensor; compose it before vectorize")
-        return self._view(pair_layout(compose(self.layout, layout)), self._offset)
-
-    composition = compose
-
-    def copy_from_masked(self, source: TileTensor, fill: Any = 0) -> LayoutTensor:
-        """Copy the valid elements of `source` into this tensor and `fill` into the rest; return the tensor.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> edge = TileTensor(list(range(12)), row_major[3, 4]()).tile[2, 2](1, 0)
-        >>> TileTensor([9] * 4, row_major[2, 2]()).to_layout_tensor().copy_from_masked(edge).to_numpy().tolist()
-        [[8, 9], [0, 0]]
-        """
-        self.copy_from(source, fill=fill)
-        return self
-
-    def to_tile_tensor(self) -> TileTensor:
-        """Return the same view as a `TileTensor`.
-
-        >>> from tilewright.mojo.layout import TileTensor, col_major, row_major
-        >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor().to_tile_tensor()).__name__
-        'TileTensor'
-        """
-        return as_kind(self, TileTensor)
-
-
 def as_kind(tensor: TileTensor, kind: type[OtherKind]) -> OtherKind:
     """Return the same view as another class of tensor.
 
     >>> from tilewright.mojo.layout import row_major
-    >>> type(as_kind(TileTensor(bytearray(4), row_major[2, 2]()), LayoutTensor)).__name__
-    'LayoutTensor'
+    >>> type(as_kind(TileTensor(bytearray(4), row_major[2, 2]()), TileTensor)).__name__
+    'TileTensor'
     """
     view = object.__new__(kind)
     view._store, view._pair, view._offset = tensor._store, tensor._pair, tensor._offset
@@ -442,11 +520,17 @@ _STYLES: dict[str, Callable[[Any], str]] = {
 
 
 def _stack_allocation(
-    _: Any, parameters: tuple[Any, ...], layout: Any, address_space: AddressSpace = AddressSpace.GENERIC
+    _: Any,
+    parameters: tuple[Any, ...],
+    layout: Any,
+    address_space: AddressSpace = AddressSpace.GENERIC,
+    dtype: Any = None,
+    **hints: Any,  # such as an alignment
 ) -> TileTensor:
-    element = scalar_format(parameters[0])
+    element = scalar_format(parameters[0] if dtype is None else dtype)
     space = parameters[1] if len(parameters) > 1 else address_space
-    return TileTensor(aligned_empty(int(layout.cosize), element.dtype), layout, address_space=space)
+    count = int(layout.cosize)
+    return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
 
 
 class _StackAllocation(Bracketed[TileTensor]):
@@ -459,6 +543,55 @@ class _StackAllocation(Bracketed[TileTensor]):
 
 
 stack_allocation = _StackAllocation(_stack_allocation)
+
+
+class NullableTileTensor:
+    """A tensor with an optional pointer; `value()` is the tensor, if there is one.
+
+    >>> from tilewright.mojo.layout import row_major
+    >>> nullable = NullableTileTensor(TileTensor([1, 2], row_major[2]()))
+    >>> bool(nullable.ptr), nullable.dim(0), nullable.value()[1]
+    (True, 2, Int64(2))
+    """
+
+    PtrType = Optional
+
+    def __init__(self, tensor: Any = None, *, ptr: Any = None, layout: Any = None) -> None:
+        self._tensor = tensor if tensor is not None or not ptr else TileTensor(ptr=Optional(ptr).value(), layout=layout)
+        self.layout = layout if self._tensor is None else self._tensor.layout
+        self.ptr = Optional(None if self._tensor is None else self._tensor.ptr)
+
+    def value(self) -> Any:
+        """Return the tensor; raise if it has no memory.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).value().size
+        2
+        """
+        self.ptr.value()
+        return self._tensor
+
+    @property
+    def dim(self) -> Any:
+        """Return the extent of a mode: `nullable.dim[0]()`, `nullable.dim(0)`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).dim[0]()
+        2
+        """
+        return self.value().dim
+
+    def to_layout_tensor(self) -> Any:
+        """Return the tensor as a `LayoutTensor`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).to_layout_tensor().size()
+        2
+        """
+        return self.value().to_layout_tensor()
+
+    def __bool__(self) -> bool:
+        return bool(self.ptr)
 
 
 def lt_to_tt(tensor: LayoutTensor) -> TileTensor:
@@ -478,7 +611,7 @@ def flatten_leading(tensor: TileTensor) -> TileTensor:
     >>> flatten_leading(TileTensor(bytearray(24), row_major[2, 3, 4]())).layout
     Layout((Idx(6), 4), (4, 1))
     """
-    layout = tensor.layout
+    layout = tensor._core_layout
     if not isinstance(layout, CoreLayout) or layout.rank != 3 or layout.depth != 1 or tensor.element_size != 1:
         raise LayoutError(f"flatten_leading needs three plain modes of scalars, got {layout}")
     (a, b, c), (d, e, f) = layout.shape, layout.stride

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `std.collections`: arrays, lists and optional values."""
+"""Mojo's module `std.collections`: arrays, lists, dictionaries, sets and optional values."""
 
-from ..builtins import Array, InlineArray, List, Optional
+from ..arrays import Array, InlineArray
+from ..containers import Dict, Optional, Set
+from ..lists import List
 
-__all__ = ["Array", "InlineArray", "List", "Optional"]
+__all__ = ["Array", "Dict", "InlineArray", "List", "Optional", "Set"]

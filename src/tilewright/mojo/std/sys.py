@@ -1,6 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `std.sys`: what a program asks about the machine."""
+"""Mojo's module `std.sys`: what a program asks about the machine, and what it was started with."""
 
-from ..simd import align_of, simd_width_of, size_of
+import sys as _python
+from typing import Any
 
-__all__ = ["align_of", "simd_width_of", "size_of"]
+from ..program_arguments import (
+    argv,
+    get_defined_bool,
+    get_defined_dtype,
+    get_defined_int,
+    get_defined_string,
+    is_defined,
+)
+from . import sys_info as info
+from .sys_info import (
+    CompilationTarget,
+    align_of,
+    bit_width_of,
+    has_accelerator,
+    has_amd_gpu_accelerator,
+    has_apple_gpu_accelerator,
+    has_nvidia_gpu_accelerator,
+    is_64bit,
+    is_amd_gpu,
+    is_apple_gpu,
+    is_gpu,
+    is_nvidia_gpu,
+    num_logical_cores,
+    num_physical_cores,
+    simd_width_of,
+    size_of,
+)
+
+__all__ = [
+    "CompilationTarget",
+    "align_of",
+    "argv",
+    "bit_width_of",
+    "exit",
+    "get_defined_bool",
+    "get_defined_dtype",
+    "get_defined_int",
+    "get_defined_string",
+    "has_accelerator",
+    "has_amd_gpu_accelerator",
+    "has_apple_gpu_accelerator",
+    "has_nvidia_gpu_accelerator",
+    "info",
+    "is_64bit",
+    "is_amd_gpu",
+    "is_apple_gpu",
+    "is_defined",
+    "is_gpu",
+    "is_nvidia_gpu",
+    "num_logical_cores",
+    "num_physical_cores",
+    "simd_width_of",
+    "size_of",
+    "stderr",
+    "stdout",
+]
+
+alignof, sizeof, simdwidthof, bitwidthof = align_of, size_of, simd_width_of, bit_width_of
+stdout, stderr = _python.stdout, _python.stderr
+
+
+def exit(code: Any = 0) -> None:  # noqa: A001  (Mojo's name)
+    """End the program.
+
+    >>> try:
+    ...     exit(3)
+    ... except SystemExit as problem:
+    ...     print(problem.code)
+    3
+    """
+    raise SystemExit(int(code))

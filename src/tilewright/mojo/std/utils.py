@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `std.utils`: lists of indices."""
+"""Mojo's module `std.utils`: lists of indices, static tuples, and what is known of number types."""
 
-from ..builtins import IndexList
+from ..index_list import Index, IndexList, StaticTuple
+from . import utils_numerics as numerics
 
-__all__ = ["IndexList"]
+__all__ = ["Index", "IndexList", "StaticTuple", "numerics"]

@@ -19,6 +19,7 @@ from ...formats import QuantizationReport
 from ...layout import ComposedLayout, LayoutLike, Swizzle
 from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
 from ...plain import to_plain
+from ...simt import KernelReport
 from ...tensor import Tensor, TileTensor
 from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ...traffic import ReshardPlan
@@ -28,6 +29,7 @@ from .accesses import atom_scene, bank_scene
 from .assemblies import assembly_scene
 from .audits import audit_scene
 from .error_maps import block_scene, comparison_scene, comparisons_scene
+from .kernels import kernel_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
 from .meshes import mesh_scene
@@ -108,6 +110,7 @@ scene_of.register(MemoryConfig, memory_config_scene)
 scene_of.register(AuditReport, audit_scene)
 scene_of.register(BankReport, bank_scene)
 scene_of.register(MatrixAtom, atom_scene)
+scene_of.register(KernelReport, kernel_scene)
 
 
 scene_of.register(Allocator, memory_scene)

@@ -1,6 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's package `std.gpu`: the threads of a kernel."""
 
-from .grid import Dim, barrier, block_dim, block_idx, global_idx, grid_dim, thread_idx
+from .globals import MAX_THREADS_PER_BLOCK_METADATA, WARP_SIZE
+from .primitives.id import (
+    block_dim,
+    block_id_in_cluster,
+    block_idx,
+    cluster_dim,
+    cluster_idx,
+    global_idx,
+    grid_dim,
+    lane_id,
+    sm_id,
+    thread_idx,
+    warp_id,
+)
+from .sync import barrier
 
-__all__ = ["Dim", "barrier", "block_dim", "block_idx", "global_idx", "grid_dim", "thread_idx"]
+__all__ = [
+    "MAX_THREADS_PER_BLOCK_METADATA",
+    "WARP_SIZE",
+    "barrier",
+    "block_dim",
+    "block_id_in_cluster",
+    "block_idx",
+    "cluster_dim",
+    "cluster_idx",
+    "global_idx",
+    "grid_dim",
+    "lane_id",
+    "sm_id",
+    "thread_idx",
+    "warp_id",
+]

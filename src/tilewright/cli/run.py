@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tilewright run`: a Mojo program, on the processor, kernels included."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from typing import Any
+
+import click
+
+from .console import Answer, ExitCode
+from .program import verb
+
+
+@verb("run", context_settings={"ignore_unknown_options": True})
+@click.argument("file", metavar="FILE")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
+@click.option(
+    "-D", "defines", multiple=True, metavar="NAME=VALUE", help="Define a name for get_defined_int and the like."
+)
+@click.option("--check", is_flag=True, help="Report what is wrong with kernels, and what their accesses cost.")
+@click.option(
+    "--picture",
+    metavar="PATH",
+    help="Draw who touched what in the first kernel with errors, else in the first: .svg, .html. Checks, too.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    file: str,
+    arguments: tuple[str, ...],
+    defines: tuple[str, ...],
+    check: bool,
+    picture: str | None,
+) -> Answer:
+    """Run a Mojo program; `-` reads it from standard input.
+
+    \b
+    tilewright run matmul.mojo
+    tilewright run -D SIZE=64 matmul.mojo --fast
+    tilewright run kernel.mojo --check
+    tilewright run kernel.mojo --picture races.svg
+
+    What follows FILE and is none of the options below are the program's own arguments; all that follows -- is.
+    Kernels run on a simulated GPU, which finds accesses out of bounds, data races and barriers that not all threads
+    reach; with --check it goes on after an error and prints a report of every launch.
+    The exit status is 1 if the program fails, and 2 if it is not valid Mojo or uses what tilewright does not run.
+    """
+    from ..mojo.language.failures import describe_failure
+    from ..mojo.language.problems import MojoSourceError
+    from ..mojo.running import run_collecting
+
+    check = check or picture is not None
+    as_json = bool(getattr(ctx.obj, "json", False))
+    text: Any = sys.stdin.read() if file == "-" else None
+    captured = io.StringIO()
+    output: Any = contextlib.redirect_stdout(captured) if as_json else contextlib.nullcontext()
+    with output:
+        outcome = run_collecting(
+            file if text is None else text, text is not None, arguments, parse_defines(defines), check
+        )
+    problem = outcome.problem
+    if isinstance(problem, (SystemExit, KeyboardInterrupt, BrokenPipeError)) or (
+        problem is not None and not outcome.sources
+    ):
+        raise problem
+    data: dict[str, Any] = {"file": file, "failed": problem is not None}
+    data |= {"reports": [report.to_json() for report in outcome.reports]} if check else {}
+    data |= {"output": captured.getvalue()} if as_json else {}
+    if problem is not None:
+        sys.stdout.flush()
+        message = describe_failure(problem, outcome.sources)
+        data["error"] = message
+        click.echo(f"tilewright: {click.style('error:', fg='red', bold=True)} {message}", err=True)
+    if picture is not None and outcome.reports:
+        drawn = next((report for report in outcome.reports if not report.clean), outcome.reports[0])
+        drawn.show(picture)
+        data["picture"] = picture
+    text = "\n\n".join(str(report) for report in outcome.reports) if check else ""
+    clean = all(report.clean for report in outcome.reports) if check else True
+    if isinstance(problem, MojoSourceError):
+        return Answer(text, data, ExitCode.USAGE)
+    return Answer(text, data, ExitCode.OK if problem is None and clean else ExitCode.NO)
+
+
+def parse_defines(defines: tuple[str, ...]) -> dict[str, str]:
+    """Return the names and values of -D; one without a value is defined, and true.
+
+    >>> parse_defines(("N=8", "FAST"))
+    {'N': '8', 'FAST': ''}
+    """
+    pairs = [text.partition("=") for text in defines]
+    for name, _, _ in pairs:
+        if not name:
+            raise click.UsageError("-D needs a name, as in -D SIZE=64")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of Mojo as functions of Python.
+
+A function without parameters in brackets is a plain `def`. One with parameters becomes a factory: called with their
+values it returns the function for them, whose parameters are then variables of the enclosing function, as fast as
+locals. Overloads, and functions that change numbers of their caller, are objects of `functions.Function`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from .building import assign, at, clone, constant, define, load, make_tuple, names_in, support, thunk, with_outer
+from .lower_expressions import needs_conversion
+from .lower_statements import StatementLowerer, assigns
+from .scopes import FunctionScope
+from .syntax import ArgumentNode, Brackets, Comptime, FunctionNode, FunctionTypeNode, LambdaFunction, Variable
+
+DEEPEST_PASSING = 10  # functions through which a `mut` argument is passed on
+
+
+class FunctionLowerer(StatementLowerer):
+    """Lowers functions, closures and parametric aliases."""
+
+    function: FunctionNode | None = None  # around the current statement
+    mutated: tuple[str, ...] = ()  # arguments of it that are returned to the caller
+    result: str | None = None  # its named result
+    has_destructors = False  # whether it matters when a value ends
+
+    def lower_statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Lower statements; functions of the same name are overloads, and a variable ends after its last use."""
+        self.mark_overloads(body)
+        if not self.has_destructors or self.block.scope.is_module:
+            return super().lower_statements(body)
+        endings = last_uses(body)
+        lowered: list[ast.stmt] = []
+        for k, statement in enumerate(body):
+            lowered += self.lower_statement(statement)
+            for name in endings.get(k, ()):
+                lowered.append(assign(self.block.bindings[name].name, constant(None, statement), statement))
+        return lowered
+
+    def mark_overloads(self, body: Sequence[ast.stmt]) -> None:
+        """Number the functions of the same name; -1 marks a name that has only one."""
+        groups: dict[str, list[FunctionNode]] = {}
+        for statement in body:
+            if isinstance(statement, FunctionNode):
+                groups.setdefault(statement.name, []).append(statement)
+        for group in groups.values():
+            for k, function in enumerate(group):
+                function.overload = k if len(group) > 1 else -1
+
+    def _lower_FunctionNode(self, node: FunctionNode) -> list[ast.stmt]:  # noqa: N802  (named after the node)
+        if self.block.find(node.name) is None or node.name not in self.block.bindings:
+            self.block.declare(node.name, "function")
+        return self.lower_function(node)
+
+    def lower_function(self, node: FunctionNode) -> list[ast.stmt]:
+        """Return statements that bind the function's name; captured copies are the arguments of an outer function."""
+        name = self.block.bindings[node.name].name
+        copies = self._captured_copies(node)
+        if not copies:
+            return self.define_function(node, name)
+        scope = FunctionScope()
+        with self.inside(scope):
+            for copy in copies:
+                self.block.declare(copy)
+            self.block.declare(node.name, "function")
+            inner = self.block.bindings[node.name].name
+            body: list[ast.stmt] = self.define_function(node, inner)
+            body.append(at(ast.Return(value=load(inner, node)), node))
+        maker = f"{name}·captures"
+        values: list[ast.expr] = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
+        made = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
+        return [
+            define(maker, _parameters(copies, node), with_outer(scope, body, node), node),
+            assign(name, made, node),
+        ]
+
+    def _captured_copies(self, node: FunctionNode) -> list[str]:
+        """Return the variables that a closure copies when it is made."""
+        captures = node.captures or []
+        names = {capture.name for capture in captures if capture.convention == "var" and capture.name}
+        if any(capture.convention == "var" and not capture.name for capture in captures):
+            others = {capture.name for capture in captures}
+            names |= {name for statement in node.body for name in names_in(statement)} - others
+        own = {argument.name for argument in (*node.arguments, *node.parameters)}
+        bindings = {name: self.block.find(name) for name in names - own}
+        return sorted(
+            name
+            for name, binding in bindings.items()
+            if binding is not None and not binding.scope.is_module and binding.kind in ("variable", "argument", "alias")
+        )
+
+    def define_function(self, node: FunctionNode, name: str) -> list[ast.stmt]:
+        """Return statements that bind `name` to the function."""
+        mutated = self.mutated_arguments(node)
+        if not node.parameters and node.overload < 0 and not mutated and not node.has_decorator("implicit"):
+            return [self._define_body(node, name)]
+        maker = f"{name}·of"
+        scope = FunctionScope()
+        with self.inside(scope):
+            names = [self.block.declare(parameter.name, "parameter").name for parameter in node.parameters]
+            hoisted = self._hoist(node)
+            inner = f"{node.name}·body"  # a name of its own: `f` inside `f` means all overloads
+            body: list[ast.stmt] = [*hoisted, self._define_body(node, inner, mutated)]
+            body.append(at(ast.Return(value=load(inner, node)), node))
+        factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
+        before = load(name, node) if node.overload > 0 else constant(None, node)
+        entry = support(
+            "Overload",
+            [
+                constant(node.name, node),
+                load(maker, node),
+                self.lower_parameters(node.parameters),
+                self.lower_arguments(node),
+                make_tuple([constant(item, node) for item in mutated], node),
+                self._lower_condition(node),
+            ],
+            node,
+        )
+        return [factory, assign(name, support("define_function", [before, entry], node), node)]
+
+    def mutated_arguments(self, node: FunctionNode) -> tuple[str, ...]:
+        """Return the arguments whose values go back to the caller: those that the body may bind anew."""
+        name = node.variable or node.name
+        positions = self.mutating.get(name, set()) | self.mutating.get(f".{name}", set())
+        return tuple(argument.name for argument in mutable_arguments(node) if argument.name in positions)
+
+    def _hoist(self, node: FunctionNode) -> list[ast.stmt]:
+        """Lower the associated values of a function that depend on its parameters only: they are computed once."""
+        own = {argument.name for argument in node.arguments} | _assigned_names(node.body)
+        hoisted: list[ast.stmt] = []
+        rest: list[ast.stmt] = []
+        for statement in node.body:
+            is_value = isinstance(statement, Comptime) and not statement.parameters and statement.value is not None
+            if is_value and not (names_in(statement.value) & own) and isinstance(statement.target, ast.Name):  # type: ignore[attr-defined]
+                own.discard(statement.target.id)  # type: ignore[attr-defined]
+                hoisted += self.lower_statement(statement)
+            else:
+                rest.append(statement)
+        node.body = rest
+        return hoisted
+
+    def _define_body(self, node: FunctionNode, name: str, mutated: tuple[str, ...] = ()) -> ast.FunctionDef:
+        scope = FunctionScope()
+        outer = self.function, self.mutated, self.result
+        results = [argument for argument in node.arguments if argument.convention == "out" and argument.name != "self"]
+        self.function, self.mutated, self.result = node, mutated, None
+        with self.inside(scope):
+            arguments = self._lower_signature(node)
+            body = self._convert_arguments(node)
+            for result in results:
+                self.result = self.block.declare(result.name, "variable", result.annotation).name
+            with self.inside():
+                body += self.lower_statements(node.body)
+            if mutated or self.result is not None:
+                body.append(self._make_return(None, node))
+        self.function, self.mutated, self.result = outer
+        return define(name, arguments, with_outer(scope, body, node), node)
+
+    def _lower_signature(self, node: FunctionNode) -> ast.arguments:
+        """Declare the arguments; return them for Python, with defaults that are computed where the function is."""
+        signature = ast.arguments([], [], None, [], [], None, [])
+        block, self.block = self.block, self.block.parent or self.block  # defaults do not see the arguments
+        given = {
+            item.name: self.lower_value(clone(item.default), None, True)
+            for item in node.arguments
+            if item.default is not None
+        }
+        self.block = block
+        has_default = False
+        for argument in node.arguments:
+            if argument.convention == "out" and argument.name != "self":
+                continue
+            parameter = at(
+                ast.arg(arg=self.block.declare(argument.name, "argument", argument.annotation).name), argument
+            )
+            value = given.get(argument.name)
+            if argument.kind == "variadic":
+                signature.vararg = parameter
+            elif argument.kind == "variadic keyword":
+                signature.kwarg = parameter
+            elif argument.kind == "keyword":
+                signature.kwonlyargs.append(parameter)
+                signature.kw_defaults.append(value)
+            else:
+                (signature.posonlyargs if argument.kind == "positional" else signature.args).append(parameter)
+                has_default = has_default or value is not None
+                if has_default:
+                    signature.defaults.append(constant(None, argument) if value is None else value)
+        return signature
+
+    def _convert_arguments(self, node: FunctionNode) -> list[ast.stmt]:
+        """Return what happens first in a function: arguments become values of their declared types."""
+        statements: list[ast.stmt] = []
+        for argument in node.arguments:
+            name = argument.name
+            if argument.convention == "out" or name == "self" or argument.kind == "variadic":
+                continue
+            if argument.kind == "variadic keyword":
+                statements.append(assign(name, support("make_dict", [load(name, argument)], argument), argument))
+            elif argument.annotation is not None and needs_conversion(argument.annotation):
+                if argument.convention == "var":
+                    statements.append(assign(name, support("copy_value", [load(name, argument)], argument), argument))
+                value = support("convert", [load(name, argument), self.lower_type(argument.annotation)], argument)
+                statements.append(assign(name, value, argument))
+        return statements
+
+    def _lower_Return(self, node: ast.Return) -> list[ast.stmt]:  # noqa: N802
+        if self.function is None:
+            self.fail("'return' outside a function", node)
+        returns = self.function.returns
+        value = None
+        if node.value is not None:
+            is_reference = isinstance(returns, ast.Starred)
+            value = self.lower(node.value) if is_reference else self.lower_value(node.value, returns)
+        return [self._make_return(value, node)]
+
+    def _make_return(self, value: ast.expr | None, node: ast.AST) -> ast.Return:
+        if value is None and self.result is not None:
+            value = load(self.result, node)
+        if self.mutated:
+            entries = [constant(None, node) if value is None else value]
+            value = make_tuple([*entries, *[load(name, node) for name in self.mutated]], node)
+        return at(ast.Return(value=value), node)
+
+    # What the run-time support knows of a function.
+
+    def lower_parameters(self, parameters: Sequence[ArgumentNode]) -> ast.expr:
+        """Return the parameters of a function or struct: how they are given, their types and defaults."""
+        entries: list[ast.expr] = []
+        names = [parameter.name for parameter in parameters]
+        for parameter in parameters:
+            kind = None
+            if parameter.annotation is not None and not (names_in(parameter.annotation) & set(names)):
+                kind = parameter.annotation
+            default = self._lower_thunk(parameter.default, names, parameter)
+            type_of = self._lower_thunk(None if is_function_type(kind) else kind, [], parameter)
+            parts: list[ast.expr] = [constant(parameter.name, parameter), constant(parameter.kind, parameter)]
+            pattern: ast.expr = constant(None, parameter)
+            if parameter.annotation is not None and kind is None:
+                pattern = self.lower_pattern(parameter.annotation, set(names), {parameter.name})
+            entries.append(support("Parameter", [*parts, type_of, default, pattern], parameter))
+        place = parameters[0] if parameters else ast.Constant(value=0, lineno=1, col_offset=0)
+        return make_tuple(entries, place)
+
+    def _lower_thunk(self, value: ast.expr | None, names: Sequence[str], place: ast.AST) -> ast.expr:
+        if value is None:
+            return constant(None, place)
+        outer, self.pending = self.pending, []
+        with self.inside(FunctionScope()):
+            for name in names:
+                self.block.declare(name, "parameter")
+            lowered = self.lower(clone(value))
+        if self.pending:
+            outer = [*outer, *self.pending]
+        self.pending = outer
+        return thunk(lowered, names, place)
+
+    def lower_arguments(self, node: FunctionNode) -> ast.expr:
+        """Return the arguments of a function: how they are given, and the patterns that infer parameters from them."""
+        names = {parameter.name for parameter in node.parameters}
+        own = {argument.name for argument in node.arguments}
+        entries: list[ast.expr] = []
+        for argument in node.arguments:
+            if argument.convention == "out" and argument.name != "self":
+                continue
+            pattern = self.lower_pattern(argument.annotation, names, own)
+            parts = [argument.name, argument.kind, argument.convention, argument.default is not None]
+            entries.append(support("Argument", [*[constant(part, argument) for part in parts], pattern], argument))
+        return make_tuple(entries, node)
+
+    def lower_pattern(self, annotation: ast.expr | None, names: set[str], own: set[str]) -> ast.expr:
+        """Return what a type says about its argument: a parameter, a type with such inside, or a plain type."""
+        nothing = ast.Constant(value=None, lineno=1, col_offset=0)
+        if annotation is None or isinstance(annotation, (FunctionTypeNode, ast.BinOp)):
+            return nothing
+        if isinstance(annotation, ast.Starred):
+            annotation = annotation.value
+        name = parameter_name(annotation)
+        if name in names:
+            return support("ParameterPattern", [constant(name, annotation)], annotation)
+        mentioned = names_in(annotation) | {"Self" if is_self(annotation) else ""}
+        if mentioned & own and not isinstance(annotation, Brackets):
+            return nothing
+        if isinstance(annotation, Brackets):
+            return self._lower_head_pattern(annotation, names, own)
+        if mentioned & names:
+            return nothing
+        return support("TypePattern", [self._lower_thunk(annotation, [], annotation)], annotation)
+
+    def _lower_head_pattern(self, annotation: Brackets, names: set[str], own: set[str]) -> ast.expr:
+        if names_in(annotation.value) & (names | own):
+            return ast.Constant(value=None, lineno=1, col_offset=0)
+        entries: list[ast.expr] = []
+        parts: Iterable[tuple[int | str, ast.expr]] = [
+            *enumerate(annotation.arguments),
+            *[(item.arg, item.value) for item in annotation.keywords if item.arg is not None],
+        ]
+        for key, value in parts:
+            if isinstance(value, (ast.Starred, ast.Slice)) or (isinstance(value, ast.Constant) and value.value is ...):
+                continue
+            if isinstance(value, ast.Name) and value.id == "_":
+                continue
+            is_known = not (names_in(value) & (names | own)) and not is_self(value)
+            if is_known and not isinstance(value, FunctionTypeNode):
+                pattern: ast.expr = support("ValuePattern", [self._lower_thunk(value, [], annotation)], annotation)
+            else:
+                pattern = self.lower_pattern(value, names, own)
+            if not isinstance(pattern, ast.Constant):
+                entries.append(make_tuple([constant(key, annotation), pattern], annotation))
+        head = self._lower_thunk(annotation.value, [], annotation)
+        return support("HeadPattern", [head, make_tuple(entries, annotation)], annotation)
+
+    def _lower_condition(self, node: FunctionNode) -> ast.expr:
+        """Return the `where` clause of an overload as a function of its parameters; others are not checked."""
+        names = [parameter.name for parameter in node.parameters]
+        own = {argument.name for argument in node.arguments}
+        if node.condition is None or names_in(node.condition) & own or node.overload < 0:
+            return constant(None, node)
+        return self._lower_thunk(node.condition, names, node)
+
+    def _lower_parametric_alias(self, node: Comptime) -> list[ast.stmt]:
+        """Lower `comptime Name[parameters] = value` as a function of the parameters."""
+        assert isinstance(node.target, ast.Name)  # the parser gives parameters to a name only
+        before = self.block.bindings.get(node.target.id)
+        name = (before or self.block.declare(node.target.id, "comptime")).name
+        value = self._lower_thunk(node.value, [parameter.name for parameter in node.parameters], node)
+        alias = support("ParametricAlias", [constant(name, node), self.lower_parameters(node.parameters), value], node)
+        return [assign(name, alias, node)]
+
+
+def last_uses(body: Sequence[ast.stmt]) -> dict[int, list[str]]:
+    """Return after which statement of a block its variables are not used any more.
+
+    Mojo ends a value after its last use, and Python when nothing refers to it. Variables that closures or references
+    use are left alone, until the function ends.
+    """
+    declared: set[str] = set()
+    held: set[str] = set()
+    last: dict[str, int] = {}
+    for k, statement in enumerate(body):
+        if isinstance(statement, Variable) and isinstance(statement.target, ast.Name) and statement.value is not None:
+            declared.add(statement.target.id)
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Name):
+                last[part.id] = k
+            elif isinstance(part, (FunctionNode, LambdaFunction)) or (isinstance(part, Variable) and part.is_reference):
+                held |= names_in(part)
+    endings: dict[int, list[str]] = {}
+    for name in sorted(declared - held):
+        if not isinstance(body[last[name]], (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            endings.setdefault(last[name], []).append(name)
+    return endings
+
+
+def mutable_arguments(node: FunctionNode) -> list[ArgumentNode]:
+    """Return the arguments that a function can change for its caller."""
+    return [item for item in node.arguments if item.convention in ("mut", "ref") and item.name != "self"]
+
+
+def find_mutating(body: Sequence[ast.stmt]) -> dict[str, set[int | str]]:
+    """Return the functions and methods that bind a `mut` argument anew, with its position and name.
+
+    Methods have a dot before their name. A function that passes its argument on to such a function is one as well.
+    """
+    functions: list[tuple[str, FunctionNode]] = []
+    nodes: list[ast.AST] = list(body)
+    while nodes:
+        node = nodes.pop()
+        inside_type = isinstance(node, ast.stmt) and hasattr(node, "traits")
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, FunctionNode):
+                functions.append((f".{child.name}" if inside_type else child.name, child))
+            elif isinstance(child, Variable) and isinstance(child.value, LambdaFunction):
+                child.value.function.variable = "".join(names_in(child.target))
+                functions.append((child.value.function.variable, child.value.function))
+            nodes.append(child)
+    functions += [(node.name, node) for node in body if isinstance(node, FunctionNode)]
+    mutating: dict[str, set[int | str]] = {}
+    size = -1
+    for _ in range(DEEPEST_PASSING):
+        if size == sum(map(len, mutating.values())):
+            break
+        size = sum(map(len, mutating.values()))
+        for key, function in functions:
+            names = [item.name for item in function.arguments if item.name != "self" and item.convention != "out"]
+            for argument in mutable_arguments(function):
+                if _rebinds(function.body, argument.name, mutating):
+                    mutating.setdefault(key, set()).update((names.index(argument.name), argument.name))
+    return mutating
+
+
+def _rebinds(body: Sequence[ast.stmt], name: str, mutating: dict[str, set[int | str]]) -> bool:
+    for statement in body:
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Call):
+                function = part.func.value if isinstance(part.func, Brackets) else part.func
+                is_method = isinstance(function, ast.Attribute)
+                callee = f".{function.attr}" if is_method else getattr(function, "id", "")  # type: ignore[attr-defined]
+                passed = any(isinstance(argument, ast.Name) and argument.id == name for argument in part.args)
+                if passed and (callee in mutating or callee == "swap"):
+                    return True
+                is_change = is_method and function.attr.startswith("__i")  # type: ignore[attr-defined]
+                if is_change and isinstance(function.value, ast.Name) and function.value.id == name:  # type: ignore[attr-defined]
+                    return True
+            elif isinstance(part, (ast.Assign, ast.AugAssign)) and assigns([part], name):
+                targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+                if any(name in names_in(target) for target in targets):
+                    return True
+    return False
+
+
+def is_function_type(node: ast.expr | None) -> bool:
+    """Return whether this is a type that no value is checked against."""
+    return isinstance(node, (FunctionTypeNode, ast.BinOp, ast.Starred))
+
+
+def is_self(node: ast.AST) -> bool:
+    """Return whether a type mentions `Self`, whose parameters are known only inside the struct."""
+    return any(isinstance(part, ast.Name) and part.id == "Self" for part in ast.walk(node))
+
+
+def parameter_name(node: ast.expr) -> str:
+    """Return the name of the parameter that `T` or `Self.T` may be; empty for other types."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Self":
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _assigned_names(body: Sequence[ast.stmt]) -> set[str]:
+    return {
+        part.id
+        for statement in body
+        for part in ast.walk(statement)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    } | {part.name for statement in body for part in ast.walk(statement) if isinstance(part, FunctionNode)}
+
+
+def _parameters(names: Sequence[str], place: ast.AST) -> ast.arguments:
+    return ast.arguments([], [at(ast.arg(arg=name), place) for name in names], None, [], [], None, [])

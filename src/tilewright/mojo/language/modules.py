@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `import` finds: the modules of the dialect under Mojo's names, and other files in the program's folder."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from ..module_names import MODULES, resolve_module
+from .problems import NOT_YET
+from .stream import suggest
+from .tokens import words
+
+HOME = __package__.rpartition(".")[0]  # tilewright.mojo
+PACKAGES = ("layout", "std", "max", "buffer")
+OLD_NAMES = words(
+    "algorithm benchmark bit builtin collections gpu hashlib iter itertools math memory os pathlib random "
+    "reflection runtime subprocess sys tempfile testing time utils"
+)
+"""Packages of the standard library that older programs import without `std`."""
+REFUSED = {
+    "python": f"Python inside Mojo is refused: {NOT_YET}; write that part in Python around tilewright.mojo.run",
+    "compiler": f"the graph compiler's package is refused: {NOT_YET}",
+    "tensor": f"the graph compiler's package is refused: {NOT_YET}",
+    "ffi": f"calling C is refused: {NOT_YET}",
+}
+
+
+def import_from_dialect(name: str) -> ModuleType | None:
+    """Return the module of the dialect that Mojo calls by this name; None if it is none of Mojo's packages.
+
+    >>> import_from_dialect("layout").__name__
+    'tilewright.mojo.layout'
+    >>> import_from_dialect("shapes") is None
+    True
+    """
+    parts = name.split(".")
+    root = parts[1] if parts[0] == "std" and len(parts) > 1 else parts[0]
+    if root in REFUSED:
+        raise ImportError(f"module {name!r}: {REFUSED[root]}")
+    if parts[0] in OLD_NAMES:
+        candidates = [f"std.{name}", f"max.{name}"]
+    elif parts[0] in PACKAGES or name in MODULES:
+        candidates = [name]
+        if parts[0] == "std":
+            candidates.append(".".join(["max", *parts[1:]]))
+        elif parts[0] == "max":
+            candidates.append(".".join(["std", *parts[1:]]))
+    else:
+        return None
+    for candidate in map(resolve_module, candidates):
+        if _exists(f"{HOME}.{candidate}"):
+            return import_module(f"{HOME}.{candidate}")
+    raise ImportError(f"module {name!r} is not part of tilewright; if Mojo has it, tilewright does not run it yet")
+
+
+def _exists(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # of a package above it
+        return False
+
+
+def get_member(module: Any, name: str, module_name: str) -> Any:
+    """Return a name of a module, or a module inside it.
+
+    >>> get_member(import_from_dialect("layout"), "TileTensor", "layout").__name__
+    'TileTensor'
+    """
+    missing = object()
+    value = getattr(module, name, missing)
+    if value is missing and isinstance(module, ModuleType) and _exists(f"{module.__name__}.{name}"):
+        value = import_module(f"{module.__name__}.{name}")
+    is_foreign = isinstance(value, ModuleType) and not value.__name__.startswith(HOME)
+    if value is missing or is_foreign:
+        names = [name for name in dir(module) if not name.startswith("_")]
+        hint = suggest(name, names)
+        hint = hint or "; if Mojo has it, tilewright does not run it yet"
+        raise ImportError(f"module {module_name!r} has no name {name!r} here{hint}")
+    return value

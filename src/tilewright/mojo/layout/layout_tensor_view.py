@@ -1,0 +1,645 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mojo's `LayoutTensor`: the older tensor, with layouts of nested integers, and masks at ragged edges."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ...errors import LayoutError
+from ...layout import Layout as CoreLayout
+from ...layout import compose
+from ...layout.layout import make_layout
+from ...layout.validation import as_integer
+from ...tensor import contents
+from ...tensor.shape_views import VectorizeBrackets, slice_leaves, vectorize
+from ...tensor.tensor_text import element_texts
+from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, LocatedView
+from ...tensor.view_layouts import pair_layout
+from ..brackets import Bracketed, brackets
+from ..index_list import Index, IndexEntries
+from ..simd import SIMDType
+from .coord import RuntimeInt, is_dynamic
+from .int_layout import Layout, from_core
+from .int_tuple import UNKNOWN_VALUE, of_tree, to_nest
+from .layout_algebra import zipped_divide
+from .layout_tensor_type import LayoutTensorType
+from .runtime_layout import RuntimeLayout, clipped_layout
+from .thread_shares import core_layout, distribute_elements
+from .tile_layout import Count
+from .tile_tensor import TileTensor, as_kind
+
+
+class StaticCount(int):
+    """An extent or stride of a mode; called, what is known of it at compile time: `tensor.shape[0]()`.
+
+    >>> StaticCount(4)(), StaticCount(4).known
+    (4, 4)
+    """
+
+    known: int
+
+    def __new__(cls, value: int, known: int | None = None) -> StaticCount:
+        made = super().__new__(cls, value)
+        made.known = int(value) if known is None else known
+        return made
+
+    def __call__(self) -> int:
+        return self.known
+
+
+class ModeNumbers(tuple[StaticCount, ...]):
+    """The extents, or strides, of the modes: `tensor.shape[0]()` at compile time, `tensor.stride(0)` at run time.
+
+    >>> ModeNumbers([StaticCount(4)])(0)
+    4
+    """
+
+    __slots__ = ()
+
+    def __call__(self, k: Any) -> int:
+        return int(self[as_integer(k, "a mode")])
+
+    def with_parameters(self, *k: Any, idx: Any = None) -> Any:
+        """Return the number of a mode, to be called: `tensor.shape[0]()`.
+
+        >>> ModeNumbers([StaticCount(4)]).with_parameters(0)()
+        4
+        """
+        return self[(*k, idx)[0]]
+
+
+class _DerivedType:
+    """A type that Mojo derives from a tensor, such as `tensor.TileType[2, 2]`: here any `LayoutTensor`."""
+
+    def __getitem__(self, _: Any) -> Any:
+        return LayoutTensor
+
+    def with_parameters(self, *_: Any, **__: Any) -> Any:
+        """Return the class of such tensors."""
+        return LayoutTensor
+
+
+class LayoutTensor(TileTensor):
+    """A tensor with Mojo's older layouts; its tiles at ragged edges are masked, and print their valid part.
+
+    >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
+    >>> print(t.layout, t.masked, t.tile[2, 2](1, 0).masked)
+    ((3, 4):(4, 1)) False True
+    >>> print(t.tile[2, 2](1, 0).runtime_layout)
+    ((1, 2):(4, 1))
+    """
+
+    __slots__ = ()
+    PARAMETERS = ("dtype", "layout", "origin")
+    tiles_logically = True
+    TileType = DistributeType = SplitElementType = SliceType = SliceType1D = SliceType2D = _DerivedType()
+    ReshapeType = CompositionType = TiledIteratorType = StaticSplitType = DynamicSplitType = _DerivedType()
+
+    def __init__(self, storage: Any, layout: Any = None, **options: Any) -> None:
+        super().__init__(storage, None if layout is None else core_layout(layout), **options)
+
+    @classmethod
+    def _with_parameters(cls, *parameters: Any, **named: Any) -> LayoutTensorType:
+        """Return the type `LayoutTensor[dtype, layout, origin, ...]`.
+
+        >>> LayoutTensor.with_parameters("float32", Layout.row_major(2, 2)).stack_allocation().fill(0).size()
+        4
+        """
+        return LayoutTensorType.of_parameters(cls, *parameters, **named)
+
+    def parametrized_type(self) -> LayoutTensorType:
+        """Return the type of this tensor.
+
+        >>> LayoutTensor([1, 2], Layout(2)).parametrized_type().rank
+        1
+        """
+        return LayoutTensorType(
+            type(self),
+            self.dtype,
+            self.layout,
+            self.origin,
+            self.address_space,
+            self.element_layout if self.element_size > 1 else None,
+            self.masked,
+        )
+
+    # Layouts.
+
+    @property
+    def layout(self) -> Layout:
+        """Return what is known of the layout at compile time.
+
+        >>> print(LayoutTensor([1, 2], Layout(2)).layout)
+        ((2):(1))
+        """
+        layout = self._core_layout
+        return from_core(layout) if isinstance(layout, CoreLayout) else layout
+
+    @property
+    def element_layout(self) -> Layout:
+        """Return the layout of the scalars within an element.
+
+        >>> print(LayoutTensor([1, 2, 3, 4], Layout.row_major(2, 2)).vectorize[1, 2]().element_layout)
+        ((1, 2):(0, 1))
+        """
+        if self.element_size == 1:
+            return Layout(1, 1)
+        return from_core(super().element_layout)
+
+    @property
+    def runtime_layout(self) -> RuntimeLayout:
+        """Return the layout at run time, with the extents of the valid part.
+
+        >>> print(LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[2, 2](1, 0).runtime_layout)
+        ((1, 2):(4, 1))
+        """
+        return clipped_layout(self.layout, self._mode_layout, self._valid_extents())
+
+    def _valid_extents(self) -> tuple[int, ...]:
+        extents = contents.valid_extents(self) if self.is_ragged else self._extents
+        return tuple([int(n) for n in (self._extents if extents is None else extents)])
+
+    @property
+    def runtime_element_layout(self) -> RuntimeLayout:
+        """Return the layout of the scalars within an element.
+
+        >>> print(LayoutTensor([1, 2], Layout(2)).runtime_element_layout)
+        (1:1)
+        """
+        layout = self.element_layout
+        return RuntimeLayout(layout.shape, layout.stride)
+
+    @property
+    def masked(self) -> bool:
+        """Return whether part of the full shape is masked off.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).masked
+        False
+        """
+        return self.is_ragged
+
+    @property
+    def element_type(self) -> SIMDType:
+        """Return the type of an element.
+
+        >>> LayoutTensor([1, 2], Layout(2)).element_type
+        SIMD[DType.int64, 1]
+        """
+        return SIMDType(self.dtype, self.element_size)
+
+    @property
+    def shape(self) -> ModeNumbers:
+        """Return the extent of each mode; called, what is known of it at compile time: `t.shape[0]()`.
+
+        >>> LayoutTensor([1, 2], Layout(2)).shape[0]()
+        2
+        """
+        return ModeNumbers([StaticCount(n, _known(n)) for n in self._extents])
+
+    @property
+    def stride(self) -> ModeNumbers:
+        """Return the stride of each mode: `t.stride[0]()`, `t.stride(0)`; of a nested mode, that of its first leaf.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).stride(0)
+        4
+        """
+        steps = [_first_leaf(step) for step in self.strides]
+        return ModeNumbers([StaticCount(step, _known(step)) for step in steps])
+
+    @brackets
+    def dim(self, parameters: tuple[Any, ...], *index: Any, idx: Any = None) -> int:
+        """Return the extent of a mode at run time, of its valid part: `t.dim[0]()` or `t.dim(0)`.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[2, 2](1, 0).dim(0)
+        1
+        """
+        k = self._check_mode((*parameters, *index, idx)[0])
+        return self._valid_extents()[k] if self.is_ragged else int(self._extents[k])
+
+    @property
+    def size(self) -> Count:
+        """Return the number of elements: `t.size()`; of the valid part.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).size()
+        12
+        """
+        return Count(super().size)
+
+    def get_shape(self) -> IndexEntries:
+        """Return the extents at run time.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).get_shape()
+        (3, 4)
+        """
+        return Index(*self._valid_extents())
+
+    def get_stride(self) -> IndexEntries:
+        """Return the strides at run time.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).get_stride()
+        (4, 1)
+        """
+        return Index(*self.stride)
+
+    # Elements.
+
+    def load_scalar(self, *index: Any) -> Any:
+        """Return the first scalar of an element.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).load_scalar(1, 2)
+        Int64(6)
+        """
+        return self.ptr_at_offset(*_unpack(index))[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(_unpack(key) if not isinstance(key, (int, slice)) else key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(_unpack(key) if not isinstance(key, (int, slice)) else key, value)
+
+    @brackets
+    def aligned_load(self, parameters: tuple[Any, ...], *index: Any, width: Any = 1) -> Any:
+        """Return `width` scalars from an element on: `t.aligned_load[4](1, 0)`.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_load[2](1, 0)
+        SIMD[DType.int64, 2](4, 5)
+        """
+        return self.load[(*parameters, width)[0]](*_unpack(index))
+
+    @brackets
+    def aligned_store(self, parameters: tuple[Any, ...], *index_and_value: Any, width: Any = 1) -> None:
+        """Write `width` scalars from an element on: `t.aligned_store[4](1, 0, x)`.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_store[2](1, 0, [7, 8])
+        """
+        *index, value = index_and_value
+        self.store[(*parameters, width)[0]](_unpack(tuple(index)), value)
+
+    # Views.
+
+    @property
+    def distribute(self) -> LayoutDistributeBrackets:
+        """Return the elements of one thread: `t.distribute[threads, axis=0](thread_id)`; threads may be nested.
+
+        >>> from tilewright.mojo.layout import IntTuple
+        >>> t = LayoutTensor(list(range(32)), Layout.row_major(4, 8))
+        >>> t.distribute[Layout.row_major(2, 4)](5).layout == Layout(IntTuple(2, 2), IntTuple(16, 4))
+        True
+        """
+        return LayoutDistributeBrackets(self)
+
+    @property
+    def distribute_with_offset(self) -> LocatedLayoutDistributeBrackets:
+        """Return (view, thread coordinates, offset): as `distribute`, with where the thread is and where it starts.
+
+        >>> t = LayoutTensor(list(range(32)), Layout.row_major(4, 8))
+        >>> t.distribute_with_offset[Layout.row_major(2, 4)](5)[1:]
+        ((1, 1), 9)
+        """
+        return LocatedLayoutDistributeBrackets(self)
+
+    @property
+    def vectorize(self) -> LayoutVectorizeBrackets:
+        """Return blocks of elements as single elements: `t.vectorize[1, 4]()`.
+
+        >>> print(LayoutTensor(list(range(12)), Layout.row_major(3, 4)).vectorize[1, 4]().element_layout)
+        ((1, 4):(0, 1))
+        """
+        return LayoutVectorizeBrackets(self)
+
+    @brackets
+    def slice(self, parameters: tuple[Any, ...], *offsets: Any, slice_indices: Any = None) -> LayoutTensor:  # type: ignore[override]
+        """Return a part: `t.slice[1:3, 2:5]()`; `slice_indices` are the modes of the ranges, the rest are `offsets`.
+
+        >>> t = LayoutTensor(list(range(24)), Layout.row_major(2, 3, 4))
+        >>> t.slice.with_parameters(slice(0, 2), slice(0, 2), slice_indices=(0, 2))((1,)).to_numpy().tolist()
+        [[4, 5], [16, 17]]
+        """
+        if slice_indices is None:
+            pairs = offsets[0] if len(offsets) == 1 and isinstance(offsets[0], list) else offsets
+            return slice_leaves(self, parameters or tuple(pairs), bool(pairs))
+        modes = [int(k) for k in (slice_indices if isinstance(slice_indices, (tuple, list)) else (slice_indices,))]
+        fixed = iter([int(k) for k in _unpack(offsets)])
+        ranges = dict(zip(modes, parameters, strict=True))
+        entries = [ranges[k] if k in ranges else next(fixed) for k in range(self.rank)]
+        return slice_leaves(self, tuple(entries), False)
+
+    slice_1d = slice  # noqa: A003  (Mojo's names)
+
+    def compose(self, layout: Any) -> LayoutTensor:
+        """Return the elements that `layout` selects: element i of the result is element layout(i) of this tensor.
+
+        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
+        >>> t.compose(Layout.col_major(2, 2)).to_numpy().tolist()
+        [[0, 8], [4, 1]]
+        """
+        if self.element_size != 1:
+            raise LayoutError("cannot compose a vectorized tensor; compose it before vectorize")
+        by_mode = isinstance(layout, (list, tuple))
+        selection = tuple([core_layout(part) for part in layout]) if by_mode else core_layout(layout)
+        return self._view(pair_layout(compose(self._core_layout, selection)), self._offset)
+
+    @brackets
+    def composition(self, parameters: tuple[Any, ...], *layouts: Any, **named: Any) -> LayoutTensor:
+        """Return the elements that a layout selects: `t.composition[layout]()`.
+
+        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
+        >>> t.composition[Layout.col_major(2, 2)]().to_numpy().tolist()
+        [[0, 8], [4, 1]]
+        """
+        return self.compose((*parameters, *named.values(), *layouts)[0])
+
+    @brackets
+    def reshape(self, parameters: tuple[Any, ...], *layouts: Any, dst_layout: Any = None) -> LayoutTensor:  # type: ignore[override]
+        """Return the same memory under another layout: `t.reshape[Layout.row_major(4, 3)]()`.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).reshape[Layout.row_major(4, 3)]().shape
+        (4, 3)
+        """
+        values = (*layouts, *parameters) if dst_layout is None else (*layouts, dst_layout)
+        if all(isinstance(value, (int, RuntimeInt)) for value in values):
+            return super().reshape(*values)
+        target = values[0] if isinstance(values[0], RuntimeLayout) else values[-1]
+        if isinstance(target, (tuple, list)):
+            return super().reshape(target)
+        return super().reshape(core_layout(target), allow_resize=True)
+
+    def flatten(self) -> LayoutTensor:
+        """Return the tensor with one mode, over the same memory.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).flatten().shape
+        (12,)
+        """
+        count = RuntimeInt(self.size) if any(map(is_dynamic, self._extents)) else int(self.size)
+        return super().reshape(CoreLayout((count,), (1,)), allow_resize=True)
+
+    def coalesce(self) -> LayoutTensor:
+        """Return the tensor with the modes merged that continue each other.
+
+        >>> LayoutTensor(list(range(12)), Layout.col_major(3, 4)).coalesce().shape
+        (12,)
+        """
+        if not isinstance(self._pair, CoreLayout):
+            raise LayoutError(f"cannot merge the modes of {self.layout}, which has no strides")
+        layout, vector = _coalesce(self._core_layout), (self._pair.shape[1], self._pair.stride[1])
+        return self._view(make_layout((layout.shape, vector[0]), (layout.stride, vector[1])), self._offset)
+
+    @brackets
+    def tiled_iterator(self, parameters: tuple[Any, ...], *coords: Any, axis: Any = 0, **_: Any) -> Any:
+        """Return an iterator over tiles along an axis, from `coords` on: `t.tiled_iterator[2, 2, axis=1](0, 0)`.
+
+        >>> t = LayoutTensor(list(range(16)), Layout.row_major(4, 4))
+        >>> [tile.offset for tile in t.tiled_iterator.with_parameters(2, 2, axis=1)(0, 0)]
+        [0, 2]
+        """
+        return LayoutTensor.tile_iterator(self, parameters, tuple([int(c) for c in _unpack(coords)]), int(axis))
+
+    tile_iterator: Any  # set where iterators are defined
+
+    # Contents.
+
+    def copy_from(self, source: Any, order: str | None = None, fill: Any = None) -> LayoutTensor:
+        """Copy the elements of `source`, of the same number: element by element, the first index fastest.
+
+        >>> t = LayoutTensor([0] * 4, Layout.row_major(2, 2))
+        >>> t.copy_from(LayoutTensor([1, 2, 3, 4], Layout.col_major(2, 2))).to_numpy().tolist()
+        [[1, 3], [2, 4]]
+        """
+        if order is None and isinstance(source, TileTensor) and self._needs_linear_order(source):
+            return self._copy_linear(source)
+        return super().copy_from(source, order, fill)
+
+    def _needs_linear_order(self, source: TileTensor) -> bool:
+        same = tuple(self._extents) == tuple(source._extents) and self._vector_extents == source._vector_extents
+        return not same and not self.is_ragged and not source.is_ragged
+
+    def _copy_linear(self, source: TileTensor) -> LayoutTensor:
+        """Copy element i of the source to element i, and scalar j of each to scalar j."""
+        if source.size != self.size or source.element_size != self.element_size:
+            raise LayoutError(
+                f"copy_from needs as many elements, of the same size: expected {self.size} of {self.element_size}"
+                f" scalars, got {source.size} of {source.element_size}"
+            )
+        # as (elements, scalars of one): two modes of scalars, on both sides
+        ours, theirs = (tensor._view(_two_modes(tensor._pair), tensor._offset) for tensor in (self, source))
+        contents.copy_from(ours, theirs)
+        return self
+
+    copy_from_async = brackets(lambda self, _, source, *__, **___: self.copy_from(source))
+
+    def copy_from_masked(self, source: TileTensor, fill: Any = 0) -> LayoutTensor:
+        """Copy the valid elements of `source` into this tensor and `fill` into the rest; return the tensor.
+
+        >>> edge = LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[2, 2](1, 0)
+        >>> LayoutTensor([9] * 4, Layout.row_major(2, 2)).copy_from_masked(edge).to_numpy().tolist()
+        [[8, 9], [0, 0]]
+        """
+        super().copy_from(source, fill=fill)
+        return self
+
+    def to_tile_tensor(self) -> TileTensor:
+        """Return the same view as a `TileTensor`.
+
+        >>> type(LayoutTensor([1, 2], Layout(2)).to_tile_tensor()).__name__
+        'TileTensor'
+        """
+        return as_kind(self, TileTensor)
+
+    @brackets
+    def stack_allocation(self, parameters: tuple[Any, ...], **_: Any) -> LayoutTensor:
+        """Return a new tensor of the same type: `type_of(t).stack_allocation()`.
+
+        >>> LayoutTensor([1, 2], Layout(2)).stack_allocation().size()
+        2
+        """
+        made: LayoutTensor = self.parametrized_type().stack_allocation()
+        return made
+
+    def __str__(self) -> str:
+        return format_valid(self)
+
+    mojo_text = __str__
+
+    # Arithmetic that makes a new tensor: a vector is combined with the rows of a matrix, along its first mode.
+
+    def __add__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result += other
+        return result
+
+    def __sub__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result -= other
+        return result
+
+    def __mul__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result *= other
+        return result
+
+    def __truediv__(self, other: Any) -> LayoutTensor:
+        result = self._stack_copy()
+        result /= other
+        return result
+
+    def _stack_copy(self) -> LayoutTensor:
+        copied: LayoutTensor = self.parametrized_type().stack_allocation()
+        return copied.copy_from(self)
+
+    def __exp__(self) -> LayoutTensor:
+        result: LayoutTensor = self._stack_copy().exp()
+        return result
+
+
+def _known(number: Any) -> int:
+    return UNKNOWN_VALUE if is_dynamic(number) else int(number)
+
+
+def _first_leaf(step: Any) -> Any:
+    while isinstance(step, tuple):
+        step = step[0]
+    return step
+
+
+def _unpack(index: Any) -> tuple[Any, ...]:
+    """Return an index as separate entries, from entries or one list of them."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if len(entries) == 1 and not isinstance(entries[0], (int, slice)):
+        tree = getattr(entries[0], "int_tree", entries[0])
+        if isinstance(tree, (tuple, list)):
+            return tuple(tree)
+    return entries
+
+
+def _coalesce(layout: Any) -> Any:
+    """Return a layout of the core with merged modes, as a tuple of modes."""
+    modes: list[tuple[Any, Any]] = []
+    for n, d in zip(*layout.flat_modes(), strict=True):
+        if modes and modes[-1][0] * modes[-1][1] == d:
+            modes[-1] = modes[-1][0] * n, modes[-1][1]
+        elif n != 1:
+            modes.append((n, d))
+    shape, stride = zip(*modes, strict=True) if modes else ((1,), (0,))
+    return make_layout(tuple(shape), tuple(stride))
+
+
+def _two_modes(pair: Any) -> Any:
+    """Return a pair layout of scalars with two modes: the elements, and the scalars of one, the last index fastest."""
+    (shape, block), (stride, steps) = pair.shape, pair.stride
+    block, steps = tuple(block[::-1]) or (1,), tuple(steps[::-1]) or (0,)
+    return make_layout(((tuple(shape), block), ()), ((tuple(stride), steps), ()))
+
+
+def format_valid(tensor: LayoutTensor) -> str:
+    """Return the valid elements as Mojo prints them: two modes as rows, else in a line, the first index fastest.
+
+    >>> format_valid(LayoutTensor(list(range(6)), Layout.row_major(2, 3)))
+    '0 1 2 \\n3 4 5 '
+    """
+    if tensor.size == 0:
+        return ""
+    if (tensor.rank, tensor.flat_rank) != (2, 2) and isinstance(tensor._pair, CoreLayout) and not tensor.is_ragged:
+        merged = tensor.coalesce()
+        tensor = merged if merged.rank == 2 else tensor
+    texts = element_texts(tensor)
+    texts = texts[tuple([slice(0, n) for n in tensor._valid_extents()])]
+    if texts.ndim == 2 and tensor.flat_rank == 2:
+        return "\n".join("".join(f"{text} " for text in row) for row in texts)
+    return " ".join(texts.reshape(-1, order="F"))
+
+
+class LayoutVectorizeBrackets(VectorizeBrackets["LayoutTensor"]):
+    """`t.vectorize[1, 4]()`; see `LayoutTensor.vectorize`. A block of one element along a mode has no stride there.
+
+    >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).vectorize[1, 4]().element_size
+    4
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, block: Any) -> partial[LayoutTensor]:
+        return partial(_vectorize, self._tensor, block if isinstance(block, tuple) else (block,))
+
+    def __call__(self, *, simd_bytes: int = 64) -> LayoutTensor:
+        """Return vectors along the last mode, as long as `simd_bytes` holds scalars."""
+        width = max(1, simd_bytes // self._tensor._store.format.itemsize)
+        return _vectorize(self._tensor, (*[1] * (self._tensor.rank - 1), width))
+
+
+def _vectorize(tensor: LayoutTensor, block: tuple[Any, ...]) -> LayoutTensor:
+    view = vectorize(tensor, block)
+    pair = view._pair
+    if not isinstance(pair, CoreLayout) or pair.guards or not pair.shape[1]:
+        return view
+    steps = tuple([0 if n == 1 else d for n, d in zip(pair.shape[1], pair.stride[1], strict=True)])
+    return view._view(make_layout(pair.shape, (pair.stride[0], steps)), view._offset)
+
+
+class LayoutDistributeBrackets(DistributeBrackets[LayoutTensor]):
+    """`t.distribute[threads, axis=0, swizzle=s](thread_id)`; see `LayoutTensor.distribute`.
+
+    >>> t = LayoutTensor(list(range(32)), Layout.row_major(4, 8))
+    >>> t.distribute[Layout.row_major(2, 4)](5).offset
+    9
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Any) -> partial[LayoutTensor]:
+        return partial(self, *(threads if isinstance(threads, tuple) else (threads,)))
+
+    def with_parameters(self, *parameters: Any, threads_layout: Any = None, **named: Any) -> Any:
+        """Return the method with its brackets filled."""
+        values = parameters if threads_layout is None else (threads_layout, *parameters)
+        return partial(self, *values, **named)
+
+    def __call__(self, *arguments: Any, **options: Any) -> LayoutTensor:
+        """Return the elements of one thread."""
+        view: LayoutTensor = distribute_elements(self._tensor, arguments, **options)[0]
+        return view
+
+
+class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[LayoutTensor]):
+    """`t.distribute_with_offset[threads](thread_id)`; see `LayoutTensor.distribute_with_offset`.
+
+    >>> LayoutTensor(list(range(32)), Layout.row_major(4, 8)).distribute_with_offset[Layout.row_major(2, 4)](5)[2]
+    9
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Any) -> partial[LocatedView[LayoutTensor]]:
+        return partial(self, *(threads if isinstance(threads, tuple) else (threads,)))
+
+    with_parameters = LayoutDistributeBrackets.with_parameters
+
+    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[LayoutTensor]:
+        """Return (view, thread coordinates, offset)."""
+        view, coords, offset = distribute_elements(self._tensor, arguments, **options)
+        return view, Index(*coords), offset  # type: ignore[return-value]
+
+
+def _stack_allocation_like(_: Any, parameters: tuple[Any, ...], tensor: Any, **named: Any) -> Any:
+    kind = tensor.parametrized_type()
+    return kind.stack_allocation(address_space=named.get("target_address_space", tensor.address_space))
+
+
+class _StackAllocationLike(Bracketed[LayoutTensor]):
+    """`stack_allocation_like(t)`: a new tensor of the type of another.
+
+    >>> stack_allocation_like(LayoutTensor([1, 2], Layout(2))).size()
+    2
+    """
+
+
+stack_allocation_like = _StackAllocationLike(_stack_allocation_like)
+TileTensor.layout_tensor_kind = LayoutTensor
+
+
+def _distribute_layout(_: Any, parameters: tuple[Any, ...], **named: Any) -> Layout:
+    layout, threads = (*parameters, *named.values())[:2]
+    return zipped_divide(layout, threads)
+
+
+_compute_distribute_layout = Bracketed(_distribute_layout)  # Mojo's own tests use it

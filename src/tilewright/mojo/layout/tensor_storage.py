@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mojo's module `layout.tensor_storage`: what a tensor does with its memory; here memory is always behind a pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...tensor import contents
+from ..brackets import Bracketed
+from ..pointer import AddressSpace, Pointer
+from ..simd import scalar_format
+from .coord import Coord
+from .tile_tensor import TileTensor
+
+__all__ = ["PointerStorage", "TensorOps", "TensorStorage"]
+
+
+class TensorStorage:
+    """The trait of memory under a tensor.
+
+    >>> issubclass(PointerStorage, TensorStorage)
+    True
+    """
+
+
+class TensorOps(TensorStorage):
+    """The trait of memory that can be calculated with.
+
+    >>> issubclass(PointerStorage, TensorOps)
+    True
+    """
+
+
+class _StorageMeta(type):
+    """`PointerStorage[element_width=4]` is `PointerStorage`: the width of a load is that of the load."""
+
+    def __getitem__(cls, _: Any) -> Any:
+        return cls
+
+    def with_parameters(cls, *_: Any, **__: Any) -> Any:
+        """Return the class itself."""
+        return cls
+
+
+def _tensor(pair: Any) -> Any:
+    pointer, layout = pair
+    return TileTensor(ptr=pointer, layout=layout)
+
+
+def _elementwise(function: Callable[..., Any]) -> Any:
+    """Return a function of named tensors, each a pair of memory and layout: the target, then the operands."""
+
+    def calculate(_: Any, parameters: tuple[Any, ...], *, dst: Any, **operands: Any) -> None:
+        target = _tensor(dst)
+        sources = [_tensor(pair) for pair in operands.values()]
+        copied = TileTensor(sources[0].to_numpy().copy())
+        contents.copy_from(target, function(copied, *sources[1:], *parameters).to_numpy())
+
+    return Bracketed(calculate)
+
+
+def _in_place(operator: str) -> Callable[..., Any]:
+    return lambda tensor, *others: getattr(tensor, operator)(*others)
+
+
+class PointerStorage(TensorOps, metaclass=_StorageMeta):
+    """Memory behind a pointer: loads, stores and distances, all checked.
+
+    >>> from tilewright.mojo.pointer import alloc
+    >>> memory = alloc["float32"](4)
+    >>> PointerStorage.store(memory, 3, 7.0)
+    >>> PointerStorage.load[1](memory, 3)
+    Float32(7.0)
+    """
+
+    load = Bracketed(
+        lambda _, parameters, pointer, offset=0, *, width=1, **__: pointer.load[(*parameters, width)[0]](offset)
+    )
+    store = Bracketed(lambda _, parameters, pointer, *offset_and_value, **__: pointer.store(*offset_and_value))
+    unsafe_cast = Bracketed(lambda _, parameters, pointer, **__: _cast(parameters, pointer))
+    add, sub = _elementwise(_in_place("__iadd__")), _elementwise(_in_place("__isub__"))
+    mul, div = _elementwise(_in_place("__imul__")), _elementwise(_in_place("__itruediv__"))
+    min, max = _elementwise(_in_place("min")), _elementwise(_in_place("max"))
+    abs, recip = _elementwise(_in_place("abs")), _elementwise(_in_place("recip"))
+    exp = _elementwise(lambda tensor, *scale: tensor.exp(*scale))
+
+    @staticmethod
+    def offset(pointer: Pointer, count: Any) -> Pointer:
+        """Return the pointer some elements further on.
+
+        >>> from tilewright.mojo.pointer import alloc
+        >>> PointerStorage.offset(alloc["int8"](4), Coord(2)).offset
+        2
+        """
+        return pointer + (count.value() if isinstance(count, Coord) else count)
+
+    @staticmethod
+    def distance(pointer: Pointer, other: Pointer) -> int:
+        """Return how many elements lie between two pointers.
+
+        >>> from tilewright.mojo.pointer import alloc
+        >>> memory = alloc["int8"](4)
+        >>> PointerStorage.distance(memory + 3, memory)
+        3
+        """
+        return (pointer.address - other.address) // pointer.dtype.itemsize
+
+    @staticmethod
+    def unsafe_ptr(pointer: Pointer) -> Pointer:
+        """Return the pointer itself.
+
+        >>> from tilewright.mojo.pointer import alloc
+        >>> PointerStorage.unsafe_ptr(alloc["int8"](4)).offset
+        0
+        """
+        return pointer
+
+
+TileTensor.Storage = PointerStorage
+
+
+def _cast(parameters: tuple[Any, ...], pointer: Pointer) -> Pointer:
+    made = pointer
+    for parameter in parameters:
+        if isinstance(parameter, AddressSpace):
+            made = made.address_space_cast[parameter]()
+        elif not hasattr(parameter, "mut"):
+            made = made.bitcast[scalar_format(parameter)]()
+    return made

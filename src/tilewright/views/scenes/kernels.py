@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenes of kernels: which thread of a block touched which element, step by step between barriers, and the races."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ...errors import LayoutError
+from ...simt import KernelReport, TouchMap
+from ...tables import count_of
+from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene_options import SceneOptions, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_MOST_PANELS = 12
+
+
+@scene_function
+def kernel_scene(
+    report: KernelReport, *, memory: str | None = None, step: int | None = None, **options: Unpack[SceneOptions]
+) -> Scene:
+    """Return who touched what in one block of a launch: the first with a race, else the first.
+
+    There is a panel for each tensor and each step between barriers; `memory` chooses a tensor by its name, `step` one
+    step. Cells are colored by thread, races are marked. `options` are those of every scene.
+
+    >>> import numpy as np
+    >>> from tilewright.simt import launch, thread_idx
+    >>> def kernel(out):
+    ...     out[thread_idx.x] = thread_idx.x
+    >>> scene = kernel_scene(launch(kernel, np.zeros(4), grid=1, block=4))
+    >>> scene.panels[0].cell(0, 2).attributes
+    {'thread': 2, 'warp': 0, 'by': 'w2', 'action': 'write'}
+    """
+    chosen = [
+        touched
+        for touched in report.touches
+        if (memory is None or touched.memory == memory) and (step is None or touched.step == step)
+    ]
+    if not chosen:
+        names = ", ".join(sorted({touched.memory for touched in report.touches})) or "none"
+        raise LayoutError(f"{report.kernel} touched no such memory in that step; the tensors it touched are {names}")
+    shown = chosen[:_MOST_PANELS]
+    facts = [
+        Fact("launch", f"grid {_extents(report.grid)}, block {_extents(report.block)}"),
+        Fact("block", str(shown[0].block)),
+        Fact("errors", count_of(len(report.errors), "error") if report.errors else "none", _mood(report)),
+        *[Fact(defect.kind, defect.message, "bad") for defect in report.errors[:4]],
+        *[Fact(defect.kind, defect.message) for defect in report.warnings[:4]],
+    ]
+    if len(chosen) > len(shown):
+        facts.append(Fact("not shown", f"{len(chosen) - len(shown)} more steps; choose with memory= and step="))
+    note = "w: written by the thread; r: read by it; the last one of each step."
+    panels = tuple([_panel(touched, report.warp) for touched in shown])
+    return Scene(f"{report.kernel}: who touched what", panels, tuple(facts), note)
+
+
+def _mood(report: KernelReport) -> Literal["good", "bad"]:
+    return "bad" if report.errors else "good"
+
+
+def _extents(extents: tuple[int, ...]) -> str:
+    used = [n for k, n in enumerate(extents) if n != 1 or k == 0]
+    return " x ".join(map(str, used))
+
+
+def _panel(touched: TouchMap, warp: int) -> Grid:
+    rows, columns = touched.shape
+    pairs = list(zip(touched.readers, touched.writers, strict=True))
+    threads = [reader if writer is None else writer for reader, writer in pairs]
+    racing = [divmod(k, columns) for k, races in enumerate(touched.racing) if races]
+    return Grid(
+        rows,
+        columns,
+        (
+            Field("thread", tuple(threads)),
+            Field("warp", tuple([None if thread is None else thread // warp for thread in threads])),
+            Field("by", tuple([_by(reader, writer) for reader, writer in pairs])),
+            Field("action", tuple([_action(reader, writer) for reader, writer in pairs])),
+        ),
+        title=f"{touched.memory} ({touched.space}), step {touched.step}" + (": races" if racing else ""),
+        color="thread",
+        label="by",
+        valid=() if None not in threads else tuple([thread is not None for thread in threads]),
+        outlines=tuple([Outline(row, column, 1, 1, "mark", "race") for row, column in racing]),
+        row_axis="row" if rows > 1 else "",
+        column_axis="column" if rows > 1 else "element",
+        hatched="not touched",
+    )
+
+
+def _by(reader: int | None, writer: int | None) -> str | None:
+    if writer is None:
+        return None if reader is None else f"r{reader}"
+    return f"w{writer}" if reader is None else f"w{writer} r{reader}"
+
+
+def _action(reader: int | None, writer: int | None) -> str | None:
+    if writer is None:
+        return None if reader is None else "read"
+    return "write" if reader is None else "read and write"
