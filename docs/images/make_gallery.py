@@ -371,6 +371,15 @@ PICTURES = (
         """,
     ),
     Picture(
+        "linear",
+        "A distribution over threads",
+        "An encoding of Triton: which lane of a warp holds which element of a tensor.",
+        """
+        fields = "sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [1, 1], order = [1, 0]"
+        scene = views.linear_scene(tw.parse(f"tensor<8x16xf16, #ttg.blocked<{{{fields}}}>>").layout)
+        """,
+    ),
+    Picture(
         "kernel",
         "A kernel with a race",
         "Who touched which element of shared memory between two barriers, in a block of a kernel that the SIMT machine"

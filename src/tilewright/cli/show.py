@@ -375,11 +375,12 @@ class Drawable:
             shape, _, settings = text.partition(":")
             return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
         from ..files.file_kinds import SUFFIXES
-        from ..layout import parse
+        from ..notation import parse
 
         if text.endswith(SUFFIXES):
             raise FileNotFoundError(2, "No such file or directory", text)
-        return cls(text, layout=parse(text))
+        parsed = parse(text)
+        return cls(text, layout=getattr(parsed, "layout", parsed))
 
     @property
     def name(self) -> str:

@@ -70,7 +70,7 @@ def command(
     facts = {"text": text, "notation": getattr(parsed, "notation", "layout"), "layout": str(layout)}
     if language is not None:
         code = layout.code(language)
-        return Answer(lambda: code, {**facts, "language": language, "code": code})
+        return Answer(code, {**facts, "language": language, "code": code})
     written = {name: _write(layout, name, dtype) for name in ([target] if target else WRITABLE)}
     if target is None:
         rows = [(name, result or f"no: {problem}") for name, (result, problem) in written.items()]

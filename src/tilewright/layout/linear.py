@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import LayoutError
+from ..showing import Shown
 from .bit_matrices import ColumnSpace, apply_matrix, multiply
 from .composed_layout import ComposedLayout
 from .index_code import Expression, Language, write_index_code
@@ -26,7 +27,7 @@ from .validation import as_integer
 Bases: TypeAlias = "Mapping[str, Sequence[Sequence[int] | int]]"
 
 
-class Linear:
+class Linear(Shown):
     """A map from the bits of input axes to the bits of output axes, all of them named.
 
     `bases` gives, for each input axis, what each of its bits maps to, low bit first: one number per output axis.

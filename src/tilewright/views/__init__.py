@@ -5,7 +5,7 @@ from .html import to_fragment, to_html
 from .output import notebook_html, save, show, to_png
 from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
 from .scenes import scene_of, side_by_side
-from .scenes.accesses import atom_scene, bank_scene
+from .scenes.accesses import atom_scene, bank_scene, linear_scene
 from .scenes.assemblies import assembly_scene
 from .scenes.audits import audit_scene
 from .scenes.error_maps import block_scene, comparison_scene, comparisons_scene, difference_scene
@@ -45,6 +45,7 @@ __all__ = [
     "inspection_scene",
     "kernel_scene",
     "layout_scene",
+    "linear_scene",
     "memory_scene",
     "mesh_scene",
     "notebook_html",

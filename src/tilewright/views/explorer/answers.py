@@ -15,10 +15,11 @@ from ...errors import OutOfMemory, TilewrightError
 from ...files.mesh import format_devices
 from ...formats.catalogue import BLOCK_FORMATS
 from ...formats.scalar_format import SCALAR_FORMATS
-from ...layout import parse
+from ...layout.linear import Linear
 from ...memory import Allocator, TensorSpec, chip_names, explain, explain_address, fit
 from ...memory.placement_rules import placement_violations
 from ...memory.shape import HEIGHTS, WIDTHS
+from ...notation import WRITABLE, parse, write
 from ...tiling import Schedule, Tiler
 from ...tiling.schedule import SCHEMES
 from ..html import panel_data, panel_markup
@@ -448,12 +449,28 @@ def layout_picture(fields: FormFields) -> Scene:
     if not text:
         raise FieldError("notation", "the layout is missing; write one, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
     try:
-        layout = parse(text)
-        return attribute_scene(fields, lambda options: scene_of(layout, side=MOST_SIDE, **options))
+        parsed = parse(text)
+        layout = getattr(parsed, "layout", parsed)
+        sides = {} if isinstance(layout, Linear) else {"side": MOST_SIDE}
+        scene = attribute_scene(fields, lambda options: scene_of(layout, **sides, **options))
+        return replace(scene, facts=(*scene.facts, *_translations(layout, text)))
     except FieldError:
         raise
     except (TilewrightError, TypeError) as problem:
         raise FieldError("notation", str(problem)) from None
+
+
+def _translations(layout: Any, text: str) -> list[Fact]:
+    """Return a layout in the notations that can say it, without the one in which it was given."""
+    facts = []
+    for name in WRITABLE:
+        try:
+            written = write(layout, name)
+        except TilewrightError:
+            continue
+        if written not in (text, str(layout)):
+            facts.append(Fact(f"in {name}", written))
+    return facts
 
 
 PICTURES: dict[str, Callable[[FormFields], Scene]] = {

@@ -17,6 +17,7 @@ from ...errors import LayoutError
 from ...files import DecodedTile, Inspection, Mesh, SharedElement, StoredElement, Tensorbin
 from ...formats import QuantizationReport
 from ...layout import ComposedLayout, LayoutLike, Swizzle
+from ...layout.linear import Linear
 from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
 from ...plain import to_plain
 from ...simt import KernelReport
@@ -25,7 +26,7 @@ from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ...traffic import ReshardPlan
 from ..scene import Scene
 from ..scene_options import choose_attributes, refuse_unknown_options
-from .accesses import atom_scene, bank_scene
+from .accesses import atom_scene, bank_scene, linear_scene
 from .assemblies import assembly_scene
 from .audits import audit_scene
 from .error_maps import block_scene, comparison_scene, comparisons_scene
@@ -109,6 +110,7 @@ scene_of.register(ItemExplanation, assembly_scene)
 scene_of.register(MemoryConfig, memory_config_scene)
 scene_of.register(AuditReport, audit_scene)
 scene_of.register(BankReport, bank_scene)
+scene_of.register(Linear, linear_scene)
 scene_of.register(MatrixAtom, atom_scene)
 scene_of.register(KernelReport, kernel_scene)
 

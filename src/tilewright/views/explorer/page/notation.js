@@ -7,7 +7,7 @@ import { exports } from "./exporting.js";
 import { field } from "./fields.js";
 import { scene } from "./pictures.js";
 
-const EXAMPLES = ["(4,8):(8,1)", "((4,2),(4,3)):((4,48),(1,16))", "Sw<3,0,3> o (8,8):(8,1)", "(12,10):(1@bank,2048@addr)", "(8,(4,2)):(2,(16,1))"];
+const EXAMPLES = ["(4,8):(8,1)", "((4,2),(4,3)):((4,48),(1,16))", "Sw<3,0,3> o (8,8):(8,1)", "(12,10):(1@bank,2048@addr)", "(8,(4,2)):(2,(16,1))", "bf16[16,128]{1,0:T(8,128)(2,1)}"];
 
 /** The view of a layout that is typed. */
 export class Notation {
@@ -17,7 +17,7 @@ export class Notation {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.update(), 160);
     };
-    this.field = field("notation", "Layout, as shape:stride", given || EXAMPLES[0], null, EXAMPLES[0], later);
+    this.field = field("notation", "Layout, as shape:stride, or as CuTe, XLA, MLIR or Triton write it", given || EXAMPLES[0], null, EXAMPLES[0], later);
     this.options = {
       label: field("label", "Label", drawn.label ?? "", null, "offset", later),
       color: field("color", "Color", drawn.color ?? "", null, "offset", later),
