@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -62,7 +63,7 @@ def command(
     from ..notation import WRITABLE, parse
 
     if text == "-":
-        text = click.get_text_stream("stdin").read()
+        text = sys.stdin.read()
     if target is not None and target not in WRITABLE:
         raise click.UsageError(f"layouts can be written as {', '.join(WRITABLE)}; got --to {target}")
     parsed = parse(text, shape, source)
