@@ -21,7 +21,7 @@ from ..index_list import Index, IndexEntries
 from ..simd import SIMDType
 from .coord import RuntimeInt, is_dynamic
 from .int_layout import Layout, from_core
-from .int_tuple import UNKNOWN_VALUE, of_tree, to_nest
+from .int_tuple import UNKNOWN_VALUE
 from .layout_algebra import zipped_divide
 from .layout_tensor_type import LayoutTensorType
 from .runtime_layout import RuntimeLayout, clipped_layout
