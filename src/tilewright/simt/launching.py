@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import KernelError, LayoutError
+from ..layout.validation import as_integer
 from ..tensor import TileTensor
 from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View
@@ -75,6 +76,10 @@ def launch(
             f"a block of {threads} threads, {extents}, is too large: at most {limits.threads}; use more blocks of fewer"
             " threads"
         )
+    if as_integer(warp, "warp") < 1:
+        raise LayoutError(f"a warp has at least 1 thread, got {warp!r}; GPUs have 32 or 64")
+    if not 0 <= as_integer(shared_bytes, "shared_bytes") <= limits.shared:
+        raise LayoutError(f"a block has 0 to {limits.shared} bytes of shared memory, got {shared_bytes!r}")
     settings = _settings.get()
     watched = tuple([_as_tensor(value) for value in arguments])
     title: str = name or str(getattr(kernel, "__name__", "kernel"))
