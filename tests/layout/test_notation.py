@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank, core, device, parse
 from tilewright.layout import InverseLayout
-from tilewright.mojo.layout import Layout as MojoLayout
+from tilewright.mojo.layout.tile_layout import Layout as MojoLayout
 
 from .strategies import injective_layouts, layouts, named_layouts, places, size_of, tilers
 

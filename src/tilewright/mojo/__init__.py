@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Mojo dialect: TileTensor and its layouts under Mojo's own module names, and the built-ins its snippets use.
+"""The Mojo dialect: Mojo source runs with `run(text)`, and its vocabulary is a package of Python.
 
-A snippet of Mojo's documentation runs without `var`, `comptime` and `raises` and with keywords of brackets in the
-parentheses, after `from tilewright.mojo import *` and `install()`:
+Python has no keywords in brackets: there they go to the parentheses. Mojo's own module names are known after `install()`:
 
 >>> from tilewright.mojo import *
 >>> install()

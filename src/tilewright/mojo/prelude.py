@@ -41,6 +41,15 @@ def swap(left: Any, right: Any) -> None:
     raise TypeError("swap exchanges two variables; it cannot be passed as a value")
 
 
+def represent(value: Any) -> str:
+    """Return the text that says how to make a value.
+
+    >>> represent(1.5), represent("a"), represent(3)
+    ('Float64(1.5)', "'a'", '3')
+    """
+    return f"Float64({value})" if isinstance(value, float) else repr(value)
+
+
 def atol(text: Any, base: int = 10) -> int:
     """Return the integer that a text says.
 
@@ -156,7 +165,7 @@ _TRAITS = {  # by a method that their types have
 }
 
 PRELUDE: dict[str, Any] = {
-    **_take(python, "range enumerate zip divmod any all reversed iter next len repr hash map ord chr hex bin oct"),
+    **_take(python, "range enumerate zip divmod any all reversed iter next len hash map ord chr hex bin oct"),
     **_take(python, "ascii input slice StopIteration"),
     **_take(math, "abs min max pow round"),
     **{name: _trait(name, method) for method, names in _TRAITS.items() for name in names.split()},
@@ -174,6 +183,7 @@ PRELUDE: dict[str, Any] = {
     **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
     **{name: value for name, value in vars(builtins).items() if isinstance(value, builtins.Origin)},
     "print": print_values,
+    "repr": represent,
     "atof": atof,
     "atol": atol,
     "index": operator.index,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from .building import assign, at, call, clone, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
+from .literals import fold
 from .problems import MojoSourceError, Source
 from .references import call_setter
 from .scopes import Binding, Block, FunctionScope
@@ -146,6 +147,9 @@ class ExpressionLowerer:
         return isinstance(node, ast.Constant)
 
     def _lower_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802
+        exact = fold(node)
+        if exact is not None:
+            return constant(float(exact), node)
         if not isinstance(node.op, ast.Div) or self.is_literal(node):
             return self._lower_parts(node)
         return support("divide", [self.lower(node.left), self.lower(node.right)], node)
@@ -204,6 +208,8 @@ class ExpressionLowerer:
         """Return a literal as the value of the type it has in a variable: a String, or a Float64."""
         if isinstance(node, ast.UnaryOp):
             node = node.operand
+        if isinstance(node, ast.BinOp) and isinstance(lowered, ast.Constant):
+            node = lowered
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             return support("String", [lowered], node)
         if isinstance(node, ast.Constant) and isinstance(node.value, float):

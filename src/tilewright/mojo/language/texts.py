@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..dtype import as_dtype
@@ -52,13 +52,13 @@ class Text(str):
         """
         return len(self)
 
-    def codepoints(self) -> Iterator[str]:
+    def codepoints(self) -> list[str]:
         """Return the characters.
 
-        >>> list(Text("ab").codepoints())
+        >>> Text("ab").codepoints()
         ['a', 'b']
         """
-        return iter(str(self))
+        return list(str(self))
 
     codepoint_slices = graphemes = codepoints
 

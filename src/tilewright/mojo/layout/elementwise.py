@@ -70,6 +70,8 @@ class _StoreBrackets(StoreBrackets[Kind]):
     __slots__ = ()
 
     def __call__(self, *index_and_value: Any, width: Any = None, store_alignment: Any = None, **options: Any) -> None:
+        if len(index_and_value) < 2:
+            raise TypeError("store takes an index and a value: store(index, value)")
         *index, value = index_and_value
         if store_alignment is not None:
             options["alignment"] = store_alignment

@@ -74,7 +74,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         memory = require_numbers(storage.memory, "a tensor")
         start = storage.offset if isinstance(storage, Pointer) else storage.start
         super().__init__(memory.data, layout + start)
-        self._store = memory
+        self._store = memory if isinstance(storage, Pointer) else memory.with_fields(origin=storage)
         size = memory.size if isinstance(storage, Pointer) else start + len(storage)
         if scalar_bounds(self._pair, self._offset, size)[1] >= size:
             raise LayoutError(f"{layout} needs {layout.cosize} scalars, but the storage has {size - start}")
