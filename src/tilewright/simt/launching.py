@@ -45,8 +45,9 @@ def launch(
         block: how many threads a block has, likewise.
         shared_bytes: dynamic shared memory of a block, in bytes.
         warp: how many threads run in step.
-        check: True raises `KernelError` with the report if there are errors. "report" only reports them: a thread that
-            cannot go on stops, and so does a block that waits forever. False looks only for those, and is faster.
+        check: True raises `KernelError` with the report if there are errors; "lenient" does not if all that is wrong is
+            that several threads write the same number. "report" only reports errors: a thread that cannot go on stops,
+            and so does a block that waits forever. False looks only for those, and is faster.
         limits: what a block may use; by default that of an NVIDIA H100.
         name: that of the kernel, for the report.
         cluster: how many blocks run together, and can wait for each other with `cluster_barrier`; `x` first.
@@ -66,8 +67,8 @@ def launch(
     """
     if not callable(kernel):
         raise TypeError(f"a kernel must be a function, got {type(kernel).__name__} {kernel!r}")
-    if check not in (True, False, "report"):
-        raise LayoutError(f'check must be True, False or "report", got {check!r}')
+    if check not in (True, False, "lenient", "report"):
+        raise LayoutError(f'check must be True, False, "lenient" or "report", got {check!r}')
     limits = limits or BlockLimits()
     extents = as_dim(block, "block")
     threads = extents.x * extents.y * extents.z
