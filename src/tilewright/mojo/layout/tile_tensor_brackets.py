@@ -10,7 +10,14 @@ from typing import Any, TypeVar
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
-from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SliceEntries, SplitBrackets, VectorizeBrackets
+from ...tensor.shape_views import (
+    ReshapeBrackets,
+    SliceBrackets,
+    SliceEntries,
+    SplitBrackets,
+    VectorizeBrackets,
+    slice_leaves,
+)
 from ...tensor.tile_views import (
     DistributeBrackets,
     Extents,
@@ -76,6 +83,11 @@ class _SliceBrackets(SliceBrackets[Kind]):
     def __getitem__(self, entries: SliceEntries) -> partial[Kind]:
         _require_static(self._tensor, "slice[...]", "pass the ranges at run time: t.slice((1, 3), (2, 5))")
         return super().__getitem__(entries)
+
+    def __call__(self, *ranges: Any) -> Kind:
+        """Return the part given by ranges known at run time; `All` and single indices leave what is known as it is."""
+        is_known = bool(ranges) and all(isinstance(entry, (slice, int)) for entry in ranges)
+        return slice_leaves(self._tensor, ranges, not is_known)
 
 
 def _require_static(tensor: Any, caller: str, remedy: str) -> None:
