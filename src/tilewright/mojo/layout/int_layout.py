@@ -16,16 +16,15 @@ from .coord import RuntimeInt, is_dynamic
 from .int_tuple import (
     UNKNOWN_VALUE,
     IntTuple,
-    as_int_tree,
     crd2idx,
     fill_like,
     flatten,
     idx2crd,
-    of_tree,
     prefix_product,
     product,
     reverse,
 )
+from .nested_integers import as_int_tree, of_tree
 from .tile_layout import Layout as TileLayout
 from .tile_layout import format_layout_table, format_table
 

@@ -12,7 +12,8 @@ from ...layout import ComposedLayout
 from ...layout.tuples import leaves, nest_like
 from ..brackets import Bracketed
 from .int_layout import Layout, from_core, make_layout
-from .int_tuple import UNKNOWN_VALUE, IntTuple, as_int_tree, compact_order, of_tree, shape_div
+from .int_tuple import UNKNOWN_VALUE, IntTuple, compact_order, shape_div
+from .nested_integers import as_int_tree, of_tree
 
 __all__ = [
     "apply_tiler",

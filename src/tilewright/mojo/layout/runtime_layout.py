@@ -12,7 +12,7 @@ from ..dtype import DType
 from ..parametrized import ParametrizedMeta
 from . import int_layout, layout_algebra
 from .int_layout import Layout, to_core
-from .int_tuple import as_int_tree, of_tree
+from .nested_integers import as_int_tree, of_tree
 from .runtime_tuple import RuntimeTuple, crd2idx, idx2crd, product
 
 __all__ = ["RuntimeLayout", "coalesce", "make_layout"]

@@ -13,7 +13,8 @@ from ..index_list import Index, IndexEntries
 from ..parametrized import ParametrizedMeta
 from ..simd import SIMD
 from . import int_tuple
-from .int_tuple import IntTuple, as_int_tree, format_tree, of_tree, to_unknown
+from .int_tuple import IntTuple, to_unknown
+from .nested_integers import as_int_tree, format_tree, of_tree
 
 __all__ = [
     "RuntimeTuple",

@@ -26,7 +26,8 @@ from ..scalar_memory import require_numbers
 from ..simd import SIMD, as_vector, make_scalar
 from ..std.gpu.host import DeviceBuffer, DeviceContext
 from .coord import ComptimeInt, RuntimeInt, StaticExtents
-from .tile_layout import Layout, from_core, plain_layout
+from .strided_layout import from_core, plain_layout
+from .tile_layout import Layout
 
 Kind = TypeVar("Kind", bound="MemoryTensor")
 

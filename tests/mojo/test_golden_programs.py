@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole programs in Mojo print what the real Mojo prints for them."""
+
+import json
+
+import pytest
+
+from tilewright import mojo
+
+from .golden import FOLDER
+
+CASES = json.loads((FOLDER / "programs" / "programs.json").read_text(encoding="utf-8"))["cases"]
+
+
+def test_programs_were_recorded():
+    assert len(CASES) >= 5
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
+def test_a_program_prints_what_mojo_prints(case, capsys):
+    mojo.run(case["source"], name=f"{case['id']}.mojo")
+    assert capsys.readouterr().out.splitlines() == case["output"].splitlines()
