@@ -3,7 +3,14 @@
 
 import json
 
+from tilewright.cli import translate as verb
+from tilewright.notation import NOTATIONS
+
 ATOM = "Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)"
+
+
+def test_its_choices_are_those_of_the_library():
+    assert verb.NOTATIONS == NOTATIONS
 
 
 def test_all_notations_are_listed(run):

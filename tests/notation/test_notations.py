@@ -122,6 +122,26 @@ def test_mosaic_tilings():
             assert tiling.layout(shape)(*index) == stored(*tiled), case["text"]
 
 
+def test_axe_layouts():
+    # as TVM 0.27 prints them, and where its apply() puts (3, 2)
+    for text, place in [
+        ("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)])", {"laneid": 12, "": 2}),
+        ("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + 3)", {"laneid": 12, "": 5}),
+        ("T.TileLayout(T.S[(4, 3):(3, 1)])", 11),
+    ]:
+        parsed = parse(text)
+        assert (parsed.notation, str(parsed)) == ("axe", text)
+        found = parsed.layout(3, 2)
+        assert (dict(found.items()) if isinstance(place, dict) else found) == place
+    swizzled = parse("T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[(64, 64):(64, 1)]))")
+    assert [swizzled.layout(*index) for index in ((0, 9), (1, 0), (2, 8), (9, 17), (63, 63))] == [9, 72, 152, 601, 4039]
+    assert str(swizzled) == "T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[(64, 64):(64, 1)]))"
+    with pytest.raises(LayoutError, match="nested modes"):
+        write(Layout(((2, 2), 4)), "axe")
+    with pytest.raises(TilewrightError, match="not an Axe layout"):
+        parse("T.TileLayout(T.S[(8, 4):(4)])")
+
+
 def test_access_patterns():
     for case in recorded("notations/aie/patterns.json")["cases"]:
         if case["kind"] == "tap":

@@ -15,18 +15,8 @@ from .options import SHAPE
 from .program import verb
 
 NOTATIONS = (
-    "tilewright",
-    "cute",
-    "xla",
-    "onednn",
-    "triton",
-    "mlir",
-    "memref",
-    "tvm",
-    "mosaic",
-    "aie",
-    "ttnn",
-    "tt-mlir",
+    *("tilewright", "cute", "tt-mlir", "triton", "memref", "mlir"),
+    *("mosaic", "axe", "aie", "tvm", "xla", "ttnn", "onednn"),
 )
 LANGUAGES = ("cuda", "opencl", "triton", "python", "mlir")
 

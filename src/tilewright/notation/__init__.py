@@ -4,6 +4,7 @@
 from .affine_map import AffineMap, parse_affine_map
 from .aie import AccessPattern, parse_access_pattern, tile_stream, untile_stream
 from .any_text import NOTATIONS, WRITABLE, ParsedText, parse, write
+from .axe import parse_axe, write_axe
 from .cute_texts import CuteText, parse_cute, write_cute
 from .index_maps import IndexMap, Term
 from .mlir_attributes import MetalLayout, MlirNdLayout, ShardStrides, parse_mlir_attribute
@@ -65,6 +66,7 @@ __all__ = [
     "parse",
     "parse_access_pattern",
     "parse_affine_map",
+    "parse_axe",
     "parse_core_ranges",
     "parse_cute",
     "parse_dtype",
@@ -86,6 +88,7 @@ __all__ = [
     "tile_stream",
     "untile_stream",
     "write",
+    "write_axe",
     "write_cute",
     "write_index_map",
     "write_onednn",

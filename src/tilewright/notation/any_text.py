@@ -14,6 +14,8 @@ from ..layout import parse as parse_own
 from ..layout.linear import Linear
 from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
 from .aie import parse_access_pattern
+from .axe import LOOKS_LIKE as LOOKS_LIKE_AXE
+from .axe import parse_axe, write_axe
 from .cute_texts import parse_cute, write_cute
 from .index_maps import IndexMap
 from .layout_writers import (
@@ -69,6 +71,8 @@ class ParsedText:
                     f"{self.notation} text has no shape of its own; give it one: parse(text, shape=(...))"
                 )
             return value.layout(self.shape)
+        if isinstance(value, LayoutLike):
+            return value
         if hasattr(value, "layout"):
             return value.layout
         raise LayoutError(
@@ -78,6 +82,8 @@ class ParsedText:
     def __str__(self) -> str:
         if isinstance(self.value, IndexMap):
             return write_index_expressions(self.value)
+        if self.notation == "axe":
+            return write_axe(self.value)
         return str(self.value)
 
 
@@ -92,6 +98,7 @@ _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "memref": (re.compile(r"\s*memref\s*<"), parse_strided_memref),
     "mlir": (re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"), parse_index_expressions),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), parse_mosaic),
+    "axe": (LOOKS_LIKE_AXE, parse_axe),
     "aie": (LOOKS_LIKE_AIE, parse_access_pattern),
     "tvm": (LOOKS_LIKE_TVM, parse_index_map),
     "xla": (LOOKS_LIKE_XLA, parse_xla),
@@ -163,6 +170,7 @@ _WRITERS: dict[str, Callable[..., str]] = {
     "tvm": write_index_lambda,
     "triton": write_triton,
     "aie": write_access_pattern,
+    "axe": write_axe,
 }
 
 
