@@ -10,6 +10,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import Layout, LayoutError, TilewrightError
+from tilewright.layout.axes import PLAIN
 from tilewright.layout.linear import Linear
 from tilewright.notation import (
     AccessPattern,
@@ -125,14 +126,14 @@ def test_mosaic_tilings():
 def test_axe_layouts():
     # as TVM 0.27 prints them, and where its apply() puts (3, 2)
     for text, place in [
-        ("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)])", {"laneid": 12, "": 2}),
-        ("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + 3)", {"laneid": 12, "": 5}),
+        ("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)])", {"laneid": 12, PLAIN: 2}),
+        ("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + 3)", {"laneid": 12, PLAIN: 5}),
         ("T.TileLayout(T.S[(4, 3):(3, 1)])", 11),
     ]:
         parsed = parse(text)
         assert (parsed.notation, str(parsed)) == ("axe", text)
         found = parsed.layout(3, 2)
-        assert (dict(found.items()) if isinstance(place, dict) else found) == place
+        assert found == (tw.Place(place) if isinstance(place, dict) else place)
     swizzled = parse("T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[(64, 64):(64, 1)]))")
     assert [swizzled.layout(*index) for index in ((0, 9), (1, 0), (2, 8), (9, 17), (63, 63))] == [9, 72, 152, 601, 4039]
     assert str(swizzled) == "T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[(64, 64):(64, 1)]))"
