@@ -132,7 +132,8 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         if vector is None:
             if watcher is not None:
                 watcher.read(store, place)
-            return make_scalar(self._number_type(), store.host.item(place))
+            data = store.data if store.data.__class__ is np.ndarray else store.host  # the former is faster
+            return make_scalar(self._number_type(), data.item(place))
         places = vector + place
         if watcher is not None:
             watcher.read(store, places)
