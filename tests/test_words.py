@@ -48,6 +48,8 @@ LANE_FILES = (
     "simt/",
     "mojo/",
     "cute/",
+    "notation/triton_encodings.py",
+    "layout/linear.py",
 )
 """Where a lane is a thread of a warp, or the named axis."""
 

@@ -381,7 +381,7 @@ class ExpressionParser(TokenStream):
             if code[0] in "xuU":
                 value = int(code[1:], 16)
                 if value > 0x10FFFF:
-                    self.fail(f"\\{code} is no Unicode character", token)
+                    self.fail(f"\\{code} is not a Unicode character", token)
                 return chr(value)
             return chr(int(code, 8) & 255) if code[0] in "01234567" else _ESCAPES.get(code, match[0])
 

@@ -21,7 +21,7 @@ _MOST_PANELS = 12
 def kernel_scene(
     report: KernelReport, *, memory: str | None = None, step: int | None = None, **options: Unpack[SceneOptions]
 ) -> Scene:
-    """Return who touched what in one block of a launch: the first with a race, else the first.
+    """Return who touched what in one block of a launch, from its `report`: the first with a race, else the first.
 
     There is a panel for each tensor and each step between barriers; `memory` chooses a tensor by its name, `step` one
     step. Cells are colored by thread, races are marked. `options` are those of every scene.
