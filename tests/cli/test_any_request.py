@@ -100,7 +100,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "audit": ["report.json"],
         "show": ["64x64"],
         "stream": ["copy", "a.npy", "b.npy"],
-        "run": ["--json", "small.mojo"],
+        "run": ["small.mojo"],
         "bench": ["layout", "--size", "32", "--rounds", "1"],
         "doctor": [],
         "completion": ["bash"],

@@ -118,7 +118,13 @@ DEFECTS = {
         "shared[i + stride]",
     ),
     "early return": ("    if g >= size:\n        return\n" + SUM, "barrier not reached", "barrier()"),
-    "all threads write": (SUM.replace("    if i == 0:\n", "    if True:\n"), "race", "output[block_idx.x]"),
+    "all threads write": (
+        SUM.replace(
+            "    if i == 0:\n        output[block_idx.x] = shared[0]", "    if i < 2:\n        output[block_idx.x] = i"
+        ),
+        "race",
+        "output[block_idx.x]",
+    ),
     "plain counter": (
         SUM.replace("_ = Atomic.fetch_add(counter, 1)", "counter[] += 1"),
         "race between blocks",
@@ -143,6 +149,15 @@ def test_seeded_defects_are_found(name):
     named = [lines[witness.site.line - 1] for defect in found for witness in defect.witnesses]
     assert any(text in line for line in named), named
     assert re.search(rf"<{name}>:\d+:\d+ by thread", str(problem.value).replace("\n    ", " "))
+
+
+def test_the_same_number_from_all_threads_is_an_error_of_reports_only(capsys):
+    text = source(SUM.replace("    if i == 0:\n", "    if True:\n").replace("_ = Atomic.fetch_add(counter, 1)", "pass"))
+    run(text)
+    assert capsys.readouterr().out.startswith("HostBuffer([496.0")
+    with collect_reports() as reports:
+        run(text)
+    assert [(defect.kind, defect.harmless) for defect in reports[0].errors] == [("race", True)]
 
 
 def test_the_command_reports_and_draws(tmp_path):

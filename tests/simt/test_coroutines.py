@@ -199,3 +199,27 @@ def test_an_object_offers_what_to_call_in_kernels():
         overloads(log)
 
     assert results_of(kernel, Overloads()) == in_step([1])
+
+
+def test_objects_that_are_called_wait():
+    class Kernel:
+        def __init__(self, step):
+            self.step = step
+
+        def __call__(self, log):
+            wait_and_note(log, self.step)
+
+    def kernel(log, inner):
+        inner(log)
+
+    assert results_of(Kernel(1)) == in_step([1])
+    assert results_of(kernel, Kernel(2)) == in_step([2])
+
+
+def test_a_coroutine_function_is_a_kernel():
+    async def kernel(log):
+        note(log, 1)
+        await barrier()
+        note(log, 2)
+
+    assert results_of(kernel) == in_step([1, 2])

@@ -213,6 +213,10 @@ def test_limits():
     assert launch(kernel, grid=1, block=1, limits=BlockLimits(static_shared=64 << 10)).shared_bytes == 65536
     with pytest.raises(LayoutError, match="grid takes one to three numbers of at least 1"):
         launch(kernel, grid=0, block=1)
+    with pytest.raises(LayoutError, match="a warp has at least 1 thread"):
+        launch(kernel, grid=1, block=1, warp=0)
+    with pytest.raises(LayoutError, match="a block has 0 to 232448 bytes of shared memory"):
+        launch(kernel, grid=1, block=1, shared_bytes=1 << 20)
     with pytest.raises(LayoutError, match="check must be"):
         launch(kernel, grid=1, block=1, check="maybe")
 

@@ -14,7 +14,7 @@ from .console import Answer, ExitCode
 from .program import verb
 
 
-@verb("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@verb("run", context_settings={"ignore_unknown_options": True})
 @click.argument("file", metavar="FILE")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
 @click.option(
@@ -40,12 +40,12 @@ def command(
     \b
     tilewright run matmul.mojo
     tilewright run -D SIZE=64 matmul.mojo --fast
-    tilewright run --check kernel.mojo
-    tilewright run --picture races.svg kernel.mojo
+    tilewright run kernel.mojo --check
+    tilewright run kernel.mojo --picture races.svg
 
-    What follows FILE are the program's own arguments. Kernels run on a simulated GPU, which finds accesses out of
-    bounds, data races and barriers that not all threads reach; with --check it goes on after an error and prints a
-    report of every launch.
+    What follows FILE and is none of the options below are the program's own arguments; all that follows -- is.
+    Kernels run on a simulated GPU, which finds accesses out of bounds, data races and barriers that not all threads
+    reach; with --check it goes on after an error and prints a report of every launch.
     The exit status is 1 if the program fails, and 2 if it is not valid Mojo or uses what tilewright does not run.
     """
     from ..mojo.language.failures import describe_failure

@@ -57,11 +57,13 @@ def _run(
     main: bool,
     arguments: Sequence[str],
     defines: Mapping[str, str],
-    loaded: dict[Path, Program],
+    loaded: dict[Path, Program | None],
 ) -> Program:
     with start_with([text.name, *arguments], defines):
+        key = Path(text.name) if path is None else path.resolve()
+        loaded[key] = None
         program = Program(text, None if path is None else path.parent, loaded)
-        loaded[Path(text.name) if path is None else path.resolve()] = program
+        loaded[key] = program
         try:
             program._execute()
             if main and callable(program._namespace.get("main")):
@@ -71,7 +73,7 @@ def _run(
         except TilewrightError:
             raise
         except Exception as problem:  # of Python, which a Mojo programmer need not know
-            names = frozenset(each._source.name for each in loaded.values())
+            names = frozenset(each._source.name for each in loaded.values() if each is not None)
             raise ProgramFailure(describe_failure(problem, names)) from problem
     return program
 
@@ -101,7 +103,7 @@ def run_collecting(
         print(1 // 0)
               ^^^^^^
     """
-    loaded: dict[Path, Program] = {}
+    loaded: dict[Path, Program | None] = {}
     reports: list[KernelReport] = []
     problem: BaseException | None = None
     names: set[str] = set()
@@ -112,7 +114,7 @@ def run_collecting(
             _run(text, None if is_text else Path(source), True, arguments, defines, loaded)
     except BaseException as error:  # of the program, whatever it is
         problem = error
-    names |= {program._source.name for program in loaded.values()}
+    names |= {program._source.name for program in loaded.values() if program is not None}
     return Outcome(problem, reports, frozenset(names))
 
 

@@ -177,8 +177,15 @@ def coroutine_twin(function: Any) -> Any:
     if kind is partial:
         inner = coroutine_twin(function.func)
         return function if inner is function.func else partial(inner, *function.args, **function.keywords)
-    choose = getattr(function, "suspending", None) if kind is not type else None
-    return function if choose is None else choose()
+    if isinstance(function, type):
+        return function
+    choose = getattr(function, "suspending", None)
+    if choose is not None:
+        return choose()
+    method = getattr(kind, "__call__", None)  # noqa: B004  (what it is, not whether)
+    if method.__class__ is FunctionType and not method.__code__.co_filename.startswith(PACKAGE):
+        return MethodType(coroutine_twin(method), function)
+    return function
 
 
 def _make_twin(function: FunctionType) -> Function:

@@ -53,7 +53,8 @@ class Witness:
 class Defect:
     """Something wrong with a kernel: what `kind` of defect, a `message`, the threads and lines involved, a `remedy`.
 
-    `element` is the memory it is about, and `count` how often it happens, of which the witnesses are the first.
+    `element` is the memory it is about, and `count` how often it happens, of which the witnesses are the first. One that
+    is `harmless` does not change any result on today's GPUs.
 
     >>> defect = Defect("race", "two threads access s[3] without a barrier between", remedy="call barrier() between")
     >>> print(defect)
@@ -68,6 +69,7 @@ class Defect:
     element: str = ""
     count: int = 1
     severity: Severity = Severity.ERROR
+    harmless: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the defect as plain data.
@@ -81,6 +83,7 @@ class Defect:
             "message": self.message,
             "element": self.element,
             "count": self.count,
+            "harmless": self.harmless,
             "remedy": self.remedy,
             "witnesses": [witness.to_json() for witness in self.witnesses],
         }

@@ -30,8 +30,8 @@ class BlockLimits:
 class LaunchPlan:
     """What to run: a kernel with its arguments, the extents of the launch, and how it is checked.
 
-    `check` is True (raise at the end of a launch with errors), "report" (only report them, and go on as far as
-    possible), or False (only what prevents the kernel from going on is noticed).
+    `check` is True (raise at the end of a launch with errors), "lenient" (not for harmless ones), "report" (only report
+    them, and go on as far as possible), or False (only what prevents the kernel from going on is noticed).
 
     >>> plan = LaunchPlan(print, (), Dim(1), Dim(1))
     >>> plan.warp

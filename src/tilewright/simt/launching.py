@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import KernelError, LayoutError
+from ..layout.validation import as_integer
 from ..tensor import TileTensor
 from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View
@@ -44,8 +45,9 @@ def launch(
         block: how many threads a block has, likewise.
         shared_bytes: dynamic shared memory of a block, in bytes.
         warp: how many threads run in step.
-        check: True raises `KernelError` with the report if there are errors. "report" only reports them: a thread that
-            cannot go on stops, and so does a block that waits forever. False looks only for those, and is faster.
+        check: True raises `KernelError` with the report if there are errors; "lenient" does not if all that is wrong is
+            that several threads write the same number. "report" only reports errors: a thread that cannot go on stops,
+            and so does a block that waits forever. False looks only for those, and is faster.
         limits: what a block may use; by default that of an NVIDIA H100.
         name: that of the kernel, for the report.
         cluster: how many blocks run together, and can wait for each other with `cluster_barrier`; `x` first.
@@ -65,8 +67,8 @@ def launch(
     """
     if not callable(kernel):
         raise TypeError(f"a kernel must be a function, got {type(kernel).__name__} {kernel!r}")
-    if check not in (True, False, "report"):
-        raise LayoutError(f'check must be True, False or "report", got {check!r}')
+    if check not in (True, False, "lenient", "report"):
+        raise LayoutError(f'check must be True, False, "lenient" or "report", got {check!r}')
     limits = limits or BlockLimits()
     extents = as_dim(block, "block")
     threads = extents.x * extents.y * extents.z
@@ -75,6 +77,10 @@ def launch(
             f"a block of {threads} threads, {extents}, is too large: at most {limits.threads}; use more blocks of fewer"
             " threads"
         )
+    if as_integer(warp, "warp") < 1:
+        raise LayoutError(f"a warp has at least 1 thread, got {warp!r}; GPUs have 32 or 64")
+    if not 0 <= as_integer(shared_bytes, "shared_bytes") <= limits.shared:
+        raise LayoutError(f"a block has 0 to {limits.shared} bytes of shared memory, got {shared_bytes!r}")
     settings = _settings.get()
     watched = tuple([_as_tensor(value) for value in arguments])
     title: str = name or str(getattr(kernel, "__name__", "kernel"))

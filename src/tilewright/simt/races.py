@@ -91,22 +91,27 @@ class RaceFinder:
     def _report_within_block(self, region: MemoryRegion, unit: int, accesses: LogTable) -> None:
         start = int(accesses.start[0]) * unit
         rows = _rows(accesses)
-        same = " the same number to" if _write_the_same(accesses) else ""
+        is_same = _write_the_same(accesses)
+        same = " the same number to" if is_same else ""
         found = False
         for a, b in _distinct_pairs(rows, 1, self._are_ordered):
             found = True
             one_warp = a[1] // self.warp == b[1] // self.warp
             self._add(
-                ("race", region.number, *sorted([self.log.operations[a[3]].site, self.log.operations[b[3]].site])),
+                ("race", is_same, region.number, *self._sites(a, b)),
                 "race",
                 f"{_action(a, b)}{same} {region.element_text(start)} in {region.space} memory, with no barrier between",
                 (a, b),
                 region.element_text(start),
                 "call barrier() between the two lines, or let each thread use elements of its own"
                 + ("; threads of one warp do not run in step: syncwarp() orders them" if one_warp else ""),
+                is_same,
             )
         if found:
             self.racing[int(accesses.block[0]), int(accesses.epoch[0]), region.number, start] = None
+
+    def _sites(self, a: Row, b: Row) -> list[int]:
+        return sorted([self.log.operations[row[3]].site for row in (a, b)])
 
     def _are_ordered(self, a: Row, b: Row) -> bool:
         """Return whether a barrier of their warp is between two accesses in the same epoch of a block."""
@@ -138,11 +143,13 @@ class RaceFinder:
         for a, b in permutations(blocks, 2):
             self._cluster_barriers.setdefault((a, b), []).append(order)
 
-    def _add(self, key: Any, kind: str, message: str, rows: tuple[Row, Row], element: str, remedy: str) -> None:
+    def _add(
+        self, key: Any, kind: str, message: str, rows: tuple[Row, Row], element: str, remedy: str, harmless: bool
+    ) -> None:
         known = self._found.get(key)
         if known is None:
             witnesses = tuple([self._witness(row) for row in rows])
-            self._found[key] = Defect(kind, message, witnesses, remedy, element)
+            self._found[key] = Defect(kind, message, witnesses, remedy, element, harmless=harmless)
         else:
             self._found[key] = replace(known, count=known.count + 1)
 
@@ -173,16 +180,18 @@ class RaceFinder:
             for members in _members(units.start, find_conflicts(units.start, units.block, units.kind)):
                 accesses = units.where(members)
                 start = int(accesses.start[0]) * unit
-                same = " the same number to" if _write_the_same(accesses) else ""
+                is_same = _write_the_same(accesses)
+                same = " the same number to" if is_same else ""
                 for a, b in _distinct_pairs(_rows(accesses), 0, self._are_blocks_ordered):
                     self._add(
-                        ("blocks", number, *sorted([self.log.operations[a[3]].site, self.log.operations[b[3]].site])),
+                        ("blocks", is_same, number, *self._sites(a, b)),
                         "race between blocks",
                         f"{_action(a, b, 'blocks')}{same} {region.element_text(start)}, and blocks of a launch are not"
                         " ordered",
                         (a, b),
                         region.element_text(start),
                         "use an atomic operation, give each block elements of its own, or launch a second kernel",
+                        is_same,
                     )
 
 

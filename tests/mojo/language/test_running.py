@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from tilewright import TilewrightError, mojo
 from tilewright.cli.program import program as command
 from tilewright.mojo.language.failures import ProgramFailure, describe_failure
+from tilewright.mojo.language.problems import MojoSourceError
 from tilewright.mojo.language.raising import Error, FailedAssertion
 
 
@@ -51,6 +52,13 @@ def test_a_file_imports_its_neighbours(tmp_path, capsys):
     assert capsys.readouterr().out == "9 3\n"
 
 
+def test_files_that_import_each_other_are_refused(tmp_path):
+    (tmp_path / "a.mojo").write_text("from b import y\ncomptime x = 1\n")
+    (tmp_path / "b.mojo").write_text("from a import x\ncomptime y = 2\n")
+    with pytest.raises(MojoSourceError, match="imports itself"):
+        mojo.run(tmp_path / "a.mojo")
+
+
 def test_arguments_and_defined_names(capsys):
     text = (
         "from std.sys import argv, get_defined_int, is_defined\n"
@@ -89,9 +97,10 @@ def test_a_failure_shows_the_calls_of_the_source():
 def test_the_command(tmp_path):
     path = tmp_path / "a.mojo"
     path.write_text("from std.sys import argv\ndef main() raises:\n    print(argv()[1])\n    raise Error('stop')\n")
-    result = run_command(str(path), "--check")
-    assert result.exit_code == 1
-    assert "--check" in result.output
+    for arguments in (["--fast"], ["--check", "--fast"], ["--", "--check"]):
+        result = run_command(str(path), *arguments)
+        assert result.exit_code == 1
+        assert result.output.startswith(arguments[-1]), arguments
     assert run_command("-", text="print(1 + 1)").output == "2\n"
     assert run_command("-", text="print(").exit_code == 2
     assert run_command(str(tmp_path / "missing.mojo")).exit_code == 3

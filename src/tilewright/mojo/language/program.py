@@ -17,7 +17,7 @@ from ..prelude import PRELUDE
 from .building import SUPPORT
 from .lower_program import ProgramLowerer
 from .modules import get_member, import_from_dialect
-from .problems import MojoSourceError, Source
+from .problems import NOT_YET, MojoSourceError, Source
 from .statements import parse_program
 from .support import SUPPORT_NAMES, is_function
 
@@ -33,7 +33,7 @@ class Program:
     (8, 10, ['double'])
     """
 
-    def __init__(self, source: Source, folder: Path | None, loaded: dict[Path, Program]) -> None:
+    def __init__(self, source: Source, folder: Path | None, loaded: dict[Path, Program | None]) -> None:
         self._source, self._folder, self._loaded = source, folder, loaded
         self._namespace: dict[str, Any] = {**PRELUDE, **SUPPORT_NAMES, "__name__": source.name}
         self._given = set(self._namespace)
@@ -115,18 +115,24 @@ class Program:
         return f"<Mojo program {self._source.name}>"
 
 
-def load_program(path: Path, loaded: dict[Path, Program]) -> Program:
+def load_program(path: Path, loaded: dict[Path, Program | None]) -> Program:
     """Return the program of a file, after its top-level statements ran; a file is loaded once.
+
+    `loaded` has the programs by their paths, None for those that are being loaded.
 
     >>> load_program(Path("missing.mojo"), {})
     Traceback (most recent call last):
     tilewright.errors.FileFormatError: cannot read missing.mojo: No such file or directory
     """
-    known = loaded.get(path.resolve())
-    if known is not None:
+    key = path.resolve()
+    if key in loaded:
+        known = loaded[key]
+        if known is None:
+            raise ImportError(f"{path.name} imports itself, through what it imports: {NOT_YET}")
         return known
+    loaded[key] = None
     program = Program(read_source(path), path.parent, loaded)
-    loaded[path.resolve()] = program
+    loaded[key] = program
     program._execute()
     return program
 

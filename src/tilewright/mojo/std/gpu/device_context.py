@@ -179,6 +179,7 @@ class DeviceContext:
             grid=tuple(grid_dim) if isinstance(grid_dim, (tuple, list)) else grid_dim,
             block=tuple(block_dim) if isinstance(block_dim, (tuple, list)) else block_dim,
             cluster=1 if cluster_dim is None else cluster_dim,
+            check="lenient",  # many programs let several threads set one flag
             shared_bytes=int(as_integer(shared_mem_bytes or 0, "shared_mem_bytes")),
             name=str(getattr(kernel, "__name__", "kernel")).partition("·")[0],  # the front end marks inner functions
         )
