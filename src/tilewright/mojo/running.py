@@ -98,7 +98,7 @@ def run_collecting(
     """Run a program for the command line: return its error instead of raising it, and with `check` all reports.
 
     >>> print(run_collecting("print(1 // 0)", True, (), {}, False).problem)
-    ZeroDivisionError: integer division or modulo by zero
+    division by zero
       at <stdin>:1:7
         print(1 // 0)
               ^^^^^^
