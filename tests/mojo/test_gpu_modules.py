@@ -207,6 +207,11 @@ def test_buffers():
     assert host.unsafe_ptr()[3] == 2
     with pytest.raises(LayoutError, match="device memory cannot be reached"):
         device.unsafe_ptr()[0]
+    few = ctx.enqueue_create_host_buffer[DType.int32](2)
+    ctx.enqueue_copy(few, device)  # as much as there is place for
+    assert str(few) == "HostBuffer([2, 2])"
+    with pytest.raises(LayoutError, match="a copy to 8 x int32 needs as many scalars of that format, got 2 x int32"):
+        ctx.enqueue_copy(device, few)
     with pytest.raises(IndexError, match="outside a buffer of 8"):
         device.create_sub_buffer[DType.int32](6, 4)
     many = ctx.enqueue_create_host_buffer[DType.int32](2000)

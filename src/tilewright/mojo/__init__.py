@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Mojo dialect: Mojo source runs with `run(text)`, and its vocabulary is a package of Python.
 
-Python has no keywords in brackets: there they go to the parentheses. Mojo's own module names are known after `install()`:
+Python has no keywords in brackets: there they go to the parentheses. `install()` makes Mojo's own module names known:
 
 >>> from tilewright.mojo import *
 >>> install()

@@ -53,8 +53,8 @@ class Witness:
 class Defect:
     """Something wrong with a kernel: what `kind` of defect, a `message`, the threads and lines involved, a `remedy`.
 
-    `element` is the memory it is about, and `count` how often it happens, of which the witnesses are the first. One that
-    is `harmless` does not change any result on today's GPUs.
+    `element` is the memory it is about, and `count` how often it happens, of which the witnesses are the first. One
+    that is `harmless` does not change any result on today's GPUs.
 
     >>> defect = Defect("race", "two threads access s[3] without a barrier between", remedy="call barrier() between")
     >>> print(defect)

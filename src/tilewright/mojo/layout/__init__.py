@@ -9,6 +9,7 @@ from .layout_algebra import composition
 from .layout_tensor_iter import LayoutTensorIter
 from .layout_tensor_view import LayoutTensor, stack_allocation_like
 from .lt_to_tt_layout import LTToTTLayout
+from .numpy import from_numpy, to_numpy
 from .runtime_layout import RuntimeLayout
 from .runtime_tuple import RuntimeTuple
 from .swizzle import ComposedLayout, Swizzle
@@ -59,10 +60,12 @@ __all__ = [
     "coord_to_index_list",
     "create_unknown_int_tuple",
     "flatten_leading",
+    "from_numpy",
     "lt_to_tt",
     "print_layout",
     "row_major",
     "stack_allocation",
     "stack_allocation_like",
     "to_index_list",
+    "to_numpy",
 ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -90,6 +90,7 @@ class ElementwiseTensor(MemoryTensor):
     """
 
     __slots__ = ()
+    tiles_logically: ClassVar[bool] = False  # else nested modes are tiled by their leaves
 
     # Elements.
 

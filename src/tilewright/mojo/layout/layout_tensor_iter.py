@@ -178,9 +178,71 @@ class TileIterator(LayoutTensorIter):
 
     def __init__(self, tensor: Any, sizes: tuple[int, ...], coords: tuple[int, ...], axis: int) -> None:
         self.tensor, self.sizes, self.coords, self.axis = tensor, sizes, coords, axis
-        self.circular, self.stride = False, 1
-        self.offset = coords[axis]
-        self.bound = -(-int(tensor._extents[axis]) // int(sizes[axis]))
+        self.circular = False
+        self._at = coords[axis]  # the coordinate of the current tile along the axis
+        self._count = -(-int(tensor._extents[axis]) // int(sizes[axis]))
+
+    def _step(self) -> int:
+        step = self.tensor.strides[self.axis]
+        return int(step[0] if isinstance(step, tuple) else step)
+
+    @property
+    def bound(self) -> int:  # type: ignore[override]
+        """Return how many scalars the tensor spans along the axis.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
+        >>> TileIterator(t, (2, 2), (0, 0), 1).bound
+        4
+        """
+        return int(self.tensor._extents[self.axis]) * self._step()
+
+    @property
+    def stride(self) -> int:  # type: ignore[override]
+        """Return how many scalars the tiles are apart.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
+        >>> TileIterator(t, (2, 2), (0, 0), 1).stride
+        2
+        """
+        return int(self.sizes[self.axis]) * self._step()
+
+    @property
+    def offset(self) -> int:  # type: ignore[override]
+        """Return how many scalars the current tile is after the first one.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
+        >>> TileIterator(t, (2, 2), (0, 0), 1).next().offset
+        2
+        """
+        return int((self._at - self.coords[self.axis]) * self.stride)
+
+    def __iadd__(self, count: Any) -> LayoutTensorIter:
+        self._at += int(as_integer(count, "a number of steps"))
+        return self
+
+    def _incr(self) -> None:
+        self._at += 1
+
+    def next(self, count: Any = 1) -> LayoutTensorIter:
+        """Return an iterator that is `count` steps further on.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
+        >>> TileIterator(t, (2, 2), (0, 0), 0).next().get().offset
+        8
+        """
+        return self._copy(_at=self._at + int(as_integer(count, "a number of steps")))
+
+    next_unsafe = next  # noqa: A003  (Mojo's names)
+
+    def __iter__(self) -> Iterator[Any]:
+        current = self._copy()
+        while current._at < current._count:  # type: ignore[attr-defined]
+            yield current.get()
+            current += 1
 
     @property
     def layout(self) -> Any:
@@ -223,7 +285,7 @@ class TileIterator(LayoutTensorIter):
         >>> TileIterator(LayoutTensor([1, 2], Layout(2)), (1,), (1,), 0).get().offset
         1
         """
-        coords = tuple([self.offset if k == self.axis else c for k, c in enumerate(self.coords)])
+        coords = tuple([self._at if k == self.axis else c for k, c in enumerate(self.coords)])
         return self.tensor.tile[self.sizes](*coords)
 
     get_subscript = get
@@ -233,7 +295,7 @@ class TileIterator(LayoutTensorIter):
         """Return an iterator over the same memory with another layout of the same size."""
         step = abs(self.tensor.strides[self.axis] * self.sizes[self.axis])
         start = self.get()
-        bound = step * (self.bound - self.offset)
+        bound = step * (self._count - self._at)
         iterator = LayoutTensorIter(start.ptr, bound, layout=self.layout, stride=step)
         return iterator.reshape[(*parameters, dst_layout)[0]]()
 

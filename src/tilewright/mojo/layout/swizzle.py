@@ -13,7 +13,7 @@ from ...layout import compose
 from ...layout.validation import as_integer
 from ..brackets import Bracketed
 from .int_layout import to_core
-from .tile_layout import plain_layout
+from .strided_layout import plain_layout
 
 __all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
 

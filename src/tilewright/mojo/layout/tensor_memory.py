@@ -26,7 +26,8 @@ from ..scalar_memory import require_numbers
 from ..simd import SIMD, as_vector, make_scalar
 from ..std.gpu.host import DeviceBuffer, DeviceContext
 from .coord import ComptimeInt, RuntimeInt, StaticExtents
-from .tile_layout import Layout, from_core, plain_layout
+from .strided_layout import from_core, plain_layout
+from .tile_layout import Layout
 
 Kind = TypeVar("Kind", bound="MemoryTensor")
 
@@ -131,7 +132,8 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         if vector is None:
             if watcher is not None:
                 watcher.read(store, place)
-            return make_scalar(self._number_type(), store.host.item(place))
+            data = store.data if store.data.__class__ is np.ndarray else store.host  # the former is faster
+            return make_scalar(self._number_type(), data.item(place))
         places = vector + place
         if watcher is not None:
             watcher.read(store, places)

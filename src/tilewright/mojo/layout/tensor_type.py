@@ -18,7 +18,8 @@ from ..simd import SIMD, SIMDType, scalar_format
 from ..type_sizes import simd_width_of
 from .coord import ComptimeInt, RuntimeInt
 from .int_layout import Layout as IntLayout
-from .tile_layout import Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
+from .strided_layout import RowMajorLayoutType, make_dynamic_layout, static_leaves
+from .tile_layout import Layout, row_major
 
 
 class _Parametrized:

@@ -15,7 +15,7 @@ from ...layout.validation import as_integer
 from ...tensor.view_layouts import cut_modes
 from .int_layout import Layout, to_core
 from .runtime_layout import RuntimeLayout
-from .tile_layout import plain_layout
+from .strided_layout import plain_layout
 
 
 def core_layout(layout: Any) -> Any:

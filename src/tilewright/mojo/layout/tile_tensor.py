@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
-from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SliceEntries, SplitBrackets, VectorizeBrackets
+from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SplitBrackets, VectorizeBrackets
 from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
 from ...tensor.tile_views import (
     DistributeBrackets,
-    Extents,
     LocatedDistributeBrackets,
     LocatedTileBrackets,
-    LocatedView,
     TileBrackets,
 )
 from ...tensor.view_layouts import pair_layout
@@ -30,9 +27,19 @@ from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from .coord import All, RuntimeInt
 from .elementwise import ElementwiseTensor
+from .strided_layout import make_dynamic_layout
 from .tensor_type import TensorType, TypeMember, type_of
-from .thread_shares import distribute_elements
-from .tile_layout import make_dynamic_layout, plain_layout
+from .tile_tensor_brackets import (
+    _DistributeBrackets,
+    _LocatedDistributeBrackets,
+    _LocatedTileBrackets,
+    _require_static,
+    _ReshapeBrackets,
+    _SliceBrackets,
+    _SplitBrackets,
+    _TileBrackets,
+    _VectorizeBrackets,
+)
 
 if TYPE_CHECKING:
     from .layout_tensor_view import LayoutTensor
@@ -63,189 +70,6 @@ class _TypeName:
         )
 
 
-class _TileBrackets(TileBrackets[Kind]):
-    """`t.tile[4, 8](1, 0)`; with `modes="leaf"` nested layouts are tiled by the rule of Mojo 26.7."""
-
-    __slots__ = ()
-
-    def __getitem__(self, shape: Extents) -> partial[Kind]:
-        extents, options = _split_stride_layout(shape)
-        return partial(_tile, self._tensor, extents, **options)
-
-
-class _LocatedTileBrackets(LocatedTileBrackets[Kind]):
-    """`t.tile_with_offset[4, 8](1, 0)`; as `tile`, strides that are known may come last in brackets."""
-
-    __slots__ = ()
-
-    def __getitem__(self, shape: Extents) -> partial[LocatedView[Kind]]:
-        extents, options = _split_stride_layout(shape)
-        return partial(super().__getitem__(extents), **options)
-
-
-def _split_stride_layout(parameters: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return (extents, options) of brackets; a layout after the extents is `stride_layout`."""
-    values = parameters if isinstance(parameters, tuple) else (parameters,)
-    if values and isinstance(values[-1], CoreLayout):
-        return values[:-1], {"stride_layout": values[-1]}
-    return values, {}
-
-
-class _ReshapeBrackets(ReshapeBrackets[Kind]):
-    """`t.reshape[2, 6]()` of a static layout; `t.reshape(layout)` takes any layout within the storage, as Mojo does."""
-
-    __slots__ = ()
-
-    def __getitem__(self, shape: Extents) -> partial[Kind]:
-        _require_static(self._tensor, "reshape[...]", "pass the shape at run time: t.reshape(Coord(Idx(2), Idx(6)))")
-        return super().__getitem__(shape)
-
-    def __call__(self, *shape: Any, allow_resize: bool = True) -> Kind:
-        return super().__call__(*shape, allow_resize=allow_resize)
-
-
-class _SliceBrackets(SliceBrackets[Kind]):
-    """`t.slice[1:3, 2:5]()` of a static layout, or at run time `t.slice((1, 3), (2, 5))`."""
-
-    __slots__ = ()
-
-    def __getitem__(self, entries: SliceEntries) -> partial[Kind]:
-        _require_static(self._tensor, "slice[...]", "pass the ranges at run time: t.slice((1, 3), (2, 5))")
-        return super().__getitem__(entries)
-
-
-def _require_static(tensor: Any, caller: str, remedy: str) -> None:
-    """Raise unless every extent and stride of a tensor is known at compile time, as Mojo demands."""
-    if not tensor.all_dims_known:
-        raise LayoutError(
-            f"{caller} needs extents and strides that are known at compile time, but the layout is {tensor.layout!r};"
-            f" {remedy}"
-        )
-
-
-def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str | None = None, **options: Any) -> Kind:
-    """Return a tile; `modes="leaf"` steps through the first leaf of each mode and keeps the last, as Mojo does."""
-    if modes is None:
-        is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, CoreLayout)
-        modes = "leaf" if is_nested and tensor.element_size == 1 and not tensor.tiles_logically else "logical"
-    if modes == "logical":
-        return TileBrackets(tensor)[shape](*coords, **options)
-    if modes != "leaf":
-        raise LayoutError(f"expected modes='logical' or 'leaf' (the rule of Mojo 26.7), got {modes!r}")
-    position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
-    layout = tensor._core_layout
-    if not isinstance(layout, CoreLayout) or tensor.element_size != 1:
-        raise LayoutError(f"modes='leaf' needs a strided layout of scalars, got {layout}")
-    shift, steps = 0, []
-    for k, (n, c) in enumerate(zip(shape, position, strict=True)):
-        extents, strides = layout.mode(k).flat_modes()
-        if not 0 <= c < extents[0] or not 0 < n <= extents[-1]:
-            raise CoordinateError(
-                f"mode {k} of {layout} has tiles 0 to {extents[0] - 1} of up to {extents[-1]} elements, got {c} of {n}"
-            )
-        shift += int(c * strides[0])
-        steps.append(strides[-1])
-    return tensor._view(pair_layout(make_layout(tuple(map(int, shape)), tuple(steps))), tensor._offset + shift)
-
-
-def _thread_arguments(parameters: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return (parameters, options): the thread layout by any of its names, in the form of the core if it is flat."""
-    names = [name for name in ("thread_layout", "threads_layout") if name in named]
-    values = [named.pop(name) for name in names]
-    return (*values, *parameters), named
-
-
-def _is_plain(threads: Any) -> bool:
-    return isinstance(threads, CoreLayout) and threads.depth <= 1
-
-
-def _distribute_any(tensor: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    threads, *rest, thread_id = arguments
-    if _is_plain(threads) and options.get("axis") is None:
-        return LocatedDistributeBrackets(tensor)((plain_layout(threads), *rest), thread_id, **options)
-    ragged = options.pop("ragged", "floor")
-    return distribute_elements(tensor, arguments, ragged=ragged, **options)
-
-
-class _DistributeBrackets(DistributeBrackets[Kind]):
-    """`t.distribute[threads](thread_id)`, also of nested threads, and with named parameters."""
-
-    __slots__ = ()
-
-    def __getitem__(self, threads: Any) -> partial[Kind]:
-        return partial(self, *(threads if type(threads) is tuple else (threads,)))
-
-    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
-        values, options = _thread_arguments(parameters, named)
-        return partial(self, *values, **options)
-
-    def __call__(self, *arguments: Any, **options: Any) -> Kind:
-        view: Kind = _distribute_any(self._tensor, arguments, options)[0]
-        return view
-
-
-class _LocatedDistributeBrackets(LocatedDistributeBrackets[Kind]):
-    """`t.distribute_with_offset[threads](thread_id)`, also of nested threads, and with named parameters."""
-
-    __slots__ = ()
-
-    def __getitem__(self, threads: Any) -> partial[LocatedView[Kind]]:
-        return partial(self, *(threads if type(threads) is tuple else (threads,)))
-
-    with_parameters = _DistributeBrackets.with_parameters
-
-    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[Kind]:
-        located: LocatedView[Kind] = _distribute_any(self._tensor, arguments, options)
-        return located
-
-
-class _VectorizeBrackets(VectorizeBrackets[Kind]):
-    """`t.vectorize[1, 4]()`; the result keeps the index type."""
-
-    __slots__ = ()
-
-    def __getitem__(self, block: Extents) -> partial[Kind]:
-        return partial(_keep_index_type, self._tensor, super().__getitem__(block))
-
-    def __call__(self, *, simd_bytes: int = 64) -> Kind:
-        view: Kind = _keep_index_type(self._tensor, partial(super().__call__, simd_bytes=simd_bytes))
-        return view
-
-
-class _SplitBrackets(SplitBrackets[Kind]):
-    """`t.split[count, axis]()`; the results keep the index type."""
-
-    __slots__ = ()
-
-    def __getitem__(self, parameters: Extents) -> partial[Any]:
-        return partial(self._split, parameters if isinstance(parameters, tuple) else (parameters,))
-
-    def __call__(self, count: int, k: int, *, axis: int = 0, alignment: int = 1) -> Kind:
-        """Return part `k` of `count` along `axis`, each a multiple of `alignment` long but for the last ones."""
-        view: Kind = self._split((axis, alignment), count, k)
-        return view
-
-    def _split(
-        self,
-        parameters: tuple[int, ...],
-        *part: int,
-        axis: int | None = None,
-        split_alignment: int | None = None,
-        **_: Any,
-    ) -> Any:
-        everything = parameters if axis is None else (axis,) if part and not parameters else (*parameters, axis)
-        everything = everything if split_alignment is None else (*everything, split_alignment)
-        return _keep_index_type(self._tensor, super().__getitem__(everything), *part)
-
-
-def _keep_index_type(tensor: TileTensor, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Return the result of a method, views of `tensor`, with its index type."""
-    result = method(*arguments, **options)
-    for view in result if isinstance(result, list) else [result]:
-        view._index_type = tensor.linear_idx_type
-    return result
-
-
 class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore[metaclass]
     """A `tilewright.TileTensor` with all members of Mojo's, and extents known at compile time or at run time.
 
@@ -259,7 +83,6 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
     __slots__ = ()
     PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
-    tiles_logically: ClassVar[bool] = False  # else nested modes are tiled by their leaves
     Storage: ClassVar[Any]  # set where it is defined
     layout_tensor_kind: ClassVar[type[LayoutTensor]]  # set where it is defined, which needs this module
 

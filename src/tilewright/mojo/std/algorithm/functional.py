@@ -116,8 +116,8 @@ def _elementwise(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: 
     if named.get("target") == "gpu":
         launch_calls([(bound[step], index) for step, index in calls], getattr(function, "__name__", "elementwise"))
         return
-    for step, index in calls:
-        bound[step](index)
+    for step, place in calls:
+        bound[step](place)
 
 
 class _Elementwise(Bracketed[None]):

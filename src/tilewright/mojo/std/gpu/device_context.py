@@ -95,16 +95,20 @@ class DeviceContext:
     enqueue_create_host_buffer = brackets(_buffer_constructor(HostBuffer))
 
     def enqueue_copy(self, dst_buf: Any, src_buf: Any) -> None:
-        """Copy `src_buf` to `dst_buf`, of the same size and format, after everything that was enqueued before.
+        """Copy as much of `src_buf` as `dst_buf` holds, of the same format, after everything that was enqueued before.
 
         >>> import numpy as np
         >>> DeviceContext().enqueue_copy(np.zeros(2), np.ones(2))
         """
         into, origin = _memory(dst_buf, src_buf), _memory(src_buf, dst_buf)
-        if into.size != origin.size or into.dtype != origin.dtype:
+        is_part = into.size < origin.size and not isinstance(origin, DeviceArray)
+        if not (is_part or into.size == origin.size) or into.dtype != origin.dtype:
             raise LayoutError(
-                f"sizes and formats must be equal, got {origin.size} x {origin.dtype} and {into.size} x {into.dtype}"
+                f"a copy to {into.size} x {into.dtype} needs as many scalars of that format, got {origin.size} x"
+                f" {origin.dtype}"
             )
+        if is_part:
+            origin = origin.reshape(-1)[: into.size]
         if isinstance(into, DeviceArray) and isinstance(origin, DeviceArray):
             copy_elements(origin, into)
         elif isinstance(into, DeviceArray):
@@ -114,7 +118,8 @@ class DeviceContext:
         else:
             into[...] = origin
         if isinstance(dst_buf, DeviceBuffer):
-            dst_buf.written = getattr(src_buf, "written", None)
+            written = getattr(src_buf, "written", None)
+            dst_buf.written = None if written is None else written[: len(dst_buf) * dst_buf.dtype.itemsize]
 
     def enqueue_memset(self, dst: Any, val: Any) -> None:
         """Set every scalar of the buffer `dst` to `val`.
