@@ -220,7 +220,8 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     def __getitem__(self, k: Any) -> SIMD:
         value = self.value
         if value.__class__ is not np.ndarray:
-            self._check_index(k)
+            if k.__class__ is not int or k != 0:
+                self._check_index(k)
             return self
         return make_scalar(self.dtype, as_number(self.dtype, value[self._check_index(k)]))
 

@@ -37,8 +37,10 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
 
     >>> class Counter:
     ...     count = 0
+    ...
     ...     def read(self, store, places, width=1):
     ...         self.count += width
+    ...
     ...     write = read
     >>> counter = Counter()
     >>> with watched_by(counter):
