@@ -82,6 +82,8 @@ def _run(
 class Outcome:
     """How a program ended: the error that stopped it, the reports of its kernels, and the names of its sources.
 
+    `is_idle` says that there was nothing to run: no statements, and no function `main`.
+
     >>> outcome = Outcome(None, [], frozenset())
     >>> outcome.problem is None
     True
@@ -90,6 +92,7 @@ class Outcome:
     problem: BaseException | None
     reports: list[KernelReport]
     sources: frozenset[str]
+    is_idle: bool = False
 
 
 def run_collecting(
@@ -107,15 +110,16 @@ def run_collecting(
     reports: list[KernelReport] = []
     problem: BaseException | None = None
     names: set[str] = set()
+    is_idle = False
     try:
         text = Source(source, "<stdin>") if is_text else read_source(Path(source))
         names.add(text.name)
         with collect_reports() if check else nullcontext(reports) as reports:
-            _run(text, None if is_text else Path(source), True, arguments, defines, loaded)
+            is_idle = _run(text, None if is_text else Path(source), True, arguments, defines, loaded)._is_idle
     except BaseException as error:  # of the program, whatever it is
         problem = error
     names |= {program._source.name for program in loaded.values() if program is not None}
-    return Outcome(problem, reports, frozenset(names))
+    return Outcome(problem, reports, frozenset(names), is_idle)
 
 
 class TooManyCalls(TilewrightError, RuntimeError):  # noqa: N818  (what went wrong, not its kind)

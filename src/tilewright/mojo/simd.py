@@ -559,7 +559,7 @@ class _ScalarBrackets:
         return "Scalar"
 
     def __getitem__(self, dtype: NumberType) -> Any:
-        return SIMD.with_parameters(dtype, 1)
+        return SIMDType(dtype, 1) if dtype.__class__ is DType else SIMD.with_parameters(dtype, 1)
 
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, SIMD) and value.size == 1
