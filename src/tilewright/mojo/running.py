@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import TilewrightError
 from ..simt import KernelReport, collect_reports
 from .language.failures import ProgramFailure, describe_failure
-from .language.problems import Source
+from .language.problems import MojoSourceError, Source
 from .language.program import SUFFIXES, Program, read_source
 from .program_arguments import start_with
 
@@ -62,7 +62,10 @@ def _run(
     with start_with([text.name, *arguments], defines):
         key = Path(text.name) if path is None else path.resolve()
         loaded[key] = None
-        program = Program(text, None if path is None else path.parent, loaded)
+        try:
+            program = Program(text, None if path is None else path.parent, loaded)
+        except MojoSourceError as problem:
+            raise problem.with_traceback(None) from None  # how the compiler came to it is nobody's business
         loaded[key] = program
         try:
             program._execute()
