@@ -99,7 +99,7 @@ def main() raises:
                 values[i] = Float32(i + 1)
         with left.map_to_host() as values:
             for i in range(SIDE * SIDE):
-                values[i] = Float32(i * i % 7 + 1)
+                values[i] = Float32(i * 3 % 7 + i // 5)
         var a = TileTensor(numbers, Numbers)
         var square = TileTensor(left, Square)
         ctx.enqueue_function[sum_blocks](TileTensor(sums, Sums), a, grid_dim=BLOCKS, block_dim=THREADS)

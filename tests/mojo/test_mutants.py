@@ -5,16 +5,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tilewright.mojo.running import run_collecting
 
 TEXT = Path(__file__).with_name("kernels_to_mutate.mojo").read_text()
 KERNELS = TEXT[: TEXT.index("def main()")]
 MAIN = TEXT[len(KERNELS) :]
 
-# (kind of change, text of the line): it changes nothing that counts
-HARMLESS: dict[tuple[str, str], str] = {}
+HARMLESS = {("range + 1", "for step in range(2):"): "one more tile, which is beyond the matrices: all zeros"}
 
 
 def replace_in_line(k: int, line: str) -> str:
