@@ -221,7 +221,8 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     def __getitem__(self, k: Any) -> SIMD:
         value = self.value
         if value.__class__ is not np.ndarray:
-            self._check_index(k)
+            if k.__class__ is not int or k != 0:
+                self._check_index(k)
             return self
         return make_scalar(self.dtype, as_number(self.dtype, value[self._check_index(k)]))
 
@@ -559,7 +560,7 @@ class _ScalarBrackets:
         return "Scalar"
 
     def __getitem__(self, dtype: NumberType) -> Any:
-        return SIMD.with_parameters(dtype, 1)
+        return SIMDType(dtype, 1) if dtype.__class__ is DType else SIMD.with_parameters(dtype, 1)
 
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, SIMD) and value.size == 1
