@@ -3,9 +3,9 @@
 
     python bench/simt.py [--repeat 5]
 
-Each number is the shortest time of a few interleaved runs, in milliseconds per launch. The kernels are a tree reduction in
-shared memory and a stencil with a halo, over 16,384 threads. numba's simulator runs the same kernels, written for it; it
-checks nothing, and is left out where numba is not installed.
+Each number is the shortest time of a few interleaved runs, in milliseconds per launch. The kernels are a tree reduction
+in shared memory and a stencil with a halo, over 16,384 threads. numba's simulator runs the same reduction, written for
+it; it checks nothing, and is left out where numba is not installed.
 """
 
 from __future__ import annotations
@@ -65,9 +65,8 @@ def launch() raises:
     var out = ctx.enqueue_create_buffer[dtype](BLOCKS)
     var a = ctx.enqueue_create_buffer[dtype](BLOCKS * T)
     a.enqueue_fill(1)
-    ctx.enqueue_function[block_sum](
-        TileTensor(out, out_layout), TileTensor[mut=False, dtype, type_of(layout)](a, layout), grid_dim=BLOCKS, block_dim=T
-    )
+    var ones = TileTensor[mut=False, dtype, type_of(layout)](a, layout)
+    ctx.enqueue_function[block_sum](TileTensor(out, out_layout), ones, grid_dim=BLOCKS, block_dim=T)
     ctx.synchronize()
 """
 

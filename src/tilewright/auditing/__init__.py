@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of real runs, compiler IR, traces and logs against the model: what is wrong, and what could be better."""
 
+from ..severity import Severity
 from .audit import audit
 from .audit_report import AuditReport
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .input_kind import find_input_kind
 from .seen_reshards import SeenReshard
 from .timeline import Life, Moment, Peaks, Share, Timeline

@@ -11,8 +11,9 @@ from ..errors import MemoryConfigError, OutOfMemory
 from ..memory import Allocator, Chip
 from ..memory.allocator import Allocation
 from ..memory.memory_config import BufferType
+from ..severity import Severity
 from .buffer_check import CheckedBuffer
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .run import Run
 
 _MOST_NOTES = 10  # of unexpected addresses

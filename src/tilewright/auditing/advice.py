@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..byte_sizes import format_bytes
+from ..severity import Severity
 from ..tables import count_of
 from .buffer_check import CheckedBuffer
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .run import Call, Run
 from .timeline import Timeline
 

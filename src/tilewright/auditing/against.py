@@ -12,10 +12,11 @@ from ..files.graph_report import read_graph_report
 from ..memory import Chip, TensorSpec
 from ..memory.memory_config import PageLayout
 from ..notation import LayoutUse, MlirLayout, find_layouts
+from ..severity import Severity
 from ..tables import count_of
 from .audit_report import AuditReport
 from .database_run import read_run
-from .finding import AuditFinding, Severity, rank_findings
+from .finding import AuditFinding, rank_findings
 from .run import Run, build_run
 from .run_audit import audit_database, audit_graph
 from .seen_reshards import output_nodes

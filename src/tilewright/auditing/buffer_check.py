@@ -15,7 +15,8 @@ from ..files.strict_json import parse_json
 from ..layout.tuples import round_up
 from ..memory import MemoryConfig, ShardSpec, TensorSpec
 from ..memory.memory_config import TensorMemoryLayout
-from .finding import AuditFinding, Severity
+from ..severity import Severity
+from .finding import AuditFinding
 from .run import Run, RunBuffer
 from .tensor_specs import ReadSpec, SpecReader, SpecText
 

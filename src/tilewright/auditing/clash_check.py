@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import TilewrightError
 from ..memory import Chip, TensorSpec, fit
+from ..severity import Severity
 from .buffer_check import CheckedBuffer
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .run import LocalBuffer, Run
 from .timeline import Integers, add_local, order_changes
 

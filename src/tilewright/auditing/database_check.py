@@ -12,9 +12,10 @@ import numpy as np
 from ..files.graph_report import PageBatch, ReportNode, as_integer
 from ..files.report_database import Row
 from ..memory import CoreCoord, TensorSpec
+from ..severity import Severity
 from .buffer_check import BufferCheck, CheckedBuffer, list_live
 from .database_run import DatabaseRun, Operation
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .operation_check import check_call
 from .page_check import PageCheck
 from .run import Call

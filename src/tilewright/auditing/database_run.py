@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 from ..errors import FileFormatError
 from ..files.graph_report import ReportNode, as_integer, parse_graph
 from ..files.report_database import ReportDatabase, Row, read_report_database
-from .finding import AuditFinding, Severity
+from ..severity import Severity
+from .finding import AuditFinding
 from .run import Run, build_run
 
 _FIRST_ADDED = 10**12  # numbers of nodes that no graph has

@@ -12,9 +12,10 @@ from ..errors import TilewrightError
 from ..memory import Chip, TensorSpec
 from ..memory.placement_rules import placement_violations
 from ..notation import LayoutUse, MlirLayout, find_layouts
+from ..severity import Severity
 from ..tables import count_of
 from .audit_report import AuditReport
-from .finding import AuditFinding, Severity, rank_findings
+from .finding import AuditFinding, rank_findings
 from .seen_reshards import ReshardPlanner, SeenReshard
 
 _SEVERITIES = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}

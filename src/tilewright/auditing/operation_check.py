@@ -9,8 +9,9 @@ from typing import Any
 
 from ..files.graph_report import as_integer
 from ..layout.tuples import ceil_div
+from ..severity import Severity
 from .buffer_check import CheckedBuffer
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .run import Call
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ..files.graph_report import PageBatch
 from ..memory import TensorSpec
 from ..memory.paging import Integers
+from ..severity import Severity
 from .buffer_check import CheckedBuffer
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .run import Run
 
 _MOST_PAGES = 2**40  # of a tensor whose pages are compared; addresses of more do not fit any memory

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..byte_sizes import format_bytes
+from ..severity import Severity
 from ..tables import count_of, format_table
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .seen_reshards import group_moves
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..files.graph_report import GraphReport, PageBatch, read_graph_report
 from ..memory import Chip
+from ..severity import Severity
 from ..tables import count_of
 from .address_check import find_overlaps, replay_addresses
 from .advice import find_idle_tensors, note_idle_tensors
@@ -16,7 +17,7 @@ from .buffer_check import BufferCheck, list_live
 from .clash_check import find_clashes
 from .database_check import check_database
 from .database_run import read_run
-from .finding import AuditFinding, Severity, rank_findings
+from .finding import AuditFinding, rank_findings
 from .operation_check import check_call
 from .page_check import PageCheck
 from .report_chip import candidate_chips

@@ -13,8 +13,9 @@ from ..byte_sizes import format_bytes
 from ..errors import TilewrightError
 from ..files.graph_report import ReportNode
 from ..memory import MemoryConfig, TensorSpec
+from ..severity import Severity
 from ..traffic import LayoutChain, ReshardPlan, cheaper_targets, reshard
-from .finding import AuditFinding, Severity
+from .finding import AuditFinding
 from .run import Run
 from .tensor_specs import SpecReader, SpecText
 

@@ -13,9 +13,10 @@ from ..files.source_file import SourceFile, as_source_file
 from ..memory import Chip, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec, TensorSpec
 from ..memory.placement_rules import placement_violations
 from ..notation import TtnnText, find_ttnn_values, parse_ttnn
+from ..severity import Severity
 from ..tables import count_of
 from .audit_report import AuditReport
-from .finding import AuditFinding, Severity, rank_findings
+from .finding import AuditFinding, rank_findings
 
 _CHUNK = 1 << 20
 _LONGEST = 1 << 16  # characters of one value

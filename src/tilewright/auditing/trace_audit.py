@@ -17,10 +17,11 @@ from ..files.source_file import FilePath
 from ..memory import Chip, CoreCoord
 from ..memory.chip import ChipLike
 from ..memory.spec import as_spec
+from ..severity import Severity
 from ..tables import count_of
 from ..traffic import NocMap, ReshardPlan, ReshardStep, Risc, reshard
 from .audit_report import AuditReport
-from .finding import AuditFinding, Severity, rank_findings
+from .finding import AuditFinding, rank_findings
 
 Endpoint: TypeAlias = CoreCoord | int
 Request: TypeAlias = tuple[str, "Endpoint | Place | None", int, int]  # kind, other end, bytes, count
