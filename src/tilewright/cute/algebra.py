@@ -21,6 +21,7 @@ from ..layout.tiled_layouts import regroup_pairs, zip_groups
 from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
 from ..layout.validation import check_mode
 from ..tensor import TileTensor
+from .compositions import compose_strided
 from .layout import Layout, from_core, is_static, make_layout_like, replace_leaves, slice_modes
 from .tuples import crd2idx
 
@@ -43,7 +44,7 @@ def _as_cute(result: Any, *operands: Any) -> Any:
     It is padded only if an operand is: CuTe's own layouts never are.
     """
     if isinstance(result, ComposedLayout):
-        return ComposedLayout(result.outer, _as_cute(result.inner, *operands))
+        return ComposedLayout(*[_as_cute(part, *operands) for part in (result.outer, result.inner)])
     if not isinstance(result, CoreLayout):
         return result
     padded = any(isinstance(operand, LayoutLike) and operand._has_padding() for operand in operands)
@@ -113,7 +114,7 @@ def composition(a: Any, b: Any) -> Any:
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))), composition(Layout(7, 11), Layout(3, 4)))
     ((2,2),3):((24,2),8) 3:44
     """
-    return _as_cute(core.compose(a, b, strided=True), a, b)
+    return _as_cute(compose_strided(a, b), a, b)
 
 
 def complement(layout: Any, bound: Any = None) -> Layout:

@@ -235,20 +235,24 @@ def _format(tree: Any) -> str:
     """Return a shape or stride as CuTe prints it: `(_4,8)`, basis strides as `1@0`."""
     if isinstance(tree, tuple):
         return f"({','.join(map(_format, tree))})"
-    if not isinstance(tree, Place) or len(tree) != 1 or not _is_basis(tree):
+    if not isinstance(tree, Place) or len(tree) != 1 or not is_basis(tree):
         return format_tree(tree)
     ((name, amount),) = tree.items()
     return f"{amount}{''.join(f'@{part[1:]}' for part in reversed(name.split('.')))}"
 
 
-def _is_basis(place: Place) -> bool:
-    """Return whether all axes of a place are those of `E`."""
+def is_basis(place: Place) -> bool:
+    """Return whether all axes of a `place` are those of `E`.
+
+    >>> is_basis(3 * E(1)), is_basis(Place(bank=1))
+    (True, False)
+    """
     return all(part[:1] == "E" and part[1:].isdigit() for name in place.axes for part in name.split("."))
 
 
 def _place_to_tuple(place: Place) -> Any:
     """Return a point over basis strides as a coordinate; other places as they are."""
-    if not _is_basis(place):
+    if not is_basis(place):
         return place
     modes = sorted({int(name.split(".")[0][1:]) for name in place.axes})
     coordinate = []

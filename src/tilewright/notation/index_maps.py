@@ -181,7 +181,7 @@ class IndexMap:
         """
         if len(shape) != len(self.inputs) or any(extent < 1 for extent in shape):
             raise LayoutError(
-                f"the map takes {len(self.inputs)} indices; give a shape of as many positive extents, got {tuple(shape)}"
+                f"the map takes {len(self.inputs)} indices, so give as many positive extents, got {tuple(shape)}"
             )
         if self.symbols:
             raise LayoutError(f"the map depends on the symbols {', '.join(self.symbols)}, which a shape does not give")
