@@ -37,7 +37,7 @@ class Conversion:
     >>> columns = Linear({"register": [(4,)], "lane": [(1,), (2,)]}, {"dim0": 8})
     >>> convert = conversion(rows, columns, itemsize=4)
     >>> convert.means, convert.registers, convert.shuffles
-    ('shuffles', 2, 1)
+    ('shuffles', 2, 2)
     """
 
     means: Means
