@@ -74,3 +74,16 @@ def test_a_last_mode_of_one_element_continues():
     once = cute.Layout((4, 3, 1), (3, 1, 0))
     again = cute.composition(once, cute.Layout(24))
     assert [again(i) for i in range(24)] == [once(i) for i in range(24)] == [once(i) for i in range(12)] * 2
+
+
+@pytest.mark.parametrize("product", ["logical_product", "zipped_product", "blocked_product", "raked_product"])
+def test_products_repeat_the_innermost_layout(product):
+    swizzled = cute.composition(tw.Swizzle(2, 0, 2), cute.Layout((4, 4), (4, 1)))
+    nested = tw.ComposedLayout(cute.Layout(16, 2), swizzled)
+    copies = cute.Layout((2, 3))
+    inner = getattr(cute, product)(cute.Layout((4, 4), (4, 1)), copies)
+    for block in (swizzled, nested):
+        repeated = getattr(cute, product)(block, copies)
+        outer = tw.Swizzle(2, 0, 2)
+        scale = 1 if block is swizzled else 2
+        assert [repeated(i) for i in range(inner.size)] == [scale * outer(inner(i)) for i in range(inner.size)]

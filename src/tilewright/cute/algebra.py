@@ -38,6 +38,18 @@ def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     return operate
 
 
+def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a product that repeats the innermost layout of a composition; outer functions go on past their ends."""
+
+    @wraps(function)
+    def repeat(block: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(block, ComposedLayout):
+            return ComposedLayout(block.outer, repeat(block.inner, *arguments, **options))
+        return function(block, *arguments, **options)
+
+    return repeat
+
+
 def _as_cute(result: Any, *operands: Any) -> Any:
     """Return a result of the core; its integers are static if those of all operands are.
 
@@ -185,6 +197,7 @@ def flat_divide(layout: Any, tiler: Any) -> Any:
     return _as_cute(core.flat_divide(layout, tiler, strided=True), layout, tiler)
 
 
+@_inside_composition
 def logical_product(block: Any, tiler: Any) -> Any:
     """Return (block, copies): `block` repeated at the positions of `tiler`.
 
@@ -194,6 +207,7 @@ def logical_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.logical_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def zipped_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` as (all block modes, all copy modes).
 
@@ -203,6 +217,7 @@ def zipped_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.zipped_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def tiled_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` as (all block modes, copies, copies, ...).
 
@@ -212,6 +227,7 @@ def tiled_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.tiled_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def flat_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` as (block, block, ..., copies, copies, ...).
 
@@ -221,6 +237,7 @@ def flat_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.flat_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def blocked_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` as a grid of whole blocks: ((block, copies), ...).
 
@@ -230,6 +247,7 @@ def blocked_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.blocked_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def raked_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` with its elements spread out: ((copies, block), ...).
 
@@ -239,6 +257,7 @@ def raked_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.raked_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
     """Return `block` repeated to `shape`; `order` ranks the modes of the grid of blocks, 0 for the fastest.
 
