@@ -70,6 +70,35 @@ def test_static_expressions_print_as_cute_prints_them():
     assert len(different) <= 5, different
 
 
+@pytest.mark.parametrize(
+    ("shape", "count", "layout"),
+    [
+        ("((_64,_3),(_8,_8))", 128, "(_64,_2):(_1,_192)"),
+        ("(_192,(_8,_8))", 128, "(_64,_2):(_1,_192)"),
+        ("((_64,_3),(_8,_8))", 1024, "(_64,_16):(_1,_192)"),
+        ("(_192,(_8,_8))", 1024, "(_64,_16):(_1,_192)"),
+        ("((_64,_3))", 128, "_64:_1"),
+    ],
+)
+def test_elements_are_taken_evenly(shape, count, layout):
+    assert str(cute.domain_distribute(read_tree(shape), cute.Int(count))) == layout
+
+
+def test_elements_are_taken_of_something():
+    for shape, count in (((4, 0), 2), ((4, 8), 0)):
+        with pytest.raises(tw.LayoutError, match="both must be positive"):
+            cute.domain_distribute(shape, count)
+
+
+def test_what_divides_evenly():
+    assert cute.evenly_divides(16, (16,))
+    assert cute.evenly_divides(((2, 8),), (16,))
+    assert not cute.evenly_divides(8, (16,))
+    assert not cute.evenly_divides((2, 8), (16,))
+    assert cute.evenly_divides((32, 64), (cute.Layout(8, 2), 32))
+    assert not cute.evenly_divides((32, 64), (cute.Layout(8, 3), 32))
+
+
 def test_a_last_mode_of_one_element_continues():
     once = cute.Layout((4, 3, 1), (3, 1, 0))
     again = cute.composition(once, cute.Layout(24))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from math import gcd
 from typing import Any
 
 import tilewright.layout as core
@@ -19,7 +20,7 @@ from ..layout.layout_like import require_layout
 from ..layout.modes import as_function, check_profile, check_unflatten, require_strided, split_modes
 from ..layout.tiled_layouts import regroup_pairs, zip_groups
 from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
-from ..layout.validation import check_mode
+from ..layout.validation import as_integer, check_mode, validate_shape
 from ..tensor import TileTensor
 from .compositions import compose_strided
 from .layout import Layout, from_core, is_static, make_layout_like, replace_leaves, slice_modes
@@ -438,6 +439,25 @@ def nullspace(layout: CoreLayout) -> Any:
         return _as_cute(make_trusted(*modes[0]) if modes else make_trusted(1, 0), layout)
     shape, stride = tuple([n for n, _ in modes]), tuple([index for _, index in modes])
     return _as_cute(make_trusted(shape, stride), layout)
+
+
+def domain_distribute(shape: Any, count: int) -> Layout:
+    """Return a layout of indices into `shape` that takes `count` elements, or as many as divide its extents, evenly.
+
+    >>> print(domain_distribute((15, 14), 6), domain_distribute((64, 3, 8, 8), 128))
+    (3,2):(1,15) (64,2):(1,192)
+    """
+    extents = leaves(validate_shape(shape))
+    left = as_integer(count, "count")
+    if left < 1 or 0 in extents:
+        raise LayoutError(f"domain_distribute: cannot take {left} elements of shape {shape}; both must be positive")
+    taken = []
+    for extent in extents:
+        taken.append(gcd(extent, left))
+        left //= taken[-1]
+    steps = leaves(prefix_product(tuple(extents)))
+    result: Layout = _as_cute(core.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
+    return result
 
 
 def max_common_layout(a: Any, b: Any) -> Any:

@@ -8,6 +8,7 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
+from ..layout import Layout, complement
 from ..layout.tuples import (
     as_tree,
     as_tuple,
@@ -293,11 +294,19 @@ def product_like(shape: Any, profile: Any) -> Any:
 def evenly_divides(shape: Any, tiler: Any) -> bool:
     """Return whether every extent of `shape` is a multiple of that of `tiler`; modes without a tiler always are.
 
+    A layout as a tiler divides an extent if its copies cover it exactly.
+
     >>> evenly_divides((8, 6), (4, 3)), evenly_divides((8, 6), (4, 4)), evenly_divides((8, 6), (2,))
     (True, False, True)
+    >>> evenly_divides(32, Layout(8, 2)), evenly_divides(32, Layout(8, 3))
+    (True, False)
     """
     if isinstance(tiler, tuple):
-        return isinstance(shape, tuple) and all(map(evenly_divides, shape, tiler)) and len(tiler) <= len(shape)
+        modes = as_tuple(shape)
+        return len(tiler) <= len(modes) and all(map(evenly_divides, modes, tiler))
+    if isinstance(tiler, Layout):
+        extent = product(shape)
+        return bool(tiler.size * complement(tiler, extent).size == extent)
     return bool(product(shape) % product(tiler) == 0)
 
 
