@@ -224,7 +224,8 @@ def replace_leaves(layout: CoreLayout, extents: list[Any], steps: list[Any], off
     if layout.guards or layout.replicas:
         raise LayoutError(f"{layout} is padded or replicated; recast or filter it first, then pad or replicate")
     shape = layout.shape
-    return from_core(make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset))
+    result = make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset)
+    return from_core(result, is_static(layout))
 
 
 def _as_static_step(step: Any) -> Any:
@@ -369,7 +370,7 @@ def make_ordered_layout(shape: Any, order: Any = None) -> Layout:
         start = product(tuple([product(other) for rank, other in pairs if rank < rank_tree]))
         return prefix_product(tree, start)
 
-    return Layout(form, strides(form, ranks))
+    return from_core(make_trusted(form, strides(form, ranks)), is_static(form))
 
 
 def _collect_orders(shape: Any, ranks: Any, pairs: list[tuple[int, Any]]) -> None:
@@ -410,7 +411,7 @@ def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
         if steps[k]:
             strides[k] = step
             step = step * extents[k]
-    return Layout(layout.shape, nest_like(layout.shape, iter(strides)))
+    return from_core(make_trusted(layout.shape, nest_like(layout.shape, iter(strides))), is_static(layout))
 
 
 def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:
