@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import cute
@@ -63,9 +65,10 @@ def test_expressions_are_the_functions_that_cute_gives(operation):
 
 
 def test_static_expressions_print_as_cute_prints_them():
-    static = [case for case in CASES if not re.search(r"(?<![_\d])\d|Sw|@", " ".join(filter(None, case[1:])))]
+    dynamic = re.compile(r"(?<![_\d])\d|@")
+    static = [case for case in CASES if not any(dynamic.search(re.sub("Sw<.*?>", "", part or "")) for part in case[1:])]
     assert len(static) > 120
-    different = [case for case in static if str(evaluate(*case[:3])) != case[3]]
+    different = [case for case in static if str(evaluate(*case[:3])) != case[3].replace(" o _0", "")]
     # modes of extent 1 lose their strides; zeros have a shorter inverse; a break in a run of broadcasts
     assert len(different) <= 5, different
 
@@ -116,3 +119,11 @@ def test_products_repeat_the_innermost_layout(product):
         outer = tw.Swizzle(2, 0, 2)
         scale = 1 if block is swizzled else 2
         assert [repeated(i) for i in range(inner.size)] == [scale * outer(inner(i)) for i in range(inner.size)]
+
+
+@given(st.permutations(range(5)), st.integers(1, 2), st.integers(0, 1), st.sampled_from([-3, -2, 2, 3]))
+def test_swizzles_move_out_of_compositions(order, bits, base, shift):
+    layout = cute.Layout((2,) * 5, tuple([2 << k for k in order]))
+    inner = cute.composition(tw.Swizzle(bits, base, shift), cute.Layout((8, 4), (4, 1)))
+    composed = cute.composition(layout, inner)
+    assert [composed(i) for i in range(32)] == [layout(inner(i)) for i in range(32)]

@@ -146,7 +146,7 @@ def left_inverse(layout: Any) -> Any:
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
     (5,8):(1,4)
     """
-    return _as_cute(core.left_inverse(layout), layout)
+    return _as_cute(_swizzle_last(_as_cute(core.left_inverse(layout), layout)), layout)
 
 
 def right_inverse(layout: Any) -> Any:
@@ -155,7 +155,14 @@ def right_inverse(layout: Any) -> Any:
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
     (4,8):(8,1)
     """
-    return _as_cute(core.right_inverse(layout), layout)
+    return _as_cute(_swizzle_last(_as_cute(core.right_inverse(layout), layout)), layout)
+
+
+def _swizzle_last(layout: Any) -> Any:
+    """Return a layout of a swizzled layout as a swizzle of a layout, where that is the same."""
+    if isinstance(layout, ComposedLayout) and isinstance(layout.inner, ComposedLayout):
+        return compose_strided(layout.outer, layout.inner)
+    return layout
 
 
 @_on_tensors

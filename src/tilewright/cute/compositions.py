@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import tilewright.layout as core
 
+from ..errors import LayoutError
+from ..layout import ComposedLayout, LayoutLike, Place, Swizzle
 from ..layout import Layout as CoreLayout
-from ..layout import Place
 from ..layout.layout import make_layout as make_trusted
+from ..layout.linear import Linear
 from ..layout.tuples import leaves, nest_like
-from .layout import is_basis
+from .layout import is_basis, make_swizzle
 from .queries import basis_get, basis_value
 
 
@@ -21,11 +24,19 @@ def compose_strided(a: Any, b: Any) -> Any:
     >>> from tilewright import cute
     >>> print(cute.composition(cute.Layout((4, 8), (8, 1)), cute.Layout((8, 4), (cute.E(1), cute.E(0)))))
     (8,4):(1,8)
+    >>> print(cute.composition(cute.Layout(16, 2), cute.composition(cute.Swizzle(2, 0, 2), cute.Layout(16))))
+    Sw<2,1,2> o 16:2
     """
     if isinstance(a, CoreLayout) and isinstance(b, CoreLayout):
         if b.axes and not b.offset and all(map(_is_along_a_mode, leaves(b.stride))):
             return _compose_along_modes(a, b)
         a = _open_last_mode(a, b)
+    if isinstance(a, CoreLayout) and isinstance(b, ComposedLayout):
+        moved = _move_swizzle_out(a, b)
+        if moved is not None:
+            return moved
+    if isinstance(a, ComposedLayout) and isinstance(a.outer, Swizzle) and isinstance(b, LayoutLike):
+        return core.compose(a.outer, compose_strided(a.inner, b))
     return core.compose(a, b, strided=True)
 
 
@@ -52,3 +63,27 @@ def _compose_along_modes(a: CoreLayout, b: CoreLayout) -> CoreLayout:
         parts.append(part)
     stride = nest_like(b.shape, iter([part.stride for part in parts]))
     return make_trusted(nest_like(b.shape, iter([part.shape for part in parts])), stride, a.offset, a.replicas)
+
+
+def _move_swizzle_out(a: CoreLayout, b: ComposedLayout) -> LayoutLike | None:
+    """Return `a` o swizzle o inner as another swizzle of `a` o inner; None if no swizzle does that.
+
+    It holds for every inner layout if both sides are the same linear map of the bits of an index of `a`.
+    """
+    swizzle, inner = b.outer, b.inner
+    if not isinstance(swizzle, Swizzle) or not isinstance(inner, CoreLayout) or a.axes or inner.axes or not inner.size:
+        return None
+    low, high = inner.bounds
+    if a.guards or a.replicas or a.offset or low < 0 or high >= a.size or a.size % swizzle.size:
+        return None
+    try:
+        moved = make_swizzle(a(swizzle.source_mask), a(swizzle.target_mask))
+        inside = Linear.of(ComposedLayout(a, ComposedLayout(swizzle, make_trusted(a.size, 1))))
+        outside = Linear.of(ComposedLayout(moved, a))
+        composed = core.compose(a, inner, strided=True)
+    except LayoutError:
+        return None
+    if [*chain(*inside.bases.values())] != [*chain(*outside.bases.values())]:
+        return None
+    result: LayoutLike = core.compose(moved, composed)
+    return result
