@@ -31,13 +31,12 @@ def compose_strided(a: Any, b: Any) -> Any:
         if b.axes and not b.offset and all(map(_is_along_a_mode, leaves(b.stride))):
             return _compose_along_modes(a, b)
         a = _open_last_mode(a, b)
-    if isinstance(a, CoreLayout) and isinstance(b, ComposedLayout):
-        moved = _move_swizzle_out(a, b)
-        if moved is not None:
-            return moved
     if isinstance(a, ComposedLayout) and isinstance(a.outer, Swizzle) and isinstance(b, LayoutLike):
         return core.compose(a.outer, compose_strided(a.inner, b))
-    return core.compose(a, b, strided=True)
+    result = core.compose(a, b, strided=True)
+    if isinstance(result, ComposedLayout) and isinstance(result.inner, ComposedLayout):
+        return _move_swizzle_out(result.outer, result.inner) or result
+    return result
 
 
 def _is_along_a_mode(step: Any) -> bool:
@@ -65,13 +64,14 @@ def _compose_along_modes(a: CoreLayout, b: CoreLayout) -> CoreLayout:
     return make_trusted(nest_like(b.shape, iter([part.shape for part in parts])), stride, a.offset, a.replicas)
 
 
-def _move_swizzle_out(a: CoreLayout, b: ComposedLayout) -> LayoutLike | None:
+def _move_swizzle_out(a: Any, b: ComposedLayout) -> LayoutLike | None:
     """Return `a` o swizzle o inner as another swizzle of `a` o inner; None if no swizzle does that.
 
     It holds for every inner layout if both sides are the same linear map of the bits of an index of `a`.
     """
     swizzle, inner = b.outer, b.inner
-    if not isinstance(swizzle, Swizzle) or not isinstance(inner, CoreLayout) or a.axes or inner.axes or not inner.size:
+    is_swizzled = isinstance(a, CoreLayout) and isinstance(swizzle, Swizzle) and isinstance(inner, CoreLayout)
+    if not is_swizzled or a.axes or inner.axes or not inner.size:
         return None
     low, high = inner.bounds
     if a.guards or a.replicas or a.offset or low < 0 or high >= a.size or a.size % swizzle.size:
