@@ -180,6 +180,7 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/tensor.py
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/traffic.py
+	$(BIN)/python bench/simt.py
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python bench/plans.py
 	$(BIN)/python bench/chunks.py

@@ -17,6 +17,7 @@ PACKAGES = (
     "atomic",
     "byte_sizes",
     "plain",  # what an object of a dialect stands for
+    "severity",  # of what reports say
     "spelling",
     "tables",  # reports as text
     "showing",  # `.show()` of every object, which imports the views when it is called

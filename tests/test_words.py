@@ -39,7 +39,18 @@ RETIRED = {
 CARRY_FILES = ("layout/strided_composition.py",)
 """Where a carry is that of an addition of digits."""
 
-LANE_FILES = ("layout/axes.py", "layout/__init__.py", "__init__.py", "copying/codegen", "analysis/", "simt/", "mojo/", "cute/")
+LANE_FILES = (
+    "layout/axes.py",
+    "layout/__init__.py",
+    "__init__.py",
+    "copying/codegen",
+    "analysis/",
+    "simt/",
+    "mojo/",
+    "cute/",
+    "notation/triton_encodings.py",
+    "layout/linear.py",
+)
 """Where a lane is a thread of a warp, or the named axis."""
 
 ODD = (

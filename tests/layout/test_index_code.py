@@ -47,8 +47,14 @@ def run_python(text, name="offset"):
 def interpret_mlir(text):
     """Return the function that a text of arith operations describes."""
     operations = {
-        "addi": operator.add, "muli": operator.mul, "divui": operator.floordiv, "remui": operator.mod,
-        "xori": operator.xor, "andi": operator.and_, "shrui": operator.rshift, "shli": operator.lshift,
+        "addi": operator.add,
+        "muli": operator.mul,
+        "divui": operator.floordiv,
+        "remui": operator.mod,
+        "xori": operator.xor,
+        "andi": operator.and_,
+        "shrui": operator.rshift,
+        "shli": operator.lshift,
     }
     names = re.findall(r"(%i\d+): index", text)
 

@@ -12,6 +12,7 @@ from tilewright.mojo.max.gpu.host import DeviceAttribute, DeviceContext, Dim
 from tilewright.mojo.max.gpu.memory import async_copy, async_copy_wait_all, external_memory
 from tilewright.mojo.max.gpu.primitives import block, cluster, warp
 from tilewright.mojo.max.gpu.sync import barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait, syncwarp
+from tilewright.mojo.running import run_collecting
 from tilewright.mojo.std.atomic import Atomic
 from tilewright.mojo.std.gpu import WARP_SIZE, block_idx, global_idx, lane_id, thread_idx, warp_id
 from tilewright.simt import launch
@@ -255,3 +256,31 @@ def test_tensor_cores_multiply_tiles():
         assert np.array_equal(out, a @ b + 1), (kind, depth)
     with pytest.raises(LayoutError, match=r"has the shape \(16, 8, 4\) or \(16, 8, 8\)"):
         TensorCore["float32", "float32", (16, 16, 8)]()
+
+
+def test_a_barrier_in_memory_has_to_be_made_before_others_arrive():
+    text = """
+from std.gpu import barrier, thread_idx
+from std.gpu.host import DeviceContext
+from std.gpu.memory import AddressSpace
+from std.gpu.sync import mbarrier_arrive, mbarrier_init, mbarrier_test_wait
+from layout import row_major
+from layout.tile_tensor import stack_allocation
+
+def kernel():
+    var memory = stack_allocation[dtype=DType.uint64, address_space=AddressSpace.SHARED](row_major[1]())
+    if thread_idx.x == 0:
+        mbarrier_init(memory.ptr, 4)
+    barrier()
+    _ = mbarrier_arrive(memory.ptr)
+    while not mbarrier_test_wait(memory.ptr, 4):
+        pass
+
+def main() raises:
+    with DeviceContext() as ctx:
+        ctx.enqueue_function[kernel](grid_dim=1, block_dim=4)
+"""
+    right = run_collecting(text, True, (), {}, True)
+    assert (right.problem, right.reports[0].errors) == (None, ())
+    wrong = run_collecting(text.replace("    barrier()\n", ""), True, (), {}, True)
+    assert [defect.kind for defect in wrong.reports[0].errors] == ["race"]

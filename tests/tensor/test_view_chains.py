@@ -61,17 +61,17 @@ def assert_elements_like_model(tensor, model, storage):
             if c:
                 assert tensor.ptr_at_offset(*c).offset == places.reshape(-1)[0] == tensor.offset + tensor.layout(*c)
             np.testing.assert_array_equal(np.asarray(tensor[c]).reshape(-1), storage[places].reshape(-1))
-            np.testing.assert_array_equal(tensor.load(c), storage[places])
+            np.testing.assert_array_equal(np.asarray(tensor.load(c)).reshape(-1), storage[places].reshape(-1))
             if c:
-                np.testing.assert_array_equal(tensor[order[c[::-1]]], storage[places])
+                linear = np.asarray(tensor[order[c[::-1]]])
+                np.testing.assert_array_equal(linear.reshape(-1), storage[places].reshape(-1))
         else:
             with pytest.raises(IndexError, match="valid"):
                 tensor[c]
             with pytest.raises(IndexError, match="valid"):
                 tensor.load(c)
-        np.testing.assert_array_equal(
-            tensor.load(c, fill=FILL), np.where(valid, storage[np.where(valid, places, 0)], FILL)
-        )
+        filled = np.where(valid, storage[np.where(valid, places, 0)], FILL)
+        np.testing.assert_array_equal(np.asarray(tensor.load(c, fill=FILL)).reshape(-1), filled.reshape(-1))
 
 
 @given(st.data())

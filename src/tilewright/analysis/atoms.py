@@ -107,12 +107,12 @@ class CopyAtom:
 
 def _mode(*pairs: tuple[int, int]) -> tuple[Any, Any]:
     """Return the extents and strides of a mode from (extent, stride) pairs, without those of extent 1."""
-    kept = [pair for pair in pairs if pair[0] != 1]
-    if not kept:
+    real = [pair for pair in pairs if pair[0] != 1]
+    if not real:
         return 1, 0
-    if len(kept) == 1:
-        return kept[0]
-    return tuple([extent for extent, _ in kept]), tuple([stride for _, stride in kept])
+    if len(real) == 1:
+        return real[0]
+    return tuple([extent for extent, _ in real]), tuple([stride for _, stride in real])
 
 
 def _layout(thread: tuple[Any, Any], value: tuple[Any, Any]) -> Layout:

@@ -5,21 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from enum import Enum
 from typing import Any
 
-
-class Severity(Enum):
-    """How bad a finding is: something is wrong, something costs, or something is worth knowing.
-
-    >>> Severity.ERROR.value
-    'error'
-    """
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
+from ..severity import Severity
 
 # What is likely a cause comes before what follows from it.
 KINDS = (

@@ -74,6 +74,8 @@ def command(
         message = describe_failure(problem, outcome.sources)
         data["error"] = message
         click.echo(f"tilewright: {click.style('error:', fg='red', bold=True)} {message}", err=True)
+    if outcome.is_idle:
+        click.echo(f"tilewright: note: nothing ran: {file} has no function main; write 'def main():'", err=True)
     if picture is not None and outcome.reports:
         drawn = next((report for report in outcome.reports if not report.clean), outcome.reports[0])
         drawn.show(picture)

@@ -93,7 +93,7 @@ class TiledMma:
         return _partition(target, divide, (self._coordinate(thread, operand), (None, (None, None))))
 
     def partition_A(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand A, a layout or tensor of M x K: (values, rest of M, rest of K).
+        """Return what `thread` has of operand A, `target`, a layout or tensor of M x K: (values, rest of M, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_A(Layout((64, 32)), 0))
@@ -102,7 +102,7 @@ class TiledMma:
         return self._partition(target, thread, "A")
 
     def partition_B(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand B, a layout or tensor of N x K: (values, rest of N, rest of K).
+        """Return what `thread` has of operand B, `target`, a layout or tensor of N x K: (values, rest of N, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_B(Layout((32, 32)), 0))
@@ -111,7 +111,7 @@ class TiledMma:
         return self._partition(target, thread, "B")
 
     def partition_C(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand C, a layout or tensor of M x N: (values, rest of M, rest of N).
+        """Return what `thread` has of operand C, `target`, a layout or tensor of M x N: (values, rest of M, rest of N).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_C(Layout((64, 32)), 5))
@@ -154,15 +154,15 @@ class ThreadMma:
     thread: int
 
     def partition_A(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand A."""
+        """Return what the thread has of operand A, `target`."""
         return self.mma.partition_A(target, self.thread)
 
     def partition_B(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand B."""
+        """Return what the thread has of operand B, `target`."""
         return self.mma.partition_B(target, self.thread)
 
     def partition_C(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand C."""
+        """Return what the thread has of operand C, `target`."""
         return self.mma.partition_C(target, self.thread)
 
 
@@ -240,7 +240,7 @@ class TiledCopy:
         return _partition(target, divide, ((thread, None), rests))
 
     def partition_S(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` reads of a source, a layout or a tensor: (values, rest, rest, ...).
+        """Return what `thread` reads of a source, `target`, a layout or a tensor: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint128_t>", 32, Layout((32, 8), (8, 1)), Layout((1, 4)))
         >>> print(copy.partition_S(Layout((64, 64), (64, 1)), 9))
@@ -249,7 +249,7 @@ class TiledCopy:
         return self._partition(target, thread, self.atom.source)
 
     def partition_D(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` writes of a destination, a layout or a tensor: (values, rest, rest, ...).
+        """Return what `thread` writes of a destination, `target`, a layout or a tensor: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint32_t>", 32, Layout((4, 8), (8, 1)))
         >>> print(copy.partition_D(Layout((8, 8), (8, 1)), 9))

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import evaluation
 from .axes import Axis, Step, as_step
-from .index_code import Expression
+from .index_code import IndexExpression
 from .layout import Layout, make_layout
 from .layout_like import LayoutLike
 from .properties import is_bijective
@@ -165,11 +165,11 @@ class ComposedLayout(LayoutLike):
         mask = self._valid_table()  # the inner layout may never reach the padding of the outer one
         return mask is not None and not mask.all()
 
-    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+    def index_expression(self, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
         """Return the offset as an expression of the coordinates, `arguments`.
 
         >>> ring = ComposedLayout(Layout((3, 5), (5, 1)), Layout(6, 2))
-        >>> print(ring.index_expression((Expression.argument("i"),)))
+        >>> print(ring.index_expression((IndexExpression.argument("i"),)))
         i * 2 % 3 * 5 + i * 2 / 3
         """
         return self._outer.index_expression((self._inner.index_expression(arguments),))  # type: ignore[no-any-return]

@@ -16,10 +16,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Expression:
+class IndexExpression:
     """An expression of integers: an argument, a constant, or an operation on two expressions.
 
-    >>> str(Expression.argument("i") * 8 + Expression.argument("j"))
+    >>> str(IndexExpression.argument("i") * 8 + IndexExpression.argument("j"))
     'i * 8 + j'
     """
 
@@ -28,49 +28,49 @@ class Expression:
     right: Any = None
 
     @classmethod
-    def argument(cls, name: str) -> Expression:
+    def argument(cls, name: str) -> IndexExpression:
         """Return an argument."""
         return cls("argument", name)
 
     @classmethod
-    def constant(cls, value: int) -> Expression:
+    def constant(cls, value: int) -> IndexExpression:
         """Return a constant."""
         return cls("constant", value)
 
-    def _combine(self, operation: str, other: Expression | int) -> Expression:
-        right = other if isinstance(other, Expression) else Expression.constant(other)
+    def _combine(self, operation: str, other: IndexExpression | int) -> IndexExpression:
+        right = other if isinstance(other, IndexExpression) else IndexExpression.constant(other)
         is_constant = right.operation == "constant"
         neutral = {"*": 1, "/": 1, "+": 0, "^": 0, ">>": 0, "<<": 0}.get(operation)
         if is_constant and right.left == neutral:
             return self
         if is_constant and right.left == 0 and operation in ("*", "&"):
             return right
-        if operation in ("+", "^") and self == Expression.constant(0):
+        if operation in ("+", "^") and self == IndexExpression.constant(0):
             return right
-        return Expression(operation, self, right)
+        return IndexExpression(operation, self, right)
 
-    def __add__(self, other: Expression | int) -> Expression:
+    def __add__(self, other: IndexExpression | int) -> IndexExpression:
         return self._combine("+", other)
 
-    def __mul__(self, other: int) -> Expression:
+    def __mul__(self, other: int) -> IndexExpression:
         return self._combine("*", other)
 
-    def __floordiv__(self, other: int) -> Expression:
+    def __floordiv__(self, other: int) -> IndexExpression:
         return self._combine("/", other)
 
-    def __mod__(self, other: int) -> Expression:
+    def __mod__(self, other: int) -> IndexExpression:
         return self._combine("%", other)
 
-    def __xor__(self, other: Expression | int) -> Expression:
+    def __xor__(self, other: IndexExpression | int) -> IndexExpression:
         return self._combine("^", other)
 
-    def __and__(self, other: int) -> Expression:
+    def __and__(self, other: int) -> IndexExpression:
         return self._combine("&", other)
 
-    def __rshift__(self, other: int) -> Expression:
+    def __rshift__(self, other: int) -> IndexExpression:
         return self._combine(">>", other)
 
-    def __lshift__(self, other: int) -> Expression:
+    def __lshift__(self, other: int) -> IndexExpression:
         return self._combine("<<", other)
 
     def __str__(self) -> str:
@@ -80,16 +80,16 @@ class Expression:
 _LEVELS = {"*": 5, "/": 5, "%": 5, "+": 4, "<<": 3, ">>": 3, "&": 2, "^": 1}
 
 
-def format_expression(expression: Expression, division: str = "/") -> str:
+def format_expression(expression: IndexExpression, division: str = "/") -> str:
     """Return an expression as text, with the sign for `division` that the language has for integers.
 
-    >>> format_expression(Expression.argument("i") // 8 % 4, "//")
+    >>> format_expression(IndexExpression.argument("i") // 8 % 4, "//")
     'i // 8 % 4'
     """
     return _format(expression, division)[0]
 
 
-def _format(expression: Expression, division: str) -> tuple[str, int]:
+def _format(expression: IndexExpression, division: str) -> tuple[str, int]:
     if expression.operation in ("argument", "constant"):
         negative = expression.operation == "constant" and expression.left < 0
         return (f"({expression.left})" if negative else str(expression.left)), 6
@@ -107,21 +107,25 @@ def _format(expression: Expression, division: str) -> tuple[str, int]:
 class HasIndex(Protocol):
     """What has an index function: layouts, swizzles, linear maps."""
 
-    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+    def index_expression(self, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
         """Return the offset as an expression of the coordinates, one per mode, or one for all."""
         ...
 
 
-def strided_expression(shape: Any, stride: Any, offset: int, arguments: tuple[Expression, ...]) -> Expression:
+def strided_expression(shape: Any, stride: Any, offset: int, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
     """Return the offset of a strided layout: the sum of the parts of its coordinates times their strides.
 
-    >>> print(strided_expression(((2, 4), 8), ((1, 16), 2), 5, (Expression.argument("i"), Expression.argument("j"))))
+    >>> print(
+    ...     strided_expression(
+    ...         ((2, 4), 8), ((1, 16), 2), 5, (IndexExpression.argument("i"), IndexExpression.argument("j"))
+    ...     )
+    ... )
     i % 2 + i / 2 * 16 + j * 2 + 5
     """
     modes = list(zip(as_tuple(shape), as_tuple(stride), strict=True))
     if len(arguments) == 1 and len(modes) != 1:
         modes = [(shape, stride)]
-    total = Expression.constant(0)
+    total = IndexExpression.constant(0)
     for argument, (extents, steps) in zip(arguments, modes, strict=True):
         pairs = [(int(n), int(d)) for n, d in zip(leaves(extents), leaves(steps), strict=True)]
         divisor = 1
@@ -152,48 +156,50 @@ def write_index_code(
     if not _NAME.fullmatch(name):
         raise LayoutError(f"{name!r} is not a name for a function")
     names = tuple([f"i{k}" for k in range(rank)])
-    expression = layout.index_expression(tuple(map(Expression.argument, names)))
+    expression = layout.index_expression(tuple(map(IndexExpression.argument, names)))
     return _WRITERS[language](name, names, expression, is_wide, is_signed)
 
 
-def _hoist(expression: Expression) -> tuple[list[tuple[str, Expression]], Expression]:
+def _hoist(expression: IndexExpression) -> tuple[list[tuple[str, IndexExpression]], IndexExpression]:
     """Return the parts that a swizzle uses twice as named values, and the expression with their names."""
-    named: list[tuple[str, Expression]] = []
+    named: list[tuple[str, IndexExpression]] = []
 
     def replace(node: Any) -> Any:
-        if not isinstance(node, Expression) or node.operation in ("argument", "constant"):
+        if not isinstance(node, IndexExpression) or node.operation in ("argument", "constant"):
             return node
         left, right = replace(node.left), replace(node.right)
         if (
             node.operation == "^"
-            and isinstance(left, Expression)
+            and isinstance(left, IndexExpression)
             and left.operation in "+*/%"
             and _contains(right, left)
         ):
             named.append((f"x{len(named)}" if named else "x", left))
-            name = Expression.argument(named[-1][0])
+            name = IndexExpression.argument(named[-1][0])
             left, right = name, _substitute(right, left, name)
-        return Expression(node.operation, left, right)
+        return IndexExpression(node.operation, left, right)
 
     return named, replace(expression)
 
 
-def _contains(node: Any, part: Expression) -> bool:
-    return isinstance(node, Expression) and (node == part or _contains(node.left, part) or _contains(node.right, part))
+def _contains(node: Any, part: IndexExpression) -> bool:
+    return isinstance(node, IndexExpression) and (
+        node == part or _contains(node.left, part) or _contains(node.right, part)
+    )
 
 
-def _substitute(node: Any, part: Expression, name: Expression) -> Any:
-    if not isinstance(node, Expression):
+def _substitute(node: Any, part: IndexExpression, name: IndexExpression) -> Any:
+    if not isinstance(node, IndexExpression):
         return node
     if node == part:
         return name
-    return Expression(node.operation, _substitute(node.left, part, name), _substitute(node.right, part, name))
+    return IndexExpression(node.operation, _substitute(node.left, part, name), _substitute(node.right, part, name))
 
 
 def _write_c(prefix: str, types: tuple[str, str, str, str]) -> Callable[..., str]:
     """Return a writer of C, with its unsigned and signed types of 32 and 64 bits."""
 
-    def write(name: str, names: tuple[str, ...], expression: Expression, is_wide: bool, is_signed: bool) -> str:
+    def write(name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool) -> str:
         kind = types[2 * is_signed + is_wide]
         arguments = ", ".join([f"{kind} {argument}" for argument in names])
         named, result = _hoist(expression)
@@ -205,7 +211,7 @@ def _write_c(prefix: str, types: tuple[str, str, str, str]) -> Callable[..., str
 
 
 def _write_python(decorator: str) -> Callable[..., str]:
-    def write(name: str, names: tuple[str, ...], expression: Expression, is_wide: bool, is_signed: bool) -> str:
+    def write(name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool) -> str:
         named, result = _hoist(expression)
         lines = [f"    {part} = {format_expression(value, '//')}" for part, value in named]
         body = "\n".join([*lines, f"    return {format_expression(result, '//')}"])
@@ -214,7 +220,7 @@ def _write_python(decorator: str) -> Callable[..., str]:
     return write
 
 
-def _write_mlir(name: str, names: tuple[str, ...], expression: Expression, is_wide: bool, is_signed: bool) -> str:
+def _write_mlir(name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool) -> str:
     """Return a function of arith operations on index values."""
     kind, lines = "index", list[str]()
     operations = {
@@ -229,7 +235,7 @@ def _write_mlir(name: str, names: tuple[str, ...], expression: Expression, is_wi
     }
     known: dict[Any, str] = {}
 
-    def value(node: Expression) -> str:
+    def value(node: IndexExpression) -> str:
         if node.operation == "argument":
             return f"%{node.left}"
         if node not in known:

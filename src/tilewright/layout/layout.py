@@ -13,7 +13,7 @@ from ..errors import CoordinateError, LayoutError
 from . import evaluation
 from .axes import PLAIN, Axis, Place, Step, Stride, as_step, axis_name, component, format_signed, format_tree
 from .coordinate import fixed_offset, leaf_coordinates, out_of_range_error, select_modes
-from .index_code import Expression, strided_expression
+from .index_code import IndexExpression, strided_expression
 from .layout_like import LayoutLike
 from .strides import (
     Guard,
@@ -361,10 +361,12 @@ class Layout(LayoutLike):
     def _has_padding(self) -> bool:
         return bool(self.guards)
 
-    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+    def index_expression(self, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
         """Return the offset as an expression of the coordinates, `arguments`.
 
-        >>> print(Layout((4, 8), (8, 1)).index_expression((Expression.argument("i"), Expression.argument("j"))))
+        >>> print(
+        ...     Layout((4, 8), (8, 1)).index_expression((IndexExpression.argument("i"), IndexExpression.argument("j")))
+        ... )
         i * 8 + j
         """
         return strided_expression(self._shape, self._stride, self.offset, arguments)

@@ -11,7 +11,7 @@ from ..errors import LayoutError
 from ..showing import Shown
 from . import evaluation
 from .coordinate import coordinates, is_slice, leaf_coordinates
-from .index_code import Expression, Language, write_index_code
+from .index_code import IndexExpression, Language, write_index_code
 from .tuples import Coordinate, IntArray, Nested, Shape, as_tree, leaves, nest_like, product, tree_depth
 
 if TYPE_CHECKING:
@@ -123,11 +123,11 @@ class LayoutLike(Shown):
         """Return whether some coordinate of the shape is padding."""
         return False
 
-    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+    def index_expression(self, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
         """Return the offset as an expression of the coordinates, `arguments`: one per mode, or one for all.
 
         >>> from tilewright import row_major
-        >>> print(row_major(4, 8).index_expression((Expression.argument("i"), Expression.argument("j"))))
+        >>> print(row_major(4, 8).index_expression((IndexExpression.argument("i"), IndexExpression.argument("j"))))
         i * 8 + j
         """
         raise LayoutError(f"{self} has no index function that can be written as code: it is a table")

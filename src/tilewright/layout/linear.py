@@ -17,7 +17,7 @@ from ..errors import LayoutError
 from ..showing import Shown
 from .bit_matrices import ColumnSpace, apply_matrix, multiply
 from .composed_layout import ComposedLayout
-from .index_code import Expression, Language, write_index_code
+from .index_code import IndexExpression, Language, write_index_code
 from .layout import Layout
 from .layout_like import LayoutLike
 from .swizzle import Swizzle
@@ -299,22 +299,22 @@ class Linear(Shown):
                 return strided if swizzle is None else ComposedLayout(swizzle, strided)
         raise LayoutError(f"{self!r} mixes bits in another way than one swizzle of a strided layout")
 
-    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+    def index_expression(self, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
         """Return the only output as an expression of the inputs, `arguments`.
 
-        >>> print(Linear({"i": [1, 3]}, {"offset": 4}).index_expression((Expression.argument("i"),)))
+        >>> print(Linear({"i": [1, 3]}, {"offset": 4}).index_expression((IndexExpression.argument("i"),)))
         (i & 1) ^ (((i >> 1) & 1) * 3)
         """
         if len(self._outputs) != 1:
             raise LayoutError(f"an index function has one result, this map has {list(self._outputs)}")
-        total, columns = Expression.constant(0), iter(self._columns)
+        total, columns = IndexExpression.constant(0), iter(self._columns)
         for argument, bits in zip(arguments, self._inputs.values(), strict=True):
             for k in range(bits):
                 total = total ^ ((argument >> k & 1) * next(columns))
         return total
 
     def code(self, language: Language = "cuda", name: str = "offset") -> str:
-        """Return the only output as a function of the inputs in a `language`; see `LayoutLike.code`.
+        """Return the only output as a function `name` of the inputs in a `language`; see `LayoutLike.code`.
 
         >>> print(Linear({"i": [2, 1]}, {"offset": 4}).code("python"))
         def offset(i0):
@@ -389,12 +389,12 @@ def _linear_of_layout(layout: LayoutLike, axis: str) -> Linear:
         for k, bits in enumerate(inputs.values())
         for bit in range(bits)
     ]
-    if min(columns, default=0) < 0 or not _adds_without_carries(layout, columns, modes):
+    if min(columns, default=0) < 0 or not _is_xor_of_columns(layout, columns, modes):
         raise LayoutError(f"{layout} is not linear: the bits of its coordinates do not combine by XOR")
     return Linear._of_columns(inputs, {axis: max(columns, default=0).bit_length()}, columns)
 
 
-def _adds_without_carries(layout: LayoutLike, columns: Sequence[int], modes: Sequence[int]) -> bool:
+def _is_xor_of_columns(layout: LayoutLike, columns: Sequence[int], modes: Sequence[int]) -> bool:
     """Return whether a layout is the XOR of its columns at every coordinate."""
     parts: list[Swizzle] = []
     while isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):

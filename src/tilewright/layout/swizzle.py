@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import LayoutError
-from .index_code import Expression
+from .index_code import IndexExpression
 from .tuples import IntOrArray
 from .validation import as_int64, as_integer, is_array
 
@@ -96,10 +96,10 @@ class Swizzle:
 
     extended = __call__
 
-    def index_expression(self, arguments: tuple[Expression, ...]) -> Expression:
+    def index_expression(self, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
         """Return the swizzled offset as an expression, for `code`; `arguments` is the offset alone.
 
-        >>> print(Swizzle(2, 0, 2).index_expression((Expression.argument("i"),)))
+        >>> print(Swizzle(2, 0, 2).index_expression((IndexExpression.argument("i"),)))
         i ^ ((i & 12) >> 2)
         """
         (offset,) = arguments

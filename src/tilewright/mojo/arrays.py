@@ -276,7 +276,7 @@ def copy_memory(array: MemoryArray) -> Any:
 
 
 class Span(MemoryArray):
-    """A view of the elements of `storage`: an array, a list, a buffer, or another span.
+    """A view of the elements of `storage`, an array, a list, a buffer or another span; or of `length` ones at `ptr`.
 
     >>> span = Span([0, 1, 2, 3])
     >>> len(span), span[3], span[1:3][0]
@@ -318,7 +318,7 @@ class Span(MemoryArray):
         return memory_type(cls, (*parameters, T))
 
     def copy_from(self, other: Any) -> None:
-        """Copy the elements of another span of the same length.
+        """Copy the elements of an `other` span of the same length.
 
         >>> span = Span([0, 0])
         >>> span.copy_from(Span([0, 1]))

@@ -112,7 +112,7 @@ class IndexEntries(list[int]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IndexListType:
-    """The type `IndexList[size]`: called, a tuple of so many integers; `isinstance` checks tuples.
+    """The type `IndexList[size]`: called with its `entries`, a tuple of so many integers; `isinstance` checks tuples.
 
     >>> isinstance((2, 4), IndexList[2]), isinstance((2, 4), IndexList[3])
     (True, False)
@@ -143,7 +143,7 @@ class IndexListType:
 
 
 class _IndexListBrackets:
-    """`IndexList[2](1, 2)` is a tuple of two integers.
+    """`IndexList[2](1, 2)` is a tuple of two integers, its `entries`.
 
     >>> IndexList[2](1, 2), IndexList[3](0)
     ((1, 2), (0, 0, 0))

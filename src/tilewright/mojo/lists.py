@@ -21,6 +21,8 @@ __all__ = ["List"]
 class List(MemoryArray):
     """`List[Float32](length=4, fill=0)`, `List[Float32](1, 2, 3)` or `List[Float32](capacity=8)`; it grows.
 
+    Its `values` may be of any type.
+
     >>> numbers = List["int32"](1, 2, 3)
     >>> numbers.append(4)
     >>> print(numbers, len(numbers))
@@ -87,7 +89,7 @@ class List(MemoryArray):
         self.memory = grown
 
     def append(self, value: Any) -> None:
-        """Add an element at the end.
+        """Add an element, `value`, at the end.
 
         >>> numbers = List["int8"]()
         >>> numbers.append(7)
@@ -108,7 +110,7 @@ class List(MemoryArray):
         self._size += 1
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Add elements at the end.
+        """Add elements, `values`, at the end.
 
         >>> numbers = List["int8"](1)
         >>> numbers.extend([2, 3])
@@ -158,7 +160,7 @@ class List(MemoryArray):
         self.shrink(0)
 
     def pop(self, k: Any = -1) -> Any:
-        """Remove an element, the last one if not told, and return it.
+        """Remove element `k`, the last one if not told, and return it.
 
         >>> List["int8"](1, 2, 3).pop(0)
         Int8(1)
@@ -171,7 +173,7 @@ class List(MemoryArray):
         return value
 
     def insert(self, k: Any, value: Any) -> None:
-        """Insert an element before index `k`.
+        """Insert an element, `value`, before index `k`.
 
         >>> numbers = List["int8"](1, 3)
         >>> numbers.insert(1, 2)
@@ -186,7 +188,7 @@ class List(MemoryArray):
         self.extend([value, *rest])
 
     def swap_elements(self, i: Any, j: Any) -> None:
-        """Exchange two elements.
+        """Exchange elements `i` and `j`.
 
         >>> numbers = List["int8"](1, 3)
         >>> numbers.swap_elements(0, 1)

@@ -173,7 +173,7 @@ class Pointer(metaclass=MemoryMeta):
             write_scalar(self.memory, place, value)
 
     def get_subscript(self, *position: Any, unsafe_offset: Any = 0) -> Any:
-        """Return the element it points to, `p[]`, or one further on, `p[unsafe_offset=i]`.
+        """Return the element it points to, `p[]`, or one further on, by its `position` or `p[unsafe_offset=i]`.
 
         >>> Pointer(Store.of([10, 11, 12]), 1).get_subscript()
         Int64(11)
@@ -181,7 +181,7 @@ class Pointer(metaclass=MemoryMeta):
         return self[position[0] if position else unsafe_offset]
 
     def set_subscript(self, value: Any, *position: Any, unsafe_offset: Any = 0) -> None:
-        """Write the element it points to, `p[] = x`, or one further on.
+        """Write `value` to the element it points to, `p[] = x`, or to one further on, by its `position`.
 
         >>> Pointer(Store.of([10, 11, 12]), 1).set_subscript(7, unsafe_offset=1)
         """
@@ -218,6 +218,7 @@ class Pointer(metaclass=MemoryMeta):
     # Arithmetic.
 
     def __add__(self, count: Any) -> Pointer:
+        """Return a pointer `count` elements further on."""
         return Pointer(self.memory, self.offset + int(as_integer(count, "a pointer step")))
 
     __radd__ = unsafe_offset = __add__
@@ -311,7 +312,7 @@ class Pointer(metaclass=MemoryMeta):
         """
 
     def write(self, value: Any) -> None:
-        """Write the element it points to.
+        """Write `value` to the element it points to.
 
         >>> Pointer(Store.of([1]), 0).write(7)
         """

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import TilewrightError
 from ..simt import KernelReport, collect_reports
 from .language.failures import ProgramFailure, describe_failure
-from .language.problems import Source
+from .language.problems import MojoSourceError, Source
 from .language.program import SUFFIXES, Program, read_source
 from .program_arguments import start_with
 
@@ -62,7 +62,10 @@ def _run(
     with start_with([text.name, *arguments], defines):
         key = Path(text.name) if path is None else path.resolve()
         loaded[key] = None
-        program = Program(text, None if path is None else path.parent, loaded)
+        try:
+            program = Program(text, None if path is None else path.parent, loaded)
+        except MojoSourceError as problem:
+            raise problem.with_traceback(None) from None  # how the compiler came to it is nobody's business
         loaded[key] = program
         try:
             program._execute()
@@ -82,6 +85,8 @@ def _run(
 class Outcome:
     """How a program ended: the error that stopped it, the reports of its kernels, and the names of its sources.
 
+    `is_idle` says that there was nothing to run: no statements, and no function `main`.
+
     >>> outcome = Outcome(None, [], frozenset())
     >>> outcome.problem is None
     True
@@ -90,6 +95,7 @@ class Outcome:
     problem: BaseException | None
     reports: list[KernelReport]
     sources: frozenset[str]
+    is_idle: bool = False
 
 
 def run_collecting(
@@ -98,7 +104,7 @@ def run_collecting(
     """Run a program for the command line: return its error instead of raising it, and with `check` all reports.
 
     >>> print(run_collecting("print(1 // 0)", True, (), {}, False).problem)
-    ZeroDivisionError: integer division or modulo by zero
+    division by zero
       at <stdin>:1:7
         print(1 // 0)
               ^^^^^^
@@ -107,15 +113,16 @@ def run_collecting(
     reports: list[KernelReport] = []
     problem: BaseException | None = None
     names: set[str] = set()
+    is_idle = False
     try:
         text = Source(source, "<stdin>") if is_text else read_source(Path(source))
         names.add(text.name)
         with collect_reports() if check else nullcontext(reports) as reports:
-            _run(text, None if is_text else Path(source), True, arguments, defines, loaded)
+            is_idle = _run(text, None if is_text else Path(source), True, arguments, defines, loaded)._is_idle
     except BaseException as error:  # of the program, whatever it is
         problem = error
     names |= {program._source.name for program in loaded.values() if program is not None}
-    return Outcome(problem, reports, frozenset(names))
+    return Outcome(problem, reports, frozenset(names), is_idle)
 
 
 class TooManyCalls(TilewrightError, RuntimeError):  # noqa: N818  (what went wrong, not its kind)

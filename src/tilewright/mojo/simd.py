@@ -30,8 +30,8 @@ _new = object.__new__
 class SIMDType:
     """The type `SIMD[dtype, size]`: called, it makes a vector, of size 1 a scalar; `isinstance` checks values.
 
-    One number fills a vector. Numbers are converted as Mojo does: floats lose their fraction on the way to an integer,
-    and integers wrap around.
+    One number, or `fill`, fills a vector. Numbers are converted as Mojo does: floats lose their fraction on the way to
+    an integer, and integers wrap around.
 
     >>> SIMD[DType.int32, 4](7), Scalar[DType.int8](5), UInt8(300)
     (SIMD[DType.int32, 4](7, 7, 7, 7), Int8(5), UInt8(44))
@@ -142,6 +142,7 @@ def _elementwise(compare: Any) -> Any:
     """Return a method that compares number by number."""
 
     def method(self: SIMD, other: Any) -> SIMD:
+        """Return, number by number, how this vector compares with an `other` one."""
         return _make_vector(DType.bool, np.atleast_1d(compare(np.asarray(self.value), operand_of(self, other))))
 
     return method
@@ -150,8 +151,8 @@ def _elementwise(compare: Any) -> Any:
 class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     """A vector of numbers of one type, `SIMD[DType.float32, 4](1, 2, 3, 4)`; of size 1, a scalar.
 
-    Arithmetic is element by element. As in Mojo, `==` is one bool for all elements; `eq`, `lt` and the like compare one
-    by one, and a size is a power of two.
+    Its `values` are numbers, and a size is a power of two. Arithmetic is element by element. As in Mojo, `==` is one
+    bool for all elements; `eq`, `lt` and the like compare one by one.
 
     >>> v = SIMD[DType.float32, 4](1, 2, 3, 4)
     >>> print(v * 2, v[2], v.reduce_add(), v == v, v.lt(3))
@@ -162,7 +163,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "size")
 
     def __new__(cls, *values: Any) -> Any:
-        """Return a vector of numbers, of the type of the first: a SIMD value, an integer, or a float."""
+        """Return a vector of numbers, `values`, of the type of the first: a SIMD value, an integer, or a float."""
         first = values[0] if values else 0
         default = DType.float64 if isinstance(first, float) else DType.int64
         return SIMDType(first.dtype if isinstance(first, SIMD) else default, max(1, len(values)))(*values)
@@ -220,7 +221,8 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     def __getitem__(self, k: Any) -> SIMD:
         value = self.value
         if value.__class__ is not np.ndarray:
-            self._check_index(k)
+            if k.__class__ is not int or k != 0:
+                self._check_index(k)
             return self
         return make_scalar(self.dtype, as_number(self.dtype, value[self._check_index(k)]))
 
@@ -342,7 +344,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return _make_vector(self.dtype, np.concatenate([self.array, np.atleast_1d(operand_of(self, other))]))
 
     def interleave(self, other: SIMD) -> SIMD:
-        """Return the numbers of both vectors in turns.
+        """Return the numbers of this vector and an `other` one in turns.
 
         >>> SIMD[DType.int32, 2](1, 2).interleave(SIMD[DType.int32, 2](3, 4))
         SIMD[DType.int32, 4](1, 3, 2, 4)
@@ -462,7 +464,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return self.value
 
     def reshape(self, *shape: int) -> Any:
-        """Return the numbers as an array of NumPy.
+        """Return the numbers as an array of NumPy of a `shape`.
 
         >>> SIMD[DType.int32, 4](1, 2, 3, 4).reshape(2, 2).tolist()
         [[1, 2], [3, 4]]
@@ -558,7 +560,7 @@ class _ScalarBrackets:
         return "Scalar"
 
     def __getitem__(self, dtype: NumberType) -> Any:
-        return SIMD.with_parameters(dtype, 1)
+        return SIMDType(dtype, 1) if dtype.__class__ is DType else SIMD.with_parameters(dtype, 1)
 
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, SIMD) and value.size == 1

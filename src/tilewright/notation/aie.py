@@ -140,7 +140,7 @@ def tile_stream(shape: Sequence[int], tile: Sequence[int]) -> AccessPattern:
 
 
 def untile_stream(shape: Sequence[int], tile: Sequence[int]) -> AccessPattern:
-    """Return the pattern that reads a matrix stored tile by tile in row-major order.
+    """Return the pattern that reads a matrix of a `shape`, stored `tile` by tile, in row-major order.
 
     >>> untile_stream((32, 16), (8, 4)).strides
     (128, 4, 32, 1)

@@ -30,7 +30,7 @@ from .mlir_layouts import parse_mlir_layout
 from .mlir_maps import parse_index_expressions, parse_strided_memref, write_index_expressions
 from .mosaic import MosaicTiling, parse_mosaic
 from .onednn import LOOKS_LIKE as LOOKS_LIKE_ONEDNN
-from .onednn import OnednnTag, parse_onednn, write_onednn
+from .onednn import OnednnTag, has_tag_letters, parse_onednn, write_onednn
 from .triton_encodings import linear_of_encoding
 from .triton_texts import TritonType, parse_triton_type
 from .ttnn_texts import parse_ttnn
@@ -73,8 +73,9 @@ class ParsedText:
             return value.layout(self.shape)
         if isinstance(value, LayoutLike):
             return value
-        if hasattr(value, "layout"):
-            return value.layout
+        layout = getattr(value, "layout", None)
+        if isinstance(layout, (LayoutLike, Swizzle)):
+            return layout
         raise LayoutError(
             f"this {self.notation} text describes {type(value).__name__}, which is not a layout; see .value"
         )
@@ -127,14 +128,17 @@ def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = 
     if not isinstance(text, str):
         raise TypeError(f"a layout is parsed from a str, got {type(text).__name__} {text!r}")
     if len(text) > MAX_TEXT:
-        raise FileFormatError(f"a layout is at most {MAX_TEXT} characters of text, got {len(text)}")
+        raise LayoutError(f"a layout is at most {MAX_TEXT} characters of text, got {len(text)}")
     given = None if shape is None else tuple([int(extent) for extent in shape])
     name = _recognize(text) if notation is None else notation
     if name in ("tilewright", "cute"):
         return _parse_layout(text, name, must_be_own=notation == "tilewright")
     if name not in _READERS:
         raise LayoutError(f"unknown notation {name!r}; known are {', '.join(NOTATIONS)}")
-    return ParsedText(name, _READERS[name][1](text), given)
+    try:
+        return ParsedText(name, _READERS[name][1](text), given)
+    except FileFormatError as problem:  # a text, not a file
+        raise LayoutError(str(problem)) from None
 
 
 def _recognize(text: str) -> str:
@@ -142,7 +146,9 @@ def _recognize(text: str) -> str:
 
 
 def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
-    return bool(pattern.fullmatch(text) if name == "onednn" else pattern.match(text))
+    if name == "onednn":
+        return pattern.fullmatch(text) is not None and has_tag_letters(text)
+    return pattern.match(text) is not None
 
 
 def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
@@ -156,7 +162,7 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
             found = parse_cute(text)
         except FileFormatError:
             raise own_problem from None
-    is_plain = not found.pointer and found.bits is None
+    is_plain = not found.pointer and found.bits is None and isinstance(found.layout, (LayoutLike, Swizzle))
     return found.layout if is_plain else ParsedText("cute", found)
 
 

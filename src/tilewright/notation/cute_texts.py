@@ -59,13 +59,13 @@ def parse_cute(text: str) -> CuteText:
     >>> parse_cute("gmem_ptr[32b](0x7f00) o (4,8):(_1,4)").bits
     32
     """
-    reader = _Reader(_PREFIX.sub("", _NAMESPACE.sub("", text)))
+    reader = _CuteReader(_PREFIX.sub("", _NAMESPACE.sub("", text)))
     result = reader.read_chain()
     reader.cursor.expect_end()
     return result
 
 
-class _Reader:
+class _CuteReader:
     """Reads the terms of a chain, outermost first, at a cursor."""
 
     def __init__(self, text: str) -> None:

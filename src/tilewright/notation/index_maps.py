@@ -41,7 +41,7 @@ class Term:
 
     @classmethod
     def input(cls, name: str) -> Term:
-        """Return an input.
+        """Return the input `name`.
 
         >>> Term.input("i").evaluate({"i": 5})
         5
@@ -50,7 +50,7 @@ class Term:
 
     @classmethod
     def number(cls, value: int) -> Term:
-        """Return a constant.
+        """Return a constant `value`.
 
         >>> Term.number(3).evaluate({})
         3
@@ -58,7 +58,7 @@ class Term:
         return cls("number", value)
 
     def combine(self, operation: str, other: Term) -> Term:
-        """Return an operation on two terms; raise if the result would not be an affine one.
+        """Return an `operation` on this term and an `other`; raise if the result would not be an affine one.
 
         >>> Term.input("i").combine("mod", Term.number(4)).evaluate({"i": 6})
         2
@@ -90,14 +90,14 @@ class Term:
             return self.left
         return OPERATIONS[self.operation](self.left.evaluate(inputs), self.right.evaluate(inputs))
 
-    def digits(self) -> tuple[dict[Digit, int], int]:
+    def digits(self) -> tuple[dict[IndexDigit, int], int]:
         """Return the term as a sum of multiples of digits of inputs, and a constant; raise if it is not one.
 
         >>> (Term.input("i") // 8).combine("mod", Term.number(4)).digits()
-        ({Digit(name='i', divisor=8, modulus=4): 1}, 0)
+        ({IndexDigit(name='i', divisor=8, modulus=4): 1}, 0)
         """
         if self.operation == "input":
-            return {Digit(self.left): 1}, 0
+            return {IndexDigit(self.left): 1}, 0
         if self.operation == "number":
             return {}, self.left
         left, constant = self.left.digits()
@@ -118,36 +118,36 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Digit:
+class IndexDigit:
     """A part of an input: (input // divisor) % modulus; no modulus takes all that is left.
 
-    >>> Digit("i").divide(8).reduce(4)
-    Digit(name='i', divisor=8, modulus=4)
+    >>> IndexDigit("i").divide(8).reduce(4)
+    IndexDigit(name='i', divisor=8, modulus=4)
     """
 
     name: str
     divisor: int = 1
     modulus: int | None = None
 
-    def divide(self, number: int) -> Digit:
+    def divide(self, number: int) -> IndexDigit:
         """Return this digit divided by a `number`.
 
-        >>> Digit("i", 2, 16).divide(4)
-        Digit(name='i', divisor=8, modulus=4)
+        >>> IndexDigit("i", 2, 16).divide(4)
+        IndexDigit(name='i', divisor=8, modulus=4)
         """
         if self.modulus is not None and self.modulus % number:
             raise LayoutError(f"a part of {self.modulus} values divided by {number} is not strided")
-        return Digit(self.name, self.divisor * number, None if self.modulus is None else self.modulus // number)
+        return IndexDigit(self.name, self.divisor * number, None if self.modulus is None else self.modulus // number)
 
-    def reduce(self, number: int) -> Digit:
+    def reduce(self, number: int) -> IndexDigit:
         """Return this digit modulo a `number`.
 
-        >>> Digit("i", 2, 16).reduce(4)
-        Digit(name='i', divisor=2, modulus=4)
+        >>> IndexDigit("i", 2, 16).reduce(4)
+        IndexDigit(name='i', divisor=2, modulus=4)
         """
         if self.modulus is not None and self.modulus % number and number < self.modulus:
             raise LayoutError(f"a part of {self.modulus} values modulo {number} is not strided")
-        return Digit(self.name, self.divisor, number if self.modulus is None else min(number, self.modulus))
+        return IndexDigit(self.name, self.divisor, number if self.modulus is None else min(number, self.modulus))
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class IndexMap:
         Layout((2, 3), (1, 2))
         """
         mapped = self.mapped_shape(shape)
-        total: dict[Digit, int] = {}
+        total: dict[IndexDigit, int] = {}
         offset = 0
         for k, result in enumerate(self.results):
             step = prod(mapped[k + 1 :])
@@ -226,7 +226,7 @@ class IndexMap:
         layout: Any = stored if held == list(shape) else with_logical_shape(stored, tuple(shape))
         return layout + offset if offset else layout
 
-    def _mode(self, name: str, extent: int, total: Mapping[Digit, int]) -> tuple[Any, Any]:
+    def _mode(self, name: str, extent: int, total: Mapping[IndexDigit, int]) -> tuple[Any, Any]:
         """Return the nested extents and strides of an input, from the multiples of its digits."""
         digits = {digit: factor for digit, factor in total.items() if digit.name == name}
         ends = {digit.divisor * (digit.modulus or 1) for digit in digits} | {digit.divisor for digit in digits}

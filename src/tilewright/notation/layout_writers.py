@@ -20,7 +20,7 @@ from .tvm import write_index_map
 from .xla import XlaShape
 
 
-class Part(NamedTuple):
+class StridedPart(NamedTuple):
     """A leaf of a mode: `extent` values of (coordinate // `divisor`), `stride` elements apart."""
 
     mode: int
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     stride: int
 
 
-def _strided_parts(layout: LayoutLike, notation: str) -> list[Part]:
+def _strided_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
     """Return the leaves of a strided layout; raise if it is something else."""
     if not isinstance(layout, Layout) or layout.axes or layout.is_replicated:
         raise LayoutError(f"{layout} is not a strided layout of plain offsets, which is all that {notation} can say")
@@ -37,7 +37,7 @@ def _strided_parts(layout: LayoutLike, notation: str) -> list[Part]:
     for k, (shape, stride) in enumerate(zip(as_tuple(layout.shape), as_tuple(layout.stride), strict=True)):
         divisor = 1
         for extent, step in zip(leaves(shape), leaves(stride), strict=True):
-            parts.append(Part(k, divisor, int(extent), int(step)))
+            parts.append(StridedPart(k, divisor, int(extent), int(step)))
             divisor *= int(extent)
     return parts
 
@@ -72,7 +72,7 @@ def write_xla(layout: LayoutLike, dtype: str = "f32") -> str:
     raise LayoutError(f"{layout} is not made of tiles within tiles of its last dimensions, as XLA's layouts are")
 
 
-def _candidate_tiles(ordered: Sequence[Part], order: Sequence[int]) -> list[tuple[tuple[int, ...], ...]]:
+def _candidate_tiles(ordered: Sequence[StridedPart], order: Sequence[int]) -> list[tuple[tuple[int, ...], ...]]:
     """Return tiles that may give parts in this order: none, one, or one within another."""
     inner: dict[int, list[int]] = {k: [] for k in order}
     for part in reversed(ordered):

@@ -20,7 +20,7 @@ _MAX_DEPTH = 64
 
 
 def parse_index_expressions(text: str) -> IndexMap:
-    """Return the map of `affine_map<(d0, d1)[s0] -> (d0 floordiv 8, d1)>`, or of what is inside; names are free.
+    """Return the map of a `text`, `affine_map<(d0, d1)[s0] -> (d0 floordiv 8)>` or what is inside; names are free.
 
     >>> parse_index_expressions("affine_map<(i, j) -> (i * 8 + j floordiv 2)>")(2, 5)
     (18,)

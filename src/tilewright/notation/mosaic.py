@@ -36,8 +36,8 @@ class MosaicTiling:
         """Return the strides after tiling, over a buffer with `strides`."""
         result = tuple(strides)
         for tile in self.tiles:
-            kept, split = result[: -len(tile)], result[-len(tile) :]
-            result = (*kept, *[stride * part for stride, part in zip(split, tile, strict=True)], *split)
+            whole, split = result[: -len(tile)], result[-len(tile) :]
+            result = (*whole, *[stride * part for stride, part in zip(split, tile, strict=True)], *split)
         return result
 
     def tile_index(self, index: Sequence[int]) -> tuple[int, ...]:

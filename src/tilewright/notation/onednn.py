@@ -130,6 +130,16 @@ def parse_onednn(text: str) -> OnednnTag:
     return OnednnTag(order, tuple([(numbers[letter], int(size)) for size, letter in blocks]))
 
 
+def has_tag_letters(text: str) -> bool:
+    """Return whether the letters of a `text` are those of a tag or of an alias.
+
+    >>> has_tag_letters("nChw16c"), has_tag_letters("hello")
+    (True, False)
+    """
+    letters = re.match(r"\s*([A-Za-z]*)", text)
+    return letters is not None and _number_letters(letters[1].lower()) is not None
+
+
 def _number_letters(letters: str) -> dict[str, int] | None:
     """Return the dimension of each letter: of a, b, c, ..., or of a domain such as n, c, h, w."""
     if len(set(letters)) != len(letters):

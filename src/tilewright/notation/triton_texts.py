@@ -49,6 +49,9 @@ class TritonEncoding:
     after: Mapping[str, Any] = field(default_factory=dict)
     padding: tuple[tuple[int, int], ...] = ()
 
+    def __hash__(self) -> int:
+        return hash(str(self))
+
     def __str__(self) -> str:
         if not self.fields and not self.padding:
             return f"#ttg.{self.name}"
@@ -104,7 +107,7 @@ def parse_triton_type(text: str, aliases: Mapping[str, str] | None = None) -> Tr
     'blocked'
     """
     known = dict(_DEFINITION.findall(text)) | dict(aliases or {})
-    reader = _Reader(_DEFINITION.sub("", text).strip(), "a Triton type", known)
+    reader = _TritonReader(_DEFINITION.sub("", text).strip(), "a Triton type", known)
     kind = reader.read_type()
     reader.cursor.expect_end()
     return kind
@@ -118,13 +121,13 @@ def parse_encoding(text: str, aliases: Mapping[str, str] | None = None) -> Trito
     ... ].name
     'blocked'
     """
-    reader = _Reader(text, "a Triton encoding", dict(aliases or {}))
+    reader = _TritonReader(text, "a Triton encoding", dict(aliases or {}))
     encoding = reader.read_encoding(0)
     reader.cursor.expect_end()
     return encoding
 
 
-class _Reader:
+class _TritonReader:
     """Reads types and encodings at a cursor."""
 
     def __init__(self, text: str, name: str, aliases: Mapping[str, str]) -> None:
@@ -163,7 +166,7 @@ class _Reader:
                 raise FileFormatError(
                     f"{cursor.name}: #{alias[1]} is not defined; give its line '#{alias[1]} = #ttg...' too"
                 )
-            inner = _Reader(self.aliases[alias[1]], f"#{alias[1]}", self.aliases)
+            inner = _TritonReader(self.aliases[alias[1]], f"#{alias[1]}", self.aliases)
             encoding = inner.read_encoding(depth + 1)
             inner.cursor.expect_end()
             return encoding

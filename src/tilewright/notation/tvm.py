@@ -23,7 +23,7 @@ _LEVELS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2}
 
 
 def parse_index_map(text: str) -> IndexMap:
-    """Return the map that a lambda describes, with `T.index_map(...)` around it or without.
+    """Return the map that a `text` describes: a lambda, with `T.index_map(...)` around it or without.
 
     >>> blocked = parse_index_map("lambda n, c, h, w: [n, c // 16, h, w, c % 16]")
     >>> blocked(1, 27, 3, 2), blocked.layout((2, 32, 5, 7))(1, 27, 3, 2)
@@ -67,7 +67,7 @@ def _read_term(node: ast.AST, names: tuple[str, ...], depth: int) -> Term:
 
 
 def write_index_map(index_map: IndexMap) -> str:
-    """Return a map as a lambda.
+    """Return an `index_map` as a lambda.
 
     >>> write_index_map(parse_index_map("lambda c: [c // 16, c % 16]"))
     'lambda c: [c // 16, c % 16]'

@@ -63,6 +63,9 @@ class XlaShape:
         """
         return self._tiled.size
 
+    def __hash__(self) -> int:
+        return hash(str(self))
+
     def __str__(self) -> str:
         if not self.shape and not self.properties:
             return f"{self.dtype}[]"

@@ -7,8 +7,8 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..auditing.finding import Severity
 from ..byte_sizes import format_bytes
+from ..severity import Severity
 from ..showing import Shown
 from ..tables import count_of, format_table
 from .access_log import Site

@@ -14,7 +14,7 @@ from .coroutines import Suspension
 
 
 class Dim(NamedTuple):
-    """Up to three numbers of blocks, threads or coordinates: `x` varies fastest.
+    """Up to three numbers of blocks, threads or coordinates, `x`, `y` and `z`: `x` varies fastest.
 
     >>> Dim(4).z
     1

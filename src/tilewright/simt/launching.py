@@ -116,7 +116,7 @@ _settings: ContextVar[_Settings | None] = ContextVar("settings", default=None)
 
 @contextmanager
 def collect_reports(check: bool | str = "report") -> Iterator[list[KernelReport]]:
-    """Check all launches inside a `with` block in this way, whatever they ask for, and collect their reports.
+    """Do all launches inside a `with` block with this `check`, whatever they ask for, and collect their reports.
 
     >>> with collect_reports() as reports:
     ...     _ = launch(lambda: None, grid=1, block=1)

@@ -32,6 +32,7 @@ from .waiting import release_threads
 
 _CHUNK = 400_000  # entries of the log after which it is examined
 _MOST_UNWRITTEN = 10_000
+_MOST_ROUNDS = 50_000  # how often the threads of a block may wait: a loop with a barrier that never ends is an error
 
 
 class _BlockStopped(Exception):  # noqa: N818  (not an error: the machine goes on with the next block)
@@ -274,8 +275,11 @@ class SimtMachine:
         self.block_state.clear()
         self.memory.clear()
         entries, slices = log.entries, log.slices
-        runnable = threads
+        runnable, rounds = threads, 0
         while runnable:
+            rounds += 1
+            if rounds > _MOST_ROUNDS:
+                self._stop_endless(runnable[0])
             for thread in runnable:
                 self.thread = thread
                 slices.append((len(entries), number, thread.index, thread.epoch, thread.warp_epoch))
@@ -305,6 +309,17 @@ class SimtMachine:
             if self.is_at_cluster_barrier:
                 self.is_at_cluster_barrier = False
                 yield
+
+    def _stop_endless(self, thread: KernelThread) -> NoReturn:
+        place = -1 if thread.request is None else thread.request.place
+        self.stop_block(
+            Defect(
+                "endless loop",
+                f"the threads of the block have waited {_MOST_ROUNDS} times",
+                (self.witness("waits", place, thread),),
+                "let the condition of the loop become false",
+            )
+        )
 
     def _finish(self, thread: KernelThread) -> None:
         thread.done = True

@@ -78,9 +78,14 @@ class RaceFinder:
         return min(entry.itemsize for entry in self.log.operations if entry.region.number == number)
 
     def _remember(self, units: LogTable) -> None:
-        """Remember who touched each element of global memory: one access per block and kind is enough."""
-        first = np.unique(combine(units.block, units.start, units.kind), return_index=True)[1]
-        self._between_blocks.append(units.where(first))
+        """Remember who touched each element of global memory: the first and last access per block and kind are enough.
+
+        What orders the first access before another block may come before the last one, and the other way round.
+        """
+        group = combine(units.block, units.start, units.kind)
+        first = np.unique(group, return_index=True)[1]
+        last = group.size - 1 - np.unique(group[::-1], return_index=True)[1]
+        self._between_blocks.append(units.where(np.union1d(first, last)))
         atomics = units.where(units.kind == ATOMIC)
         columns = (atomics.block, atomics.region, atomics.start, atomics.thread, atomics.epoch, atomics.order)
         for block, *event in zip(*[column.tolist() for column in columns], strict=True):

@@ -136,6 +136,12 @@ class TileTensor(Arithmetic):
         if type(key) is not tuple or len(key) != len(shape):
             return None
         place = self._offset
+        if len(key) == 2:  # the usual case, without a loop
+            (row, column), (rows, columns), (down, right) = key, shape, stride
+            if row.__class__ is column.__class__ is down.__class__ is right.__class__ is int:
+                if 0 <= row < rows and 0 <= column < columns:
+                    return int(place + row * down + column * right)
+                return None
         for c, n, step in zip(key, shape, stride):  # noqa: B905  (equal lengths, on the hot path)
             if c.__class__ is not int or not 0 <= c < n:
                 return None

@@ -19,7 +19,7 @@ CASES = [  # source, part of the message, line, column
     ("print(1))", "')' closes nothing", 1, 9),
     ("print([1)", "does not close '['", 1, 9),
     ("if True:\nprint(1)", "expected an indented block", 2, 1),
-    ("var a = 1\n  var b = 2", "unexpected indentation", 2, 1),
+    ("var a = 1\n  var b = 2", "unexpected indentation", 2, 3),
     ("if True:\n    var a = 1\n  var b = 2", "does not match any block", 3, 3),
     ("if True:\n\tpass", "contains a tab", 2, 1),
     ("var s = 'abc", "not closed", 1, 9),

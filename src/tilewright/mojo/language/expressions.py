@@ -258,7 +258,22 @@ class ExpressionParser(TokenStream):
             return self._parse_list(begin)
         if self.accept("{"):
             return self._parse_braces(begin)
-        return self.fail(f"expected an expression, got {self.describe()}")
+        return self.fail(f"expected an expression, got {self.describe()}{self._explain_operator()}")
+
+    def _explain_operator(self) -> str:
+        """Return what to write instead of an operator of C, or of a part of `if` that has lost its beginning."""
+        token, before = self.token, self.tokens[max(0, self.index - 1)]
+        if token.text in ("elif", "else", "except", "finally"):
+            return (
+                "; it has to follow the block of an if, a loop or a try, with the same indentation, and else comes last"
+            )
+        is_repeated = before.text == token.text and before.position + len(token.text) == token.position
+        if is_repeated and token.text in ("&", "|"):
+            return f"; write {'and' if token.text == '&' else 'or'}"
+        for sign in "+-":
+            if [part.text for part in self.tokens[max(0, self.index - 2) : self.index]] == [sign, sign]:
+                return f"; Mojo has no {sign}{sign}: write {sign}= 1"
+        return "; write not" if token.text == "!" else ""
 
     def _parse_name(self) -> ast.expr:
         begin = self.advance()
@@ -381,7 +396,7 @@ class ExpressionParser(TokenStream):
             if code[0] in "xuU":
                 value = int(code[1:], 16)
                 if value > 0x10FFFF:
-                    self.fail(f"\\{code} is no Unicode character", token)
+                    self.fail(f"\\{code} is not a Unicode character", token)
                 return chr(value)
             return chr(int(code, 8) & 255) if code[0] in "01234567" else _ESCAPES.get(code, match[0])
 

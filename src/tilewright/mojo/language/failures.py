@@ -6,11 +6,13 @@ from __future__ import annotations
 import linecache
 import re
 from dataclasses import dataclass
+from itertools import groupby
 from types import CodeType
 
 from ...errors import TilewrightError
 from .problems import MojoSourceError
-from .raising import Error
+from .raising import FailedAssertion
+from .stream import suggest
 
 LONGEST_STACK = 20  # calls that are shown
 TYPE_NAMES = {"int": "Int", "bool": "Bool", "float": "Float64", "str": "String", "tuple": "Tuple", "NoneType": "None"}
@@ -97,8 +99,10 @@ def explain(problem: BaseException) -> str:
     if isinstance(problem, AttributeError) and problem.name is not None:
         owner = problem.obj
         kind = getattr(owner, "__name__", None) if isinstance(owner, type) else None
-        name = kind or TYPE_NAMES.get(type(owner).__name__, type(owner).__name__)
-        return f"{name} has no member {problem.name!r} here; if Mojo has it, tilewright does not run it yet"
+        name = kind or _type_name(type(owner).__name__)
+        members = [member for member in dir(owner) if not member.startswith("_") and "·" not in member]
+        hint = suggest(problem.name, members) or "; if Mojo has it, tilewright does not run it yet"
+        return f"{name} has no member {problem.name!r} here{hint}"
     if isinstance(problem, UnboundLocalError):
         return (
             str(problem)
@@ -106,8 +110,42 @@ def explain(problem: BaseException) -> str:
             .replace("where it is not associated with a value", "has no value here")
         )
     message = re.sub(r"\S+<locals>\.", "", str(problem)).replace("·body", "").replace("·", ".") or "no reason was given"
-    kind = type(problem).__name__
-    return message if isinstance(problem, (Error, ProgramFailure)) else f"{kind}: {message}"
+    if isinstance(problem, FailedAssertion):
+        return f"assertion failed: {message}"
+    if isinstance(problem, ZeroDivisionError):
+        return "division by zero"
+    if isinstance(problem, TypeError):
+        return _explain_type(message)
+    return message if isinstance(problem, TilewrightError) else f"{type(problem).__name__}: {message}"
+
+
+_USES = {
+    "is not callable": "cannot be called",
+    "is not subscriptable": "has no elements: it cannot be indexed",
+    "is not iterable": "cannot be looped over; for numbers use range(n)",
+    "does not support item assignment": "has no elements that can be assigned",
+}
+
+
+def _explain_type(message: str) -> str:
+    """Return Python's message about a type in the words of Mojo."""
+    use = re.fullmatch(r"'(\w+)' object (.+)", message)
+    if use and use[2] in _USES:
+        return f"{_type_name(use[1])} {_USES[use[2]]}"
+    joined = re.fullmatch(r'can only concatenate (\w+) \(not "(\w+)"\) to \w+', message)
+    operands = re.fullmatch(r"(?:unsupported operand type\(s\) for )?'?(\S+?)'?:? .*'(\w+)' and '(\w+)'", message)
+    if joined:
+        operator, left, right = "+", joined[1], joined[2]
+    elif operands:
+        operator, left, right = operands[1], operands[2], operands[3]
+    else:
+        return message
+    remedy = "; convert one of them first, as in String(x)" if "str" in (left, right) else "; convert one of them first"
+    return f"{operator} is not defined for {_type_name(left)} and {_type_name(right)}{remedy}"
+
+
+def _type_name(name: str) -> str:
+    return TYPE_NAMES.get(name, name)
 
 
 def describe_failure(problem: BaseException, sources: frozenset[str]) -> str:
@@ -122,9 +160,15 @@ def describe_failure(problem: BaseException, sources: frozenset[str]) -> str:
         return str(problem)
     lines = [explain(problem)]
     calls = mojo_calls(problem, sources)
-    for k, place in enumerate(reversed(calls[-LONGEST_STACK:])):
-        lines.append(f"  {'at' if k == 0 else 'called from'} {place}")
+    for k, (place, repetitions) in enumerate(_count_repetitions(calls[::-1])[:LONGEST_STACK]):
+        times = f", {repetitions} times" if repetitions > 1 else ""
+        lines.append(f"  {'at' if k == 0 else 'called from'} {place}{times}")
         lines += place.show() if k == 0 else []
-    if len(calls) > LONGEST_STACK:
-        lines.append(f"  and {len(calls) - LONGEST_STACK} more calls")
+    if len(_count_repetitions(calls)) > LONGEST_STACK:
+        lines.append(f"  and {len(_count_repetitions(calls)) - LONGEST_STACK} more calls")
     return "\n".join(lines)
+
+
+def _count_repetitions(calls: list[Call]) -> list[tuple[Call, int]]:
+    """Return calls with how often each comes after itself: a function that calls itself needs one line."""
+    return [(call, len(list(group))) for call, group in groupby(calls)]

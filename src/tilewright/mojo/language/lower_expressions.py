@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from .building import assign, at, call, clone, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
+from .hints import explain_literal, explain_name
 from .literals import fold
 from .problems import MojoSourceError, Source
 from .references import call_setter
 from .scopes import Binding, Block, FunctionScope
-from .stream import characters, suggest
+from .stream import characters
 from .syntax import Brackets, FunctionNode, FunctionTypeNode, InitializerNode, LambdaFunction, StructNode, Transfer
 from .texts import TEXT_MEMBERS
 from .tokens import words
@@ -83,7 +84,7 @@ class ExpressionLowerer:
         """Return what a name means, or fail with a suggestion."""
         binding = self.block.find(node.id)
         if binding is None:
-            self.fail(f"unknown name {node.id!r}{suggest(node.id, sorted(set(self.block.visible())))}", node)
+            self.fail(f"unknown name {node.id!r}{explain_name(node.id, sorted(set(self.block.visible())))}", node)
         return binding
 
     def _lower_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802  (named after the node, as all below)
@@ -418,6 +419,10 @@ class ExpressionLowerer:
             made = call(self.lower_type(annotation), self.lower_all(node.arguments), node)
             made.keywords = keywords
             return made
+        if isinstance(node, ast.Constant) and isinstance(annotation, ast.Name):
+            problem = explain_literal(node.value, annotation.id)
+            if problem:
+                self.fail(problem, node)
         lowered = self.lower(node)
         if isinstance(node, LVALUES) and not self._is_comptime(node):
             lowered = support("copy_value", [lowered], node)

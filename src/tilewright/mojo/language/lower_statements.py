@@ -69,7 +69,8 @@ class StatementLowerer(ExpressionLowerer):
         if value is None:  # a closure may be the first to assign it
             if self.block.scope.is_module or not isinstance(targets, ast.Name):
                 return []
-            value = constant(None, node)
+            gone = at(ast.Delete(targets=[at(ast.Name(id=targets.id, ctx=ast.Del()), node)]), node)
+            return [assign(targets.id, constant(None, node), node), gone]  # to read it now is an error
         return [at(ast.Assign(targets=[targets], value=value), node)]
 
     def _declare_targets(self, target: ast.expr, annotation: ast.expr | None = None) -> ast.expr:

@@ -56,6 +56,28 @@ def import_from_dialect(name: str) -> ModuleType | None:
     raise ImportError(f"module {name!r} is not part of tilewright; if Mojo has it, tilewright does not run it yet")
 
 
+SEARCHED = (
+    *("std.gpu", "std.gpu.host", "std.gpu.memory", "std.gpu.primitives.warp", "std.gpu.sync", "layout"),
+    *("layout.tile_tensor", "layout.layout_tensor", "layout.swizzle", "std.math", "std.memory", "std.sys"),
+    *("std.testing", "std.random", "std.collections", "std.utils", "std.algorithm", "std.bit", "std.time", "std.os"),
+    *("std.atomic", "std.benchmark", "std.complex", "std.itertools"),
+)
+"""Modules whose names people use and forget to import."""
+
+
+def find_module_of(name: str) -> str | None:
+    """Return the module that has to be imported for a name; None if no usual one has it.
+
+    >>> find_module_of("sqrt"), find_module_of("no_such_name")
+    ('std.math', None)
+    """
+    for module in SEARCHED:
+        path = f"{HOME}.{resolve_module(module)}"
+        if _exists(path) and name in getattr(import_module(path), "__all__", ()):
+            return module
+    return None
+
+
 def _exists(name: str) -> bool:
     try:
         return find_spec(name) is not None

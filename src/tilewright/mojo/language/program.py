@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -20,6 +20,7 @@ from .modules import get_member, import_from_dialect
 from .problems import NOT_YET, MojoSourceError, Source
 from .statements import parse_program
 from .support import SUPPORT_NAMES, is_function
+from .syntax import FunctionNode, StructNode, TraitNode
 
 SUFFIXES = (".mojo", ".🔥")
 
@@ -45,7 +46,9 @@ class Program:
     def _compile(self) -> CodeType:
         lowerer = ProgramLowerer(self._source, self._namespace, self._import)
         try:
-            module = lowerer.lower_program(parse_program(self._source))
+            body = parse_program(self._source)
+            self._is_idle = is_idle(body)
+            module = lowerer.lower_program(body)
             with catch_warnings():
                 simplefilter("ignore", SyntaxWarning)  # such as a call of a number, which fails where it runs
                 code = compile(module, self._source.name, "exec", dont_inherit=True)
@@ -113,6 +116,16 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<Mojo program {self._source.name}>"
+
+
+def is_idle(body: Sequence[ast.stmt]) -> bool:
+    """Return whether a program only declares functions and types, none of them `main`: nothing of it would run.
+
+    >>> is_idle(parse_program(Source("def man():\\n    pass", "a.mojo"))), is_idle([])
+    (True, True)
+    """
+    declarations = (ast.Import, ast.ImportFrom, FunctionNode, StructNode, TraitNode)
+    return all(isinstance(part, declarations) and getattr(part, "name", "") != "main" for part in body)
 
 
 def load_program(path: Path, loaded: dict[Path, Program | None]) -> Program:

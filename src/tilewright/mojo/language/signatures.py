@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 
 from .expressions import ExpressionParser
+from .stream import KEYWORDS
 from .syntax import ArgumentKind, ArgumentNode, Capture, Convention, FunctionNode, FunctionTypeNode, LambdaFunction
 from .tokens import Token
 
@@ -125,6 +126,9 @@ class SignatureParser(ExpressionParser):
 
     def _parse_captures(self) -> list[Capture]:
         captures = []
+        brace = self.tokens[self.index - 1]
+        if self.token.line > brace.line and (self.token.text in KEYWORDS or self.peek().text in ("(", "=", ".", "[")):
+            self.fail("expected ':' and an indented block: '{' does not start a block in Mojo", brace)
         while not self.accept("}"):
             begin = self.token
             capture = Capture()

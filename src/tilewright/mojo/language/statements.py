@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NoReturn
 
 from .expressions import as_target
 from .problems import NOT_MOJO, NOT_YET, Source
@@ -59,12 +59,18 @@ class StatementParser(SignatureParser):
         body: list[ast.stmt] = []
         while self.token.kind != "end":
             if self.token.kind == "indent":
-                self.fail("unexpected indentation")
+                self._refuse_indentation()
             body += self.parse_statements()
         return body
 
+    def _refuse_indentation(self) -> NoReturn:
+        self.advance()
+        self.fail("unexpected indentation: the line before does not end in a colon, so indent this one like it")
+
     def parse_block(self, after: str) -> list[ast.stmt]:
         """Return the statements after a colon: an indented block, or the rest of the line."""
+        if self.at("=") and after.startswith("the condition"):
+            self.fail("'=' assigns; use '==' to compare")
         self.expect(":", after)
         if self.token.kind != "newline":
             return self.parse_statements()
@@ -75,7 +81,7 @@ class StatementParser(SignatureParser):
         body: list[ast.stmt] = []
         while self.kind() != "dedent":
             if self.kind() == "indent":
-                self.fail("unexpected indentation")
+                self._refuse_indentation()
             body += self.parse_statements()
         self.advance()
         return body

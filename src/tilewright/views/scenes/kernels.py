@@ -15,16 +15,23 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _MOST_PANELS = 12
+_MOST_ELEMENTS = 4096  # of a tensor whose accesses are in a report
 
 
 @scene_function
 def kernel_scene(
-    report: KernelReport, *, memory: str | None = None, step: int | None = None, **options: Unpack[SceneOptions]
+    report: KernelReport,
+    *,
+    memory: str | None = None,
+    step: int | None = None,
+    side: int = _MOST_ELEMENTS,
+    **options: Unpack[SceneOptions],
 ) -> Scene:
-    """Return who touched what in one block of a launch: the first with a race, else the first.
+    """Return who touched what in one block of a launch, from its `report`: the first with a race, else the first.
 
-    There is a panel for each tensor and each step between barriers; `memory` chooses a tensor by its name, `step` one
-    step. Cells are colored by thread, races are marked. `options` are those of every scene.
+    There is a panel for each tensor and each step between barriers; `memory` chooses a tensor by its name, `step`
+    one step. Cells are colored by thread, races are marked. At most `side` rows and columns are drawn. `options`
+    are those of every scene.
 
     >>> import numpy as np
     >>> from tilewright.simt import launch, thread_idx
@@ -53,7 +60,7 @@ def kernel_scene(
     if len(chosen) > len(shown):
         facts.append(Fact("not shown", f"{len(chosen) - len(shown)} more steps; choose with memory= and step="))
     note = "w: written by the thread; r: read by it; the last one of each step."
-    panels = tuple([_panel(touched, report.warp) for touched in shown])
+    panels = tuple([_panel(touched, report.warp, side) for touched in shown])
     return Scene(f"{report.kernel}: who touched what", panels, tuple(facts), note)
 
 
@@ -66,11 +73,12 @@ def _extents(extents: tuple[int, ...]) -> str:
     return " x ".join(map(str, used))
 
 
-def _panel(touched: TouchMap, warp: int) -> Grid:
-    rows, columns = touched.shape
-    pairs = list(zip(touched.readers, touched.writers, strict=True))
+def _panel(touched: TouchMap, warp: int, side: int) -> Grid:
+    rows, columns = min(touched.shape[0], side), min(touched.shape[1], side)
+    drawn = [row * touched.shape[1] + column for row in range(rows) for column in range(columns)]
+    pairs = [(touched.readers[k], touched.writers[k]) for k in drawn]
     threads = [reader if writer is None else writer for reader, writer in pairs]
-    racing = [divmod(k, columns) for k, races in enumerate(touched.racing) if races]
+    racing = [divmod(place, columns) for place, k in enumerate(drawn) if touched.racing[k]]
     return Grid(
         rows,
         columns,

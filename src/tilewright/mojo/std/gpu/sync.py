@@ -9,6 +9,7 @@ from ....errors import LayoutError
 from ....layout.validation import as_integer
 from ....simt import barrier
 from ....simt import syncwarp as _syncwarp
+from ....simt.atomics import locate_scalar, update_scalar
 from ....simt.coroutines import suspends
 from ....simt.kernel_thread import RunningMachine, current_machine
 
@@ -61,7 +62,12 @@ def mbarrier_init(shared_mem: Any, num_threads: Any) -> None:
     'mbarrier_init'
     """
     machine = current_machine("mbarrier_init()")
-    machine.block_state[_key(shared_mem)] = _MemoryBarrier(int(as_integer(num_threads, "a number of threads")))
+    expected = int(as_integer(num_threads, "a number of threads"))
+    store, place = locate_scalar(shared_mem, 0)
+    if machine.plan.check is not False:  # a write like others: a barrier() has to be between it and the first arrival
+        machine.log.write(store, place)
+    store.host[place] = expected
+    machine.block_state[_key(shared_mem)] = _MemoryBarrier(expected)
 
 
 def mbarrier_arrive(shared_mem: Any) -> int:
@@ -72,6 +78,7 @@ def mbarrier_arrive(shared_mem: Any) -> int:
     """
     machine = current_machine("mbarrier_arrive()")
     state = _barrier_at(machine, shared_mem)
+    update_scalar(*locate_scalar(shared_mem, 0), lambda old: old)
     phase = state.phases[machine.thread.index] = state.phase
     state.arrived += 1
     if state.arrived == state.expected:
