@@ -37,6 +37,10 @@ from tilewright.cute import (
 I = Int  # noqa: E741
 ROW = Layout((I(2), I(3), I(5), I(7)))
 
+MATRIX = Layout((I(9), (I(4), I(8))), (I(59), (I(13), I(1))))
+TILER = (Layout(I(3), I(3)), Layout((I(2), I(4)), (I(1), I(8))))
+BLOCK, GRID = Layout((I(2), I(5)), (I(5), I(1))), Layout((I(3), I(4)))
+
 # What the documents print, and the expression that gives it.
 LAYOUTS = [
     ("_8:_1", lambda: make_layout(I(8))),
@@ -77,6 +81,20 @@ LAYOUTS = [
     ("((2,2),(2,3)):((4,1),(2,8))", lambda: logical_divide(Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2))),
     ("((2,2),(2,3)):((4,1),(2,8))", lambda: logical_product(Layout((2, 2), (4, 1)), Layout(6, 1))),
     ("(4,8):(1@0,1@1)", lambda: Layout((4, 8), (E(0), E(1)))),
+    ("(_3,(_2,_4)):(_177,(_13,_2))", lambda: composition(MATRIX, TILER)),
+    ("((_3,_3),((_2,_4),(_2,_2))):((_177,_59),((_13,_2),(_26,_1)))", lambda: logical_divide(MATRIX, TILER)),
+    ("((_3,(_2,_4)),(_3,(_2,_2))):((_177,(_13,_2)),(_59,(_26,_1)))", lambda: zipped_divide(MATRIX, TILER)),
+    ("((_3,(_2,_4)),_3,(_2,_2)):((_177,(_13,_2)),_59,(_26,_1))", lambda: cute.tiled_divide(MATRIX, TILER)),
+    ("(_3,(_2,_4),_3,(_2,_2)):(_177,(_13,_2),_59,(_26,_1))", lambda: cute.flat_divide(MATRIX, TILER)),
+    ("((2,2),(4,2)):((4,1),(8,2))", lambda: logical_product(Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1)))),
+    ("((_2,_3),(_5,_4)):((_5,_10),(_1,_30))", lambda: cute.blocked_product(BLOCK, GRID)),
+    ("((_3,_2),(_4,_5)):((_10,_5),(_30,_1))", lambda: cute.raked_product(BLOCK, GRID)),
+    ("((_2,_5),(_3,_4)):((_5,_1),(_10,_30))", lambda: cute.zipped_product(BLOCK, GRID)),
+    ("((_2,_5),_3,_4):((_5,_1),_10,_30)", lambda: cute.tiled_product(BLOCK, GRID)),
+    ("(_2,_3,_4,_5):(_1,_40,_2,_8)", lambda: cute.make_ordered_layout((I(2), I(3), I(4), I(5)), (2, 67, 42, 50))),
+    ("(_4,_3,_8):(_8,_0,_1)", lambda: cute.make_layout_like(Layout((I(4), I(3), I(8)), (I(100), I(0), I(1))))),
+    ("(_4,_4):(_4,_1)", lambda: cute.upcast(Layout((I(4), I(8)), (I(8), I(1))), 2)),
+    ("(_4,_16):(_16,_1)", lambda: cute.downcast(Layout((I(4), I(8)), (I(8), I(1))), 2)),
 ]
 
 
@@ -103,6 +121,20 @@ def test_tuples():
         assert shape_mod(shape, modulus) == rest
     for coord in (16, (1, 5), (1, (1, 2))):
         assert idx2crd(coord, (3, (2, 3))) == (1, (1, 2))
+
+
+def test_offsets_of_tiles():
+    tiles = zipped_divide(MATRIX, TILER)
+    assert (tiles(0, 3), tiles(0, 7), tiles(0, (1, 2))) == (26, 60, 60)
+    assert get(tiles, 0) == composition(MATRIX, TILER)
+
+
+def test_coordinates_of_tma_tensors():
+    swapped = Layout((4, 5), (E(1), E(0)))
+    assert [[swapped(i, j) for j in range(5)] for i in range(4)] == [[(j, i) for j in range(5)] for i in range(4)]
+    tile = Layout(((128, 64), 2, 3, 1), ((E(0), E(1)), 64 * E(1), E(2), E(3)))
+    assert tile(5, 1, 2, 0) == (5, 64, 2, 0)
+    assert str(tile) == "((128,64),2,3,1):((1@0,1@1),64@1,1@2,1@3)"
 
 
 def test_tables_of_offsets():

@@ -16,8 +16,9 @@ PYCUTE = """
 """
 CUTE = """
     C E GenColMajor GenRowMajor Int LayoutLeft LayoutRight ScaledBasis append basis_get basis_value blocked_product
-    ceil_div compact_col_major compact_order compact_row_major compatible congruent coshape depth dice downcast
-    elem_geq elem_gtr elem_leq elem_less evenly_divides filter_zeros flat_divide flat_product front get group_modes
+    ceil_div compact_col_major compact_order compact_row_major compatible congruent coshape depth dice domain_distribute
+    downcast elem_geq elem_gtr elem_leq elem_less evenly_divides filter_zeros flat_divide flat_product front get
+    group_modes
     inner_partition is_major is_static leading_dim local_partition local_tile make_coord make_fragment_like
     make_identity_layout make_identity_tensor make_layout_like make_ordered_layout make_shape make_stride make_swizzle
     make_tensor make_tile max_common_layout max_common_vector nullspace outer_partition prepend print_layout

@@ -268,6 +268,14 @@ def test_damaged_texts_are_refused_with_our_errors():
             str(parse(damaged))
 
 
+def test_maps_need_the_shape_of_their_indices():
+    for text, shape in (("() -> (0)", (4,)), ("(i, j) -> (j, i)", (4,)), ("(i) -> (i)", (0,)), ("(i)[s] -> (s)", (4,))):
+        with pytest.raises(LayoutError, match="the map"):
+            parse(text, shape=shape).layout  # noqa: B018
+    with pytest.raises(LayoutError, match="beyond 64 bits"):
+        parse(f"T.index_map(lambda i: (i + 1) % T.int64({10**20}) // T.int64(2))", shape=(4,)).layout  # noqa: B018
+
+
 LAYOUTS = [
     Layout((4, 8), (8, 1)),
     Layout((4, 8), (1, 4)),

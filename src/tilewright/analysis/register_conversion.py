@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
 from ..errors import LayoutError
 from ..layout.bit_matrices import ColumnSpace
 from ..layout.linear import Linear
+from ..layout.tuples import ceil_div
 
 _AXIS_BITS = 32
 Means = Literal["nothing", "registers", "shuffles", "shared memory", "cluster"]
@@ -26,9 +28,10 @@ class Conversion:
     """What it takes to go from one distribution to another.
 
     `means` is the nearest exchange that is enough: nothing, registers of a thread, shuffles between the lanes of a
-    warp, shared memory of a block, or memory of a cluster. `registers` is how many a thread holds afterwards,
-    `shuffles` how many of 32 bits a thread needs at least, and `shared_bytes` what goes through shared memory, each
-    element once.
+    warp, shared memory of a block, or memory of a cluster. Registers are enough if every thread holds all that it will
+    need, even where lanes or warps have to select different ones. `registers` is how many a thread holds afterwards,
+    `shuffles` how many of 32 bits are needed at least to bring what some thread does not hold yet, and `shared_bytes`
+    what goes through shared memory, each element once.
 
     >>> rows = Linear({"register": [(1,)], "lane": [(2,), (4,)]}, {"dim0": 8})
     >>> columns = Linear({"register": [(4,)], "lane": [(1,), (2,)]}, {"dim0": 8})
@@ -80,10 +83,36 @@ def conversion(source: Linear, target: Linear, itemsize: int = 4) -> Conversion:
     size //= _blocks(source)
     for means, axes in _LEVELS:
         if _stays(moved, source, axes):
-            shuffles = -(-registers * itemsize // 4) if means == "shuffles" else 0
+            shuffles = ceil_div(_most_missing(source, target) * itemsize, 4) if means == "shuffles" else 0
             shared = size if means in ("shared memory", "cluster") else 0
             return Conversion(means, registers, shuffles, shared)
     raise AssertionError("a cluster reaches everything")
+
+
+def _most_missing(source: Linear, target: Linear) -> int:
+    """Return how many elements of the target a thread does not hold in the source, at most over all threads.
+
+    The elements of a thread are a coset of those of the first thread. Two cosets share nothing, or as much as the
+    spaces do; they share something in every thread if the first elements of both never differ by more than the spaces.
+    """
+    before, after = _columns(source), _columns(target)
+    held, wanted = before.pop("register", []), after.pop("register", [])
+    either = ColumnSpace(held + wanted)
+    total = ColumnSpace(wanted).rank
+    for axis in {*before, *after}:
+        for one, other in zip_longest(before.get(axis, []), after.get(axis, []), fillvalue=0):
+            if either.solve(one ^ other) is None:
+                return 1 << total
+    shared = ColumnSpace(held).rank + total - either.rank
+    return (1 << total) - (1 << shared)
+
+
+def _columns(linear: Linear) -> dict[str, list[int]]:
+    """Return the images of the bits of each input, as one number each."""
+    return {
+        name: [_pack(dict(zip(linear.outputs, image, strict=True)), tuple(linear.outputs)) for image in images]
+        for name, images in linear.bases.items()
+    }
 
 
 def _blocks(linear: Linear) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from math import gcd
 from typing import Any
 
 import tilewright.layout as core
@@ -19,8 +20,9 @@ from ..layout.layout_like import require_layout
 from ..layout.modes import as_function, check_profile, check_unflatten, require_strided, split_modes
 from ..layout.tiled_layouts import regroup_pairs, zip_groups
 from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
-from ..layout.validation import check_mode
+from ..layout.validation import as_integer, check_mode, validate_shape
 from ..tensor import TileTensor
+from .compositions import compose_strided
 from .layout import Layout, from_core, is_static, make_layout_like, replace_leaves, slice_modes
 from .tuples import crd2idx
 
@@ -37,13 +39,25 @@ def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     return operate
 
 
+def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a product that repeats the innermost layout of a composition; outer functions go on past their ends."""
+
+    @wraps(function)
+    def repeat(block: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(block, ComposedLayout):
+            return ComposedLayout(block.outer, repeat(block.inner, *arguments, **options))
+        return function(block, *arguments, **options)
+
+    return repeat
+
+
 def _as_cute(result: Any, *operands: Any) -> Any:
     """Return a result of the core; its integers are static if those of all operands are.
 
     It is padded only if an operand is: CuTe's own layouts never are.
     """
     if isinstance(result, ComposedLayout):
-        return ComposedLayout(result.outer, _as_cute(result.inner, *operands))
+        return ComposedLayout(*[_as_cute(part, *operands) for part in (result.outer, result.inner)])
     if not isinstance(result, CoreLayout):
         return result
     padded = any(isinstance(operand, LayoutLike) and operand._has_padding() for operand in operands)
@@ -113,7 +127,7 @@ def composition(a: Any, b: Any) -> Any:
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))), composition(Layout(7, 11), Layout(3, 4)))
     ((2,2),3):((24,2),8) 3:44
     """
-    return _as_cute(core.compose(a, b, strided=True), a, b)
+    return _as_cute(compose_strided(a, b), a, b)
 
 
 def complement(layout: Any, bound: Any = None) -> Layout:
@@ -132,7 +146,7 @@ def left_inverse(layout: Any) -> Any:
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
     (5,8):(1,4)
     """
-    return _as_cute(core.left_inverse(layout), layout)
+    return _as_cute(_swizzle_last(_as_cute(core.left_inverse(layout), layout)), layout)
 
 
 def right_inverse(layout: Any) -> Any:
@@ -141,7 +155,14 @@ def right_inverse(layout: Any) -> Any:
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
     (4,8):(8,1)
     """
-    return _as_cute(core.right_inverse(layout), layout)
+    return _as_cute(_swizzle_last(_as_cute(core.right_inverse(layout), layout)), layout)
+
+
+def _swizzle_last(layout: Any) -> Any:
+    """Return a layout of a swizzled layout as a swizzle of a layout, where that is the same."""
+    if isinstance(layout, ComposedLayout) and isinstance(layout.inner, ComposedLayout):
+        return compose_strided(layout.outer, layout.inner)
+    return layout
 
 
 @_on_tensors
@@ -184,6 +205,7 @@ def flat_divide(layout: Any, tiler: Any) -> Any:
     return _as_cute(core.flat_divide(layout, tiler, strided=True), layout, tiler)
 
 
+@_inside_composition
 def logical_product(block: Any, tiler: Any) -> Any:
     """Return (block, copies): `block` repeated at the positions of `tiler`.
 
@@ -193,6 +215,7 @@ def logical_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.logical_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def zipped_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` as (all block modes, all copy modes).
 
@@ -202,6 +225,7 @@ def zipped_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.zipped_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def tiled_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` as (all block modes, copies, copies, ...).
 
@@ -211,6 +235,7 @@ def tiled_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.tiled_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def flat_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` as (block, block, ..., copies, copies, ...).
 
@@ -220,6 +245,7 @@ def flat_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.flat_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def blocked_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` as a grid of whole blocks: ((block, copies), ...).
 
@@ -229,6 +255,7 @@ def blocked_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.blocked_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def raked_product(block: Any, tiler: Any) -> Any:
     """Return `block` repeated over `tiler` with its elements spread out: ((copies, block), ...).
 
@@ -238,6 +265,7 @@ def raked_product(block: Any, tiler: Any) -> Any:
     return _as_cute(core.raked_product(block, tiler, strided=True), block, tiler)
 
 
+@_inside_composition
 def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
     """Return `block` repeated to `shape`; `order` ranks the modes of the grid of blocks, 0 for the fastest.
 
@@ -418,6 +446,25 @@ def nullspace(layout: CoreLayout) -> Any:
         return _as_cute(make_trusted(*modes[0]) if modes else make_trusted(1, 0), layout)
     shape, stride = tuple([n for n, _ in modes]), tuple([index for _, index in modes])
     return _as_cute(make_trusted(shape, stride), layout)
+
+
+def domain_distribute(shape: Any, count: int) -> Layout:
+    """Return a layout of indices into `shape` that takes `count` elements, or as many as divide its extents, evenly.
+
+    >>> print(domain_distribute((15, 14), 6), domain_distribute((64, 3, 8, 8), 128))
+    (3,2):(1,15) (64,2):(1,192)
+    """
+    extents = leaves(validate_shape(shape))
+    left = as_integer(count, "count")
+    if left < 1 or 0 in extents:
+        raise LayoutError(f"domain_distribute: cannot take {left} elements of shape {shape}; both must be positive")
+    taken = []
+    for extent in extents:
+        taken.append(gcd(extent, left))
+        left //= taken[-1]
+    steps = leaves(prefix_product(tuple(extents)))
+    result: Layout = _as_cute(core.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
+    return result
 
 
 def max_common_layout(a: Any, b: Any) -> Any:

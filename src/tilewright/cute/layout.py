@@ -224,7 +224,8 @@ def replace_leaves(layout: CoreLayout, extents: list[Any], steps: list[Any], off
     if layout.guards or layout.replicas:
         raise LayoutError(f"{layout} is padded or replicated; recast or filter it first, then pad or replicate")
     shape = layout.shape
-    return from_core(make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset))
+    result = make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset)
+    return from_core(result, is_static(layout))
 
 
 def _as_static_step(step: Any) -> Any:
@@ -235,20 +236,24 @@ def _format(tree: Any) -> str:
     """Return a shape or stride as CuTe prints it: `(_4,8)`, basis strides as `1@0`."""
     if isinstance(tree, tuple):
         return f"({','.join(map(_format, tree))})"
-    if not isinstance(tree, Place) or len(tree) != 1 or not _is_basis(tree):
+    if not isinstance(tree, Place) or len(tree) != 1 or not is_basis(tree):
         return format_tree(tree)
     ((name, amount),) = tree.items()
     return f"{amount}{''.join(f'@{part[1:]}' for part in reversed(name.split('.')))}"
 
 
-def _is_basis(place: Place) -> bool:
-    """Return whether all axes of a place are those of `E`."""
+def is_basis(place: Place) -> bool:
+    """Return whether all axes of a `place` are those of `E`.
+
+    >>> is_basis(3 * E(1)), is_basis(Place(bank=1))
+    (True, False)
+    """
     return all(part[:1] == "E" and part[1:].isdigit() for name in place.axes for part in name.split("."))
 
 
 def _place_to_tuple(place: Place) -> Any:
     """Return a point over basis strides as a coordinate; other places as they are."""
-    if not _is_basis(place):
+    if not is_basis(place):
         return place
     modes = sorted({int(name.split(".")[0][1:]) for name in place.axes})
     coordinate = []
@@ -365,7 +370,7 @@ def make_ordered_layout(shape: Any, order: Any = None) -> Layout:
         start = product(tuple([product(other) for rank, other in pairs if rank < rank_tree]))
         return prefix_product(tree, start)
 
-    return Layout(form, strides(form, ranks))
+    return from_core(make_trusted(form, strides(form, ranks)), is_static(form))
 
 
 def _collect_orders(shape: Any, ranks: Any, pairs: list[tuple[int, Any]]) -> None:
@@ -406,7 +411,7 @@ def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
         if steps[k]:
             strides[k] = step
             step = step * extents[k]
-    return Layout(layout.shape, nest_like(layout.shape, iter(strides)))
+    return from_core(make_trusted(layout.shape, nest_like(layout.shape, iter(strides))), is_static(layout))
 
 
 def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:

@@ -4,22 +4,24 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Callable
+from itertools import zip_longest
 from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
+from ..layout import Layout, complement
 from ..layout.tuples import (
     as_tree,
     as_tuple,
-    ceil_div,
     check_congruent,
     leaves,
     prefix_product,
     product,
     product_each,
-    round_up,
     suffix_product,
 )
+from ..layout.tuples import ceil_div as divide_up
 
 __all__ = [
     "Integer",
@@ -98,6 +100,51 @@ def make_tuple(*items: Any) -> tuple[Any, ...]:
 
 
 make_shape = make_stride = make_coord = make_tile = make_step = make_tuple
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """Return `a` / `b` rounded up: mode by mode for tuples, where modes that `b` lacks are divided by 1.
+
+    A tuple by an integer is divided from its first mode on: each takes what it can of the divisor.
+
+    >>> ceil_div(10, 4), ceil_div((10, 7), (4, 2)), ceil_div((10, 7), (4,)), ceil_div((4, 8), 8), ceil_div(24, (2, 3))
+    (3, (3, 4), (3, 7), (1, 4), 4)
+    """
+    if not isinstance(a, tuple):
+        return divide_up(a, _positive(product(b), "ceil_div"))
+    if isinstance(b, tuple):
+        return _by_mode(ceil_div, a, b)
+    quotients = []
+    for mode in a:
+        quotients.append(ceil_div(mode, b))
+        b = divide_up(b, _positive(product(mode), "ceil_div"))
+    return tuple(quotients)
+
+
+def round_up(a: Any, b: Any) -> Any:
+    """Return the smallest multiple of `b` that is not below `a`: mode by mode for tuples, as in `ceil_div`.
+
+    >>> round_up(10, 4), round_up((10, 7), (4, 2))
+    (12, (12, 8))
+    """
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return _by_mode(round_up, a, b)
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        raise LayoutError(f"round_up: {a} and {b} are not nested alike; give two integers or two tuples")
+    return divide_up(a, _positive(b, "round_up")) * b
+
+
+def _by_mode(function: Callable[[Any, Any], Any], a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the function of each mode of `a` and that of `b`, or 1."""
+    if len(b) > len(a):
+        raise LayoutError(f"{function.__name__}: {b} has more modes than {a}; leave out the last ones")
+    return tuple([function(mode, other) for mode, other in zip_longest(a, b, fillvalue=1)])
+
+
+def _positive(number: Any, caller: str) -> Any:
+    if number == 0:
+        raise LayoutError(f"{caller}: cannot divide by 0; give a positive divisor")
+    return number
 
 
 def signum(value: int) -> int:
@@ -187,7 +234,7 @@ def shape_mod(shape: Any, modulus: Any) -> Any:
         parts: list[Any] = []
         for mode in shape:
             parts.append(shape_mod(mode, modulus))
-            modulus = ceil_div(modulus, product(parts[-1]))
+            modulus = divide_up(modulus, product(parts[-1]))
         return tuple(parts)
     return shape if modulus >= shape else gcd(shape, modulus)
 
@@ -293,11 +340,19 @@ def product_like(shape: Any, profile: Any) -> Any:
 def evenly_divides(shape: Any, tiler: Any) -> bool:
     """Return whether every extent of `shape` is a multiple of that of `tiler`; modes without a tiler always are.
 
+    A layout as a tiler divides an extent if its copies cover it exactly.
+
     >>> evenly_divides((8, 6), (4, 3)), evenly_divides((8, 6), (4, 4)), evenly_divides((8, 6), (2,))
     (True, False, True)
+    >>> evenly_divides(32, Layout(8, 2)), evenly_divides(32, Layout(8, 3))
+    (True, False)
     """
     if isinstance(tiler, tuple):
-        return isinstance(shape, tuple) and all(map(evenly_divides, shape, tiler)) and len(tiler) <= len(shape)
+        modes = as_tuple(shape)
+        return len(tiler) <= len(modes) and all(map(evenly_divides, modes, tiler))
+    if isinstance(tiler, Layout):
+        extent = product(shape)
+        return bool(tiler.size * complement(tiler, extent).size == extent)
     return bool(product(shape) % product(tiler) == 0)
 
 

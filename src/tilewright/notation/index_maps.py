@@ -179,6 +179,12 @@ class IndexMap:
         >>> IndexMap(("i", "j"), (Term.input("j"), Term.input("i"))).mapped_shape((2, 3))
         (3, 2)
         """
+        if len(shape) != len(self.inputs) or any(extent < 1 for extent in shape):
+            raise LayoutError(
+                f"the map takes {len(self.inputs)} indices, so give as many positive extents, got {tuple(shape)}"
+            )
+        if self.symbols:
+            raise LayoutError(f"the map depends on the symbols {', '.join(self.symbols)}, which a shape does not give")
         return tuple([self._extent(result, shape) for result in self.results])
 
     def _extent(self, result: Term, shape: Sequence[int]) -> int:
@@ -193,7 +199,10 @@ class IndexMap:
             if prod(shape) > 1 << 22:
                 raise
             grid = np.ix_(*[np.arange(extent) for extent in shape])
-            return int(np.max(result.evaluate(dict(zip(self.inputs, grid, strict=True))))) + 1
+            try:
+                return int(np.max(result.evaluate(dict(zip(self.inputs, grid, strict=True))))) + 1
+            except OverflowError:
+                raise LayoutError("the map has a number beyond 64 bits; give smaller ones") from None
 
     def layout(self, shape: Sequence[int]) -> Any:
         """Return the layout of an array of a `shape` whose mapped array is stored row by row; raise if there is none.
