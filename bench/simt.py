@@ -3,9 +3,10 @@
 
     python bench/simt.py [--repeat 5]
 
-Each number is the shortest time of a few interleaved runs, in milliseconds per launch. The kernels are a tree reduction
-in shared memory and a stencil with a halo, over 16,384 threads. numba's simulator runs the same reduction, written for
-it; it checks nothing, and is left out where numba is not installed.
+Each number is the shortest time of a few interleaved runs: seconds per launch, and microseconds per thread. The kernels
+are a tree reduction in shared memory and a stencil with a halo, over 16,384 threads. numba's simulator runs the same
+reduction, written for it, on few blocks, since it takes long; it checks nothing, and is left out where numba is not
+installed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import tilewright as tw
 from tilewright import mojo, simt
 
 SHAPES = ((256, 64), (64, 256))  # blocks, threads
+NUMBA_BLOCKS = 4
 
 MOJO = """
 from std.gpu import thread_idx, block_idx, block_dim
@@ -163,12 +165,14 @@ def measure(blocks: int, threads: int, repeat: int) -> None:
         for name, run in runs.items():
             times[name] = min(times[name], seconds(run))
     assert (sums == threads).all()
-    peer = numba_seconds(blocks, threads, max(1, repeat // 2))
-    print(f"\n{blocks} blocks of {threads} threads, ms")
-    for name, taken in times.items():
-        print(f"  {name:32}{taken * 1e3:8.0f}")
+    count = blocks * threads
+    rows = {name: (taken, taken / count) for name, taken in times.items()}
+    peer = numba_seconds(NUMBA_BLOCKS, threads, 1)
     if peer is not None:
-        print(f"  {'reduction, numba simulator':32}{peer * 1e3:8.0f}")
+        rows[f"reduction, numba's simulator, {NUMBA_BLOCKS} blocks"] = peer, peer / (NUMBA_BLOCKS * threads)
+    print(f"\n{blocks} blocks of {threads} threads{'s':>25}{'us per thread':>16}")
+    for name, (taken, each) in rows.items():
+        print(f"  {name:42}{taken:8.2f}{each * 1e6:16.1f}")
 
 
 def main() -> None:
