@@ -4,8 +4,9 @@
     make demo
 
 It writes a small checkpoint with the shapes of a Llama, prepares it for an N300 (two chips), checks the result against
-the checkpoint, finds one weight on its chip, draws it, and plans a reshard. These are the commands that anyone can type;
-what they say is compared with the bytes. Everything goes to the folder named on the command line, or ./tilewright-demo.
+the checkpoint, finds one weight on its chip, draws it, and plans a reshard. These are the commands that anyone can
+type; what they say is compared with the bytes. Everything goes to the folder named on the command line, or to
+./tilewright-demo.
 """
 
 import shutil
