@@ -47,7 +47,7 @@ class Instruction:
         >>> Instruction.of("st").is_store
         True
         """
-        found = _INSTRUCTION.fullmatch(name) if isinstance(name, str) else None
+        found = _INSTRUCTION.fullmatch(str(name))
         if not found:
             raise LayoutError(
                 f"unknown instruction {name!r}; use ld, st, ldmatrix.x1, .x2, .x4 or stmatrix.x1, .x2, .x4"
@@ -152,7 +152,9 @@ def _offsets_of(access: Any, caller: str) -> tuple[Array, Array]:
 
 
 def _has_whole_numbers(table: Array) -> bool:
-    return table.dtype.kind == "f" and bool((np.abs(table) < _MAX_OFFSET).all()) and bool((table == np.round(table)).all())
+    return (
+        table.dtype.kind == "f" and bool((np.abs(table) < _MAX_OFFSET).all()) and bool((table == np.round(table)).all())
+    )
 
 
 def _layout_offsets(layout: LayoutLike, caller: str) -> tuple[Array, Array]:

@@ -75,7 +75,9 @@ class AtomCoverage:
 
     def __str__(self) -> str:
         shape = " x ".join(map(str, self.atom.shape))
-        return "\n  ".join([f"{self.atom.name}: {shape}, {self.atom.threads} threads", *map(str, (self.a, self.b, self.c))])
+        return "\n  ".join(
+            [f"{self.atom.name}: {shape}, {self.atom.threads} threads", *map(str, (self.a, self.b, self.c))]
+        )
 
 
 def atom_coverage(atom: MatrixAtom) -> AtomCoverage:

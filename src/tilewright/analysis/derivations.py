@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from .. import layout as algebra
+import tilewright.layout as algebra
+
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, complement, compose, functionally_equal, join, logical_divide, logical_product
 from ..layout.complements import free_positions
 from ..layout.tuples import as_tree, ceil_div, product
 
 _LISTED = 6  # elements that a sentence lists
+_MOST_PLACES = 32  # of an image that is listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def _steps_of_modes(a: Layout, b: Any, result: Layout) -> list[Step]:
     together = join(*[part - a.offset for part in parts]) + a.offset
     if not functionally_equal(together, result):
         return []
+    if len(modes) == 1 and modes[0][1] < 2:
+        return []  # the composition itself
     steps = []
     for (n, d), part in zip(modes, parts, strict=True):
         if d > 1 and a.size > d:
@@ -124,6 +129,9 @@ def _explain_complement(name: str, result: Any, layout: Any, bound: Any = None) 
     operands = (layout,) if bound is None else (layout, bound)
     limit = int(layout.cosize) if bound is None and not layout.axes else product(as_tree(bound or 0))
     steps = []
+    if isinstance(layout, Layout) and not layout.axes and not layout.replicas and 0 < layout.size <= _MOST_PLACES:
+        image = tuple(sorted({int(layout(i)) for i in range(layout.size)}))
+        steps.append(Step("image", (layout,), image, "the places in use"))
     modes = [] if layout.axes else sorted([(d, n) for n, d in zip(*layout.flat_modes(), strict=True) if d and n > 1])
     filled, exact = 1, True
     for d, n in modes:
@@ -136,10 +144,12 @@ def _explain_complement(name: str, result: Any, layout: Any, bound: Any = None) 
     copies = ceil_div(limit, filled)
     if exact and copies > 1:
         steps.append(
-            Step("repeat", (filled, limit), Layout(copies, filled), f"blocks of {filled} until {limit} places are filled")
+            Step(
+                "repeat", (filled, limit), Layout(copies, filled), f"blocks of {filled} until {limit} places are filled"
+            )
         )
     free = f"the places in [0, {limit}) where copies of {layout} can start without a collision"
-    return [*(steps if exact else []), Step(name, operands, result, free)]
+    return [*(steps if exact else steps[:1]), Step(name, operands, result, free)]
 
 
 def _explain_divide(name: str, result: Any, layout: Any, tiler: Any) -> list[Step]:
@@ -222,12 +232,12 @@ def _explain_coalesce(name: str, result: Any, layout: Any, profile: Any = None) 
     steps: list[Step] = []
     if isinstance(layout, Layout) and profile is None and not layout.guards:
         modes = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1]
-        for (n, d), (after, step) in zip(modes, modes[1:], strict=False):
+        for (n, d), (after, step) in pairwise(modes):
             merges = step == n * d
             relation = f"{step} is {'' if merges else 'not '}{n} * {d}"
-            operands = (Layout(n, d), Layout(after, step))
+            pair = (Layout(n, d), Layout(after, step))
             merged = Layout(n * after, d) if merges else Layout((n, after), (d, step))
-            steps.append(Step("merge", operands, merged, f"{relation}: {'one mode' if merges else 'two modes'}"))
+            steps.append(Step("merge", pair, merged, f"{relation}: {'one mode' if merges else 'two modes'}"))
     operands = (layout,) if profile is None else (layout, profile)
     return [*steps, Step(name, operands, result, "the same function of the index, with the fewest modes")]
 

@@ -56,8 +56,8 @@ def coalescing(
     """Return the sectors that an access to global memory transfers.
 
     `memory`, `threads`, `itemsize`, `vector` and `active` are as for `bank_conflicts`; `base` is the byte address of
-    offset 0, which decides which vectors are aligned. Sectors have `sector` bytes, in lines of `line`, and `warp` threads access memory together. Instructions
-    do not share sectors.
+    offset 0, which decides which vectors are aligned. Sectors have `sector` bytes, in lines of `line`, and `warp`
+    threads access memory together. Instructions do not share sectors.
 
     >>> from tilewright import Layout
     >>> print(coalescing(Layout(32)))

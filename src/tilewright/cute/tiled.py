@@ -11,9 +11,10 @@ from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, coalesce, compose, join, right_inverse
 from ..layout.tuples import as_tuple, product
 from ..tensor import TileTensor
-from .algebra import logical_divide, raked_product, slice_and_offset, tiled_product, zipped_divide
 from .layout import from_core
 from .recast import upcast
+from .slices import slice_and_offset
+from .tiling_algebra import logical_divide, raked_product, tiled_product, zipped_divide
 
 
 def _partition(target: Any, divide: Any, coord: Any) -> Any:
