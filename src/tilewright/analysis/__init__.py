@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a layout costs, and what would be better: bank conflicts, coalescing, swizzles, padding, balance, atoms."""
 
-from .atom_coverage import AtomCoverage, OperandCoverage, atom_coverage
-from .atoms import CopyAtom, MatrixAtom, atoms
+from .atom_catalogue import CopyAtom, MatrixAtom, atoms
 from .banks import AMD, NVIDIA, BankModel, BankReport, Collision, bank_conflicts, conflicts_by_warp
 from .conflict_search import Certificate, Pattern, find_padding, find_swizzle, padded_layout
 from .derivations import Step, explain_steps
 from .device_balance import bank_balance, reader_balance
 from .footprints import FootprintReport, ThreadStrides, footprint, thread_strides
+from .operand_coverage import AtomCoverage, OperandCoverage, atom_coverage
 from .permutations import Permutation, permutation
 from .proofs import Proof, prove
 from .register_conversion import Conversion, conversion

@@ -8,10 +8,28 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import tilewright.layout as algebra
-
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, complement, compose, functionally_equal, join, logical_divide, logical_product
+from ..layout import (
+    Layout,
+    LayoutLike,
+    blocked_product,
+    coalesce,
+    complement,
+    compose,
+    flat_divide,
+    flat_product,
+    functionally_equal,
+    join,
+    left_inverse,
+    logical_divide,
+    logical_product,
+    raked_product,
+    right_inverse,
+    tiled_divide,
+    tiled_product,
+    zipped_divide,
+    zipped_product,
+)
 from ..layout.complements import free_positions
 from ..layout.tuples import as_tree, ceil_div, product
 
@@ -67,14 +85,14 @@ def explain_steps(operation: str | Callable[..., Any], *operands: Any) -> tuple[
     """
     name = operation if isinstance(operation, str) else getattr(operation, "__name__", repr(operation))
     name = {"composition": "compose"}.get(name, name)
-    explain = _EXPLANATIONS.get(name)
-    if explain is None:
-        raise LayoutError(f"cannot explain {name!r}; operations with steps are {', '.join(sorted(_EXPLANATIONS))}")
+    if name not in _OPERATIONS:
+        raise LayoutError(f"cannot explain {name!r}; operations with steps are {', '.join(sorted(_OPERATIONS))}")
+    function, explain = _OPERATIONS[name]
     least, most = (1, 2) if name in ("complement", "coalesce") else (1, 1) if name.endswith("inverse") else (2, 2)
     if not least <= len(operands) <= most:
         raise LayoutError(f"{name} takes {least if least == most else '1 or 2'} operands, got {len(operands)}")
     values = tuple([as_tree(operand) if isinstance(operand, list) else operand for operand in operands])
-    result = getattr(algebra, name)(*values)  # refuses wrong operands
+    result = function(*values)  # refuses wrong operands
     steps: list[Step] = explain(name, result, *values)
     return tuple(steps)
 
@@ -222,7 +240,7 @@ def _explain_inverse(name: str, result: Any, layout: Any) -> list[Step]:
     trace = ", ".join([f"{i} -> {there} -> {back}" for i, there, back in pairs])
     law = "L(R(i)) == i" if is_right else "R(L(i)) == i"
     return [
-        Step("coalesce", (layout,), algebra.coalesce(layout), "the same function with the fewest modes"),
+        Step("coalesce", (layout,), coalesce(layout), "the same function with the fewest modes"),
         Step(name, (layout,), result, f"{law}: {trace}{', ...' * (size > count)}"),
     ]
 
@@ -260,13 +278,14 @@ _PRODUCT_FORMS = {
     "blocked_product": "mode by mode (block, copies): the block varies fastest, so that copies stay whole",
     "raked_product": "mode by mode (copies, block): the copies vary fastest, so that their elements are interleaved",
 }
-_EXPLANATIONS: dict[str, Callable[..., list[Step]]] = {
-    "compose": _explain_compose,
-    "complement": _explain_complement,
-    "coalesce": _explain_coalesce,
-    "left_inverse": _explain_inverse,
-    "right_inverse": _explain_inverse,
-    "logical_divide": _explain_divide,
-    **dict.fromkeys(_DIVIDE_FORMS, _explain_divide),
-    **dict.fromkeys(_PRODUCT_FORMS, _explain_product),
+_DIVIDES = (logical_divide, zipped_divide, tiled_divide, flat_divide)
+_PRODUCTS = (logical_product, zipped_product, tiled_product, flat_product, blocked_product, raked_product)
+_OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[..., list[Step]]]] = {
+    "compose": (compose, _explain_compose),
+    "complement": (complement, _explain_complement),
+    "coalesce": (coalesce, _explain_coalesce),
+    "left_inverse": (left_inverse, _explain_inverse),
+    "right_inverse": (right_inverse, _explain_inverse),
+    **{divide.__name__: (divide, _explain_divide) for divide in _DIVIDES},
+    **{repeat.__name__: (repeat, _explain_product) for repeat in _PRODUCTS},
 }

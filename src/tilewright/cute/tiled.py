@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..analysis.atoms import CopyAtom, MatrixAtom, atoms
+from ..analysis.atom_catalogue import CopyAtom, MatrixAtom, atoms
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, coalesce, compose, join, right_inverse
 from ..layout.tuples import as_tuple, product

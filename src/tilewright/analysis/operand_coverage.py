@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import LayoutError
-from .atoms import MatrixAtom
+from .atom_catalogue import MatrixAtom
 
 
 @dataclass(frozen=True, slots=True)
