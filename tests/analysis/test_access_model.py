@@ -79,7 +79,8 @@ def check_access(rows, active, itemsize, vector=None, instruction="ld", ask=None
     assert (report.wavefronts, report.ideal, report.ways) == (sum(expected), len(expected), max(expected, default=0))
     warps = analysis.conflicts_by_warp(*arguments, **options, instruction=instruction, active=mask)
     assert sum([warp.phases for warp in warps], ()) == report.phases, case
-    assert sum([warp.collisions for warp in warps], ())[:1] == report.collisions[:1]
+    waiting = [clash.threads for warp in warps for clash in warp.collisions]
+    assert waiting == [clash.threads for clash in report.collisions], case
     for clash in report.collisions:
         assert len(clash.threads) == report.phase_words[clash.phase][clash.bank]
         assert all(any(active[thread]) for group in clash.threads for thread in group), case
