@@ -4,7 +4,7 @@
 from .atom_catalogue import CopyAtom, MatrixAtom, atoms
 from .banks import AMD, NVIDIA, BankModel, BankReport, Collision, bank_conflicts, conflicts_by_warp
 from .conflict_search import Certificate, Pattern, find_padding, find_swizzle, padded_layout
-from .derivations import Step, explain_steps
+from .derivations import AlgebraStep, explain_steps
 from .device_balance import bank_balance, reader_balance
 from .footprints import FootprintReport, ThreadStrides, footprint, thread_strides
 from .operand_coverage import AtomCoverage, OperandCoverage, atom_coverage
@@ -17,6 +17,7 @@ from .spread import BalanceReport, RunReport, balance, contiguous_runs, padding_
 __all__ = [
     "AMD",
     "NVIDIA",
+    "AlgebraStep",
     "AtomCoverage",
     "BalanceReport",
     "BankModel",
@@ -33,7 +34,6 @@ __all__ = [
     "Permutation",
     "Proof",
     "RunReport",
-    "Step",
     "ThreadStrides",
     "atom_coverage",
     "atoms",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class Certificate:
             return self.remedy(offsets)
         if isinstance(self.remedy, Linear):
             return _apply_linear(self.remedy, offsets)
-        return offsets + offsets // (self.row or 1) * self.remedy
+        return _pad_rows(self.row or 1, self.remedy, offsets)
 
     def verify(self) -> bool:
         """Return whether the accesses cost what the certificate says, counted again, and elements stay apart."""
@@ -125,7 +126,7 @@ def find_swizzle(
         if best.offer(swizzle, swizzle):
             return best.certificate()
     for linear in _linear_maps(limit.bit_length() - 1, low, bytes_each, machine):
-        if best.offer(linear, lambda offsets, linear=linear: _apply_linear(linear, offsets)):  # type: ignore[misc]
+        if best.offer(linear, partial(_apply_linear, linear)):
             break
     return best.certificate()
 
@@ -156,7 +157,7 @@ def find_padding(
     limit = machine.banks * machine.width // bytes_each if most is None else most
     best = _Best(accesses, bytes_each, machine, row)
     for padding in range(0, limit + 1, step):
-        if best.offer(padding, lambda offsets, padding=padding: offsets + offsets // row * padding):  # type: ignore[misc]
+        if best.offer(padding, partial(_pad_rows, row, padding)):
             break
     return best.certificate()
 
@@ -270,6 +271,10 @@ def _linear_maps(bits: int, low: int, itemsize: int, machine: BankModel) -> Iter
             if choice >> position & 1:
                 images[sources[position // len(targets)]] |= 1 << targets[position % len(targets)]
         yield Linear({"offset": images}, {"offset": 1 << bits})
+
+
+def _pad_rows(row: int, padding: int, offsets: Any) -> Any:
+    return offsets + offsets // row * padding
 
 
 def _apply_linear(linear: Linear, offsets: Any) -> Any:

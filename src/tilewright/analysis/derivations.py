@@ -38,10 +38,10 @@ _MOST_PLACES = 32  # of an image that is listed
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AlgebraStep:
     """One step of a derivation: an operation of name `title` on `operands`, its `result`, and why, in a `sentence`.
 
-    >>> step = Step("complement", (Layout(4), 16), Layout(4, 4), "the places that the tile leaves free")
+    >>> step = AlgebraStep("complement", (Layout(4), 16), Layout(4, 4), "the places that the tile leaves free")
     >>> print(step)
     complement(4:1, 16) = 4:4
         the places that the tile leaves free
@@ -68,7 +68,7 @@ def format_operand(operand: Any) -> str:
     return str(operand)
 
 
-def explain_steps(operation: str | Callable[..., Any], *operands: Any) -> tuple[Step, ...]:
+def explain_steps(operation: str | Callable[..., Any], *operands: Any) -> tuple[AlgebraStep, ...]:
     """Return the steps by which an operation of the algebra finds its result, which is that of the last step.
 
     `operation` is "compose", "complement", "coalesce", "left_inverse", "right_inverse", a divide or a product such as
@@ -93,19 +93,19 @@ def explain_steps(operation: str | Callable[..., Any], *operands: Any) -> tuple[
         raise LayoutError(f"{name} takes {least if least == most else '1 or 2'} operands, got {len(operands)}")
     values = tuple([as_tree(operand) if isinstance(operand, list) else operand for operand in operands])
     result = function(*values)  # refuses wrong operands
-    steps: list[Step] = explain(name, result, *values)
+    steps: list[AlgebraStep] = explain(name, result, *values)
     return tuple(steps)
 
 
-def _explain_compose(name: str, result: Any, a: Any, b: Any) -> list[Step]:
+def _explain_compose(name: str, result: Any, a: Any, b: Any) -> list[AlgebraStep]:
     a = _as_layout(a)
     if isinstance(b, tuple):
         parts = [compose(a.mode(k), tiler) for k, tiler in enumerate(b)]
         steps = [
-            Step(name, (a.mode(k), tiler), part, f"mode {k} by itself")
+            AlgebraStep(name, (a.mode(k), tiler), part, f"mode {k} by itself")
             for k, (tiler, part) in enumerate(zip(b, parts, strict=True))
         ]
-        return [*steps, Step(name, (a, b), result, "a tuple is composed mode by mode")]
+        return [*steps, AlgebraStep(name, (a, b), result, "a tuple is composed mode by mode")]
     b = _as_layout(b)
     steps = _steps_of_modes(a, b, result) if isinstance(result, Layout) and isinstance(a, Layout) else []
     count = min(_LISTED, int(result.size))
@@ -113,10 +113,10 @@ def _explain_compose(name: str, result: Any, a: Any, b: Any) -> list[Step]:
     law = "R(i) == A(B(i))" + (f": {trace}{', ...' * (result.size > count)}" if trace else "")
     if not isinstance(result, Layout):
         law = f"no strides describe it, so B is evaluated, then A; {law}"
-    return [*steps, Step(name, (a, b), result, law)]
+    return [*steps, AlgebraStep(name, (a, b), result, law)]
 
 
-def _steps_of_modes(a: Layout, b: Any, result: Layout) -> list[Step]:
+def _steps_of_modes(a: Layout, b: Any, result: Layout) -> list[AlgebraStep]:
     """Return the steps for each mode of `b`; none if the composition is not that of its modes side by side."""
     if not isinstance(b, Layout) or b.offset or b.replicas or b.guards or b.axes or a.guards or result.guards:
         return []
@@ -136,20 +136,20 @@ def _steps_of_modes(a: Layout, b: Any, result: Layout) -> list[Step]:
         if d > 1 and a.size > d:
             spaced = compose(a, Layout(ceil_div(a.size, d), d))
             if isinstance(spaced, Layout):
-                steps.append(Step("divide", (a, d), spaced, f"every {d}th element of A, since the stride of B is {d}"))
-        sentence = f"the first {n} of them" if d > 1 else f"the first {n} elements of A" if d else "A(0), over and over"
-        steps.append(Step("compose", (a, Layout(n, d)), part, sentence))
+                steps.append(AlgebraStep("divide", (a, d), spaced, f"A at multiples of {d}, the stride of B"))
+        sentence = f"{n} of these" if d > 1 else f"the first {n} elements of A" if d else "A(0), over and over"
+        steps.append(AlgebraStep("compose", (a, Layout(n, d)), part, sentence))
     return steps
 
 
-def _explain_complement(name: str, result: Any, layout: Any, bound: Any = None) -> list[Step]:
+def _explain_complement(name: str, result: Any, layout: Any, bound: Any = None) -> list[AlgebraStep]:
     layout = _as_layout(layout)
     operands = (layout,) if bound is None else (layout, bound)
     limit = int(layout.cosize) if bound is None and not layout.axes else product(as_tree(bound or 0))
     steps = []
     if isinstance(layout, Layout) and not layout.axes and not layout.replicas and 0 < layout.size <= _MOST_PLACES:
         image = tuple(sorted({int(layout(i)) for i in range(layout.size)}))
-        steps.append(Step("image", (layout,), image, "the places in use"))
+        steps.append(AlgebraStep("image", (layout,), image, "the places in use"))
     modes = [] if layout.axes else sorted([(d, n) for n, d in zip(*layout.flat_modes(), strict=True) if d and n > 1])
     filled, exact = 1, True
     for d, n in modes:
@@ -157,29 +157,29 @@ def _explain_complement(name: str, result: Any, layout: Any, bound: Any = None) 
         if exact and d > filled:
             gap = Layout(d // filled, filled)
             text = f"{filled} place{'s' * (filled > 1)} filled, the next stride is {d}: {d // filled} fit before it"
-            steps.append(Step("gap", (Layout(n, d),), gap, text))
+            steps.append(AlgebraStep("gap", (Layout(n, d),), gap, text))
         filled = d * n
     copies = ceil_div(limit, filled)
     if exact and copies > 1:
         steps.append(
-            Step(
+            AlgebraStep(
                 "repeat", (filled, limit), Layout(copies, filled), f"blocks of {filled} until {limit} places are filled"
             )
         )
     free = f"the places in [0, {limit}) where copies of {layout} can start without a collision"
-    return [*(steps if exact else steps[:1]), Step(name, operands, result, free)]
+    return [*(steps if exact else steps[:1]), AlgebraStep(name, operands, result, free)]
 
 
-def _explain_divide(name: str, result: Any, layout: Any, tiler: Any) -> list[Step]:
+def _explain_divide(name: str, result: Any, layout: Any, tiler: Any) -> list[AlgebraStep]:
     layout = _as_layout(layout)
     if name != "logical_divide":
         first = logical_divide(layout, tiler)
         return [
             *_explain_divide("logical_divide", first, layout, tiler),
-            Step(name, (layout, tiler), result, f"the same modes, grouped as {_DIVIDE_FORMS[name]}"),
+            AlgebraStep(name, (layout, tiler), result, f"the same modes, grouped as {_DIVIDE_FORMS[name]}"),
         ]
     if tiler is None:
-        return [Step(name, (layout, tiler), result, "the mode stays whole")]
+        return [AlgebraStep(name, (layout, tiler), result, "the mode stays whole")]
     if isinstance(tiler, tuple):
         modes = [layout.mode(k) for k in range(len(tiler))]
         steps = [
@@ -187,15 +187,18 @@ def _explain_divide(name: str, result: Any, layout: Any, tiler: Any) -> list[Ste
             for mode, part in zip(modes, tiler, strict=True)
             for step in _explain_divide(name, logical_divide(mode, part), mode, part)
         ]
-        return [*steps, Step(name, (layout, tiler), result, "a tuple divides mode by mode: (tile, rest) for each")]
+        return [
+            *steps,
+            AlgebraStep(name, (layout, tiler), result, "mode by mode: (tile, rest) for each"),
+        ]
     tile = _as_layout(tiler)
     rest = complement(tile, layout.size)
     both = join(tile, rest)
     where = f"where the tiles start: the places up to {layout.size} that the tile {tile} leaves free"
     return [
-        Step("complement", (tile, layout.size), rest, where),
-        Step("join", (tile, rest), both, "the tile first, then the tiles"),
-        Step(
+        AlgebraStep("complement", (tile, layout.size), rest, where),
+        AlgebraStep("join", (tile, rest), both, "the tile first, then the tiles"),
+        AlgebraStep(
             name,
             (layout, tiler),
             result,
@@ -204,34 +207,36 @@ def _explain_divide(name: str, result: Any, layout: Any, tiler: Any) -> list[Ste
     ]
 
 
-def _explain_product(name: str, result: Any, block: Any, tiler: Any) -> list[Step]:
+def _explain_product(name: str, result: Any, block: Any, tiler: Any) -> list[AlgebraStep]:
     block = _as_layout(block)
     if isinstance(tiler, tuple):
         modes = [block.mode(k) for k in range(len(tiler))] if name == "logical_product" else []
         steps = [
-            Step(name, (mode, part), logical_product(mode, part), f"mode {k} by itself")
+            AlgebraStep(name, (mode, part), logical_product(mode, part), f"mode {k} by itself")
             for k, (mode, part) in enumerate(zip(modes, tiler, strict=False))
         ]
-        return [*steps, Step(name, (block, tiler), result, _PRODUCT_FORMS[name])]
+        return [*steps, AlgebraStep(name, (block, tiler), result, _PRODUCT_FORMS[name])]
     copies = _as_layout(tiler)
     if isinstance(block, Layout) and not copies.axes and not block.axes:
         free = free_positions(block, copies.cosize)
         placed = compose(free, copies)
         bound = f"size(A) * cosize(B) = {block.size} * {copies.cosize} = {block.size * copies.cosize}"
         steps = [
-            Step("complement", (block, block.size * copies.cosize), free, f"where copies can start; {bound}"),
-            Step("compose", (free, copies), placed, "the copies in the order of B"),
+            AlgebraStep("complement", (block, block.size * copies.cosize), free, f"where copies can start; {bound}"),
+            AlgebraStep("compose", (free, copies), placed, "the copies in the order of B"),
         ]
     else:
         steps = []
     if name != "logical_product":
         steps.append(
-            Step("logical_product", (block, tiler), logical_product(block, tiler), _PRODUCT_FORMS["logical_product"])
+            AlgebraStep(
+                "logical_product", (block, tiler), logical_product(block, tiler), _PRODUCT_FORMS["logical_product"]
+            )
         )
-    return [*steps, Step(name, (block, tiler), result, _PRODUCT_FORMS[name])]
+    return [*steps, AlgebraStep(name, (block, tiler), result, _PRODUCT_FORMS[name])]
 
 
-def _explain_inverse(name: str, result: Any, layout: Any) -> list[Step]:
+def _explain_inverse(name: str, result: Any, layout: Any) -> list[AlgebraStep]:
     layout = _as_layout(layout)
     is_right = name == "right_inverse"
     size = int(result.size) if is_right else int(layout.size)
@@ -240,14 +245,14 @@ def _explain_inverse(name: str, result: Any, layout: Any) -> list[Step]:
     trace = ", ".join([f"{i} -> {there} -> {back}" for i, there, back in pairs])
     law = "L(R(i)) == i" if is_right else "R(L(i)) == i"
     return [
-        Step("coalesce", (layout,), coalesce(layout), "the same function with the fewest modes"),
-        Step(name, (layout,), result, f"{law}: {trace}{', ...' * (size > count)}"),
+        AlgebraStep("coalesce", (layout,), coalesce(layout), "the same function with the fewest modes"),
+        AlgebraStep(name, (layout,), result, f"{law}: {trace}{', ...' * (size > count)}"),
     ]
 
 
-def _explain_coalesce(name: str, result: Any, layout: Any, profile: Any = None) -> list[Step]:
+def _explain_coalesce(name: str, result: Any, layout: Any, profile: Any = None) -> list[AlgebraStep]:
     layout = _as_layout(layout)
-    steps: list[Step] = []
+    steps: list[AlgebraStep] = []
     if isinstance(layout, Layout) and profile is None and not layout.guards:
         modes = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1]
         for (n, d), (after, step) in pairwise(modes):
@@ -255,9 +260,9 @@ def _explain_coalesce(name: str, result: Any, layout: Any, profile: Any = None) 
             relation = f"{step} is {'' if merges else 'not '}{n} * {d}"
             pair = (Layout(n, d), Layout(after, step))
             merged = Layout(n * after, d) if merges else Layout((n, after), (d, step))
-            steps.append(Step("merge", pair, merged, f"{relation}: {'one mode' if merges else 'two modes'}"))
+            steps.append(AlgebraStep("merge", pair, merged, f"{relation}: {'one mode' if merges else 'two modes'}"))
     operands = (layout,) if profile is None else (layout, profile)
-    return [*steps, Step(name, operands, result, "the same function of the index, with the fewest modes")]
+    return [*steps, AlgebraStep(name, operands, result, "the same function of the index, with the fewest modes")]
 
 
 def _as_layout(value: Any) -> Any:
@@ -280,7 +285,7 @@ _PRODUCT_FORMS = {
 }
 _DIVIDES = (logical_divide, zipped_divide, tiled_divide, flat_divide)
 _PRODUCTS = (logical_product, zipped_product, tiled_product, flat_product, blocked_product, raked_product)
-_OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[..., list[Step]]]] = {
+_OPERATIONS: dict[str, tuple[Callable[..., Any], Callable[..., list[AlgebraStep]]]] = {
     "compose": (compose, _explain_compose),
     "complement": (complement, _explain_complement),
     "coalesce": (coalesce, _explain_coalesce),

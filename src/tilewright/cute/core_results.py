@@ -37,6 +37,7 @@ def as_cute(result: Any, *operands: Any) -> Any:
 
     It is padded only if an operand is: CuTe's own layouts never are.
 
+    >>> from tilewright.cute import Int, Layout
     >>> print(as_cute(CoreLayout(4), Layout(Int(4))))
     _4:_1
     """

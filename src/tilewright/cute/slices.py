@@ -19,6 +19,7 @@ from .tuples import crd2idx
 def slice_(coord: Any, target: Any) -> Any:
     """Return the modes or branches of `target` where `coord` has None; a layout may also come first.
 
+    >>> from tilewright.cute import Layout
     >>> print(slice_((None, 3), Layout((4, 8))), slice_((None, 3), (4, 8)), slice_(Layout((4, 8)), (None, 3)))
     (4):(1) (4,) (4):(1)
     """
@@ -32,6 +33,7 @@ def slice_(coord: Any, target: Any) -> Any:
 def dice_modes(coord: Any, target: Any) -> Any:
     """Return the modes of a layout, or the branches of a tuple, `target`, where `coord` has an integer: CuTe's `dice`.
 
+    >>> from tilewright.cute import Layout
     >>> print(dice_modes((0, None), Layout((3, 4))), dice_modes((None, 1), (3, 4)), dice_modes(2, (3, 4)))
     (3):(1) (4,) (3, 4)
     """
@@ -56,6 +58,7 @@ def _dice(coord: Any, tree: Any) -> tuple[Any, ...]:
 def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
     """Return (sublayout, offset): the modes of `layout` where `coord` has None, and the offset of its integers.
 
+    >>> from tilewright.cute import Layout
     >>> sublayout, offset = slice_and_offset((None, 3), Layout((4, 8)))
     >>> print(sublayout, offset)
     (4):(1) 12
