@@ -116,7 +116,7 @@ def _find_elements(memory: Any, index: Array, touched: Array, caller: str) -> tu
             " make the threads fit, mark them as not active, or pad the memory"
         )
     index = np.where(touched, index, 0)
-    places = np.broadcast_to(_plain_places(layout, layout(index)), index.shape)
+    places = np.broadcast_to(_plain_places(layout, index), index.shape)
     return _with_vectors(memory, places, touched & np.asarray(layout.valid(index)))
 
 
@@ -164,17 +164,16 @@ def _layout_offsets(layout: LayoutLike, caller: str) -> tuple[Array, Array]:
     modes = [np.arange(layout.mode(k).size, dtype=np.int64) for k in range(int(layout.rank))]
     grid = np.ix_(*modes)
     shape = tuple(map(len, modes))
-    places = _plain_places(layout, layout(*grid))
+    places = _plain_places(layout, *grid)
     flat = (shape[0] if shape else 1, prod(shape[1:]))
     touched = np.asarray(layout.valid(*grid))
     return np.broadcast_to(places, shape).reshape(flat), np.broadcast_to(touched, shape).reshape(flat)
 
 
-def _plain_places(layout: LayoutLike, places: Any) -> Array:
-    table = np.asarray(places)
-    if table.dtype.kind not in "iu":
+def _plain_places(layout: LayoutLike, *coord: Array) -> Array:
+    if layout.axes:
         raise LayoutError(f"{layout} maps to named axes; choose one with .project(axis)")
-    return table
+    return np.asarray(layout(*coord))
 
 
 def warp_accesses(

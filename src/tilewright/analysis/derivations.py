@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from ..errors import LayoutError
@@ -91,7 +90,7 @@ def explain_steps(operation: str | Callable[..., Any], *operands: Any) -> tuple[
     least, most = (1, 2) if name in ("complement", "coalesce") else (1, 1) if name.endswith("inverse") else (2, 2)
     if not least <= len(operands) <= most:
         raise LayoutError(f"{name} takes {least if least == most else '1 or 2'} operands, got {len(operands)}")
-    values = tuple([as_tree(operand) if isinstance(operand, list) else operand for operand in operands])
+    values = tuple([as_tree(operand) for operand in operands])
     result = function(*values)  # refuses wrong operands
     steps: list[AlgebraStep] = explain(name, result, *values)
     return tuple(steps)
@@ -255,12 +254,14 @@ def _explain_coalesce(name: str, result: Any, layout: Any, profile: Any = None) 
     steps: list[AlgebraStep] = []
     if isinstance(layout, Layout) and profile is None and not layout.guards:
         modes = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1]
-        for (n, d), (after, step) in pairwise(modes):
+        n, d = modes[0] if modes else (1, 0)
+        for after, step in modes[1:]:
             merges = step == n * d
-            relation = f"{step} is {'' if merges else 'not '}{n} * {d}"
             pair = (Layout(n, d), Layout(after, step))
             merged = Layout(n * after, d) if merges else Layout((n, after), (d, step))
-            steps.append(AlgebraStep("merge", pair, merged, f"{relation}: {'one mode' if merges else 'two modes'}"))
+            relation = f"{step} is {'' if merges else 'not '}{n} * {d}: {'one mode' if merges else 'two modes'}"
+            steps.append(AlgebraStep("merge", pair, merged, relation))
+            n, d = (n * after, d) if merges else (after, step)
     operands = (layout,) if profile is None else (layout, profile)
     return [*steps, AlgebraStep(name, operands, result, "the same function of the index, with the fewest modes")]
 
