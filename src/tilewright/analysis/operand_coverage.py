@@ -91,7 +91,7 @@ def atom_coverage(atom: MatrixAtom) -> AtomCoverage:
     A 8 x 4: 32 threads with 1 values, 16 elements missing, 16 outside
     """
     if not isinstance(atom, MatrixAtom):
-        raise LayoutError(f"expected a matrix instruction, such as atoms['SM80_16x8x8_F32F16F16F32_TN'], got {atom!r}")
+        raise LayoutError(f"expected a matrix instruction, such as atoms[name], got {type(atom).__name__}")
     return AtomCoverage(atom, *[_operand_coverage(atom, name) for name in "ABC"])
 
 

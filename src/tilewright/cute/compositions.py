@@ -97,6 +97,8 @@ def _move_swizzle_out(a: Any, b: ComposedLayout) -> LayoutLike | None:
     low, high = inner.bounds
     if a.guards or a.replicas or a.offset or low < 0 or high >= a.size or a.size % swizzle.block:
         return None
+    if a.canonical_modes() == ([a.size], [1]):
+        return b
     try:
         moved = make_swizzle(a.extended(swizzle.source_mask), a.extended(swizzle.target_mask))
         inside = Linear.of(ComposedLayout(a, ComposedLayout(swizzle, make_trusted(a.size, 1))))
