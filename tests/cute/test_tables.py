@@ -70,3 +70,8 @@ def test_slices_and_dices_of_nested_modes():
     assert cute.idx2crd(7, matrix) == cute.idx2crd(7, (3, 4))
     assert cute.crd2idx((1, 2), matrix) == cute.crd2idx((1, 2), (3, 4))
     assert is_static(cute.reverse((cute.Int(1), cute.Int(2))))
+
+
+def test_a_layout_stands_for_its_shape():
+    like = cute.make_layout_like(cute.Layout((4, 8), (2, 8)), cute.Layout((4, 4)))
+    assert str(like) == "(4,4):(2,8)"

@@ -388,7 +388,7 @@ def _collect_orders(shape: Any, ranks: Any, pairs: list[tuple[int, Any]]) -> Non
 def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
     """Return a compact layout with the shape of `layout` and modes in the order of its strides; broadcasts stay.
 
-    With another `shape`, return that shape under the strides of `layout`, leaf by leaf.
+    With another `shape`, or that of a layout, return it under the strides of `layout`, leaf by leaf.
 
     >>> print(make_layout_like(Layout((4, 8), (100, 1))), make_layout_like(Layout((4, 8), (0, 3))))
     (4,8):(8,1) (4,8):(0,1)
@@ -402,7 +402,7 @@ def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
         )
     steps, extents = layout.flat_modes()[1], layout.flat_modes()[0]
     if shape is not None:
-        form = validate_shape(shape)
+        form = shape.shape if isinstance(shape, LayoutLike) else validate_shape(shape)
         if len(leaves(form)) > len(steps):
             raise LayoutError(f"make_layout_like: shape {form} has more flat modes than {layout}")
         if layout.guards:
