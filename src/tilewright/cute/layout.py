@@ -25,7 +25,6 @@ from ..layout.tuples import (
     nest_like,
     prefix_product,
     product,
-    product_each,
     suffix_product,
 )
 from ..layout.validation import TaggedInt, as_integer, validate_shape
@@ -147,27 +146,29 @@ class Layout(CoreLayout):
         return self.compose(Layout(extents[0] if len(extents) == 1 else extents))
 
     def get_hier_coord(self, index: int) -> Any:
-        """Return the coordinate of an `index`, nested like the shape.
+        """Return the coordinate whose offset is `index`, nested like the shape, where strides divide one another.
 
-        >>> Layout(((2, 2), 8)).get_hier_coord(7)
-        ((1, 1), 1)
+        >>> Layout(((2, 2), 8)).get_hier_coord(7), Layout((4, 8), (8, 1)).get_hier_coord(13)
+        (((1, 1), 1), (1, 5))
         """
-        return idx2crd(index, self._shape)
+        return idx2crd(as_integer(index, "an index"), self._shape, self._stride)
 
     def get_flat_coord(self, index: int) -> tuple[Any, ...]:
-        """Return the coordinate of an `index` with one number per top-level mode.
+        """Return the coordinate whose offset is `index`, with one number per top-level mode.
 
         >>> Layout(((2, 2), 8)).get_flat_coord(7)
         (3, 1)
         """
-        return as_tuple(idx2crd(index, product_each(self._shape)))
+        modes = zip(as_tuple(self.get_hier_coord(index)), as_tuple(self._shape), strict=True)
+        return tuple([crd2idx(coord, shape) for coord, shape in modes])
 
-    def get_1d_coord(self, coord: Any) -> Any:
-        """Return the index of a coordinate `coord`.
+    def get_1d_coord(self, index: Any) -> Any:
+        """Return the position, in column-major order, of the coordinate whose offset is `index`, or of a coordinate.
 
-        >>> Layout(((2, 2), 8)).get_1d_coord((3, 1))
-        7
+        >>> Layout((4, 8), (8, 1)).get_1d_coord(13), Layout((4, 8), (8, 1)).get_1d_coord((1, 5))
+        (21, 21)
         """
+        coord = index if isinstance(index, (tuple, list)) else self.get_hier_coord(index)
         return crd2idx(coord, self._shape)
 
     def _slice(self, coord: Any) -> Layout:
