@@ -76,6 +76,12 @@ def test_permutations():
         assert str(found).endswith(f"order {found.order}")
 
 
+def test_text_of_many_cycles_is_short():
+    assert str(permutation(tw.row_major(8, 8))).endswith("(10 17) and 20 more cycles, 8 fixed points, order 2")
+    assert str(permutation(tw.Layout((3, 7), (7, 1)))).startswith("(1 7 9 3)")
+    assert len(str(permutation(tw.Layout((64, 100), (100, 1))))) < 400
+
+
 def test_what_is_not_a_permutation():
     for layout, reason in (
         (tw.Layout(4, 2), "not a dense interval"),

@@ -12,6 +12,8 @@ from ..errors import LayoutError
 from ..layout import LayoutLike
 from .footprints import index_places
 
+_MOST = 8  # cycles, and elements of a cycle, that text shows
+
 
 @dataclass(frozen=True, slots=True)
 class Permutation:
@@ -49,10 +51,15 @@ class Permutation:
         return -1 if (self.size - len(self.cycles)) % 2 else 1
 
     def __str__(self) -> str:
-        moved = [f"({' '.join(map(str, cycle))})" for cycle in self.cycles if len(cycle) > 1]
+        moved = [cycle for cycle in self.cycles if len(cycle) > 1]
+        text = "".join([_format_cycle(cycle) for cycle in moved[:_MOST]]) or "identity"
+        more = f" and {len(moved) - _MOST} more cycles" if len(moved) > _MOST else ""
         fixed = len(self.fixed_points)
-        count = f"{fixed} fixed point{'s' * (fixed != 1)}"
-        return f"{''.join(moved) or 'identity'}, {count}, order {self.order}"
+        return f"{text}{more}, {fixed} fixed point{'s' * (fixed != 1)}, order {self.order}"
+
+
+def _format_cycle(cycle: tuple[int, ...]) -> str:
+    return f"({' '.join(map(str, cycle[:_MOST]))}{' ...' * (len(cycle) > _MOST)})"
 
 
 def permutation(layout: LayoutLike) -> Permutation:
