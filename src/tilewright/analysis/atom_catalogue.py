@@ -222,9 +222,10 @@ def _tensix(name: str) -> MatrixAtom | None:
     """Return Tenstorrent's matrix unit: tiles of 32 x 32, whose faces of 16 x 16 are stored one after the other."""
     if name != "TENSIX_32x32x32":
         return None
-    # values run through a face row by row, through the faces from left to right, then down
-    tile = Layout((1, (16, 16, 2, 2)), (0, (32, 1, 512, 16)))
-    return MatrixAtom(name, (32, 32, 32), tile, tile, tile, Layout(1))
+    # values run through a face row by row, through the faces from left to right, then down; B is stored as K x N
+    rows = Layout((1, (16, 16, 2, 2)), (0, (32, 1, 512, 16)))
+    columns = Layout((1, (16, 16, 2, 2)), (0, (1, 32, 16, 512)))
+    return MatrixAtom(name, (32, 32, 32), rows, columns, rows, Layout(1))
 
 
 def _amx(name: str) -> MatrixAtom | None:
