@@ -20,7 +20,8 @@ def test_all_notations_are_listed(run):
         "AB8a128b",
         "f32[16,384]{1,0:T(8,128)}",
         "lambda i0, i1: [i0 // 8, i1 // 128, i0 % 8, i1 % 128]",
-        "no: Triton",
+        "Tiling((8, 128))",
+        "no: ttnn prints tensor specs",
     ):
         assert text in result.out
 

@@ -57,7 +57,8 @@ def command(
     if target is not None and target not in WRITABLE:
         raise click.UsageError(f"layouts can be written as {', '.join(WRITABLE)}; got --to {target}")
     parsed = parse(text, shape, source)
-    layout: Any = getattr(parsed, "layout", parsed)
+    is_placement = getattr(parsed, "notation", "") in ("ttnn", "tt-mlir")
+    layout: Any = parsed if is_placement and language is None else getattr(parsed, "layout", parsed)
     facts = {"text": text, "notation": getattr(parsed, "notation", "layout"), "layout": str(layout)}
     if language is not None:
         code = layout.code(language)

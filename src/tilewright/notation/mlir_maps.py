@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, row_major
-from .index_maps import IndexMap, Term
+from ..layout import Layout, LayoutLike, row_major
+from .index_maps import IndexMap, Term, index_map_of
+from .strided_parts import logical_extents, offset_of, strided_parts
 from .text_cursor import MAX_RANK, TextCursor
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -110,18 +111,17 @@ def write_index_expressions(index_map: IndexMap) -> str:
     'affine_map<(d0) -> (d0 floordiv 4 + 1)>'
     """
     symbols = f"[{', '.join(index_map.symbols)}]" if index_map.symbols else ""
-    results = ", ".join([_write_term(result)[0] for result in index_map.results])
+    results = ", ".join([result.format() for result in index_map.results])
     return f"affine_map<({', '.join(index_map.inputs)}){symbols} -> ({results})>"
 
 
-def _write_term(term: Term) -> tuple[str, int]:
-    if term.operation in ("input", "number"):
-        return str(term.left), 3
-    level = 1 if term.operation in "+-" else 2
-    (left, left_level), (right, right_level) = _write_term(term.left), _write_term(term.right)
-    left = left if left_level >= level else f"({left})"
-    right = right if right_level > level else f"({right})"
-    return f"{left} {term.operation} {right}", level
+def write_affine_map(layout: LayoutLike) -> str:
+    """Return a strided `layout` as MLIR's affine map.
+
+    >>> write_affine_map(Layout((4, 8), (8, 1)))
+    'affine_map<(d0, d1) -> (d0 * 8 + d1)>'
+    """
+    return write_index_expressions(index_map_of(layout, "an affine map"))
 
 
 @dataclass(frozen=True)
@@ -232,3 +232,17 @@ def _read_number(cursor: TextCursor) -> int | None:
     if cursor.accept("?"):
         return None
     return -cursor.integer() if cursor.accept("-") else cursor.integer()
+
+
+def write_memref(layout: LayoutLike, dtype: str = "f32") -> str:
+    """Return a `layout` of elements of a `dtype` as a memref: with strides, or with a map where modes are nested.
+
+    >>> write_memref(Layout((4, 8), (64, 1)) + 5)
+    'memref<4x8xf32, strided<[64, 1], offset: 5>>'
+    >>> write_memref(Layout(((2, 2), 4), ((1, 8), 2)))
+    'memref<4x4xf32, affine_map<(d0, d1) -> (d0 mod 2 + d0 floordiv 2 * 8 + d1 * 2)>>'
+    """
+    parts, shape = strided_parts(layout, "a memref"), logical_extents(layout)
+    if len(parts) == len(shape):
+        return str(StridedMemref(shape, dtype, tuple([part.stride for part in parts]), offset_of(layout)))
+    return str(StridedMemref(shape, dtype, index_map=index_map_of(layout, "a memref")))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout
+from ..layout import Layout, LayoutLike
+from .strided_parts import compact_parts, logical_extents, nested_tiles, stored_extents
 from .text_cursor import TextCursor
 from .tilings import TiledDimensions
 
@@ -104,3 +105,17 @@ def parse_mosaic(text: str) -> MosaicTiling:
     if not tiles:
         raise FileFormatError(f"{cursor.name}: expected at least one tile, such as Tiling((64, 64))")
     return MosaicTiling(tuple(tiles))
+
+
+def write_mosaic(layout: LayoutLike) -> str:
+    """Return the tiling that stores an array as a `layout` does; one without tiles is that of whole rows.
+
+    >>> from tilewright import row_major
+    >>> write_mosaic(parse_mosaic("Tiling((32, 32)(16, 16))").layout((64, 96))), write_mosaic(row_major(4, 8))
+    ('Tiling((32, 32)(16, 16))', 'Tiling((8,))')
+    """
+    parts, shape = compact_parts(layout, "Mosaic"), logical_extents(layout)
+    if shape != stored_extents(layout):
+        raise LayoutError(f"{layout} has padding, and Mosaic's tiles divide their array; use the padded shape instead")
+    tiles = nested_tiles(parts, range(len(shape)))
+    return str(MosaicTiling(tiles or (shape[-1:] or (1,),)))

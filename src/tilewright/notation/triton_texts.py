@@ -35,6 +35,16 @@ BITS = {
 _INTEGER_TYPE = re.compile(r"[su]?i(\d{1,3})", re.ASCII)
 
 
+def element_bits(dtype: str) -> int:
+    """Return the bits of an element of a `dtype`; what is not known, such as a pointer, has 64.
+
+    >>> element_bits("bf16"), element_bits("i8")
+    (16, 8)
+    """
+    integer = _INTEGER_TYPE.fullmatch(dtype)
+    return int(integer[1]) if integer else BITS.get(dtype, 64)
+
+
 @dataclass(frozen=True)
 class TritonEncoding:
     """An encoding: its `name`, its `fields` in order, the fields after the braces, and intervals with padding.
@@ -88,8 +98,7 @@ class TritonType:
         >>> parse_triton_type("tensor<8xbf16, #ttg.blocked<{order = [0]}>>").bits
         16
         """
-        integer = _INTEGER_TYPE.fullmatch(self.dtype)
-        return int(integer[1]) if integer else BITS.get(self.dtype, 64)
+        return element_bits(self.dtype)
 
     def __str__(self) -> str:
         shape = "x".join(map(str, (*self.shape, self.dtype)))
