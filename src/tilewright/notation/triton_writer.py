@@ -20,6 +20,8 @@ from .triton_texts import TritonEncoding, TritonType, element_bits
 
 _MAX_RANK = 5  # of which all orders of the dimensions are tried
 Images: TypeAlias = "Sequence[Sequence[int]]"
+Bases: TypeAlias = "dict[str, list[tuple[int, ...]]]"
+Fields: TypeAlias = dict[str, Any]  # of an encoding
 
 
 def write_triton(layout: Linear | LayoutLike | Swizzle, dtype: str = "f16") -> str:
@@ -41,6 +43,8 @@ def write_triton(layout: Linear | LayoutLike | Swizzle, dtype: str = "f16") -> s
     else:
         raise LayoutError(f"Triton's encodings are of linear maps and of layouts of shared memory, got {layout}")
     shape, names, bits = tuple(linear.outputs.values()), set(linear.inputs), element_bits(dtype)
+    if not shape:
+        raise LayoutError(f"Triton's encodings are of tensors with at least one dimension, got {layout}")
     if names <= set(DISTRIBUTED):
         return str(TritonType(shape, dtype, _find_distributed(linear, shape, bits)))
     if names <= {"offset", "block"}:
@@ -49,7 +53,7 @@ def write_triton(layout: Linear | LayoutLike | Swizzle, dtype: str = "f16") -> s
     raise LayoutError(f"Triton's axes are register, lane, warp and block, or offset and block, got {list(names)}")
 
 
-def _with_inputs(linear: Linear, names: Sequence[str]) -> dict[str, list[tuple[int, ...]]]:
+def _with_inputs(linear: Linear, names: Sequence[str]) -> Bases:
     """Return the bases of a map by input, those of inputs that it does not have being none."""
     return {name: linear.bases.get(name, []) for name in names}
 
@@ -65,7 +69,7 @@ def _find_distributed(linear: Linear, shape: tuple[int, ...], bits: int) -> Trit
     return TritonEncoding("linear", {name: list(map(list, images)) for name, images in bases.items()})
 
 
-def _means(encoding: TritonEncoding, shape: Sequence[int], bits: int, bases: dict[str, Any]) -> bool:
+def _means(encoding: TritonEncoding, shape: Sequence[int], bits: int, bases: Bases) -> bool:
     """Return whether an encoding of a tensor of a shape has these bases."""
     try:
         return linear_of_encoding(encoding, shape, bits).bases == bases
@@ -73,27 +77,22 @@ def _means(encoding: TritonEncoding, shape: Sequence[int], bits: int, bases: dic
         return False
 
 
-def _distributed_candidates(
-    bases: dict[str, list[tuple[int, ...]]], shape: tuple[int, ...], bits: int
-) -> Iterator[TritonEncoding]:
+def _distributed_candidates(bases: Bases, shape: tuple[int, ...], bits: int) -> Iterator[TritonEncoding]:
     """Yield the encodings that may have these bases, the simplest first."""
-    blocks = _block_fields(bases["block"], shape)
+    blocks, rank = _block_fields(bases["block"], shape), len(shape)
     if blocks is None:
         return
-    warps, lanes = len(bases["warp"]), len(bases["lane"])
     yield from _blocked_candidates(bases, shape, blocks)
-    yield from _matrix_candidates(len(shape), lanes, bases["warp"], bits, blocks)
+    yield from _matrix_candidates(bases, rank, bits, blocks)
     for operand in (0, 1):
         for parent in _blocked_candidates(bases, shape, blocks):
             yield TritonEncoding("dot_op", {"opIdx": operand, "parent": parent})
-    for dimension in range(len(shape) + 1):
+    for dimension in range(rank + 1):
         wider = {name: [_insert(image, dimension, 0) for image in images] for name, images in bases.items()}
-        inserted = {name: [list(_insert(row, dimension, 0)) for row in rows] for name, rows in blocks.items()}
-        parents = [
-            *_blocked_candidates(wider, _insert(shape, dimension, 1), inserted),
-            *_matrix_candidates(len(shape) + 1, lanes, [(0,) * (len(shape) + 1)] * warps, bits, inserted),
-        ]
-        for parent in parents:
+        more_blocks = {name: [list(_insert(row, dimension, 0)) for row in rows] for name, rows in blocks.items()}
+        for parent in _blocked_candidates(wider, _insert(shape, dimension, 1), more_blocks):
+            yield TritonEncoding("slice", {"dim": dimension, "parent": parent})
+        for parent in _matrix_candidates(wider, rank + 1, bits, more_blocks):
             yield TritonEncoding("slice", {"dim": dimension, "parent": parent})
 
 
@@ -101,7 +100,7 @@ def _insert(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:
     return (*values[:place], value, *values[place:])
 
 
-def _block_fields(images: Images, shape: Sequence[int]) -> dict[str, Any] | None:
+def _block_fields(images: Images, shape: Sequence[int]) -> Fields | None:
     """Return the field for the blocks of a cluster, counted in blocks, or None if they do not divide the tensor."""
     counts = [1] * len(shape)
     for image in images:
@@ -115,9 +114,7 @@ def _block_fields(images: Images, shape: Sequence[int]) -> dict[str, Any] | None
     return {"CGALayout": rows} if rows else {}
 
 
-def _blocked_candidates(
-    bases: dict[str, list[tuple[int, ...]]], shape: tuple[int, ...], blocks: dict[str, Any]
-) -> Iterator[TritonEncoding]:
+def _blocked_candidates(bases: Bases, shape: tuple[int, ...], blocks: Fields) -> Iterator[TritonEncoding]:
     """Yield blocked encodings: registers, lanes and warps step along the dimensions in order, each beyond the last."""
     held, rank = list(shape), len(shape)
     for image in bases["block"]:
@@ -125,7 +122,7 @@ def _blocked_candidates(
     registers = bases["register"]
     for order in _orders(rank):
         for count in range(len(registers), -1, -1):  # registers that come before the lanes
-            covered, fields = [1] * rank, dict[str, Any]()
+            covered, fields = [1] * rank, Fields()
             for name, images in (
                 ("sizePerThread", registers[:count]),
                 ("threadsPerWarp", bases["lane"]),
@@ -167,59 +164,67 @@ def _splits(bits: int, rank: int) -> list[tuple[int, ...]]:
     return [(*rest, 1 << first) for first in range(bits + 1) for rest in _splits(bits - first, rank - 1)]
 
 
-def _matrix_candidates(
-    rank: int, lanes: int, warps: Images, bits: int, blocks: dict[str, Any]
-) -> Iterator[TritonEncoding]:
-    """Yield the encodings of matrix instructions of this many lanes, as bits, and the operands of each."""
-    if rank not in (2, 3) or lanes not in (5, 6) or len(warps) > 6:
+def _matrix_candidates(bases: Bases, rank: int, bits: int, blocks: Fields) -> Iterator[TritonEncoding]:
+    """Yield the encodings of matrix instructions: of their results, then of their operands."""
+    if rank not in (2, 3) or len(bases["warp"]) > 6:
         return
-    widths = sorted((1, 2, 4, 8, 16), key=lambda width: (width != 32 // bits, width))
-    for result in _matrix_results(rank, lanes, warps, bits, blocks):
-        yield result
-        if result.name == "nvidia_mma" and result.fields["instrShape"][-2:] not in ([16, 8], [8, 256 // bits]):
-            continue  # the width of a result of Hopper does not matter to its operands
-        for operand in (0, 1):
-            for width in widths:
-                yield TritonEncoding("dot_op", {"opIdx": operand, "parent": result, "kWidth": width})
+    results = [*_nvidia_results(bases, rank, bits, blocks)] if len(bases["lane"]) == 5 else []
+    results += _mfma_results(bases, rank, blocks) if len(bases["lane"]) == 6 else _wmma_results(bases, rank, blocks)
+    yield from results
+    for parent in results:
+        fields, columns = parent.fields, parent.fields["instrShape"][-2]
+        if fields.get("isTransposed", columns == 4) != (columns == 4) or fields.get("isTranspose"):
+            continue  # the result of the transposed instruction has the same operands
+        if parent.name == "nvidia_mma" and fields["versionMajor"] == 3 and columns != 8:
+            continue  # and so has that of a wider one
+        widths = _OPERAND_WIDTHS.get(fields.get("version", 0) if parent.name == "amd_wmma" else 0, ())
+        for operand in (0,) if fields.get("versionMajor") == 3 else (0, 1):
+            for width in sorted(widths, key=lambda width: width != 32 // bits):
+                yield TritonEncoding("dot_op", {"opIdx": operand, "parent": parent, "kWidth": width})
 
 
-def _matrix_results(
-    rank: int, lanes: int, warps: Images, bits: int, blocks: dict[str, Any]
-) -> Iterator[TritonEncoding]:
-    splits = _splits(len(warps), rank)
-    if lanes == 5:
-        for split in splits:
-            version = {"versionMajor": 2, "versionMinor": 0, "warpsPerCTA": list(split), **blocks}
-            yield TritonEncoding("nvidia_mma", {**version, "instrShape": [*[1] * (rank - 2), 16, 8]})
-        for split in splits:
-            version = {"versionMajor": 3, "versionMinor": 0, "warpsPerCTA": list(split), **blocks}
-            if rank == 2 and split[0] >= 4:  # warps of a group are below each other
+# What Triton takes as kWidth, by the version of AMD's WMMA; 0 is any other instruction.
+_OPERAND_WIDTHS = {0: (1, 2, 4, 8), 1: (8, 16), 2: (4, 8, 16), 3: (2, 4, 8, 16)}
+
+
+def _nvidia_results(bases: Bases, rank: int, bits: int, blocks: Fields) -> Iterator[TritonEncoding]:
+    for version in (2, 3):
+        for split in _splits(len(bases["warp"]), rank):
+            fields = {"versionMajor": version, "versionMinor": 0, "warpsPerCTA": list(split), **blocks}
+            if version == 2:
+                yield TritonEncoding("nvidia_mma", {**fields, "instrShape": [*[1] * (rank - 2), 16, 8]})
+            elif rank == 2 and split[0] >= 4:  # the warps of a group are below each other
                 for columns in (8, 16, 32, 64, 128, 256):
-                    yield TritonEncoding("nvidia_mma", {**version, "instrShape": [16, columns, 256 // bits]})
-        yield from _wmma_results(rank, warps, blocks)
-        return
-    all_tiles = [(1, 1), (2, 1), (1, 2), (2, 2)] if rank == 2 else [(1,) * rank]
-    for instruction in ([32, 32, 8], [16, 16, 16], [4, 64, 4], [64, 4, 4]):
+                    yield TritonEncoding("nvidia_mma", {**fields, "instrShape": [16, columns, 256 // bits]})
+
+
+def _mfma_results(bases: Bases, rank: int, blocks: Fields) -> Iterator[TritonEncoding]:
+    for instruction in ([32, 32, 8], [16, 16, 16], [4, 64, 4], [64, 4, 4], [16, 16, 4]):
         for is_transposed in (False, True):
             if (instruction[0], is_transposed) in ((4, True), (64, False)):
                 continue  # Triton has no such form
-            for tiles in all_tiles:
-                for split in splits:
-                    fields: dict[str, Any] = {"version": 3, "warpsPerCTA": list(split)}
+            for tiles in [(1, 1), (2, 1), (1, 2), (2, 2)] if rank == 2 else [(1,) * rank]:
+                for split in _splits(len(bases["warp"]), rank):
+                    fields: Fields = {"version": 3, "warpsPerCTA": list(split)}
                     if max(tiles) > 1:
                         fields["tilesPerWarp"] = list(tiles)
                     fields |= {"instrShape": instruction, "isTransposed": is_transposed, **blocks}
+                    if instruction[2] == 4 and instruction[0] == 16:
+                        fields["elementBitWidth"] = 64  # of doubles; other elements are as in 16 x 16 x 16
                     yield TritonEncoding("amd_mfma", fields)
 
 
-def _wmma_results(rank: int, warps: Images, blocks: dict[str, Any]) -> Iterator[TritonEncoding]:
-    if rank != 2 or any(part % 16 for image in warps for part in image):
+def _wmma_results(bases: Bases, rank: int, blocks: Fields) -> Iterator[TritonEncoding]:
+    if rank != 2 or len(bases["lane"]) != 5:
         return
-    rows = [[part // 16 for part in image] for image in warps]
-    for version in (1, 2):
+    warps = [[part // 16 for part in image] for image in bases["warp"]]
+    for version, depth in ((1, 16), (2, 16), (3, 32), (3, 64)):
         for is_transposed in (False, True):
-            fields = {"version": version, "isTranspose": is_transposed, "ctaLayout": {"warp": rows}, **blocks}
-            yield TritonEncoding("amd_wmma", {**fields, "instrShape": [16, 16, 16]})
+            for count in (0, 1, 2):  # registers that are listed, too, after those of a tile
+                registers = [[part // 16 for part in image] for image in bases["register"][3 : 3 + count]]
+                layout = {"register": registers, "warp": warps} if count else {"warp": warps}
+                fields = {"version": version, "isTranspose": is_transposed, "ctaLayout": layout, **blocks}
+                yield TritonEncoding("amd_wmma", {**fields, "instrShape": [16, 16, depth]})
 
 
 # Shared memory.
@@ -270,9 +275,7 @@ def _find_shared(linear: Linear, shape: tuple[int, ...], bits: int) -> TritonEnc
     return TritonEncoding("shared_linear", fields, {"alignment": 16})
 
 
-def _shared_candidates(
-    bases: dict[str, list[tuple[int, ...]]], shape: tuple[int, ...], bits: int
-) -> Iterator[TritonEncoding]:
+def _shared_candidates(bases: Bases, shape: tuple[int, ...], bits: int) -> Iterator[TritonEncoding]:
     blocks = _block_fields(bases["block"], shape)
     if blocks is None:
         return
