@@ -57,6 +57,8 @@ def write_mlir_layout(spec: Any) -> str:
             " make a TensorSpec of it, with a shape, an element type and a memory config"
         )
     layout = mlir_layout_of(spec)
+    for problem in layout.problems():
+        raise MemoryConfigError(f"tt-mlir has no ttnn_layout for {spec.memory!r}: {problem}")
     again = layout.to_spec(mlir_tensor_type(spec), spec.chip)
     same_memory = again.memory.shard_spec == spec.memory.shard_spec  # either form of the shards
     if not same_memory or again.with_memory(spec.memory) != spec:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, LayoutLike
-from .strided_parts import compact_parts, logical_extents, nested_tiles, stored_extents
+from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_parts
 from .text_cursor import TextCursor
 from .tilings import TiledDimensions
 
@@ -114,7 +114,7 @@ def write_mosaic(layout: LayoutLike) -> str:
     >>> write_mosaic(parse_mosaic("Tiling((32, 32)(16, 16))").layout((64, 96))), write_mosaic(row_major(4, 8))
     ('Tiling((32, 32)(16, 16))', 'Tiling((8,))')
     """
-    parts, shape = compact_parts(layout, "Mosaic"), logical_extents(layout)
+    parts, shape = tiled_parts(layout, "Mosaic"), logical_extents(layout)
     if shape != stored_extents(layout):
         raise LayoutError(f"{layout} has padding, and Mosaic's tiles divide their array; use the padded shape instead")
     tiles = nested_tiles(parts, range(len(shape)))

@@ -17,7 +17,7 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, with_logical_shape
 from ..layout.layout_like import LayoutLike
 from ..layout.tuples import ceil_div
-from .strided_parts import compact_parts, logical_extents, stored_extents
+from .strided_parts import logical_extents, stored_extents, tiled_parts
 
 _TAG = re.compile(r"([A-Za-z]+)((?:\d+[a-z])*)", re.ASCII)
 _BLOCK = re.compile(r"(\d+)([a-z])", re.ASCII)
@@ -162,7 +162,7 @@ def write_onednn(layout: LayoutLike) -> OnednnTag:
     >>> str(write_onednn(parse_onednn("aBcd16b").layout((2, 32, 3, 5))))
     'aBcd16b'
     """
-    parts, rank = compact_parts(layout, "oneDNN"), len(logical_extents(layout))
+    parts, rank = tiled_parts(layout, "oneDNN"), len(logical_extents(layout))
     outer = next((k for k, part in enumerate(parts) if not part.is_last), len(parts))  # parts before the blocks
     present = [part.mode for part in parts[:outer]]
     order = [*[k for k in range(rank) if k not in present], *present]

@@ -67,6 +67,23 @@ def compact_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
     return ordered
 
 
+def tiled_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
+    """Return the leaves of a compact `layout` as `compact_parts` does; raise if they are not tiles within tiles.
+
+    >>> [part.extent for part in tiled_parts(Layout(((2, 4), 8), ((1, 16), 2)), "XLA")]
+    [4, 8, 2]
+    """
+    parts, divisors = compact_parts(layout, notation), dict[int, int]()
+    for part in parts:
+        if part.divisor > divisors.get(part.mode, part.divisor):
+            raise LayoutError(
+                f"{layout} has neighbours along mode {part.mode} further apart than what is not; tiles of {notation}"
+                " are the other way round"
+            )
+        divisors[part.mode] = part.divisor
+    return parts
+
+
 def offset_of(layout: LayoutLike) -> int:
     """Return where a layout of plain offsets begins.
 
@@ -103,7 +120,7 @@ def nested_tiles(parts: Sequence[StridedPart], order: Sequence[int]) -> tuple[tu
     that has a part after that.
 
     >>> faces = Layout(((16, 2, 2), (16, 2, 2)), ((16, 512, 2048), (1, 256, 1024)))
-    >>> nested_tiles(compact_parts(faces, "XLA"), (0, 1))
+    >>> nested_tiles(tiled_parts(faces, "XLA"), (0, 1))
     ((32, 32), (16, 16))
     """
     levels: list[dict[int, int]] = [{}]  # the extents of dimensions, by their place in the order

@@ -415,7 +415,7 @@ def _swizzled_rows(encoded: _Encoded, order: Sequence[int], vector: int, per_pha
 
 
 def _nvmma_shared(encoded: _Encoded) -> dict[str, list[Basis]]:
-    fields, last = encoded.encoding.fields, encoded.rank - 1
+    fields, (_, last) = encoded.encoding.fields, encoded.matrix
     width, bits = fields["swizzlingByteWidth"], fields["elementBitWidth"]
     is_transposed, is_padded = fields.get("transposed", False), fields.get("fp4Padded", False)
     contiguous = 0 if is_transposed else last

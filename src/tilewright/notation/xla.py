@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike
-from .strided_parts import compact_parts, logical_extents, nested_tiles, stored_extents
+from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_parts
 from .text_cursor import MAX_RANK, TextCursor
 from .tilings import MERGED, TiledDimensions
 
@@ -143,7 +143,7 @@ def write_xla(layout: LayoutLike, dtype: str = "f32") -> str:
     >>> write_xla(Layout(((8, 2), (128, 3)), ((128, 3072), (1, 1024))), "f32")
     'f32[16,384]{1,0:T(8,128)}'
     """
-    parts, shape = compact_parts(layout, "XLA"), logical_extents(layout)
+    parts, shape = tiled_parts(layout, "XLA"), logical_extents(layout)
     present = list(dict.fromkeys([part.mode for part in parts]))
     order = [*[k for k in range(len(shape)) if k not in present], *present]
     written = XlaShape(dtype, shape, tuple(reversed(order)), nested_tiles(parts, order))
