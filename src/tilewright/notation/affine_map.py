@@ -50,7 +50,10 @@ class AffineMap:
 
 def _result_text(row: tuple[int, ...], constant: int) -> str:
     terms = [f"d{k}" if n == 1 else f"d{k} * {n}" for k, n in enumerate(row) if n]
-    return " + ".join([*terms, *([str(constant)] if constant or not terms else [])])
+    text = " + ".join(terms)
+    if not terms or constant > 0:
+        return f"{text} + {constant}" if terms else str(constant)
+    return f"{text} - {-constant}" if constant else text
 
 
 def parse_affine_map(text: str) -> AffineMap:

@@ -38,7 +38,7 @@ from .triton_writer import write_triton
 from .ttnn_texts import TtnnText, parse_ttnn
 from .ttnn_writer import ttnn_text, write_ttnn
 from .tvm import LOOKS_LIKE as LOOKS_LIKE_TVM
-from .tvm import parse_index_map, write_index_lambda
+from .tvm import parse_index_map, write_index_lambda, write_index_map
 from .xla import LOOKS_LIKE as LOOKS_LIKE_XLA
 from .xla import parse_xla, write_xla
 
@@ -106,7 +106,7 @@ class ParsedText:
         if isinstance(self.value, TtnnText):
             return ttnn_text(self.value.value)
         if isinstance(self.value, IndexMap):
-            return write_index_expressions(self.value)
+            return (write_index_map if self.notation == "tvm" else write_index_expressions)(self.value)
         if self.notation == "axe":
             return write_axe(self.value)
         return str(self.value)

@@ -21,7 +21,8 @@ _TEMPLATE_INTEGER = re.compile(r"(?:Int|C|constant\s*<\s*int\s*,)\s*<?\s*(-?\d{1
 _POINTER = re.compile(r"(smem_ptr|gmem_ptr|rmem_ptr|tmem_ptr|ptr|counting_iter)\s*\[(\d{1,4})b\]\s*\(", re.ASCII)
 _SWIZZLE = re.compile(r"(?:Sw|S|Swizzle)\s*<\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*>", re.ASCII)
 _PYTHON_SWIZZLE = re.compile(
-    r"(?:SW_(\d+)_(\d+)_(-?\d+)|Swizzle\s*\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(-?\d+)\s*\))", re.ASCII
+    r"(?:SW_(\d{1,3})_(\d{1,3})_(-?\d{1,3})|Swizzle\s*\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(-?\d{1,3})\s*\))",
+    re.ASCII,
 )
 _FLAG = re.compile(r"smem_ptr_flag_bits\s*<\s*(\d{1,4})\s*>", re.ASCII)
 _PATH = re.compile(r"@(\d{1,3})", re.ASCII)
@@ -48,7 +49,7 @@ class CuteText:
     swizzle: Swizzle | None = field(default=None)
 
     def __str__(self) -> str:
-        return write_cute(self.layout, self)
+        return _format(self.layout) if isinstance(self.layout, Place) else write_cute(self.layout, self)
 
 
 def parse_cute(text: str) -> CuteText:
@@ -303,7 +304,8 @@ def write_cute(layout: Any, text: CuteText | None = None) -> str:
             raise LayoutError(f"{layout} begins at {offset}; CuTe prints that only behind a swizzle")
         return f"{pointer} o {strided}" if pointer else strided
     if text is not None and pointer and text.swizzle != swizzle and text.bits is not None:
-        return f"{_scale_swizzle(swizzle, text.bits, to_bytes=True)} o {pointer} o {strided}"
+        inner = f"{offset} o {strided}" if offset else strided
+        return f"{_scale_swizzle(swizzle, text.bits, to_bytes=True)} o {pointer} o {inner}"
     return f"{f'{pointer} o ' if pointer else ''}{swizzle} o {offset} o {strided}"
 
 
@@ -312,6 +314,8 @@ def _format(tree: Any) -> str:
         return f"({','.join(map(_format, tree))})"
     if not isinstance(tree, Place):
         return str(tree)
+    if len(tree) != 1:
+        raise LayoutError(f"{tree} moves along several axes at once, which CuTe's strides do not")
     ((name, amount),) = tree.items()
     parts = name.split(".")
     if not all(part[:1] == "E" and part[1:].isdigit() for part in parts):

@@ -298,6 +298,8 @@ def index_map_of(layout: LayoutLike, notation: str) -> IndexMap:
     (13,)
     """
     parts = strided_parts(layout, notation)
+    if 0 in [part.extent for part in parts]:
+        raise LayoutError(f"{layout} has no elements, so there is nothing that {notation} could map")
     names = tuple([f"d{k}" for k in range(max([part.mode for part in parts], default=-1) + 1)])
     terms = []
     for part in parts:

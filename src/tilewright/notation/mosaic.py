@@ -118,4 +118,4 @@ def write_mosaic(layout: LayoutLike) -> str:
     if shape != stored_extents(layout):
         raise LayoutError(f"{layout} has padding, and Mosaic's tiles divide their array; use the padded shape instead")
     tiles = nested_tiles(parts, range(len(shape)))
-    return str(MosaicTiling(tiles or (shape[-1:] or (1,),)))
+    return str(MosaicTiling(tiles or (shape[-1:],)))

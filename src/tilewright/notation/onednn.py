@@ -19,8 +19,8 @@ from ..layout.layout_like import LayoutLike
 from ..layout.tuples import ceil_div
 from .strided_parts import logical_extents, stored_extents, tiled_parts
 
-_TAG = re.compile(r"([A-Za-z]+)((?:\d+[a-z])*)", re.ASCII)
-_BLOCK = re.compile(r"(\d+)([a-z])", re.ASCII)
+_TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,9}[a-z])*)", re.ASCII)
+_BLOCK = re.compile(r"(\d{1,9})([a-z])", re.ASCII)
 LOOKS_LIKE = re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII)
 
 # The letters of the domains, in the order of the dimensions; those in brackets may be left out.

@@ -74,6 +74,8 @@ def tiled_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
     [4, 8, 2]
     """
     parts, divisors = compact_parts(layout, notation), dict[int, int]()
+    if 0 in (shape := logical_extents(layout)) or not shape:
+        raise LayoutError(f"{layout} has no elements or no dimensions, so {notation} has no tiles for it")
     for part in parts:
         if part.divisor > divisors.get(part.mode, part.divisor):
             raise LayoutError(

@@ -235,8 +235,8 @@ def _memory_map(layout: LayoutLike) -> tuple[Linear, tuple[tuple[int, int], ...]
     padding: tuple[tuple[int, int], ...] = ()
     compact: Any = layout
     if isinstance(layout, Layout) and not layout.axes and not layout.is_replicated:
-        if offset_of(layout) or logical_extents(layout) != stored_extents(layout):
-            raise LayoutError(f"{layout} has an offset or padding of its extents, which Triton's encodings do not have")
+        if offset_of(layout) or 0 in stored_extents(layout) or logical_extents(layout) != stored_extents(layout):
+            raise LayoutError(f"{layout} has an offset, no elements or padded extents, which no encoding of Triton has")
         compact, padding = _without_padding(layout)
     try:
         places = Linear.of(compact)
@@ -256,7 +256,9 @@ def _without_padding(layout: Layout) -> tuple[Layout, tuple[tuple[int, int], ...
     for position in sorted(range(len(parts)), key=lambda k: (parts[k].stride, parts[k].extent)):
         part = parts[position]
         extra = part.stride - count - sum(count // interval * padding for interval, padding in pairs)
-        if extra > 0 and count > 1 and part.extent > 1:
+        if part.extent > 1 and (extra < 0 or (extra and count == 1)):
+            return layout, ()  # elements overlap, or a gap is after every one of them
+        if part.extent > 1 and extra:
             pairs.append((count, extra))
         strides[position] = count
         count *= part.extent

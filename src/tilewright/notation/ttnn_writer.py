@@ -15,11 +15,10 @@ from .ttnn_structures import ENUMS
 from .ttnn_texts import parse_ttnn
 
 _ENUM_NAMES = {enum: name for name, enum in ENUMS.items() if enum is not None}
-_DATA_TYPES = {
-    **{name: name.upper() for name in ("bfloat16", "float32", "bfloat8_b", "bfloat4_b")},
-    **{name: name.upper() for name in ("uint32", "uint16", "uint8", "int32", "int8")},
-    "float8_e4m3": "FP8_E4M3",
-}
+_DATA_TYPES = (
+    *("bfloat16", "float32", "bfloat8_b", "bfloat4_b", "float8_e4m3"),
+    *("uint32", "uint16", "uint8", "int32", "int8"),
+)
 
 
 def write_ttnn(value: Any) -> str:
@@ -36,6 +35,9 @@ def write_ttnn(value: Any) -> str:
             f"ttnn prints tensor specs, memory configs, shards and cores, got {type(value).__name__} {value!s:.60};"
             " make a TensorSpec or a MemoryConfig of it"
         )
+    number_format = value.dtype if isinstance(value, TensorSpec) else value
+    if isinstance(number_format, (ScalarFormat, BlockFormat)) and number_format.name not in _DATA_TYPES:
+        raise FormatError(f"ttnn has no data type {number_format.name}; it has {', '.join(_DATA_TYPES)}")
     text = ttnn_text(value)
     said = value.replace(chip=None) if isinstance(value, TensorSpec) else value
     if (again := parse_ttnn(text).value) != said:
@@ -60,9 +62,7 @@ def _cpp_enum(member: NamedEnum) -> str:
 
 
 def _data_type(number_format: Format) -> str:
-    if number_format.name not in _DATA_TYPES:
-        raise FormatError(f"ttnn has no data type {number_format.name}; it has {', '.join(_DATA_TYPES)}")
-    return _DATA_TYPES[number_format.name]
+    return "FP8_E4M3" if number_format.name == "float8_e4m3" else number_format.name.upper()
 
 
 def _shard_spec(shards: ShardSpec) -> str:

@@ -44,6 +44,10 @@ def parse_index_map(text: str) -> IndexMap:
             f"{text[:60]!r} is not an index map: expected lambda with plain names, such as lambda i, j: [j, i]"
         )
     names = tuple([argument.arg for argument in node.args.args])
+    if len(set(names)) != len(names):
+        raise FileFormatError(
+            f"{text[:60]!r} is not an index map: every name must be given once, got {', '.join(names)}"
+        )
     body = node.body.elts if isinstance(node.body, (ast.List, ast.Tuple)) else [node.body]
     try:
         return IndexMap(names, tuple([_read_term(part, names, 0) for part in body]))
