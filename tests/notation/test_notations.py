@@ -241,9 +241,19 @@ def test_texts_that_are_refused():
         "Tiling((0, 2))",
     ]
     texts += ["", "lambda i: [i, j]", "lambda i: [i ** 2]", "lambda i: __import__('os')", "tensor<8xf16, #missing>"]
+    texts += ["lambda n, n: [n]", f"SW_{'1' * 5000}_0_3", f"(d0) -> ({' + '.join(['d0'] * 5000)})"]
+    texts += [f"f32[8,128]{{1,0:T{'(8,128)' * 2000}}}", f"Tiling({'(8, 8)' * 2000})", f"aB{'2b' * 2000}"]
     for text in texts:
         with pytest.raises(TilewrightError):
             assert not parse(text), text
+    line = "!ttg.memdesc<64xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 32, elementBitWidth = 16}>, #smem>"
+    with pytest.raises(LayoutError, match="for matrices"):
+        parse(line).layout  # noqa: B018
+
+
+def test_what_is_written_back_is_in_the_same_notation():
+    for text in ("lambda i, j: [j // 4, i, j % 4]", "affine_map<(i, j) -> (j floordiv 4, i, j mod 4)>", "1@1"):
+        assert str(parse(text)) == text
 
 
 def test_damaged_texts_are_refused_with_our_errors():

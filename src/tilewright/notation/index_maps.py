@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from ..layout import Layout, LayoutLike, with_logical_shape
 from ..layout.tuples import ceil_div
 from .strided_parts import StridedPart, offset_of, strided_parts
 
+MAX_DEPTH = 100  # of operations within each other
 Value: TypeAlias = Any  # an integer, or an array of integers
 
 OPERATIONS: dict[str, Callable[[Value, Value], Value]] = {
@@ -39,6 +40,7 @@ class Term:
     operation: str
     left: Any  # a term; the name of an input; a number
     right: Any = None  # a term, or None
+    depth: int = field(default=0, compare=False, repr=False)  # operations within each other
 
     @classmethod
     def input(cls, name: str) -> Term:
@@ -71,7 +73,10 @@ class Term:
             raise LayoutError("a product needs a constant on one side")
         if is_number and self.operation == "number":
             return Term.number(OPERATIONS[operation](self.left, other.left))
-        return Term(operation, self, other)
+        depth = max(self.depth, other.depth) + 1
+        if depth > MAX_DEPTH:
+            raise LayoutError(f"an expression has at most {MAX_DEPTH} operations within each other")
+        return Term(operation, self, other, depth)
 
     def __add__(self, other: Term) -> Term:
         return self.combine("+", other)

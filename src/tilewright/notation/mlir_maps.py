@@ -72,18 +72,22 @@ def _read_names(cursor: TextCursor, opening: str, closing: str) -> tuple[str, ..
 def _read_sum(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     term = _read_product(cursor, names, depth)
     while found := cursor.match(_SUM):
-        term = term.combine(found[0], _read_product(cursor, names, depth))
+        term = _combine(cursor, term, found[0], _read_product(cursor, names, depth))
     return term
 
 
 def _read_product(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     term = _read_factor(cursor, names, depth)
     while found := cursor.match(_PRODUCT):
-        try:
-            term = term.combine(found[0], _read_factor(cursor, names, depth))
-        except LayoutError as problem:
-            raise FileFormatError(f"{cursor.name}: {problem}, before character {cursor.at + 1}") from None
+        term = _combine(cursor, term, found[0], _read_factor(cursor, names, depth))
     return term
+
+
+def _combine(cursor: TextCursor, left: Term, operation: str, right: Term) -> Term:
+    try:
+        return left.combine(operation, right)
+    except LayoutError as problem:
+        raise FileFormatError(f"{cursor.name}: {problem}, before character {cursor.at + 1}") from None
 
 
 def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
@@ -94,7 +98,7 @@ def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term
         cursor.expect(")")
         return term
     if cursor.accept("-"):
-        return Term.number(-1).combine("*", _read_factor(cursor, names, depth + 1))
+        return _combine(cursor, Term.number(-1), "*", _read_factor(cursor, names, depth + 1))
     start = cursor.skip_space()
     if found := cursor.match(_NAME):
         if found[0] not in names:

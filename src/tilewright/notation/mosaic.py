@@ -11,7 +11,7 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, LayoutLike
 from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_parts
 from .text_cursor import TextCursor
-from .tilings import TiledDimensions
+from .tilings import MAX_TILES, TiledDimensions
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ def parse_mosaic(text: str) -> MosaicTiling:
             raise FileFormatError(
                 f"{cursor.name}: a tile has extents of at least 1, and no more than the one before it, got {tile}"
             )
+        if len(tiles) == MAX_TILES:
+            cursor.fail(f"at most {MAX_TILES} tiles within each other")
         tiles.append(tuple(tile))
         cursor.accept(",")
     cursor.expect(")")

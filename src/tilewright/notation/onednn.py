@@ -18,6 +18,7 @@ from ..layout import Layout, with_logical_shape
 from ..layout.layout_like import LayoutLike
 from ..layout.tuples import ceil_div
 from .strided_parts import logical_extents, stored_extents, tiled_parts
+from .text_cursor import MAX_RANK
 
 _TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,9}[a-z])*)", re.ASCII)
 _BLOCK = re.compile(r"(\d{1,9})([a-z])", re.ASCII)
@@ -112,6 +113,8 @@ def parse_onednn(text: str) -> OnednnTag:
     if not found:
         raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: expected dimensions and blocks, such as aBcd16b")
     outer, blocks = found[1], _BLOCK.findall(found[2])
+    if len(blocks) > MAX_RANK:
+        raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: it has more than {MAX_RANK} blocks")
     letters = outer.lower()
     numbers = _number_letters(letters)
     if numbers is None:

@@ -14,7 +14,7 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike
 from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_parts
 from .text_cursor import MAX_RANK, TextCursor
-from .tilings import MERGED, TiledDimensions
+from .tilings import MAX_TILES, MERGED, TiledDimensions
 
 _TYPE = re.compile(r"(?:pred|token|opaque|[sufc]\d{1,3}|bf16|f8e\w+|f4e\w+|f6e\w+)(?!\w)", re.ASCII)
 _ITEM = re.compile(r"([A-SU-Z][A-Z]?|[#*])\s*\(", re.ASCII)
@@ -96,6 +96,8 @@ def parse_xla(text: str) -> XlaShape:
         if cursor.accept(":"):
             if cursor.accept("T"):
                 while not tiles or cursor.peek("("):
+                    if len(tiles) == MAX_TILES:
+                        cursor.fail(f"at most {MAX_TILES} tiles within each other")
                     tiles.append(_read_tile(cursor))
             while found := cursor.match(_ITEM):
                 values = [cursor.raw()]
