@@ -173,7 +173,7 @@ def parse_access_pattern(text: str) -> AccessPattern:
             cursor.expect(",")
         if cursor.accept(f"{name}"):
             cursor.expect("=")
-        values[name] = _read_integer(cursor) if name == "offset" else _read_integers(cursor)
+        values[name] = cursor.signed() if name == "offset" else _read_integers(cursor)
     cursor.expect(")")
     cursor.expect_end()
     try:
@@ -186,18 +186,7 @@ def _read_integers(cursor: TextCursor) -> tuple[int, ...]:
     closing = ")" if cursor.accept("(") else "]"
     if closing == "]":
         cursor.expect("[")
-    numbers: list[int] = []
-    while not cursor.accept(closing):
-        if numbers:
-            cursor.expect(",")
-            if cursor.accept(closing):
-                break
-        numbers.append(_read_integer(cursor))
-    return tuple(numbers)
-
-
-def _read_integer(cursor: TextCursor) -> int:
-    return -cursor.integer() if cursor.accept("-") else cursor.integer()
+    return tuple(cursor.items(closing, cursor.signed, is_python=True))
 
 
 def write_access_pattern(layout: LayoutLike, shape: Sequence[int] | None = None) -> str:

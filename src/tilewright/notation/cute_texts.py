@@ -16,6 +16,7 @@ from ..layout import ComposedLayout, Layout, Place, Swizzle
 from ..layout.tuples import MAX_DEPTH, is_congruent
 from .text_cursor import TextCursor
 
+_MAX_MODES = 4096  # of a tuple
 _INTEGER = re.compile(r"_?(-?\d{1,19})(?!\w)", re.ASCII)
 _TEMPLATE_INTEGER = re.compile(r"(?:Int|C|constant\s*<\s*int\s*,)\s*<?\s*(-?\d{1,19})\s*>", re.ASCII)
 _POINTER = re.compile(r"(smem_ptr|gmem_ptr|rmem_ptr|tmem_ptr|ptr|counting_iter)\s*\[(\d{1,4})b\]\s*\(", re.ASCII)
@@ -235,14 +236,7 @@ class _CuteReader:
             ("Coord<", ">"),
         ):
             if cursor.accept(opening):
-                branches: list[Any] = []
-                while not cursor.accept(closing):
-                    if branches:
-                        cursor.expect(",")
-                        if cursor.accept(closing):
-                            break
-                    branches.append(self.read_tree(depth + 1))
-                return tuple(branches)
+                return tuple(cursor.items(closing, lambda: self.read_tree(depth + 1), _MAX_MODES, is_python=True))
         amount = self._read_integer()
         path = []
         while found := cursor.match(_PATH):

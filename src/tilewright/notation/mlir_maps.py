@@ -47,11 +47,7 @@ def read_index_expressions(cursor: TextCursor) -> IndexMap:
         raise FileFormatError(f"{cursor.name}: every name once, got {[*inputs, *symbols]}")
     cursor.expect("->")
     cursor.expect("(")
-    results: list[Term] = []
-    while not cursor.accept(")"):
-        if results:
-            cursor.expect(",")
-        results.append(_read_sum(cursor, (*inputs, *symbols), 0))
+    results = cursor.items(")", lambda: _read_sum(cursor, (*inputs, *symbols), 0))
     if is_wrapped:
         cursor.expect(">")
     return IndexMap(inputs, tuple(results), symbols)
@@ -59,14 +55,7 @@ def read_index_expressions(cursor: TextCursor) -> IndexMap:
 
 def _read_names(cursor: TextCursor, opening: str, closing: str) -> tuple[str, ...]:
     cursor.expect(opening)
-    names: list[str] = []
-    while not cursor.accept(closing):
-        if names:
-            cursor.expect(",")
-        if len(names) == MAX_RANK:
-            cursor.fail(f"at most {MAX_RANK} names")
-        names.append(cursor.take(_NAME, "a name"))
-    return tuple(names)
+    return tuple(cursor.items(closing, lambda: cursor.take(_NAME, "a name")))
 
 
 def _read_sum(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
@@ -218,11 +207,7 @@ def parse_strided_memref(text: str) -> StridedMemref:
 def _read_strided(cursor: TextCursor) -> tuple[tuple[int | None, ...], int | None]:
     cursor.expect("<")
     cursor.expect("[")
-    strides: list[int | None] = []
-    while not cursor.accept("]"):
-        if strides:
-            cursor.expect(",")
-        strides.append(_read_number(cursor))
+    strides = cursor.items("]", lambda: _read_number(cursor))
     offset: int | None = 0
     if cursor.accept(","):
         cursor.expect("offset")
@@ -233,9 +218,7 @@ def _read_strided(cursor: TextCursor) -> tuple[tuple[int | None, ...], int | Non
 
 
 def _read_number(cursor: TextCursor) -> int | None:
-    if cursor.accept("?"):
-        return None
-    return -cursor.integer() if cursor.accept("-") else cursor.integer()
+    return None if cursor.accept("?") else cursor.signed()
 
 
 def write_memref(layout: LayoutLike, dtype: str = "f32") -> str:

@@ -87,13 +87,7 @@ def parse_mosaic(text: str) -> MosaicTiling:
     cursor.expect("(")
     tiles: list[tuple[int, ...]] = []
     while cursor.accept("("):
-        tile: list[int] = []
-        while not cursor.accept(")"):
-            if tile:
-                cursor.expect(",")
-                if cursor.accept(")"):
-                    break
-            tile.append(cursor.integer("an extent"))
+        tile = cursor.items(")", lambda: cursor.integer("an extent"), is_python=True)
         if not tile or min(tile) < 1 or (tiles and len(tile) > len(tiles[-1])):
             raise FileFormatError(
                 f"{cursor.name}: a tile has extents of at least 1, and no more than the one before it, got {tile}"

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from ..errors import FileFormatError
+
+_Item = TypeVar("_Item")
 
 MAX_INTEGER = 2**63 - 1
 MAX_RANK = 64  # extents of a shape, in every notation
@@ -130,15 +133,37 @@ class TextCursor:
         (32, 16)
         """
         self.expect(opening)
-        if self.accept(closing):
-            return ()
-        values = [self.integer()]
-        while self.accept(","):
-            if len(values) == MAX_RANK:
-                self.fail(f"at most {MAX_RANK} integers")
-            values.append(self.integer())
-        self.expect(closing)
-        return tuple(values)
+        return tuple(self.items(closing, self.integer))
+
+    def items(
+        self, closing: str, read: Callable[[], _Item], most: int = MAX_RANK, is_python: bool = False
+    ) -> list[_Item]:
+        """Return what `read` returns, again and again up to a `closing` bracket, with commas between, `most` times.
+
+        `is_python` allows a comma after the last one, as in (128,).
+
+        >>> cursor = TextCursor("128,)", "a tile")
+        >>> cursor.items(")", cursor.integer, is_python=True)
+        [128]
+        """
+        values: list[_Item] = []
+        while not self.accept(closing):
+            if values:
+                self.expect(",")
+                if is_python and self.accept(closing):
+                    break
+            if len(values) == most:
+                self.fail(f"at most {most} items")
+            values.append(read())
+        return values
+
+    def signed(self) -> int:
+        """Return the integer that comes next, which may be negative.
+
+        >>> TextCursor("-3", "a stride").signed()
+        -3
+        """
+        return -self.integer() if self.accept("-") else self.integer()
 
     def raw(self) -> str:
         """Return the text up to the next comma or closing bracket that is not inside brackets of its own.

@@ -16,6 +16,7 @@ from ..errors import FileFormatError
 from .text_cursor import TextCursor
 
 MAX_DEPTH = 16
+MAX_VALUES = 1024  # of a list
 _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _ALIAS = re.compile(r"#([A-Za-z_]\w*)(?![\w.])", re.ASCII)
 _DEFINITION = re.compile(r"^\s*#([A-Za-z_]\w*)\s*=\s*(#[^\n]*)$", re.MULTILINE | re.ASCII)
@@ -227,12 +228,7 @@ class _TritonReader:
         if depth > MAX_DEPTH:
             cursor.fail(f"at most {MAX_DEPTH} brackets within each other")
         if cursor.accept("["):
-            values: list[Any] = []
-            while not cursor.accept("]"):
-                if values:
-                    cursor.expect(",")
-                values.append(self._read_value(depth + 1))
-            return values
+            return cursor.items("]", lambda: self._read_value(depth + 1), MAX_VALUES)
         if cursor.peek("{"):
             return self._read_fields(depth)
         if cursor.peek("#"):
