@@ -11,12 +11,11 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, LayoutLike, row_major
 from .index_maps import IndexMap, Term, index_map_of
 from .strided_parts import logical_extents, offset_of, strided_parts
-from .text_cursor import MAX_RANK, TextCursor
+from .text_cursor import TextCursor
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PRODUCT = re.compile(r"\*|floordiv\b|ceildiv\b|mod\b")
 _SUM = re.compile(r"\+|-(?!>)")
-_EXTENT = re.compile(r"(\d{1,19}|\?)\s*x\s*", re.ASCII)
 _MAX_DEPTH = 64
 
 
@@ -179,11 +178,7 @@ def parse_strided_memref(text: str) -> StridedMemref:
     cursor = TextCursor(text, "a memref")
     cursor.expect("memref")
     cursor.expect("<")
-    shape: list[int | None] = []
-    while found := cursor.match(_EXTENT):
-        shape.append(None if found[1] == "?" else int(found[1]))
-        if len(shape) > MAX_RANK:
-            cursor.fail(f"at most {MAX_RANK} extents")
+    shape = cursor.extents()
     element = cursor.take(_NAME, "an element type such as f32")
     strides: tuple[int | None, ...] | None = None
     offset: int | None = 0
@@ -201,7 +196,7 @@ def parse_strided_memref(text: str) -> StridedMemref:
         raise FileFormatError(f"{cursor.name}: {len(shape)} extents need as many strides, got {len(strides)}")
     if index_map is not None and (len(index_map.inputs) != len(shape) or index_map.symbols):
         raise FileFormatError(f"{cursor.name}: {len(shape)} extents need a map from as many indices")
-    return StridedMemref(tuple(shape), element, strides, offset, index_map, space)
+    return StridedMemref(shape, element, strides, offset, index_map, space)
 
 
 def _read_strided(cursor: TextCursor) -> tuple[tuple[int | None, ...], int | None]:

@@ -11,6 +11,7 @@ from ..errors import LayoutError
 from ..layout import Layout
 from ..layout.layout_like import LayoutLike
 from ..layout.tuples import as_tuple, leaves
+from .text_cursor import MAX_INTEGER
 
 
 class StridedPart(NamedTuple):
@@ -45,6 +46,8 @@ def strided_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
             is_last = all(later == 1 for later, _ in pairs[position + 1 :])
             parts.append(StridedPart(k, divisor, int(extent), int(step), is_last))
             divisor *= int(extent)
+    if any(max(part.extent, abs(part.stride)) > MAX_INTEGER for part in parts):
+        raise LayoutError(f"{layout} has numbers beyond 64 bits, which {notation} does not have")
     return parts
 
 

@@ -16,6 +16,7 @@ MAX_RANK = 64  # extents of a shape, in every notation
 
 _SPACE = re.compile(r"\s*")
 _INTEGER = re.compile(r"\d{1,19}(?!\d)", re.ASCII)
+_EXTENT = re.compile(r"(\d{1,19}|\?)\s*x\s*", re.ASCII)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPENING, _CLOSING = "([{<", ")]}>"
 _SHOWN = 24  # characters of the text in a message
@@ -164,6 +165,19 @@ class TextCursor:
         -3
         """
         return -self.integer() if self.accept("-") else self.integer()
+
+    def extents(self) -> tuple[int | None, ...]:
+        """Return the extents of a type, each followed by an x, as in 32x?xf32; None is one that is not known.
+
+        >>> TextCursor("32x?xf32", "a tensor type").extents()
+        (32, None)
+        """
+        extents: list[int | None] = []
+        while found := self.match(_EXTENT):
+            if len(extents) == MAX_RANK:
+                self.fail(f"at most {MAX_RANK} extents")
+            extents.append(None if found[1] == "?" else int(found[1]))
+        return tuple(extents)
 
     def raw(self) -> str:
         """Return the text up to the next comma or closing bracket that is not inside brackets of its own.

@@ -20,7 +20,6 @@ MAX_VALUES = 1024  # of a list
 _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _ALIAS = re.compile(r"#([A-Za-z_]\w*)(?![\w.])", re.ASCII)
 _DEFINITION = re.compile(r"^\s*#([A-Za-z_]\w*)\s*=\s*(#[^\n]*)$", re.MULTILINE | re.ASCII)
-_EXTENT = re.compile(r"(\d{1,19})\s*x\s*", re.ASCII)
 _SIGNED = re.compile(r"-?\d{1,19}(?!\d)", re.ASCII)
 BITS = {
     "f64": 64,
@@ -150,10 +149,9 @@ class _TritonReader:
         if not is_memory:
             cursor.expect("tensor")
         cursor.expect("<")
-        shape: list[int] = []
-        while extent := cursor.match(_EXTENT):
-            shape.append(int(extent[1]))
-        if not shape or min(shape) < 1:
+        extents = cursor.extents()
+        shape = tuple([extent for extent in extents if extent])
+        if not extents or shape != extents:
             cursor.fail("extents of at least 1, such as 32x16xf16")
         dtype = cursor.take(_NAME, "an element type")
         cursor.expect(",")
@@ -165,7 +163,7 @@ class _TritonReader:
             cursor.at = max(start, end)
             rest = cursor.text[start : cursor.at].strip()
         cursor.expect(">")
-        return TritonType(tuple(shape), dtype, encoding, is_memory, rest)
+        return TritonType(shape, dtype, encoding, is_memory, rest)
 
     def read_encoding(self, depth: int) -> TritonEncoding:
         cursor = self.cursor
