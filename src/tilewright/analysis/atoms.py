@@ -88,7 +88,8 @@ class MatrixAtom(Shown):
 class CopyAtom:
     """A copy instruction, in bits: `source` and `target` map (thread, bit of its value) to a bit of what is copied.
 
-    >>> atoms["SM75_U32x4_LDSM_N"].source
+    >>> load = atoms["SM75_U32x4_LDSM_N"]
+    >>> load.source
     Layout((32, 128), (128, 1))
     """
 

@@ -19,7 +19,7 @@ MAX_MAPS = 1 << 16
 """The most linear maps that are tried one by one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """An access to unswizzled memory: the offsets of each thread, one row each, and the instruction.
 
@@ -31,6 +31,16 @@ class Pattern:
     offsets: Any = field(repr=False)
     instruction: str = "ld"
     vector: int | None = None
+
+    def _key(self) -> tuple[Any, ...]:
+        table = np.asarray(self.offsets)
+        return table.shape, tuple(table.ravel().tolist()), self.instruction, self.vector
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Pattern) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
 
 @dataclass(frozen=True)
