@@ -25,7 +25,9 @@ LANGUAGES = ("cuda", "opencl", "triton", "python", "mlir")
 @click.argument("text", metavar="TEXT")
 @click.option("--to", "target", metavar="NAME", help="The notation to write: cute, xla, onednn, mlir ... [all]")
 @click.option("--from", "source", type=click.Choice(NOTATIONS), metavar="NAME", help="The notation of TEXT. [its form]")
-@click.option("--shape", type=SHAPE, metavar="SHAPE", help="The shape, for notations without one: oneDNN, TVM, Mosaic.")
+@click.option(
+    "--shape", type=SHAPE, metavar="SHAPE", help="The shape, for texts without one: oneDNN, TVM, Mosaic, tt-mlir."
+)
 @click.option("--dtype", metavar="TYPE", help="The element type, in the words of the target.")
 @click.option("--code", "language", type=click.Choice(LANGUAGES), help="Write the index function in this language.")
 def command(
