@@ -4,6 +4,7 @@
 import contextlib
 import hashlib
 import random
+import re
 
 import numpy as np
 import pytest
@@ -249,6 +250,17 @@ def test_texts_that_are_refused():
     line = "!ttg.memdesc<64xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 32, elementBitWidth = 16}>, #smem>"
     with pytest.raises(LayoutError, match="for matrices"):
         parse(line).layout  # noqa: B018
+
+
+def test_fields_of_the_wrong_kind_are_refused():
+    kinds = ["5", "-1", "0", "true", "[]", "[1]", "[[1]]", "{}", "{warp = 5}", "foo", "[foo]", "[-1, -2]", "[0, 0]"]
+    chance, field = random.Random(3), re.compile(r"= (\[[^=#{}]*\]|\{[^{}]*\}|-?\w+)")
+    for case in recorded("notations/triton/encodings.json")["cases"]:
+        text = "\n".join([*[f"#{name} = {value}" for name, value in case["aliases"].items()], case["type"]])
+        for _ in range(8):
+            place = chance.choice(list(field.finditer(text)))
+            with contextlib.suppress(TilewrightError):
+                parse(text[: place.start(1)] + chance.choice(kinds) + text[place.end(1) :]).layout  # noqa: B018
 
 
 def test_what_is_written_back_is_in_the_same_notation():
