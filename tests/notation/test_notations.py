@@ -242,7 +242,12 @@ def test_texts_that_are_refused():
         "Tiling((0, 2))",
     ]
     texts += ["", "lambda i: [i, j]", "lambda i: [i ** 2]", "lambda i: __import__('os')", "tensor<8xf16, #missing>"]
-    texts += ["lambda n, n: [n]", f"SW_{'1' * 5000}_0_3", f"(d0) -> ({' + '.join(['d0'] * 5000)})"]
+    texts += [
+        "S<3,3,3> o 0 o (8,64):(6,_1@1)",
+        "lambda n, n: [n]",
+        f"SW_{'1' * 5000}_0_3",
+        f"(d0) -> ({' + '.join(['d0'] * 5000)})",
+    ]
     texts += [f"f32[8,128]{{1,0:T{'(8,128)' * 2000}}}", f"Tiling({'(8, 8)' * 2000})", f"aB{'2b' * 2000}"]
     for text in texts:
         with pytest.raises(TilewrightError):

@@ -223,6 +223,7 @@ def test_refusals_name_the_reason():
         (Layout((4, 4), (1, 1)), "triton", "shared memory"),
         (Layout((4, 8), (1, 7)), "triton", "power of two, got 3"),
         (Layout((2, 2), (6, 3)), "triton", "shared memory"),
+        (Layout((2, 2), (1, 2 @ tw.bank)), "triton", "several results"),
         (Linear({"thread": [1]}, {"dim0": 2}), "triton", "register, lane, warp"),
         (tw.Swizzle(2, 0, 2), "triton", "linear maps"),
         (linear, "xla", "not a strided layout"),

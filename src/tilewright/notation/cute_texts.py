@@ -103,7 +103,7 @@ class _CuteReader:
         composed: Any = layout + offset if offset else layout
         if swizzle is not None and isinstance(layout, Layout):
             in_elements = _scale_swizzle(swizzle, bits) if swizzles_bytes and bits is not None else swizzle
-            composed = ComposedLayout(in_elements, composed)
+            composed = self._compose(in_elements, composed)
         return CuteText(composed, pointer, bits, address, swizzle)
 
     def _read_address(self) -> str:
@@ -220,7 +220,13 @@ class _CuteReader:
         cursor.expect(closing)
         in_elements = swizzle if bits is None else _scale_swizzle(swizzle, bits)
         pointer = "" if bits is None else "smem_ptr"
-        return CuteText(ComposedLayout(in_elements, layout + offset if offset else layout), pointer, bits, "", swizzle)
+        composed = self._compose(in_elements, layout + offset if offset else layout)
+        return CuteText(composed, pointer, bits, "", swizzle)
+
+    def _compose(self, swizzle: Swizzle, layout: Layout) -> ComposedLayout:
+        if layout.axes:
+            raise FileFormatError(f"{self.cursor.name}: {swizzle} acts on offsets, and {layout} gives coordinates")
+        return ComposedLayout(swizzle, layout)
 
     def read_tree(self, depth: int = 0) -> Any:
         """Return nested tuples of integers and basis strides, in parentheses or as `Shape<...>`."""

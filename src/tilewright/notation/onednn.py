@@ -20,8 +20,8 @@ from ..layout.tuples import ceil_div
 from .strided_parts import logical_extents, stored_extents, tiled_parts
 from .text_cursor import MAX_RANK
 
-_TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,9}[a-z])*)", re.ASCII)
-_BLOCK = re.compile(r"(\d{1,9})([a-z])", re.ASCII)
+_TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,19}[a-z])*)", re.ASCII)
+_BLOCK = re.compile(r"(\d{1,19})([a-z])", re.ASCII)
 LOOKS_LIKE = re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII)
 
 # The letters of the domains, in the order of the dimensions; those in brackets may be left out.

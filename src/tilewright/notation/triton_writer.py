@@ -234,7 +234,9 @@ def _memory_map(layout: LayoutLike) -> tuple[Linear, tuple[tuple[int, int], ...]
     """Return the map from offsets to the elements of a layout of memory, and its padding, after how many elements."""
     padding: tuple[tuple[int, int], ...] = ()
     compact: Any = layout
-    if isinstance(layout, Layout) and not layout.axes and not layout.is_replicated:
+    if layout.axes or layout.is_replicated:
+        raise LayoutError(f"{layout} has several results, and Triton's shared memory has one offset")
+    if isinstance(layout, Layout):
         if offset_of(layout) or 0 in stored_extents(layout) or logical_extents(layout) != stored_extents(layout):
             raise LayoutError(f"{layout} has an offset, no elements or padded extents, which no encoding of Triton has")
         compact, padding = _without_padding(layout)
