@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, Swizzle
 from ..layout.linear import Linear
+from ..ndarrays import np
 from .accesses import Array, access_offsets, validate_itemsize
 from .banks import NVIDIA, BankModel, bank_conflicts
 

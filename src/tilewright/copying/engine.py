@@ -14,10 +14,9 @@ from math import prod
 from types import ModuleType
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import uint8
+from ..ndarrays import np
 from . import cuda_engine, native_engine, native_library, opencl_engine, reference_engine
 from .device_array import Array, Backend, DeviceArray
 from .dlpack import as_host_array

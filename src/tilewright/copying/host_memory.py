@@ -14,12 +14,11 @@ from math import prod
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..errors import FormatError, LayoutError, TransferError
 from ..formats import ScalarFormat, scalar_format_of
 from ..layout import Layout
 from ..layout.layout import make_layout
+from ..ndarrays import np
 from .placement import Placement
 
 CACHE_LINE = 64

@@ -18,12 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from ..ndarrays import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from ..ndarrays import NDArray
 
 __all__ = ["ABI_VERSION", "fingerprint", "is_available", "load_library", "unavailable_reason"]
 

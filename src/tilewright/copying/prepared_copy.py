@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
-import numpy as np
-
 from ..formats import ScalarFormat
+from ..ndarrays import np
 from .array_library import LIBRARIES, ArrayLibrary
 from .codegen import MAX_BATCH, WIDEST, supports_formats
 from .cuda_engine import CudaBackend, CudaRunner, run_batch

@@ -493,7 +493,7 @@ def _common_run_length(layout: LayoutLike) -> int:
     if isinstance(layout, CoreLayout) and not layout.guards:
         extents, steps = layout.canonical_modes()
         return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
-    import numpy as np
+    from ..ndarrays import np
 
     run, before = 0, (0, True)
     for index, places, valid in chunks(layout):

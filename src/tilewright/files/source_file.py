@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..copying import native_library
 from ..errors import FileFormatError
+from ..ndarrays import NDArray, np
 from .file_names import resolve_inside
 
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"

@@ -15,8 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from ..atomic import replace_file
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
@@ -25,6 +23,7 @@ from ..layout import Box
 from ..layout.tuples import round_up
 from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.placement_rules import validate_placement
+from ..ndarrays import np
 from ..tensor import Tensor
 from .mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
 from .source_file import ByteArray, FilePath, SourceFile, as_source_file

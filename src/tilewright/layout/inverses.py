@@ -206,7 +206,7 @@ def _invert_by_table(layout: LayoutLike, invert: _Inversion) -> Any:
 
 def _find_collision_by_table(layout: LayoutLike) -> tuple[Nested[int], Nested[int]]:
     """Return two coordinates that share a place."""
-    import numpy as np
+    from ..ndarrays import np
 
     places = np.concatenate([places for _, places, _ in chunks(layout)])
     order = np.argsort(places, kind="stable")
@@ -216,7 +216,7 @@ def _find_collision_by_table(layout: LayoutLike) -> tuple[Nested[int], Nested[in
 
 def _count_consecutive_places(layout: LayoutLike) -> int:
     """Return how many places in a row, from 0 on, are used."""
-    import numpy as np
+    from ..ndarrays import np
 
     places = np.unique(np.concatenate([places for _, places, _ in chunks(layout)]))
     places = places[places >= 0]

@@ -191,7 +191,7 @@ def _is_mixed_radix(layout: Layout) -> bool:
 
 def _is_injective_by_table(layout: LayoutLike) -> bool:
     """Return whether the places of all data are distinct, by evaluating them."""
-    import numpy as np
+    from ..ndarrays import np
 
     columns = _valid_places(layout)
     if not columns:
@@ -203,7 +203,7 @@ def _is_injective_by_table(layout: LayoutLike) -> bool:
 
 def _fills_interval(layout: LayoutLike, start: int | None) -> bool:
     """Return whether the places of all data are consecutive, from `start` if one is given."""
-    import numpy as np
+    from ..ndarrays import np
 
     columns = _valid_places(layout)
     if not columns or not len(columns[0]):
@@ -217,7 +217,7 @@ def _fills_interval(layout: LayoutLike, start: int | None) -> bool:
 
 def _valid_places(layout: LayoutLike) -> list[Any]:
     """Return the places of all data as one vector per axis."""
-    import numpy as np
+    from ..ndarrays import np
 
     columns: dict[str, list[Any]] = {}
     for _, places, valid in evaluation.chunks(layout):

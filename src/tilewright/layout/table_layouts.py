@@ -39,7 +39,7 @@ class PagedLayout(LayoutLike):
     _starts: Any
 
     def __init__(self, page: int, starts: Iterable[int] | IntArray) -> None:
-        import numpy as np
+        from ..ndarrays import np
 
         size = as_integer(page, "the size of a page")
         if size < 1:
@@ -114,7 +114,7 @@ class PagedLayout(LayoutLike):
         raise LayoutError(f"cannot slice {self} by {coord}; compose it with the layout of the slice instead")
 
     def _table(self) -> Any:
-        import numpy as np
+        from ..ndarrays import np
 
         return np.arange(self._page, dtype=np.int64)[:, None] + self._starts
 
@@ -222,7 +222,7 @@ class InverseLayout(LayoutLike):
             if isinstance(self._layout, Layout) and not self._layout.guards:
                 index = find_index(self._layout, place)
                 return index, index is not None
-        import numpy as np
+        from ..ndarrays import np
 
         if self._sorted is None:
             # padding has no place of its own: its place may be that of data
@@ -252,13 +252,13 @@ class InverseLayout(LayoutLike):
         return self._find(index)[0]
 
     def _table(self) -> Any:
-        import numpy as np
+        from ..ndarrays import np
 
         index, used = self._find(np.arange(self.shape))
         return np.where(used, index, -1)
 
     def _valid_table(self) -> Any:
-        import numpy as np
+        from ..ndarrays import np
 
         return self._find(np.arange(self.shape))[1]
 

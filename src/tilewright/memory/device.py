@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
 
-import numpy as np
-
 from ..atomic import write_file
 from ..copying import Placement, execute, plan_copy
 from ..copying.dlpack import as_host_array
@@ -23,6 +21,7 @@ from ..errors import LayoutError, MemoryConfigError, OutOfMemory
 from ..formats import FormatLike, scalar_format_of
 from ..layout import Layout, PagedLayout, compose
 from ..layout.tuples import round_up
+from ..ndarrays import np
 from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import Layout, with_logical_shape
 from ..layout.tuples import ceil_div
+from ..ndarrays import np
 
 Value: TypeAlias = Any  # an integer, or an array of integers
 

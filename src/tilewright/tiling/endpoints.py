@@ -22,13 +22,12 @@ from functools import partial
 from math import gcd, prod
 from typing import Any, Protocol
 
-import numpy as np
-
 from ..copying.device_array import DeviceArray, packed_strides
 from ..copying.engine import Runner
 from ..copying.host_memory import Footprint, dense_footprint, strided_range
 from ..errors import TransferError
 from ..layout import Box
+from ..ndarrays import np
 from .array_store import StorageRegion
 from .tile_copies import (
     LARGE_TARGET,

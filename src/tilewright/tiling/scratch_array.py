@@ -13,8 +13,7 @@ from math import prod
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
+from ..ndarrays import np
 from .chunk_cache import chunk_range
 
 Slices = tuple[slice, ...]

@@ -26,11 +26,10 @@ from contextvars import copy_context
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from ..copying import native_library
 from ..copying.native_engine import NativeRunner
 from ..errors import TransferError
+from ..ndarrays import np
 from .endpoints import Endpoint, MemoryEndpoint
 from .operands import Input, Output
 from .pipeline_spec import PipelineSpec

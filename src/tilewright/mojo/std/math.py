@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...errors import FormatError
 from ...layout.validation import as_integer
+from ...ndarrays import np
 from ..brackets import Bracketed
 from ..dtype import DType
 from ..simd import SIMD, map_numbers, scalar_format

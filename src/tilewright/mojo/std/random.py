@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
 from typing import Any
-
-import numpy as np
 
 from ..dtype import DType
 from ..pointer import Pointer
@@ -23,7 +23,7 @@ __all__ = [
     "shuffle",
 ]
 
-_generators = [np.random.default_rng(0)]  # the one in use
+_generators = [Random(0)]  # the one in use
 
 
 def seed(*value: Any) -> None:
@@ -35,7 +35,7 @@ def seed(*value: Any) -> None:
     >>> random_float64() == first
     True
     """
-    _generators[0] = np.random.default_rng(int(value[0]) & (2**64 - 1) if value else None)
+    _generators[0] = Random(int(value[0]) & (2**64 - 1) if value else None)
 
 
 def random_float64(min: Any = 0, max: Any = 1) -> Any:  # noqa: A002  (Mojo's names)
@@ -44,7 +44,7 @@ def random_float64(min: Any = 0, max: Any = 1) -> Any:  # noqa: A002  (Mojo's na
     >>> 0 <= random_float64() < 1
     True
     """
-    return make_scalar(DType.float64, float(_generators[0].uniform(float(min), float(max))))
+    return make_scalar(DType.float64, _generators[0].uniform(float(min), float(max)))
 
 
 def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
@@ -53,7 +53,7 @@ def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
     >>> random_si64(3, 3)
     Int64(3)
     """
-    return make_scalar(DType.int64, int(_generators[0].integers(int(min), int(max), endpoint=True)))
+    return make_scalar(DType.int64, _generators[0].randint(int(min), int(max)))
 
 
 def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
@@ -62,7 +62,7 @@ def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
     >>> random_ui64(3, 3)
     UInt64(3)
     """
-    return UInt64(int(_generators[0].integers(int(min), int(max), dtype=np.uint64, endpoint=True)))
+    return UInt64(_generators[0].randint(int(min), int(max)))
 
 
 def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
@@ -71,12 +71,12 @@ def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
     >>> randn_float64(2, 0)
     Float64(2.0)
     """
-    return make_scalar(DType.float64, float(_generators[0].normal(float(mean), float(standard_deviation))))
+    return make_scalar(DType.float64, _generators[0].gauss(float(mean), float(standard_deviation)))
 
 
-def _fill(ptr: Pointer, numbers: Any) -> None:
-    for k, number in enumerate(numbers.tolist()):
-        ptr[k] = number
+def _fill(ptr: Pointer, size: Any, draw: Callable[[Any, Any], Any], *limits: Any) -> None:
+    for k in range(int(size)):
+        ptr[k] = draw(*limits)
 
 
 def rand(ptr: Pointer, size: Any, *, min: Any = 0.0, max: Any = 1.0, **_: Any) -> None:  # noqa: A002
@@ -85,7 +85,7 @@ def rand(ptr: Pointer, size: Any, *, min: Any = 0.0, max: Any = 1.0, **_: Any) -
     >>> from tilewright.mojo.pointer import alloc
     >>> rand(alloc["float32"](4), 4)
     """
-    _fill(ptr, _generators[0].uniform(float(min), float(max), int(size)))
+    _fill(ptr, size, _generators[0].uniform, float(min), float(max))
 
 
 def randint(ptr: Pointer, size: Any, low: Any, high: Any) -> None:
@@ -94,7 +94,7 @@ def randint(ptr: Pointer, size: Any, low: Any, high: Any) -> None:
     >>> from tilewright.mojo.pointer import alloc
     >>> randint(alloc["int8"](4), 4, 0, 9)
     """
-    _fill(ptr, _generators[0].integers(int(low), int(high), int(size), endpoint=True))
+    _fill(ptr, size, _generators[0].randint, int(low), int(high))
 
 
 def randn(ptr: Pointer, size: Any, mean: Any = 0, standard_deviation: Any = 1) -> None:
@@ -103,7 +103,7 @@ def randn(ptr: Pointer, size: Any, mean: Any = 0, standard_deviation: Any = 1) -
     >>> from tilewright.mojo.pointer import alloc
     >>> randn(alloc["float32"](4), 4)
     """
-    _fill(ptr, _generators[0].normal(float(mean), float(standard_deviation), int(size)))
+    _fill(ptr, size, _generators[0].gauss, float(mean), float(standard_deviation))
 
 
 def shuffle(items: Any) -> None:
@@ -114,7 +114,7 @@ def shuffle(items: Any) -> None:
     >>> sorted(items)
     [1, 2, 3]
     """
-    order = _generators[0].permutation(len(items)).tolist()
-    values = [items[k] for k in order]
+    values = [items[k] for k in range(len(items))]
+    _generators[0].shuffle(values)
     for k, value in enumerate(values):
         items[k] = value

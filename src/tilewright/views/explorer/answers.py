@@ -9,8 +9,6 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ...errors import OutOfMemory, TilewrightError
 from ...files.mesh import format_devices
 from ...formats.catalogue import BLOCK_FORMATS
@@ -19,6 +17,7 @@ from ...layout.linear import Linear
 from ...memory import Allocator, TensorSpec, chip_names, explain, explain_address, fit
 from ...memory.placement_rules import placement_violations
 from ...memory.shape import HEIGHTS, WIDTHS
+from ...ndarrays import np
 from ...notation import WRITABLE, parse, write
 from ...tiling import Schedule, Tiler
 from ...tiling.schedule import SCHEMES
