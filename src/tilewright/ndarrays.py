@@ -6,6 +6,8 @@ Every module takes `np` from here and is written once, against NumPy's interface
 
 from typing import TYPE_CHECKING, Any
 
+from .errors import MissingPackage
+
 if TYPE_CHECKING:
     import ml_dtypes
     import numpy as np
@@ -18,14 +20,32 @@ else:
             raise
         from . import small_numpy as np
 
-__all__ = ["ArrayLike", "DTypeLike", "NDArray", "ml_dtypes", "np"]
+__all__ = ["ArrayLike", "DTypeLike", "NDArray", "has_numpy", "ml_dtypes", "np", "require_numpy"]
+
+
+def has_numpy() -> bool:
+    """Return whether `np` is NumPy itself.
+
+    >>> has_numpy() == (np.__name__ == "numpy")
+    True
+    """
+    return np.__name__ == "numpy"
+
+
+def require_numpy(what: str) -> None:
+    """Raise if NumPy is not installed, which `what` needs.
+
+    >>> require_numpy("a copy between addresses") if has_numpy() else None
+    """
+    if not has_numpy():
+        raise MissingPackage(f"{what} needs NumPy, which is not installed; install numpy and ml_dtypes")
 
 
 def __getattr__(name: str) -> Any:
     """Return what only some modules need, imported at its first use: `ml_dtypes`, and the names of annotations."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if np.__name__ != "numpy":
+    if not has_numpy():
         value = getattr(np, "ml_dtypes" if name == "ml_dtypes" else "ndarray")
     elif name == "ml_dtypes":
         import ml_dtypes as value

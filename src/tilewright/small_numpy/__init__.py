@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..errors import MissingPackage
-from . import array_functions, array_sets, elementwise_functions, number_types
+from . import array_functions, array_sets, elementwise_functions, float_texts, number_types
 from .array_class import ndarray
 from .array_strides import broadcast_shapes
 from .operators import UFUNCS, NDArrayOperatorsMixin
@@ -19,7 +19,7 @@ from .ufuncs import ufunc
 __version__ = "2.0.0"  # whose rules for types these are
 newaxis = None
 
-for _module in (array_functions, array_sets, elementwise_functions, number_types):
+for _module in (array_functions, array_sets, elementwise_functions, float_texts, number_types):
     _own = {
         name: value for name, value in vars(_module).items() if getattr(value, "__module__", "") == _module.__name__
     }
@@ -35,7 +35,7 @@ def _as_function(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    *("sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "argmin", "argmax", "cumsum", "clip", "round"),
+    *("sum", "prod", "min", "max", "any", "all", "mean", "var", "argmin", "argmax", "cumsum", "clip", "round"),
     *("reshape", "ravel", "transpose", "swapaxes", "squeeze", "take", "copy"),
 ):
     globals()[_name] = _as_function(_name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from itertools import accumulate
-from math import isnan, prod, sqrt
+from math import isnan, prod
 from typing import Any
 
 from .array_indices import get_elements, nonzero, repeat_elements, set_elements
@@ -89,13 +89,13 @@ class ndarray(ArrayMemory, NDArrayOperatorsMixin):
         """Return the product of the elements."""
         return reduce_axes(self, prod, _sum_type(self.dtype, dtype), axis, keepdims)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
         """Return the smallest element, or NaN if there is one."""
-        return reduce_axes(self, _lowest, self.dtype, axis, keepdims)
+        return reduce_axes(_choose(self, where, initial), _with(_lowest, initial), self.dtype, axis, keepdims)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def max(self, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
         """Return the largest element, or NaN if there is one."""
-        return reduce_axes(self, _highest, self.dtype, axis, keepdims)
+        return reduce_axes(_choose(self, where, initial), _with(_highest, initial), self.dtype, axis, keepdims)
 
     def any(self, axis: Any = None, keepdims: bool = False) -> Any:
         """Return whether an element is not 0."""
@@ -109,13 +109,9 @@ class ndarray(ArrayMemory, NDArrayOperatorsMixin):
         """Return the mean of the elements."""
         return reduce_axes(self, _mean, _mean_type(self.dtype), axis, keepdims)
 
-    def var(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
         """Return the variance of the elements."""
-        return reduce_axes(self, _variance, _mean_type(self.dtype), axis, keepdims)
-
-    def std(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """Return the standard deviation of the elements."""
-        return reduce_axes(self, lambda part: sqrt(_variance(part)), _mean_type(self.dtype), axis, keepdims)
+        return reduce_axes(self, lambda part: _variance(part, ddof), _mean_type(self.dtype), axis, keepdims)
 
     def argmin(self, axis: int | None = None) -> Any:
         """Return the place of the first smallest element."""
@@ -186,6 +182,19 @@ def along_axis(source: ArrayMemory, function: Callable[[list[Any]], list[Any]], 
     return ndarray.from_values([value for row in rows for value in row], kind, last.shape).swapaxes(axis, -1)
 
 
+def _choose(source: ndarray, where: Any, initial: Any) -> ndarray:
+    """Return an array with the initial value of a reduction where a mask does not hold."""
+    if where is None:
+        return source
+    result = source.copy()
+    result[~ndarray.of(where)] = initial
+    return result
+
+
+def _with(function: Callable[[list[Any]], Any], initial: Any) -> Callable[[list[Any]], Any]:
+    return function if initial is None else lambda part: function([*part, type(part[0] if part else initial)(initial)])
+
+
 def _sum_type(kind: dtype, wanted: Any) -> dtype:
     if wanted is not None:
         return dtype(wanted)
@@ -202,9 +211,10 @@ def _mean(part: list[Any]) -> float:
     return sum(part) / len(part) if part else float("nan")
 
 
-def _variance(part: list[Any]) -> float:
+def _variance(part: list[Any], ddof: int) -> float:
     middle = _mean(part)
-    return _mean([(value - middle) ** 2 for value in part])
+    count = len(part) - ddof
+    return sum([(value - middle) ** 2 for value in part]) / count if count > 0 else float("nan")
 
 
 def _require_elements(part: list[Any]) -> None:

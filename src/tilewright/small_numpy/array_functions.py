@@ -54,10 +54,11 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 
 def fromfile(file: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> ndarray:
-    """Return an array of what an open file holds."""
+    """Return an array of what a file holds from a byte on."""
     kind = result_type(dtype)
-    raw = file.read(-1 if count < 0 else count * kind.itemsize)
-    return frombuffer(bytearray(raw), kind)
+    with open(file, "rb") as stream:
+        stream.seek(offset)
+        return frombuffer(bytearray(stream.read(-1 if count < 0 else count * kind.itemsize)), kind)
 
 
 def empty(shape: Any, dtype: Any = float) -> ndarray:
@@ -178,8 +179,9 @@ def stack(parts: Sequence[Any], axis: int = 0) -> ndarray:
 
 
 def column_stack(parts: Sequence[Any]) -> ndarray:
-    """Return arrays of one dimension as the columns of a matrix."""
-    return stack(parts, 1)
+    """Return arrays as the columns of a matrix."""
+    arrays = [ndarray.of(each) for each in parts]
+    return concatenate([each if each.ndim > 1 else each[:, None] for each in arrays], 1)
 
 
 def append(source: Any, values: Any, axis: int | None = None) -> ndarray:

@@ -161,6 +161,13 @@ class ArrayMemory:
             raise BufferError("the elements of this array are not contiguous; copy it first")
         return self.memory[self.start : self.start + self.nbytes]  # type: ignore[no-any-return]
 
+    def spanned_bytes(self, address: int, nbytes: int) -> Self:
+        """Return the bytes from an address on as an array, for elements with gaps between them, too."""
+        return self.as_view((nbytes,), (1,), self.start + address - self.address, dtype("uint8"))
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
     def __buffer__(self, flags: int) -> memoryview:
         view = self.bytes_view()
         return view if self.writeable else view.toreadonly()
@@ -426,7 +433,9 @@ class ArrayMemory:
             return shared if wanted is None else cls.of(shared, wanted)
         interface = getattr(value, "__array_interface__", None)
         if interface is not None:
-            return cls.of(cls.from_interface(interface), wanted)
+            shared = cls.from_interface(interface)
+            shared.base = value
+            return cls.of(shared, wanted)
         if hasattr(value, "__array__"):
             return cls.of(value.__array__(), wanted)
         values, found, shape = flatten_values(value)

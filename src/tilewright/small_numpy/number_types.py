@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from . import small_floats
+from .float_texts import scalar_text
 from .operators import Operators
 from .small_floats import FloatCode
 
@@ -120,6 +121,11 @@ class _Float:
 
     def __new__(cls, value: Any = 0.0) -> Any:
         return _convert(cls, float, value)
+
+    def __repr__(self) -> str:
+        return scalar_text(self)
+
+    __str__ = __repr__
 
 
 def _convert(kind: Any, python: Any, value: Any) -> Any:

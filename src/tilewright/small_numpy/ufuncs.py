@@ -102,14 +102,17 @@ class ufunc:
         return ndarray.from_values(list(accumulate(source.values(), self.function)), source.dtype, source.shape)
 
     def reduceat(self, value: Any, indices: Any, axis: int = 0) -> Any:
-        """Return the elements from each index to the next one combined."""
-        source = ndarray.of(value)
-        if source.ndim != 1:
-            raise ValueError("reduceat is for arrays of one dimension here")
-        values, starts = source.values(), ndarray.of(indices).values()
-        ends = [*starts[1:], len(values)]
-        parts = [values[a:b] if a < b else values[a : a + 1] for a, b in zip(starts, ends, strict=True)]
-        return ndarray.from_values([self._combine(part, source.dtype) for part in parts], source.dtype, (len(parts),))
+        """Return the elements from each index to the next one, along an axis, combined."""
+        source, starts = ndarray.of(value), ndarray.of(indices).values()
+        last = source.swapaxes(axis, -1)
+        values, length = last.values(), last.shape[-1]
+        ends = [max(a + 1, b) for a, b in zip(starts, [*starts[1:], length], strict=True)]
+        totals = [
+            self._combine(values[row + a : row + b], source.dtype)
+            for row in range(0, len(values), length or 1)
+            for a, b in zip(starts, ends, strict=True)
+        ]
+        return ndarray.from_values(totals, source.dtype, (*last.shape[:-1], len(starts))).swapaxes(axis, -1)
 
     def at(self, target: Any, indices: Any, value: Any = None) -> None:
         """Combine the elements at indices with a value each, one after the other."""

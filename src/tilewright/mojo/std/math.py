@@ -266,7 +266,7 @@ def isclose(a: Any, b: Any, *, atol: Any = 1e-8, rtol: Any = 1e-5, equal_nan: bo
     True
     """
     left, right = (np.asarray(value, np.float64) for value in (a, b))
-    close = np.isclose(left, right, atol=float(atol), rtol=float(rtol), equal_nan=bool(equal_nan))
+    close = np.asarray(np.isclose(left, right, atol=float(atol), rtol=float(rtol), equal_nan=bool(equal_nan)))
     return SIMD[DType.bool, close.size](close) if close.size > 1 else bool(close)
 
 
