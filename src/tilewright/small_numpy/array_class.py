@@ -64,6 +64,20 @@ class ndarray(ArrayMemory, NDArrayOperatorsMixin):
             raise TypeError("iteration over a 0-d array")
         return map(self.__getitem__, range(self.shape[0]))
 
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.shape:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __format__(self, form: str) -> str:
+        return format(self.item(), form) if form else str(self)
+
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
 

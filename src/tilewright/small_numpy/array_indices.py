@@ -121,7 +121,7 @@ def _resolve(source: ArrayMemory, index: Any) -> tuple[int, list[Dimension]]:
             else:
                 entries.append(table.astype(INT64) if not table.size else table)
         else:
-            entries.append(as_index(entry.item() if isinstance(entry, ArrayMemory) else entry))
+            entries.append(as_index(entry.values()[0] if isinstance(entry, ArrayMemory) else entry))
     missing = source.ndim - sum(each is not None and each is not Ellipsis for each in entries)
     if missing < 0:
         raise IndexError(f"too many indices for array: it has {source.ndim} dimensions")

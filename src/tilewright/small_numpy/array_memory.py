@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array as packed_array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -276,11 +276,6 @@ class ArrayMemory:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d array")
-        return map(self.__getitem__, range(self.shape[0]))
-
     @property
     def flat(self) -> Any:
         """Return the elements one after the other."""
@@ -291,26 +286,12 @@ class ArrayMemory:
             raise ValueError("the truth value of an array with more than one element is ambiguous; use any() or all()")
         return bool(self.values()[0]) if self.size else False
 
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __index__(self) -> int:
-        if self.dtype.kind not in "iu" or self.shape:
-            raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
     def __repr__(self) -> str:
         kind = "" if self.dtype.name in ("int64", "float64", "bool") else f", dtype={self.dtype}"
         return f"array({self.tolist()}{kind})"
 
     def __str__(self) -> str:
         return str(self.tolist()).replace(",", "")
-
-    def __format__(self, form: str) -> str:
-        return format(self.item(), form) if form else str(self)
 
     def __copy__(self) -> Self:
         return self.copy()

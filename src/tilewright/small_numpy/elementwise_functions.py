@@ -79,7 +79,7 @@ def _log(function: Function) -> Function:
     return lambda value: -inf if value == 0 else _of_float(function)(value)
 
 
-def _ldexp(value: Any, exponent: Any) -> float:
+def _ldexp(value: Any, exponent: Any) -> Any:
     return _of_float(math.ldexp, copysign(inf, value))(value, int(exponent))
 
 

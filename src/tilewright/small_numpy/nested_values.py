@@ -58,7 +58,7 @@ def _common_type(values: list[Any]) -> dtype:
         low, high = min(values), max(values)
         if low >= -(1 << 63) and high < 1 << 63:
             return INT64
-        return uint64._dtype if low >= 0 and high < 1 << 64 else OBJECT  # type: ignore[no-any-return]
+        return uint64._dtype if low >= 0 and high < 1 << 64 else OBJECT
     result: dtype | None = None
     for kind in kinds:
         entry = _TYPES.get(kind) or (kind._dtype if issubclass(kind, generic) else OBJECT)

@@ -6,6 +6,7 @@ Scalars are Python's own numbers with a dtype; those of 64 bits calculate as Pyt
 
 from __future__ import annotations
 
+import builtins
 import operator
 import struct
 import sys
@@ -129,7 +130,7 @@ class _Float:
 
 
 def _convert(kind: Any, python: Any, value: Any) -> Any:
-    if hasattr(value, "astype") and getattr(value, "ndim", 0):
+    if hasattr(value, "astype") and getattr(value, "ndim", None):
         return value.astype(kind)
     exact = python(value)
     if python is int and not kind._dtype.low <= exact <= kind._dtype.high:
@@ -141,14 +142,21 @@ class dtype:
     """An element type: a name, a scalar type, a kind, a size in bytes and a byte order."""
 
     __slots__ = ("byteorder", "code", "high", "itemsize", "kind", "low", "name", "packing", "type")
-    code: FloatCode | None
+    byteorder: builtins.str  # "<" or ">"
+    code: FloatCode | None  # of floats that Python has no type for
+    high: int
+    itemsize: int
+    kind: builtins.str  # "b", "i", "u", "f", "V" or "O"
+    low: int
+    name: builtins.str
+    packing: Any  # the letter of `array` and `struct`
+    type: Any  # of its scalars
     fields = names = subdtype = None
-    metadata = None
 
     def __new__(cls, value: Any = None) -> dtype:
         """Return the one object of a type: its name, its scalar type, a Python type, or a dtype."""
         if value.__class__ is dtype:
-            return value  # type: ignore[no-any-return]
+            return value
         try:
             if value in _TYPES:
                 return _TYPES[value]
@@ -176,7 +184,7 @@ class dtype:
                 other = dtype(other)
             except TypeError:
                 return False
-        return (self.name, self.byteorder) == (other.name, other.byteorder)  # type: ignore[attr-defined]
+        return (self.name, self.byteorder) == (other.name, other.byteorder)
 
     def __hash__(self) -> int:
         return hash((self.name, self.byteorder))
@@ -191,7 +199,7 @@ class dtype:
         return self.name if self.isnative else self.str
 
     @property
-    def char(self) -> str:
+    def char(self) -> Any:
         """Return the letter of the type."""
         return self.packing
 
@@ -364,7 +372,10 @@ _TYPES.update({"int": int64._dtype, "float": float64._dtype, "intp": int64._dtyp
 _TYPES["H"] = uint16._dtype
 _TYPES["B"] = uint8._dtype
 
-BOOL, INT64, FLOAT64, OBJECT = bool_._dtype, int64._dtype, float64._dtype, object_._dtype
+BOOL: dtype = bool_._dtype
+INT64: dtype = int64._dtype
+FLOAT64: dtype = float64._dtype
+OBJECT: dtype = object_._dtype
 
 
 def promote(a: dtype, b: dtype) -> dtype:
