@@ -15,7 +15,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 PACKAGES = ("numpy", "ml_dtypes", "click", "rich")
-POSIX_MODULES = ("fcntl", "resource", "mmap", "multiprocessing", "sqlite3", "ssl", "pwd", "grp", "termios")
+POSIX_MODULES = ("fcntl", "resource", "mmap", "multiprocessing", "sqlite3")
 POSIX_NAMES = ("fork", "sched_getaffinity", "sched_setaffinity", "sched_yield", "posix_fallocate", "getuid", "geteuid")
 
 

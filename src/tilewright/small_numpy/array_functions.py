@@ -75,7 +75,10 @@ def full(shape: Any, value: Any, dtype: Any = None) -> ndarray:
 
 def zeros(shape: Any, dtype: Any = float) -> ndarray:
     """Return a new array of zeros."""
-    return full(shape, 0, dtype)
+    result = ndarray(shape, dtype)
+    if result.dtype.hasobject:
+        result[...] = 0
+    return result
 
 
 def ones(shape: Any, dtype: Any = float) -> ndarray:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import tempfile
 import threading
@@ -13,6 +12,7 @@ from math import prod
 from types import TracebackType
 from typing import Any
 
+from ..mapped_files import mmap
 from ..ndarrays import np
 from .chunk_cache import chunk_range
 
