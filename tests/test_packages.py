@@ -20,6 +20,9 @@ PACKAGES = (
     "severity",  # of what reports say
     "spelling",
     "tables",  # reports as text
+    "mapped_files",
+    "small_numpy",  # a stand-in where NumPy is missing
+    "ndarrays",  # NumPy, or its stand-in
     "showing",  # `.show()` of every object, which imports the views when it is called
     "layout",
     "formats",
@@ -108,7 +111,12 @@ def test_a_package_imports_only_from_packages_above_it(package):
 
 
 def test_imports_are_at_the_top_of_files():
-    deferred = {(statement.file, statement.module) for statement in all_imports() if statement.inside}
+    # NumPy is imported when a layout first makes a table
+    deferred = {
+        (statement.file, statement.module)
+        for statement in all_imports()
+        if statement.inside and statement.module != "ndarrays"
+    }
     assert not {pair for pair in deferred if pair[0].split("/")[0] not in ("cli", "__init__.py", "showing.py")}
 
 
