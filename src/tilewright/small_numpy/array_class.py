@@ -97,11 +97,11 @@ class ndarray(ArrayMemory, NDArrayOperatorsMixin):
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """Return the sum of the elements."""
-        return reduce_axes(self, sum, _sum_type(self.dtype, dtype), axis, keepdims)
+        return reduce_axes(self, sum, sum_type(self.dtype, dtype), axis, keepdims)
 
     def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """Return the product of the elements."""
-        return reduce_axes(self, prod, _sum_type(self.dtype, dtype), axis, keepdims)
+        return reduce_axes(self, prod, sum_type(self.dtype, dtype), axis, keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
         """Return the smallest element, or NaN if there is one."""
@@ -137,7 +137,7 @@ class ndarray(ArrayMemory, NDArrayOperatorsMixin):
 
     def cumsum(self, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the sums of the elements up to each one."""
-        kind = _sum_type(self.dtype, dtype)
+        kind = sum_type(self.dtype, dtype)
         return along_axis(self, lambda part: list(accumulate(part)), kind, axis)
 
     def argsort(self, axis: int = -1, kind: str | None = None) -> Any:
@@ -164,13 +164,17 @@ class ndarray(ArrayMemory, NDArrayOperatorsMixin):
         """Return the elements rounded to a number of decimals."""
         if self.dtype.kind in "iub":
             return self.copy()
-        return ndarray.from_values([_round(value, decimals) for value in self.values()], self.dtype, self.shape)
+        return UFUNCS["rint"](self * 10**decimals) / 10**decimals
 
 
 def reduce_axes(source: ArrayMemory, function: Callable[..., Any], kind: dtype, axis: Any, keepdims: bool) -> Any:
     """Return a function of the lists of elements along some axes: all if `axis` is None."""
     rank = source.ndim
-    axes = range(rank) if axis is None else [each % rank for each in (axis if isinstance(axis, tuple) else (axis,))]
+    axes = (
+        range(rank)
+        if axis is None or not rank
+        else [each % rank for each in (axis if isinstance(axis, tuple) else (axis,))]
+    )
     if len(axes) == rank:
         values = source.values() if list(axes) == sorted(axes) else source.transpose(tuple(axes)).values()
         result = ndarray.from_values([function(values)], kind, (1,) * rank if keepdims else ())
@@ -209,7 +213,7 @@ def _with(function: Callable[[list[Any]], Any], initial: Any) -> Callable[[list[
     return function if initial is None else lambda part: function([*part, type(part[0] if part else initial)(initial)])
 
 
-def _sum_type(kind: dtype, wanted: Any) -> dtype:
+def sum_type(kind: dtype, wanted: Any) -> dtype:
     if wanted is not None:
         return dtype(wanted)
     if kind.kind == "u":
@@ -267,7 +271,3 @@ def _sort_key(part: list[Any]) -> Callable[[Any], Any] | None:
 def _sort_keys(part: list[Any]) -> list[Any]:
     key = _sort_key(part)
     return part if key is None else list(map(key, part))
-
-
-def _round(value: float, decimals: int) -> float:
-    return value if value != value or value in (float("inf"), float("-inf")) else float(round(value, decimals))

@@ -85,7 +85,7 @@ def nonzero(source: ArrayMemory) -> tuple[Any, ...]:
 
 def repeat_elements(source: ArrayMemory, repeats: Any, axis: int | None = None) -> Any:
     """Return each element, or each entry along an axis, several times."""
-    if axis is None:
+    if axis is None or not source.ndim:
         source, axis = source.reshape(-1), 0
     counts = source.of(repeats).values()
     if len(counts) == 1:
@@ -112,22 +112,28 @@ def _resolve(source: ArrayMemory, index: Any) -> tuple[int, list[Dimension]]:
     for entry in index if isinstance(index, tuple) else (index,):
         if entry is None or entry is Ellipsis or isinstance(entry, slice):
             entries.append(entry)
+        elif isinstance(entry, bool):
+            entries.append(None if entry else False)
         elif isinstance(entry, (list, range, ArrayMemory)) and getattr(entry, "shape", True) != ():
             table = source.of(entry)
             if table.dtype.kind == "b":
-                seen = sum(each is not None and each is not Ellipsis for each in entries)
+                seen = sum(map(_uses_dimension, entries))
                 _check_mask(table.shape, source.shape[seen:] if Ellipsis not in map(_plain, entries) else table.shape)
                 entries += nonzero(table)
             else:
                 entries.append(table.astype(INT64) if not table.size else table)
         else:
             entries.append(as_index(entry.values()[0] if isinstance(entry, ArrayMemory) else entry))
-    missing = source.ndim - sum(each is not None and each is not Ellipsis for each in entries)
+    missing = source.ndim - sum(map(_uses_dimension, entries))
     if missing < 0:
         raise IndexError(f"too many indices for array: it has {source.ndim} dimensions")
     at = next((k for k, each in enumerate(entries) if each is Ellipsis), len(entries))
     entries[at : at + 1] = [slice(None)] * missing
     return _walk(source, entries)
+
+
+def _uses_dimension(entry: Any) -> bool:
+    return entry is not None and entry is not False and entry is not Ellipsis
 
 
 def _plain(entry: Any) -> Any:
@@ -139,8 +145,8 @@ def _walk(source: ArrayMemory, entries: list[Any]) -> tuple[int, list[Dimension]
     start, axis = source.start, 0
     dimensions: list[Dimension] = []
     for entry in entries:
-        if entry is None:
-            dimensions.append(Dimension(1, 0))
+        if entry is None or entry is False:
+            dimensions.append(Dimension(int(entry is None), 0))
             continue
         extent, stride = source.shape[axis], source.strides[axis]
         axis += 1

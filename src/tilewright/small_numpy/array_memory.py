@@ -260,9 +260,9 @@ class ArrayMemory:
         flat: Any = self.values()
         if not self.shape:
             return flat[0]
-        for extent in reversed(self.shape[1:]):
-            count = len(flat) // extent if extent else prod(self.shape[: self.shape.index(0)])
-            flat = [flat[k * extent : (k + 1) * extent] for k in range(count)]
+        for k in range(len(self.shape) - 1, 0, -1):
+            extent = self.shape[k]
+            flat = [flat[at * extent : (at + 1) * extent] for at in range(prod(self.shape[:k]))]
         return flat
 
     def tobytes(self, order: str = "C") -> bytes:

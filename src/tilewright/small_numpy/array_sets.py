@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import nan
 from typing import Any
 
 from .array_class import ndarray
@@ -120,7 +121,7 @@ def argwhere(source: Any) -> ndarray:
 
 def count_nonzero(source: Any, axis: Any = None) -> Any:
     """Return how many elements are not 0."""
-    return (ndarray.of(source) != 0).sum(axis)
+    return ndarray.of(ndarray.of(source) != 0).sum(axis)
 
 
 def array_equal(a: Any, b: Any) -> bool:
@@ -145,13 +146,15 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 def nanmin(source: Any) -> Any:
     """Return the smallest element that is a number."""
     table = ndarray.of(source)
-    return table[table == table].min()
+    chosen = table[table == table]
+    return chosen.min() if chosen.size else nan
 
 
 def nanmax(source: Any) -> Any:
     """Return the largest element that is a number."""
     table = ndarray.of(source)
-    return table[table == table].max()
+    chosen = table[table == table]
+    return chosen.max() if chosen.size else nan
 
 
 def shares_memory(a: Any, b: Any, max_work: int | None = None) -> bool:

@@ -14,7 +14,7 @@ from .array_indices import broadcast_to
 from .array_strides import broadcast_shapes
 from .number_types import FLOAT64, dtype, result_type
 from .operators import UFUNCS
-from .ufuncs import FLOAT, TRUTH, ufunc
+from .ufuncs import FLOAT, TRUTH, WHOLE, ufunc
 
 Function = Callable[..., Any]
 
@@ -84,7 +84,7 @@ def _ldexp(value: Any, exponent: Any) -> Any:
 
 
 def _rounding(function: Function) -> Function:
-    return lambda value: float(function(value)) if math.isfinite(value) else value
+    return lambda value: copysign(float(function(value)), value) if math.isfinite(value) else value
 
 
 def _sign(value: Any) -> Any:
@@ -95,10 +95,10 @@ ufunc("add", operator.add, bools=operator.or_, identity=0)
 ufunc("subtract", operator.sub)
 ufunc("multiply", operator.mul, bools=operator.and_, identity=1)
 true_divide = divide = ufunc("true_divide", operator.truediv, FLOAT, _divide)
-floor_divide = ufunc("floor_divide", operator.floordiv, careful=_floor_divide)
-remainder = ufunc("remainder", operator.mod, careful=_remainder)
+floor_divide = ufunc("floor_divide", operator.floordiv, WHOLE, _floor_divide)
+remainder = ufunc("remainder", operator.mod, WHOLE, _remainder)
 ufunc("fmod", _fmod)
-ufunc("power", _power)
+ufunc("power", _power, WHOLE)
 ufunc("gcd", math.gcd, identity=0)
 ufunc("minimum", min, floats=_lesser)
 ufunc("maximum", max, floats=_greater)

@@ -9,14 +9,14 @@ from functools import reduce
 from itertools import accumulate
 from typing import Any
 
-from .array_class import ndarray, reduce_axes
+from .array_class import ndarray, reduce_axes, sum_type
 from .array_indices import broadcast_to
 from .array_strides import broadcast_shapes
 from .number_types import BOOL, FLOAT64, OBJECT, dtype, generic, result_type
 from .operators import UFUNCS
 
 Function = Callable[..., Any]
-SAME, TRUTH, FLOAT = "same", "truth", "float"  # the type of a result
+SAME, WHOLE, TRUTH, FLOAT = "same", "whole", "truth", "float"  # the type of a result
 
 
 class ufunc:
@@ -54,7 +54,7 @@ class ufunc:
             return NotImplemented
         kind = result_type(*operands) if "dtype" not in options else dtype(options["dtype"])
         shape = broadcast_shapes(*[each.shape for each in operands if isinstance(each, ndarray)])
-        if self.result != TRUTH:
+        if self.result in (SAME, WHOLE):
             _check_range(operands, kind)
         values = self._apply(kind, [_column(each, kind, shape) for each in operands])
         target = self._result_type(kind)
@@ -80,6 +80,8 @@ class ufunc:
             return BOOL
         if self.result == FLOAT and kind.kind in "biu":
             return FLOAT64
+        if self.result == WHOLE and kind is BOOL:
+            return dtype("int8")
         return kind
 
     # The other ways to apply a function of two numbers.
@@ -87,14 +89,17 @@ class ufunc:
     def reduce(self, value: Any, axis: Any = 0, keepdims: bool = False, **options: Any) -> Any:
         """Return the elements along an axis combined into one."""
         source = ndarray.of(value)
-        kind = self._result_type(source.dtype)
-        return reduce_axes(source, lambda part: self._combine(part, kind), kind, axis, keepdims)
+        return reduce_axes(source, self._combine, self._reduced_type(source.dtype), axis, keepdims)
 
-    def _combine(self, values: list[Any], kind: dtype) -> Any:
-        function = self.bools if kind is BOOL and self.bools is not None else self.function
-        if not values and self.identity is None:
+    def _reduced_type(self, kind: dtype) -> dtype:
+        return sum_type(kind, None) if self.__name__ in ("add", "multiply") else self._result_type(kind)
+
+    def _combine(self, values: list[Any]) -> Any:
+        if self.identity is not None:
+            return reduce(self.function, values, self.identity)
+        if not values:
             raise ValueError(f"zero-size array to reduction operation {self.__name__} which has no identity")
-        return reduce(function, values) if values else self.identity
+        return reduce(self.function, values)
 
     def accumulate(self, value: Any, axis: int = 0) -> Any:
         """Return the elements combined with all before them."""
@@ -108,11 +113,12 @@ class ufunc:
         values, length = last.values(), last.shape[-1]
         ends = [max(a + 1, b) for a, b in zip(starts, [*starts[1:], length], strict=True)]
         totals = [
-            self._combine(values[row + a : row + b], source.dtype)
+            self._combine(values[row + a : row + b])
             for row in range(0, len(values), length or 1)
             for a, b in zip(starts, ends, strict=True)
         ]
-        return ndarray.from_values(totals, source.dtype, (*last.shape[:-1], len(starts))).swapaxes(axis, -1)
+        kind = self._reduced_type(source.dtype)
+        return ndarray.from_values(totals, kind, (*last.shape[:-1], len(starts))).swapaxes(axis, -1)
 
     def at(self, target: Any, indices: Any, value: Any = None) -> None:
         """Combine the elements at indices with a value each, one after the other."""
