@@ -140,7 +140,7 @@ BINARY = {
 SCALAR = (0, 1, -3, 2.5, True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(arrays())
 def test_functions_of_one_array(pair):
     for name, call in UNARY.items():

@@ -21,6 +21,7 @@ from ..layout.modes import as_function, check_profile, check_unflatten, require_
 from ..layout.tiled_layouts import regroup_pairs, zip_groups
 from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
 from ..layout.validation import as_integer, check_mode, validate_shape
+from ..ndarrays import lazy_np as np
 from ..tensor import TileTensor
 from .compositions import compose_strided
 from .layout import Layout, from_core, is_static, make_layout_like, replace_leaves, slice_modes
@@ -493,8 +494,6 @@ def _common_run_length(layout: LayoutLike) -> int:
     if isinstance(layout, CoreLayout) and not layout.guards:
         extents, steps = layout.canonical_modes()
         return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
-    from ..ndarrays import np
-
     run, before = 0, (0, True)
     for index, places, valid in chunks(layout):
         shift = np.concatenate([[before[0]], places - index])
