@@ -13,14 +13,19 @@ const file = path.join(folder, archive);
 python.FS.mkdir("/archive");
 python.unpackArchive(new Uint8Array(fs.readFileSync(file)), "zip", { extractDir: "/archive" });
 python.runPython(`
-import compileall, py_compile, site, zipfile
+import py_compile, site, zipfile
 from pathlib import Path
 
 root, here = Path("/archive"), site.getsitepackages()[0]  # where the page unpacks it
-compileall.compile_dir(
-    root, quiet=1, stripdir=str(root), prependdir=here,
-    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-)
+for path in root.rglob("*.py"):
+    package = path.relative_to(root).parts[1]
+    is_read = package in ("simt", "mojo")  # the machine reads the source of functions that wait
+    py_compile.compile(
+        path, None if is_read else path.with_suffix(".pyc"), f"{here}/{path.relative_to(root)}", doraise=True,
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+    if not is_read:
+        path.unlink()
 with zipfile.ZipFile("/archive.zip", "w", zipfile.ZIP_DEFLATED) as packed:
     for path in sorted(root.rglob("*")):
         if path.is_file():
