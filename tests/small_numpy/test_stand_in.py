@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from tilewright import small_numpy as sn
 from tilewright.errors import MissingPackage
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, where numbers overflow
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # NumPy's, where numbers overflow
+    pytest.mark.skipif(
+        np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="types as in NumPy 2"
+    ),
+]
 
 TYPES = ("int64", "int32", "uint8", "int8", "float64", "float32", "bool")
 SMALL_FLOATS = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
@@ -133,6 +138,7 @@ BINARY = {
     "members": lambda m, a, b: [m.isin(a, b), m.union1d(a, b), m.array_equal(a, b)],
     "found": lambda m, a, b: [m.searchsorted(m.sort(a.reshape(-1)), b, side) for side in ("left", "right")],
     "close": lambda m, a, b: [m.isclose(a, b), m.allclose(a, b)] if a.dtype.kind == "f" else None,
+    "matmul": lambda m, a, b: a @ b,
     "copysign": lambda m, a, b: m.copysign(a * 1.0, b * 1.0),
     "type": lambda m, a, b: m.can_cast(a.dtype, b.dtype, "same_kind"),
 }

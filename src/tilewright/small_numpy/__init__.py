@@ -51,6 +51,11 @@ def ndim(source: Any) -> int:
     return ndarray.of(source).ndim
 
 
+def matmul(a: Any, b: Any) -> Any:
+    """Return the product of matrices, or of stacks of them."""
+    return ndarray.of(a) @ ndarray.of(b)
+
+
 def outer(a: Any, b: Any) -> Any:
     """Return the products of all pairs of elements."""
     return UFUNCS["multiply"].outer(ndarray.of(a).reshape(-1), ndarray.of(b).reshape(-1))

@@ -155,6 +155,14 @@ class ndarray(ArrayMemory, NDArrayOperatorsMixin):
         places = [bisect(ordered, value) for value in wanted.values()]
         return ndarray.from_values(places, INT64, wanted.shape).scalar_or_self()
 
+    def __matmul__(self, other: Any) -> Any:
+        a, b = self, ndarray.of(other)
+        left, right = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
+        product = (left[..., :, :, None] * right[..., None, :, :]).sum(axis=-2, dtype=(a * b.reshape(-1)[0]).dtype)
+        if a.ndim == 1:
+            product = product[..., 0, :]
+        return product[..., 0].scalar_or_self() if b.ndim == 1 else product
+
     def clip(self, low: Any = None, high: Any = None) -> Any:
         """Return the elements, none below `low` or above `high`."""
         result = self if low is None else UFUNCS["maximum"](self, low)

@@ -372,10 +372,12 @@ class ArrayMemory:
         order[a], order[b] = order[b], order[a]
         return self.transpose(order)
 
-    def squeeze(self) -> Self:
-        """Return a view without dimensions of extent 1."""
-        pairs = [pair for pair in zip(self.shape, self.strides, strict=True) if pair[0] != 1]
-        return self.as_view([n for n, _ in pairs], [step for _, step in pairs], self.start)
+    def squeeze(self, axis: Any = None) -> Self:
+        """Return a view without dimensions of extent 1: all of them, or those along some axes."""
+        given = axis if isinstance(axis, tuple) else (axis,)
+        axes = range(self.ndim) if axis is None else [k % self.ndim for k in given]
+        chosen = [k for k, extent in enumerate(self.shape) if extent != 1 or k not in axes]
+        return self.as_view([self.shape[k] for k in chosen], [self.strides[k] for k in chosen], self.start)
 
     def byteswap(self) -> Self:
         """Return the elements with their bytes reversed."""
