@@ -193,17 +193,21 @@ def append(source: Any, values: Any, axis: int | None = None) -> ndarray:
     return concatenate([each.reshape(-1) for each in parts] if axis is None else parts, axis or 0)
 
 
-def insert(source: Any, place: Any, values: Any) -> ndarray:
-    """Return elements with values before some places."""
-    table = ndarray.of(source).reshape(-1)
-    elements = table.values()
+def insert(source: Any, place: Any, values: Any, axis: int | None = None) -> ndarray:
+    """Return an array with values before some places of its first axis, or of all its elements."""
+    table = ndarray.of(source)
+    if axis is None:
+        table = table.reshape(-1)
+    elif axis % table.ndim:
+        raise ValueError("values are inserted along the first axis here")
     places = ndarray.of(place).reshape(-1).values()
-    added = ndarray.of(values).reshape(-1).values()
-    count = max(len(places), len(added))
-    pairs = zip(places * (count // len(places)), added * (count // len(added)), strict=True)
-    for at, value in sorted(pairs, key=lambda pair: -pair[0]):
-        elements.insert(at, value)
-    return ndarray.from_values(elements, table.dtype, (len(elements),))
+    added = ndarray.of(values)
+    count = max(len(places), len(added) if added.ndim == table.ndim else 1)
+    places *= count // len(places) if places else 1
+    whole = concatenate([table, broadcast_array(added, (count, *table.shape[1:]))], dtype=table.dtype)
+    # each row goes where it was; those to be inserted come before the row at their place
+    keys = [(k, 1) for k in range(len(table))] + [(at, 0) for at in places]
+    return whole[sorted(range(len(keys)), key=keys.__getitem__)]  # type: ignore[no-any-return]
 
 
 def split(source: Any, sections: Any, axis: int = 0) -> list[Any]:
