@@ -289,7 +289,7 @@ def use_mojo():
 
     printed = io.StringIO()
     with redirect_stdout(printed), collect_reports() as reports:
-        mojo.run(MOJO)
+        mojo.run(MOJO, name="add.mojo")
     return [printed.getvalue(), [report.clean for report in reports], [str(report) for report in reports]]
 
 

@@ -15,9 +15,7 @@ from tilewright.errors import MissingPackage
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # NumPy's, where numbers overflow
-    pytest.mark.skipif(
-        np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="types as in NumPy 2"
-    ),
+    pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="types as in NumPy 2"),
 ]
 
 TYPES = ("int64", "int32", "uint8", "int8", "float64", "float32", "bool")

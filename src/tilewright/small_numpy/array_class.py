@@ -11,7 +11,7 @@ from typing import Any
 
 from .array_indices import get_elements, nonzero, repeat_elements, set_elements
 from .array_memory import ArrayMemory
-from .number_types import BOOL, FLOAT64, INT64, dtype, generic, uint64
+from .number_types import ARRAY_CLASS, BOOL, FLOAT64, INT64, dtype, generic, uint64
 from .operators import UFUNCS, NDArrayOperatorsMixin
 
 
@@ -173,6 +173,9 @@ class ndarray(ArrayMemory, NDArrayOperatorsMixin):
         if self.dtype.kind in "iub":
             return self.copy()
         return UFUNCS["rint"](self * 10**decimals) / 10**decimals
+
+
+ARRAY_CLASS["ndarray"] = ndarray
 
 
 def reduce_axes(source: ArrayMemory, function: Callable[..., Any], kind: dtype, axis: Any, keepdims: bool) -> Any:

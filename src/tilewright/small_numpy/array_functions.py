@@ -300,10 +300,11 @@ def diff(source: Any, prepend: Any = None, append: Any = None, axis: int = -1) -
     return operate(whole[1:], whole[:-1])  # type: ignore[no-any-return]
 
 
-def ravel_multi_index(coordinates: Any, shape: Any) -> Any:
-    """Return the place of coordinates in row-major order."""
+def ravel_multi_index(coordinates: Any, shape: Any, order: str = "C") -> Any:
+    """Return the place of coordinates in row-major order, or with `order` "F" in column-major order."""
     total: Any = 0
-    for coordinate, extent in zip(coordinates, shape, strict=True):
+    pairs = list(zip(coordinates, shape, strict=True))
+    for coordinate, extent in pairs if order == "C" else reversed(pairs):
         total = total * extent + coordinate
     return total
 

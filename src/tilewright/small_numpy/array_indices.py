@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .array_memory import ArrayMemory
 from .array_strides import broadcast_shapes, list_positions
-from .number_types import INT64
+from .number_types import INT64, bool_
 
 
 class Dimension(NamedTuple):
@@ -48,7 +48,7 @@ def set_elements(target: ArrayMemory, index: Any, value: Any) -> None:
 
 
 def _broadcast_values(target: ArrayMemory, value: Any, shape: tuple[int, ...]) -> list[Any]:
-    if isinstance(value, (int, float)) or (target.dtype.kind == "O" and not isinstance(value, ArrayMemory)):
+    if isinstance(value, (int, float, bool_)) or (target.dtype.kind == "O" and not isinstance(value, ArrayMemory)):
         count = 1
         for extent in shape:
             count *= extent
@@ -110,11 +110,13 @@ def _resolve(source: ArrayMemory, index: Any) -> tuple[int, list[Dimension]]:
     """Return the byte where the result starts, and its dimensions."""
     entries: list[Any] = []
     for entry in index if isinstance(index, tuple) else (index,):
+        if isinstance(entry, ArrayMemory) and not entry.shape:
+            entry = entry.values()[0]
         if entry is None or entry is Ellipsis or isinstance(entry, slice):
             entries.append(entry)
-        elif isinstance(entry, bool):
+        elif isinstance(entry, (bool, bool_)):
             entries.append(None if entry else False)
-        elif isinstance(entry, (list, range, ArrayMemory)) and getattr(entry, "shape", True) != ():
+        elif isinstance(entry, (list, range, ArrayMemory)):
             table = source.of(entry)
             if table.dtype.kind == "b":
                 seen = sum(map(_uses_dimension, entries))
@@ -123,7 +125,7 @@ def _resolve(source: ArrayMemory, index: Any) -> tuple[int, list[Dimension]]:
             else:
                 entries.append(table.astype(INT64) if not table.size else table)
         else:
-            entries.append(as_index(entry.values()[0] if isinstance(entry, ArrayMemory) else entry))
+            entries.append(as_index(entry))
     missing = source.ndim - sum(map(_uses_dimension, entries))
     if missing < 0:
         raise IndexError(f"too many indices for array: it has {source.ndim} dimensions")

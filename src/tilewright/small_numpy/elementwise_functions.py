@@ -12,7 +12,7 @@ from typing import Any
 from .array_class import ndarray
 from .array_indices import broadcast_to
 from .array_strides import broadcast_shapes
-from .number_types import FLOAT64, dtype, result_type
+from .number_types import FLOAT64, dtype, generic, result_type
 from .operators import UFUNCS
 from .ufuncs import FLOAT, TRUTH, WHOLE, ufunc
 
@@ -179,7 +179,7 @@ def where(condition: Any, *choices: Any) -> Any:
     chosen = ndarray.of(condition)
     if not choices:
         return chosen.nonzero()
-    a, b = (each if isinstance(each, (int, float)) else ndarray.of(each) for each in choices)
+    a, b = (each if isinstance(each, (int, float, generic)) else ndarray.of(each) for each in choices)
     kind = result_type(a, b)
     parts = [ndarray.of(a), ndarray.of(b)]
     shape = broadcast_shapes(chosen.shape, parts[0].shape, parts[1].shape)

@@ -35,7 +35,7 @@ def flatten_values(value: Any) -> tuple[list[Any], dtype, tuple[int, ...]]:
 
 
 def _is_array(value: Any) -> bool:
-    return hasattr(value, "values") and hasattr(value, "strides")
+    return not isinstance(value, generic) and hasattr(value, "values") and hasattr(value, "strides")
 
 
 def _join_arrays(level: list[Any], outer: tuple[int, ...]) -> tuple[list[Any], dtype, tuple[int, ...]]:

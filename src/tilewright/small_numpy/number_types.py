@@ -21,6 +21,7 @@ from .float_texts import scalar_text
 from .operators import Operators
 from .small_floats import FloatCode
 
+ARRAY_CLASS: dict[str, Any] = {}  # of arrays; the module of the class fills it
 NATIVE = "<" if sys.byteorder == "little" else ">"
 
 
@@ -57,6 +58,12 @@ class generic:
         other = dtype(kind)
         return other.wrap(other.unpack(self.tobytes())[0])
 
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of arrays, for the array without dimensions that the scalar is."""
+        if name.startswith("_") or not hasattr(ARRAY_CLASS["ndarray"], name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(ARRAY_CLASS["ndarray"].of(self), name)
+
 
 class number(generic):
     """The base of the numbers."""
@@ -86,16 +93,45 @@ class complexfloating(inexact):
     """The base of complex numbers, of which there are none here."""
 
 
-class _BoolMeta(type):
-    def __instancecheck__(cls, value: object) -> bool:
-        return value.__class__ is bool
+class bool_(Operators, generic):
+    """The type of truth values, with two objects."""
 
-
-class bool_(generic, metaclass=_BoolMeta):
-    """The type of truth values; its scalars are Python's."""
+    _is_true: bool
 
     def __new__(cls, value: Any = False) -> Any:
-        return bool(value)
+        if getattr(value, "ndim", None):
+            return value.astype(cls)
+        return _TRUE if value else _FALSE
+
+    def __bool__(self) -> bool:
+        return self._is_true
+
+    def __int__(self) -> int:
+        return int(self._is_true)
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return float(self._is_true)
+
+    def __eq__(self, other: object) -> Any:
+        return NotImplemented if getattr(other, "ndim", 0) else bool_(self._is_true == other)
+
+    def __ne__(self, other: object) -> Any:
+        return NotImplemented if getattr(other, "ndim", 0) else bool_(self._is_true != other)
+
+    def __hash__(self) -> int:
+        return hash(self._is_true)
+
+    def __repr__(self) -> str:
+        return repr(self._is_true)
+
+    def __reduce__(self) -> Any:
+        return bool_, (self._is_true,)
+
+
+_TRUE, _FALSE = object.__new__(bool_), object.__new__(bool_)
+_TRUE._is_true, _FALSE._is_true = True, False
 
 
 class object_(generic):
@@ -248,7 +284,9 @@ class dtype:
         """Return the scalar of a value that this type has."""
         if self.kind in "iu":
             return int.__new__(self.type, value)
-        if self.kind in "bO":
+        if self.kind == "b":
+            return _TRUE if value else _FALSE
+        if self.kind == "O":
             return value
         return bytes.__new__(void, value) if self.type is void else float.__new__(self.type, value)
 

@@ -136,7 +136,7 @@ class ufunc:
         return self(first.reshape((*first.shape, *[1] * second.ndim)), second)
 
 
-_PLAIN = (int, float, bool, ndarray)
+_PLAIN = (int, float, bool, generic, ndarray)
 
 
 def _find_override(function: Any, method: str, inputs: Any, out: Any, options: Any) -> tuple[Any] | None:
@@ -153,7 +153,7 @@ def _find_override(function: Any, method: str, inputs: Any, out: Any, options: A
 
 def _as_operand(value: Any) -> Any:
     """Return an array, a scalar or a number; None for what cannot be one."""
-    if isinstance(value, (ndarray, int, float)):
+    if isinstance(value, (ndarray, int, float, generic)):
         return value
     if value is None or isinstance(value, str) or getattr(value, "__array_ufunc__", True) is None:
         return None
