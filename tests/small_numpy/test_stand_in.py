@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stand-in for NumPy gives what NumPy gives: every operation that the library uses, on random arrays."""
 
+import ast
+import functools
 import math
 import operator
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tilewright
 from tilewright import small_numpy as sn
 from tilewright.errors import MissingPackage
 
@@ -253,3 +257,35 @@ def test_scalars_calculate_in_their_type():
 def test_what_is_missing_says_so():
     with pytest.raises(MissingPackage, match=r"this needs numpy\.fft, and NumPy is not installed; install numpy"):
         _ = sn.fft
+
+
+def numpy_names(path):
+    """Yield what a module uses of NumPy, such as "add.reduceat"."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        name, value = [], node
+        while isinstance(value, ast.Attribute):
+            name.append(value.attr)
+            value = value.value
+        if name and isinstance(value, ast.Name) and value.id == "np":
+            yield name[::-1]
+
+
+def test_what_the_packages_of_a_page_use_is_there():
+    names = set()
+    for package in (
+        "layout",
+        "formats",
+        "memory",
+        "tensor",
+        "notation",
+        "traffic",
+        "analysis",
+        "simt",
+        "views",
+        "mojo",
+    ):
+        for path in (Path(tilewright.__file__).parent / package).rglob("*.py"):
+            names |= {tuple(name) for name in numpy_names(path)}
+    assert len(names) > 150
+    for name in names:
+        functools.reduce(getattr, name, sn)

@@ -67,7 +67,14 @@ class memmap(ndarray):
     __slots__ = ()
 
 
-lib = SimpleNamespace(
+class _Namespace(SimpleNamespace):
+    """A part of NumPy, which says what of it is missing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return __getattr__(name)
+
+
+lib = _Namespace(
     mixins=SimpleNamespace(NDArrayOperatorsMixin=NDArrayOperatorsMixin),
     stride_tricks=SimpleNamespace(as_strided=array_functions.as_strided),
 )

@@ -58,6 +58,9 @@ class generic:
         other = dtype(kind)
         return other.wrap(other.unpack(self.tobytes())[0])
 
+    def __getitem__(self, index: Any) -> Any:
+        return ARRAY_CLASS["ndarray"].of(self)[index]
+
     def __getattr__(self, name: str) -> Any:
         """Return a method of arrays, for the array without dimensions that the scalar is."""
         if name.startswith("_") or not hasattr(ARRAY_CLASS["ndarray"], name):
