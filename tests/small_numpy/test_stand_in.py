@@ -122,7 +122,7 @@ UNARY = {
     "gcd": lambda m, a: m.gcd.reduce(a.reshape(-1)) if a.dtype.kind == "i" else None,
     "nan": lambda m, a: [m.isnan(a), m.nanmax(m.where(a > 0, m.nan, a))],
     "round": lambda m, a: m.round(a * 0.37, 1),
-    "full": lambda m, a: [m.full(a.shape, 2), m.zeros_like(a), m.ones(a.shape, dtype=a.dtype), m.full_like(a, 1)],
+    "full": lambda m, a: [m.full(a.shape, 2), m.zeros_like(a), m.ones(a.shape, dtype=a.dtype)],
 }  # fmt: skip
 
 OPERATORS = (

@@ -372,13 +372,6 @@ class ArrayMemory:
         order[a], order[b] = order[b], order[a]
         return self.transpose(order)
 
-    def squeeze(self, axis: Any = None) -> Self:
-        """Return a view without dimensions of extent 1: all of them, or those along some axes."""
-        given = axis if isinstance(axis, tuple) else (axis,)
-        axes = range(self.ndim) if axis is None else [k % self.ndim for k in given]
-        chosen = [k for k, extent in enumerate(self.shape) if extent != 1 or k not in axes]
-        return self.as_view([self.shape[k] for k in chosen], [self.strides[k] for k in chosen], self.start)
-
     def byteswap(self) -> Self:
         """Return the elements with their bytes reversed."""
         return self.from_bytes(bytearray(self.tobytes()), self.dtype.newbyteorder("S"), self.shape).astype(self.dtype)
