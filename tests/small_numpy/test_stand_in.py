@@ -257,6 +257,9 @@ def test_scalars_calculate_in_their_type():
 def test_what_is_missing_says_so():
     with pytest.raises(MissingPackage, match=r"this needs numpy\.fft, and NumPy is not installed; install numpy"):
         _ = sn.fft
+    for call in (lambda: sn.arange(1 << 40), lambda: sn.broadcast_to(sn.zeros(1), (1 << 40,)) + 1):
+        with pytest.raises(MissingPackage, match="an array of 1099511627776 elements needs NumPy"):
+            call()
 
 
 def numpy_names(path):

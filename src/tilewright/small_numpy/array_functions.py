@@ -10,7 +10,7 @@ from typing import Any
 
 from .array_class import ndarray
 from .array_indices import broadcast_to as broadcast_array
-from .array_strides import broadcast_shapes
+from .array_strides import broadcast_shapes, check_size
 from .number_types import INT64, as_shape, dtype, uint8
 from .operators import UFUNCS
 from .type_promotion import result_type
@@ -100,6 +100,7 @@ def arange(*limits: Any, dtype: Any = None) -> ndarray:
     """Return numbers from a start up to a stop, by a step."""
     start, stop, step = (0, *limits, 1) if len(limits) == 1 else (*limits, 1)[:3]
     if all(isinstance(each, int) or hasattr(each, "__index__") for each in (start, stop, step)):
+        check_size(len(range(start, stop, step)))
         values: list[Any] = list(range(start, stop, step))
         return ndarray.from_values(values, INT64 if dtype is None else result_type(dtype), (len(values),))
     count = max(0, int(-(-(stop - start) // step)))

@@ -13,7 +13,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from .array_strides import list_positions, row_major_strides, split_strides
+from .array_strides import check_size, list_positions, row_major_strides, split_strides
 from .nested_values import flatten_values
 from .number_types import OBJECT, as_shape, dtype
 
@@ -241,6 +241,7 @@ class ArrayMemory:
 
     def values(self) -> list[Any]:
         """Return all elements as Python's numbers, in row-major order."""
+        check_size(self.size)
         if self.dtype is not OBJECT and self.is_contiguous:
             return self.dtype.unpack(self.memory[self.start : self.start + self.nbytes])
         unit = self.place_unit()
