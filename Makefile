@@ -28,7 +28,7 @@ help: ## list the targets
 
 venv: $(INSTALLED) ## make .venv with the project (editable) and its development tools
 
-demo: $(PACKAGE) ## convert, verify, explain and draw a small model, in build/demo
+demo: $(PACKAGE) ## prepare a small Llama for two cards, check it, find and draw a weight, plan a reshard, in build/demo
 	@$(BIN)/python examples/demo.py build/demo
 
 test: lint ## lint, type-check and test

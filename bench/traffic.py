@@ -70,7 +70,7 @@ def chains() -> None:
     spec = tw.TensorSpec((1024, 1024), "bfloat16", "tile", memory=height_sharded((8, 1)), chip="wormhole_n150")
     stages = [spec, None, None, spec.with_memory(block_sharded((4, 4)))]
     start = time.perf_counter()
-    tw.best_layout(stages)
+    tw.traffic.best_layout(stages)
     print(f"\nbest_layout, two free stages: {time.perf_counter() - start:.2f} s")
 
 
@@ -83,7 +83,7 @@ def runs() -> None:
     for name in ("height", "interleaved L1", "interleaved DRAM"):
         plan = tw.reshard(spec, spec.with_memory(MEMORIES[name]))
 
-        def run(plan: tw.ReshardPlan = plan) -> None:
+        def run(plan: tw.traffic.ReshardPlan = plan) -> None:
             device.free(plan.run(before, device))
 
         print(f"{name:<52}{best(lambda: np.copyto(other, host)) / best(run):>12.2f}")

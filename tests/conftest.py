@@ -26,7 +26,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 
 # Examples per law. No deadlines and no slowness check: a busy machine is not a bug.
 PROFILES = {
-    "ci": 100,
+    "ci": 50,
     "thorough": 5000,
     "matrix": 10,  # every environment of `make test-matrix` runs all tests, some without the native library
     "quick": 10,
@@ -55,8 +55,8 @@ SLOW = (
     "matrix/test_cells.py", "mojo/test_bracket_typing.py", "native/test_shifted_lines.py", "native/test_transposes.py",
     "test_distribution.py", "test_example_scripts.py", "test_packaging.py", "tiling/test_interrupts.py",
     "tiling/test_plan_on_dask.py", "tiling/test_plan_robustness.py", "tiling/test_plans.py",
-    "tiling/test_soak_script.py", "tiling/test_store_location.py", "views/test_browser.py",
-    "views/test_explorer_page.py",
+    "tiling/test_soak_script.py", "tiling/test_store_location.py", "views/test_animation.py",
+    "views/test_browser.py", "views/test_explorer_page.py",
 )  # fmt: skip
 CASES = 2  # of each parametrised test
 

@@ -8,13 +8,17 @@ import importlib
 from inspect import ismodule
 from pathlib import Path
 
+import pytest
+
+import tilewright
+
 PACKAGES = (
     "tilewright",
     *[
         f"tilewright.{package}"
         for package in (
-            "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory", "mojo", "notation",
-            "simt", "tensor", "testing", "tiling", "ttl", "ttnn", "views",
+            "analysis", "auditing", "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory",
+            "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
         )
     ],
 )  # fmt: skip
@@ -44,6 +48,14 @@ def test_every_public_name_is_there():
     for line in RECORD.read_text(encoding="utf-8").split():
         package, _, name = line.rpartition(".")
         assert hasattr(importlib.import_module(package), name), line
+
+
+def test_names_that_have_moved_still_work_and_say_where_they_are():
+    for name, package in tilewright._MOVED.items():
+        assert name not in tilewright.__all__, name
+        with pytest.warns(DeprecationWarning, match=f"is now tilewright.{package}.{name}$"):
+            value = getattr(tilewright, name)
+        assert value is getattr(importlib.import_module(f"tilewright.{package}"), name), name
 
 
 if __name__ == "__main__":

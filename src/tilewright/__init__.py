@@ -4,6 +4,7 @@
 The names used every day are here; every package (`tilewright.layout`, `tilewright.memory`, ...) has more.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,6 @@ from .layout import (
     device,
     flatten,
     functionally_equal,
-    group,
     is_bijective,
     is_contiguous,
     is_injective,
@@ -45,7 +45,6 @@ from .layout import (
     logical_divide,
     logical_product,
     pad,
-    raked_product,
     replicate,
     right_inverse,
     row_major,
@@ -59,10 +58,10 @@ if TYPE_CHECKING:
     from .analysis import atoms
     from .auditing import audit
     from .compare import diff
-    from .conversion import convert, plan_conversion, verify
-    from .copying import Placement, Plan, copy, pack, plan_copy, relayout, tiled_layout, tilize, unpack, untilize
+    from .conversion import convert, verify
+    from .copying import Placement, copy, pack, plan_copy, tiled_layout, tilize, unpack, untilize
     from .files import inspect, open_tensors, read_tensorbin, write_tensorbin
-    from .formats import BlockFormat, ScalarFormat, cast, format_of, quantization_error
+    from .formats import cast, format_of
     from .layout.linear import Linear
     from .memory import (
         Allocator,
@@ -73,7 +72,6 @@ if TYPE_CHECKING:
         Device,
         MemoryConfig,
         NdShardSpec,
-        Shape,
         ShardSpec,
         TensorSpec,
         Tile,
@@ -88,8 +86,8 @@ if TYPE_CHECKING:
     )
     from .notation import parse, write
     from .tensor import Tensor, TileTensor
-    from .tiling import Pipeline, TilePlan, Tiler, plan_tiles, rechunk, reduce_tiles, stream, transpose
-    from .traffic import ReshardPlan, best_layout, reshard
+    from .tiling import Pipeline, Tiler, plan_tiles, rechunk, reduce_tiles, stream, transpose
+    from .traffic import reshard
     from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
@@ -109,23 +107,23 @@ _LAZY_NAMES = {
         "diff",
     ),
     "conversion": (
-        "convert", "plan_conversion", "verify",
+        "convert", "verify",
     ),
     "copying": (
-        "Placement", "Plan", "copy", "pack", "plan_copy", "relayout", "tiled_layout", "tilize", "unpack", "untilize",
+        "Placement", "copy", "pack", "plan_copy", "tiled_layout", "tilize", "unpack", "untilize",
     ),
     "files": (
         "inspect", "open_tensors", "read_tensorbin", "write_tensorbin",
     ),
     "formats": (
-        "BlockFormat", "ScalarFormat", "cast", "format_of", "quantization_error",
+        "cast", "format_of",
     ),
     "layout.linear": (
         "Linear",
     ),
     "memory": (
         "Allocator", "Chip", "CoreCoord", "CoreRange", "CoreRangeSet", "Device", "MemoryConfig", "NdShardSpec",
-        "Shape", "ShardSpec", "TensorSpec", "Tile", "block_sharded", "explain", "from_bytes", "height_sharded",
+        "ShardSpec", "TensorSpec", "Tile", "block_sharded", "explain", "from_bytes", "height_sharded",
         "interleaved", "nd_sharded", "to_bytes", "width_sharded",
     ),
     "notation": (
@@ -135,37 +133,45 @@ _LAZY_NAMES = {
         "Tensor", "TileTensor",
     ),
     "tiling": (
-        "Pipeline", "TilePlan", "Tiler", "plan_tiles", "rechunk", "reduce_tiles", "stream", "transpose",
+        "Pipeline", "Tiler", "plan_tiles", "rechunk", "reduce_tiles", "stream", "transpose",
     ),
     "traffic": (
-        "ReshardPlan", "best_layout", "reshard",
+        "reshard",
     ),
     "weights": (
         "check_cache", "fit", "prepare",
     ),
 }  # fmt: skip
+# Names that 0.1 had here: they work until 0.4, with a warning that says where they are now.
+_MOVED = {
+    "BlockFormat": "formats", "Plan": "copying", "ReshardPlan": "traffic", "ScalarFormat": "formats", "Shape": "memory",
+    "TilePlan": "tiling", "best_layout": "traffic", "group": "layout", "plan_conversion": "conversion",
+    "quantization_error": "formats", "raked_product": "layout", "relayout": "copying",
+}  # fmt: skip
 _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name in names}
 
 __all__ = [
-    "Allocator", "Axis", "BlockFormat", "Box", "Chip", "ComposedLayout", "CoreCoord", "CoreRange", "CoreRangeSet",
-    "Device", "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear",
-    "MemoryConfig", "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "Plan",
-    "ReshardPlan", "ScalarFormat", "Shape", "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TilePlan",
-    "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms", "audit", "bank", "best_layout",
-    "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement", "compose",
-    "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
-    "functionally_equal", "group", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous",
-    "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack",
-    "pad", "parse", "plan_conversion", "plan_copy", "plan_tiles", "prepare", "quantization_error", "raked_product",
-    "read_tensorbin", "rechunk", "reduce_tiles", "relayout", "replicate", "reshard", "right_inverse", "row_major",
-    "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "transpose", "unpack", "untilize", "verify",
-    "width_sharded", "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
+    "Allocator", "Axis", "Box", "Chip", "ComposedLayout", "CoreCoord", "CoreRange", "CoreRangeSet", "Device",
+    "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear", "MemoryConfig",
+    "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "ShardSpec", "Swizzle",
+    "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms",
+    "audit", "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
+    "compose", "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
+    "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective",
+    "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse",
+    "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "rechunk", "reduce_tiles", "replicate", "reshard",
+    "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "transpose",
+    "unpack", "untilize", "verify", "width_sharded", "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
+    if name in _MOVED:
+        package = f"tilewright.{_MOVED[name]}"
+        warnings.warn(f"tilewright.{name} is now {package}.{name}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(package), name)
     if name not in _PACKAGE_OF:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
     value = getattr(import_module(f".{_PACKAGE_OF[name]}", __name__), name)

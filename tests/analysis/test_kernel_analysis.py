@@ -195,3 +195,33 @@ def test_memory_and_threads_are_composed():
         bank_conflicts(np.arange(32)[:, None] * 2 + np.arange(4), vector=4)
     with pytest.raises(LayoutError, match="unknown instruction 'lea'"):
         bank_conflicts(memory, by_rows, instruction="lea")
+
+
+def test_vectors_of_several_warps_stay_whole():
+    vectors = np.arange(64)[:, None] * 32 + np.arange(4)  # two warps, four floats each
+    found = find_swizzle([vectors])
+    assert (found.remedy.base, found.is_conflict_free, sum(found.wavefronts)) == (2, True, 8)
+    padding = find_padding([vectors], 32)
+    assert (padding.remedy % 4, padding.is_conflict_free) == (0, True)
+    # a thread has two vectors, of which only the second ones collide
+    pairs = np.concatenate([np.arange(32)[:, None] * 4 + np.arange(4), vectors[:32] + 1024], axis=1)
+    found = find_swizzle([Pattern(pairs, vector=4)])
+    assert (found.remedy is None, found.is_conflict_free, found.ideal) == (False, True, (8,))
+
+
+def test_a_table_is_one_access():
+    column = np.arange(32) * 32
+    for access in (column, column.reshape(32, 1), tw.Layout(32, 32), Pattern(column)):
+        assert find_swizzle(access).remedy == tw.Swizzle(5, 0, 5)
+    for wrong, reason in (
+        ([0, 32, 64], "offsets of all its threads"),
+        (7, "expected a list of accesses"),
+        ([Pattern(column, "lea")], "unknown instruction"),
+        ([Pattern(column, "ld", 3)], "not one that an instruction moves"),
+    ):
+        with pytest.raises(LayoutError, match=reason):
+            find_swizzle(wrong)
+    with pytest.raises(LayoutError, match="at least 0"):
+        find_padding([column], 32, most=-1)
+    with pytest.raises(LayoutError, match="a distribution is a Linear map"):
+        conversion(1, 2)

@@ -144,7 +144,7 @@ def test_engines_that_are_missing_have_a_cost_and_a_command(ask):
 
 def test_every_optional_package_has_a_cost_and_a_command(monkeypatch):
     monkeypatch.setattr(parts, "installed_version", lambda name: None)
-    monkeypatch.setattr("tilewright.views.output.find_spec", lambda name: None)
+    monkeypatch.setattr("tilewright.views.png.find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     missing = {each.name: each for each in parts.missing_optional_packages()}
     assert list(missing) == ["zarr", "distributed", "torch", "cairosvg"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
-from tilewright.views import output as png
+from tilewright.views import png
 
 from ..cases import examples
 from .test_any_request import asked, numbers, placements, shapes

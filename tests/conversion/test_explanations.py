@@ -79,7 +79,7 @@ def test_names_are_found_by_name_file_start_part_and_wildcards(source):
 def test_plans_of_convert_are_explained_too(tmp_path):
     np.savez(tmp_path / "m.npz", q=np.zeros((64, 32), np.float32), k=np.zeros((32, 32), np.float32))
     rules = {"qk": {"value": "pad(join(tensor('q'), tensor('k')), 128, axis=0)"}}
-    plan = tw.plan_conversion(tmp_path / "m.npz", tmp_path / "out", rules=rules, dtype="bfloat16")
+    plan = tw.conversion.plan_conversion(tmp_path / "m.npz", tmp_path / "out", rules=rules, dtype="bfloat16")
     (explanation,) = plan.explain("qk")
     assert [str(piece) for piece in explanation.pieces] == ["q[0:64, 0:32]", "k[0:32, 0:32]"]
     assert explanation.zeros == 32 * 32

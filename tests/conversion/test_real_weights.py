@@ -40,7 +40,7 @@ def test_every_tensor_is_the_packed_one(model, conversion):
         expected = dtype if values.dtype.kind == "f" else "int32"
         assert held.spec == tw.TensorSpec(values.shape, expected, "tile")
         element = held.spec.dtype
-        if isinstance(element, tw.BlockFormat):
+        if isinstance(element, tw.formats.BlockFormat):
             tiles = tw.tilize(values)  # element by element, without the engine's packing
             assert held.pages().tobytes() == b"".join(element.pack(tile).tobytes() for tile in tiles.reshape(-1, 1024))
         else:

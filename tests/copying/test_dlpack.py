@@ -59,8 +59,8 @@ def test_moves_take_them_as_arrays(dtype):
     same_bytes(tw.tilize(Foreign(own)), tw.tilize(own))
     same_bytes(tw.untilize(Foreign(tw.tilize(own)), (60, 90)), own)
     same_bytes(
-        tw.relayout(Foreign(own), tw.row_major(60, 90), tw.col_major(60, 90)),
-        tw.relayout(own, tw.row_major(60, 90), tw.col_major(60, 90)),
+        tw.copying.relayout(Foreign(own), tw.row_major(60, 90), tw.col_major(60, 90)),
+        tw.copying.relayout(own, tw.row_major(60, 90), tw.col_major(60, 90)),
     )
     target = np.zeros_like(own)
     copy(Foreign(own), Foreign(target))

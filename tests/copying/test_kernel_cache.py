@@ -161,7 +161,7 @@ def test_kernels_of_opencl_are_kept_and_a_driver_that_refuses_one_is_given_the_s
 
     def moved():
         monkeypatch.setattr(opencl_engine, "_launches", PlanCache())  # as in a new process
-        return tw.relayout(values, *layouts, engine="opencl")
+        return tw.copying.relayout(values, *layouts, engine="opencl")
 
     np.testing.assert_array_equal(moved(), wanted)
     (path,) = entries(folder)

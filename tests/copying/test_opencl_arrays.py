@@ -41,7 +41,7 @@ def test_tilize_and_untilize(cl_array, queue, dtype):
 def test_relayout_and_copy(cl_array, queue):
     host = random((30, 44), 1)
     there = cl_array.to_device(queue, host)
-    moved = tw.relayout(there, tw.row_major(30, 44), tw.col_major(30, 44), dtype="float64")
+    moved = tw.copying.relayout(there, tw.row_major(30, 44), tw.col_major(30, 44), dtype="float64")
     assert isinstance(moved, cl_array.Array)
     same_bits(moved.get(), host.T.reshape(-1).astype(np.float64))
     target = cl_array.zeros(queue, (30, 44), np.int32)

@@ -219,10 +219,10 @@ def test_values_in_physical_order_are_packed_and_unpacked(torch, dtype):
 
 def test_flat_memory_goes_from_layout_to_layout(torch):
     there = torch.arange(300 * 400, device="cuda", dtype=torch.int32)
-    moved = tw.relayout(there, tw.row_major(300, 400), tw.col_major(300, 400), dtype="float32")
+    moved = tw.copying.relayout(there, tw.row_major(300, 400), tw.col_major(300, 400), dtype="float32")
     assert torch.equal(moved, there.reshape(300, 400).T.reshape(-1).to(torch.float32))
     out = torch.full((300 * 400,), -1, device="cuda", dtype=torch.int32)
-    tw.relayout(there, tw.row_major(300, 400), tw.col_major(300, 400), out=out)
+    tw.copying.relayout(there, tw.row_major(300, 400), tw.col_major(300, 400), out=out)
     assert torch.equal(out, there.reshape(300, 400).T.reshape(-1))
 
 

@@ -479,7 +479,7 @@ def test_table_7_complements(layout, expected):
         (tw.logical_product, L((3, 4), (4, 1)), L((2, 5)), L(((3, 4), (2, 5)), ((4, 1), (12, 24)))),
         (tw.logical_product, L((4, 8), (20, 2)), L((3, 2), (2, 1)), L(((4, 8), (3, 2)), ((20, 2), (80, 1)))),
         (tw.blocked_product, L((3, 4), (4, 1)), L((2, 5)), L(((3, 2), (4, 5)), ((4, 12), (1, 24)))),
-        (tw.raked_product, L((3, 4), (4, 1)), L((2, 5)), L(((2, 3), (5, 4)), ((12, 4), (24, 1)))),
+        (tw.layout.raked_product, L((3, 4), (4, 1)), L((2, 5)), L(((2, 3), (5, 4)), ((12, 4), (24, 1)))),
         (tw.logical_divide, L(24, 3), L(8, 3), L((8, 3), (9, 3))),
         (tw.logical_divide, L((6, 2, 2), (2, 1, 20)), L(8, 3), L(((2, 2, 2), 3), ((6, 1, 20), 2))),
         (tw.logical_divide, L((8, 16), (20, 1)), (L(4), L(8, 2)), L(((4, 2), (8, 2)), ((20, 80), (2, 1)))),
@@ -492,7 +492,7 @@ def test_section_3_5_products_and_divides(operation, a, b, expected):
 
 def test_figure_10_blocks_follow_each_other_and_figure_11_they_interleave():
     block, grid = L((3, 4), (4, 1)), L((2, 5))
-    blocked, raked = tw.blocked_product(block, grid), tw.raked_product(block, grid)
+    blocked, raked = tw.blocked_product(block, grid), tw.layout.raked_product(block, grid)
     assert [blocked(i, 0) for i in range(6)] == [0, 4, 8, 12, 16, 20]
     assert [raked(i, 0) for i in range(6)] == [0, 12, 4, 16, 8, 20]
     assert sorted(values(blocked)) == sorted(values(raked)) == list(range(120))

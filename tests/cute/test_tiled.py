@@ -73,3 +73,34 @@ def test_what_is_refused():
         cute.make_tiled_copy("SM80_8x8x4_F64F64F64F64_TN", 32, Layout((4, 8)))
     with pytest.raises(LayoutError, match="thread 32 is not one of 32"):
         cute.make_tiled_mma("SM80_8x8x4_F64F64F64F64_TN").partition_C(Layout((8, 8)), 32)
+
+
+def test_threads_of_a_quad_pair_have_the_numbers_of_their_lanes():
+    mma = cute.make_tiled_mma("SM70_8x8x4_F32F16F16F32_NT")
+    parts = [mma.partition_C(cute.Layout((8, 8)), lane) for lane in (0, 1, 2, 3, 16, 17, 18, 19)]
+    assert sorted(part(i) for part in parts for i in range(8)) == list(range(64))
+    for thread in (4, 20, -1):
+        with pytest.raises(LayoutError, match=f"thread {thread} is not one of 8"):
+            mma.partition_C(cute.Layout((8, 8)), thread)
+
+
+def test_atoms_that_do_not_fit_are_refused():
+    name, vector = "SM80_16x8x16_F16F16F16F16_TN", "UniversalCopy<uint128_t>"
+    assert cute.make_tiled_mma(name, (2, 2, 1)).tile_shape == (32, 16, 16)
+    assert cute.make_tiled_mma(name, None, (16, 8, 32)).tile_shape == (16, 8, 32)
+    threads = cute.Layout((16, 8))
+    for make, reason in (
+        (lambda: cute.make_tiled_mma(name, None, (17, 8, 16)), "along M must be an exact multiple of 16, got 17"),
+        (lambda: cute.make_tiled_mma(name, (2, 1), (48, 8, 16)), "along M must be an exact multiple of 32, got 48"),
+        (lambda: cute.make_tiled_mma(name, (1, 1, 1, 2)), "up to three modes"),
+        (lambda: cute.make_tiled_mma(name).layout_tv("D"), "an operand is A, B or C"),
+        (lambda: cute.make_tiled_copy(vector, 0, threads), "not a multiple of 0"),
+        (lambda: cute.make_tiled_copy(vector, 16, threads), "needs 1 threads with 8 values"),
+        (lambda: cute.make_tiled_copy("SM75_U32x4_LDSM_N", 16, 8, 8), "needs 32 threads with 8 values"),
+        (
+            lambda: cute.make_tiled_copy(vector, 16, threads, (1, 8)).partition_S(cute.Layout((64, 64)), 128),
+            "not one of",
+        ),
+    ):
+        with pytest.raises(LayoutError, match=reason):
+            make()

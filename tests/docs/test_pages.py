@@ -22,6 +22,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+OWN = re.compile(
+    r"https://(?:raw\.githubusercontent\.com/tilewright/tilewright|github\.com/tilewright/tilewright/blob)/main/"
+)
 PAGES = page_paths()
 FEWEST_BLOCKS = 120
 
@@ -75,6 +78,8 @@ def test_commands_between_lines_of_text_exist(path):
 def test_links_lead_to_files(path):
     words = re.sub(r"`[^`\n]+`", "", FENCE.sub("", path.read_text(encoding="utf-8")))
     for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", words):
+        if found := OWN.match(target):  # the README is also read on a package index, where only these lead anywhere
+            assert (ROOT / target[found.end() :]).is_file(), f"{target} does not exist"
         if not target.startswith(("http://", "https://", "mailto:")):
             generated = (path.parent / target).resolve().is_relative_to(DOCS / "api")
             assert generated or (path.parent / target).exists(), f"{target} does not exist"
@@ -85,6 +90,11 @@ def test_names_in_the_text_exist(path):
     words = FENCE.sub("", path.read_text(encoding="utf-8"))
     for name in sorted(set(re.findall(r"\btw\.(\w+)", words))):
         assert hasattr(tw, name) or find_spec(f"tilewright.{name}"), f"there is no tw.{name}"
+
+
+def test_the_readme_has_no_relative_link():
+    words = FENCE.sub("", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)\s#]+)", words))
 
 
 def test_blocks_are_found():

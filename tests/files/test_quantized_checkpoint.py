@@ -78,7 +78,7 @@ def test_recorded_refusals() -> None:
         with pytest.raises(tw.FormatError, match=r"lin\.weight cannot be read"):
             tw.open_tensors(path)["lin.weight"].read()
         with pytest.raises(tw.FormatError, match=r"lin\.weight: "):
-            tw.plan_conversion(path, "out", dtype="bfloat8_b")
+            tw.conversion.plan_conversion(path, "out", dtype="bfloat8_b")
         assert "lin.weight cannot be read" in str(tw.inspect(path))
 
 

@@ -369,8 +369,8 @@ def test_the_reciprocal_of_zero():
 def test_losses_can_be_measured():
     spread = np.array([[1e-4] * 15 + [100.0]] * 32, np.float32)
     even = np.full((32, 32), 1.3, np.float32)
-    assert tw.quantization_error(spread, "bfloat8_b").rms_error > 9e-5  # all that is small is lost
-    assert tw.quantization_error(even, "bfloat8_b").max_abs_error.max() < 1.3 / 128
+    assert tw.formats.quantization_error(spread, "bfloat8_b").rms_error > 9e-5  # all that is small is lost
+    assert tw.formats.quantization_error(even, "bfloat8_b").max_abs_error.max() < 1.3 / 128
     text = views.to_text(views.block_scene(spread[:1], "bfloat8_b"))
     assert "shared exponents" in text
     tensor = ttnn.from_torch(spread, dtype=ttnn.bfloat8_b)

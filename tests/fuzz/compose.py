@@ -160,7 +160,7 @@ def check_product(rng: random.Random, outcomes: Counter[str]) -> None:
     image = {block(i) for i in range(block.size)}
     places = [start + at for start in shifts.values() for at in image]
     assert len(places) == len(set(places)), f"copies collide in {result}"
-    for form in (tw.blocked_product(block, copies), tw.raked_product(block, copies)):
+    for form in (tw.blocked_product(block, copies), tw.layout.raked_product(block, copies)):
         assert Counter(form(i) for i in range(form.size)) == Counter(result(i) for i in range(result.size))
     outcomes["multiplied"] += 1
 

@@ -177,7 +177,7 @@ def joined(draw, layout):
 def multiplied(draw, layout):
     count = draw(st.integers(1, 3))
     operation = draw(
-        st.sampled_from([tw.logical_product, tw.blocked_product, tw.raked_product, tw.layout.zipped_product])
+        st.sampled_from([tw.logical_product, tw.blocked_product, tw.layout.raked_product, tw.layout.zipped_product])
     )
     result = operation(layout, Layout(count))
     assert result.size == layout.size * count

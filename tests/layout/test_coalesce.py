@@ -195,7 +195,7 @@ def test_unflattening_needs_as_many_entries_as_the_profile(profile):
 def test_grouping_nests_a_range_of_modes_and_changes_no_place(layout, data):
     start = data.draw(st.integers(0, layout.rank - 1))
     end = data.draw(st.integers(start + 1, layout.rank))
-    grouped = tw.group(layout, start, end)
+    grouped = tw.layout.group(layout, start, end)
     assert grouped.rank == layout.rank - (end - start) + 1
     assert grouped.mode(start).modes == layout.modes[start:end]
     assert values(grouped) == values(layout)
@@ -204,7 +204,7 @@ def test_grouping_nests_a_range_of_modes_and_changes_no_place(layout, data):
 @pytest.mark.parametrize(("start", "end"), [(1, 1), (2, 1), (-1, 2), (0, 4)])
 def test_grouping_modes_that_are_not_there_is_refused(start, end):
     with pytest.raises(LayoutError, match="group"):
-        tw.group(Layout((2, 3, 5)), start, end)
+        tw.layout.group(Layout((2, 3, 5)), start, end)
 
 
 @given(layouts())

@@ -257,7 +257,7 @@ def test_arrays_of_indices_know_what_is_data_past_the_edges_too(pair):
 def test_other_forms_keep_what_is_data(pair):
     layout, _ = pair
     forms = [tw.coalesce(layout), tw.flatten(layout), tw.compose(layout, layout.size)]
-    for form in forms + ([tw.group(layout, 0, 1)] if isinstance(layout.shape, tuple) else []):
+    for form in forms + ([tw.layout.group(layout, 0, 1)] if isinstance(layout.shape, tuple) else []):
         assert valid_flags(form) == valid_flags(layout)
         assert values(form) == values(layout)
 

@@ -80,7 +80,7 @@ def test_none_means_no_copies(block):
 )
 def test_all_products_are_regroupings_of_the_logical_one(block, copies):
     logical, zipped, tiled, flat = (product(block, copies) for product in PRODUCTS)
-    blocked, raked = tw.blocked_product(block, copies), tw.raked_product(block, copies)
+    blocked, raked = tw.blocked_product(block, copies), tw.layout.raked_product(block, copies)
     for (t, u), (r, s) in tw.layout.coordinates((tuple(block.shape), tuple(copies.shape))):
         j = r + s * copies.shape[0]
         place = logical((t, u), j)
@@ -95,12 +95,12 @@ def test_all_products_are_regroupings_of_the_logical_one(block, copies):
 def test_blocked_and_raked_products_hold_the_same_places(block, copies):
     expected = Counter(values(tw.logical_product(block, copies)))
     assert Counter(values(tw.blocked_product(block, copies))) == expected
-    assert Counter(values(tw.raked_product(block, copies))) == expected
+    assert Counter(values(tw.layout.raked_product(block, copies))) == expected
 
 
 @given(BLOCKS, COPIES)
 def test_blocked_and_raked_products_have_as_many_modes_as_the_larger_factor(block, copies):
-    blocked, raked = tw.blocked_product(block, copies), tw.raked_product(block, copies)
+    blocked, raked = tw.blocked_product(block, copies), tw.layout.raked_product(block, copies)
     assert cute.rank(blocked) == cute.rank(raked) == max(block.rank, copies.rank)
     assert cute.product_each(blocked.shape) == cute.product_each(raked.shape)
 
@@ -131,7 +131,7 @@ def test_a_product_with_gaps_that_do_not_divide_stays_exact():
     product = tw.logical_product(block, 5)
     assert isinstance(product, ComposedLayout)
     assert [product(0, j) for j in range(5)] == [0, 5, 40, 45, 80]
-    for operation in (*PRODUCTS, tw.blocked_product, tw.raked_product):
+    for operation in (*PRODUCTS, tw.blocked_product, tw.layout.raked_product):
         assert Counter(values(operation(block, 5))) == Counter(values(product))
         with pytest.raises(LayoutError, match="divisible"):
             operation(block, 5, strided=True)

@@ -6,12 +6,13 @@ import warnings
 import numpy as np
 import pytest
 
-from tilewright import MemoryConfigError, Shape, core
+from tilewright import MemoryConfigError, core
 from tilewright.memory import (
     CoreGrid,
     CoreRangeSet,
     MemoryConfig,
     NdShardSpec,
+    Shape,
     ShardSpec,
     TensorSpec,
     block_sharded,

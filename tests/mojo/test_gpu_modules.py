@@ -3,15 +3,15 @@
 
 import numpy as np
 import pytest
-
-from tilewright import KernelError, LayoutError, TransferError
-from tilewright.mojo import DType, Float32, Int32, UInt32
-from tilewright.mojo.layout import AddressSpace, TileTensor, row_major, stack_allocation
-from tilewright.mojo.layout.tensor_core import TensorCore
 from tilewright.mojo.max.gpu.host import DeviceAttribute, DeviceContext, Dim
 from tilewright.mojo.max.gpu.memory import async_copy, async_copy_wait_all, external_memory
 from tilewright.mojo.max.gpu.primitives import block, cluster, warp
 from tilewright.mojo.max.gpu.sync import barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait, syncwarp
+
+from tilewright import KernelError, LayoutError, TransferError, mojo
+from tilewright.mojo import DType, Float32, Int32, UInt32
+from tilewright.mojo.layout import AddressSpace, TileTensor, row_major, stack_allocation
+from tilewright.mojo.layout.tensor_core import TensorCore
 from tilewright.mojo.running import run_collecting
 from tilewright.mojo.std.atomic import Atomic
 from tilewright.mojo.std.gpu import WARP_SIZE, block_idx, global_idx, lane_id, thread_idx, warp_id
@@ -284,3 +284,27 @@ def main() raises:
     assert (right.problem, right.reports[0].errors) == (None, ())
     wrong = run_collecting(text.replace("    barrier()\n", ""), True, (), {}, True)
     assert [defect.kind for defect in wrong.reports[0].errors] == ["race"]
+
+
+def test_memory_is_filled_through_spans_and_pointers(capsys):
+    mojo.run("""
+from std.math import iota
+from std.random import rand, randint, randn
+from max.gpu.host import DeviceContext
+
+def main() raises:
+    var ctx = DeviceContext()
+    var buffer = ctx.enqueue_create_host_buffer[DType.float32](6)
+    iota(buffer.as_span())
+    print(buffer[0], buffer[5])
+    iota(buffer.as_span(), 3)
+    print(buffer[0], buffer[5])
+    randint[DType.float32](buffer.as_span(), low=2, high=2)
+    print(buffer[0], buffer.unsafe_ptr().unsafe_load[width=2](4))
+    rand(buffer.unsafe_ptr(), 6)
+    print(buffer[0] < 1)
+    randn(buffer.unsafe_ptr(), 6, 4.0, standard_deviation=0.0)
+    buffer.unsafe_ptr().unsafe_store(1, Float32(7))
+    print(buffer[3], buffer[1])
+""")
+    assert capsys.readouterr().out.split("\n")[:5] == ["0.0 5.0", "3.0 8.0", "2.0 [2.0, 2.0]", "True", "4.0 7.0"]

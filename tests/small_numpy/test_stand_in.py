@@ -138,7 +138,7 @@ BINARY = {
     "divmod": lambda m, a, b: divmod(a, b),
     "outer": lambda m, a, b: [m.add.outer(a, b), m.outer(a, b)],
     "where": lambda m, a, b: m.where(a > b, a, b),
-    "members": lambda m, a, b: [m.isin(a, b), m.union1d(a, b), m.array_equal(a, b)],
+    "members": lambda m, a, b: [m.isin(a, b), m.union1d(a, b), m.setdiff1d(a, b), m.array_equal(a, b)],
     "found": lambda m, a, b: [m.searchsorted(m.sort(a.reshape(-1)), b, side) for side in ("left", "right")],
     "close": lambda m, a, b: [m.isclose(a, b), m.allclose(a, b)] if a.dtype.kind == "f" else None,
     "matmul": lambda m, a, b: a @ b,

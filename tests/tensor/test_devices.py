@@ -53,7 +53,7 @@ def test_buffers_of_a_device_are_moved_there(name):
     values = np.random.default_rng(3).standard_normal(40 * 50).astype(np.float32)
     device = context.enqueue_create_buffer["float32"](values.size)
     context.enqueue_copy(device, values)
-    moved = tw.relayout(device, tw.row_major(40, 50), tw.col_major(40, 50))
+    moved = tw.copying.relayout(device, tw.row_major(40, 50), tw.col_major(40, 50))
     got = np.asarray(moved.get())
     np.testing.assert_array_equal(got, values.reshape(40, 50).T.reshape(-1))
 

@@ -5,8 +5,8 @@ from itertools import pairwise, product
 
 import pytest
 
-from tilewright import MemoryConfigError, TensorSpec, best_layout, block_sharded, height_sharded, reshard, width_sharded
-from tilewright.traffic import MoveCost, candidate_specs, cheaper_targets, move_cost
+from tilewright import MemoryConfigError, TensorSpec, block_sharded, height_sharded, reshard, width_sharded
+from tilewright.traffic import MoveCost, best_layout, candidate_specs, cheaper_targets, move_cost
 
 TILES = TensorSpec((256, 256), page_layout="tile", memory=height_sharded((8, 1)), chip="n150")
 ROWS = TensorSpec((256, 256), memory=height_sharded((8, 1)), chip="n150")

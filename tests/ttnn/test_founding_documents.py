@@ -41,7 +41,7 @@ def test_tilized_data():
 
 
 def test_outer_dimensions_are_folded():
-    assert tw.Shape([1, 4, 6, 8]).folded == (24, 8)
+    assert tw.memory.Shape([1, 4, 6, 8]).folded == (24, 8)
     assert tw.TensorSpec((1, 2, 3, 4)).physical_shape == (6, 4)
 
 

@@ -75,7 +75,7 @@ def test_distribute_agrees_with_the_tensor():
 
 def test_exponents_and_errors_are_those_of_the_report():
     values = noisy(32, 64)
-    report = tw.quantization_error(values, "bfloat8_b")
+    report = tw.formats.quantization_error(values, "bfloat8_b")
     exponents, errors = views.scene_of(report).panels
     assert exponents.field("exponent").values == tuple(report.scale_exponents.reshape(-1).tolist())
     assert errors.field("max_abs_error").values == tuple(report.max_abs_error.reshape(-1).tolist())

@@ -35,7 +35,7 @@ def in_a_notebook() -> dict[str, object]:
         "tiler": tiler,
         "pipeline": Pipeline([Input(VALUES, tiler)], [Output(np.zeros_like(VALUES), tiler)]),
         "tile plan": tw.plan_tiles(VALUES, np.zeros_like(VALUES), tile=(16, 32), overlap=1, pad="edge"),
-        "error report": tw.quantization_error(VALUES, "bfloat8_b"),
+        "error report": tw.formats.quantization_error(VALUES, "bfloat8_b"),
         "difference": tw.diff(VALUES, packed),
         "allocator": tw.Allocator("wormhole_n150"),
     }

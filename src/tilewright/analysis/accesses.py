@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
-from ..layout import LayoutLike, compose
+from ..layout import LayoutLike
 from ..layout.validation import as_integer
 from ..ndarrays import np
 from ..tensor.view import View
@@ -18,6 +18,9 @@ from ..tensor.view import View
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction loads or stores per thread
 MAX_BYTES = SIZES[-1]
+MAX_OFFSETS = 1 << 26  # of one access, since all are in memory at a time
+MAX_ADDRESS = 1 << 62  # so that sums fit into 64 bits
+_MAX_OFFSET = MAX_ADDRESS // MAX_BYTES
 
 _INSTRUCTION = re.compile(r"(ld|st)(?:\.shared|\.global)?(?:\.\w+)*|(ld|st)matrix(?:\.x([124]))?(?:\.trans)?(?:\.\w+)*")
 
@@ -43,7 +46,7 @@ class Instruction:
         >>> Instruction.of("st").is_store
         True
         """
-        found = _INSTRUCTION.fullmatch(name)
+        found = _INSTRUCTION.fullmatch(str(name))
         if not found:
             raise LayoutError(
                 f"unknown instruction {name!r}; use ld, st, ldmatrix.x1, .x2, .x4 or stmatrix.x1, .x2, .x4"
@@ -57,6 +60,8 @@ class Instruction:
 class WarpAccess:
     """One instruction of one warp: the first byte that each thread touches, which threads do, and how many bytes each.
 
+    `first` is the number of its first thread.
+
     >>> access = WarpAccess(np.arange(32) * 4, np.ones(32, bool), 4)
     >>> access.bytes_per_thread
     4
@@ -65,6 +70,7 @@ class WarpAccess:
     addresses: Array
     active: Array
     bytes_per_thread: int
+    first: int = 0
 
 
 def access_offsets(memory: Any, threads: Any, caller: str, active: Any = None) -> tuple[Array, Array]:
@@ -77,61 +83,96 @@ def access_offsets(memory: Any, threads: Any, caller: str, active: Any = None) -
     >>> access_offsets(Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4)), "this")[0].tolist()
     [[0, 1], [8, 9], [16, 17], [24, 25]]
     """
-    if threads is None:
-        places, touched = _offsets_of(memory, caller)
-    else:
-        places, touched = _composed_offsets(memory, threads, caller)
-    if active is None:
-        return places, touched
-    mask = np.asarray(active, dtype=bool).reshape(-1)
-    if len(mask) != len(places):
-        raise LayoutError(f"{caller}: active has {len(mask)} entries for {len(places)} threads; give one per thread")
-    return places, touched & mask[:, None]
+    places, touched = _offsets_of(memory if threads is None else threads, caller)
+    if active is not None:
+        touched = touched & _active_threads(active, len(places), caller)[:, None]
+    if threads is not None:
+        places, touched = _find_elements(memory, places, touched, caller)
+    low, high = (int(places.min()), int(places.max())) if places.size else (0, 0)
+    if min(low, -high) <= -_MAX_OFFSET:
+        raise LayoutError(f"{caller}: offsets from {low} to {high} are too large for addresses of 64 bits")
+    return places, touched
 
 
-def _composed_offsets(memory: Any, threads: Any, caller: str) -> tuple[Array, Array]:
+def _active_threads(active: Any, count: int, caller: str) -> Array:
+    mask = np.asarray(active).reshape(-1)
+    if len(mask) != count or not (mask.dtype == bool or (mask.dtype.kind in "iu" and set(mask) <= {0, 1})):
+        raise LayoutError(f"{caller}: active must have one True or False for each of {count} threads")
+    return mask.astype(bool)
+
+
+def _find_elements(memory: Any, index: Array, touched: Array, caller: str) -> tuple[Array, Array]:
+    """Return where `memory` has the elements of each `index`, and which of them are touched and no padding."""
     layout = memory.layout if isinstance(memory, View) else memory
-    base = int(memory.offset) if isinstance(memory, View) else 0
     if not isinstance(layout, LayoutLike):
         raise LayoutError(f"{caller}: with threads, memory must be a layout or a tensor, got {type(memory).__name__}")
-    if isinstance(threads, LayoutLike):
-        places, touched = _layout_offsets(compose(layout, threads))
-        return places + base, touched
-    index, touched = _offsets_of(threads, caller)
-    return np.asarray(layout(index)) + base, touched
+    outside = touched & ((index < 0) | (index >= layout.size))
+    if outside.any():
+        thread = int(np.argmax(outside.any(axis=1)))
+        element = int(index[thread][outside[thread]][0])
+        raise LayoutError(
+            f"{caller}: thread {thread} accesses element {element} of {layout}, which has {layout.size};"
+            " make the threads fit, mark them as not active, or pad the memory"
+        )
+    index = np.where(touched, index, 0)
+    places = np.broadcast_to(_plain_places(layout, index), index.shape)
+    return _with_vectors(memory, places, touched & np.asarray(layout.valid(index)))
+
+
+def _with_vectors(access: Any, places: Array, touched: Array) -> tuple[Array, Array]:
+    """Return the offsets of all elements of a tensor: from its own offset on, and those inside each vector."""
+    if not isinstance(access, View):
+        return places, touched
+    inside = access.element_layout
+    vector = np.asarray(inside(np.arange(inside.size, dtype=np.int64))).reshape(-1)
+    places = (places[..., None] + int(access.offset) + vector).reshape(len(places), -1)
+    return places, np.repeat(touched, vector.size, axis=1)
 
 
 def _offsets_of(access: Any, caller: str) -> tuple[Array, Array]:
     if isinstance(access, View):
-        places, touched = _layout_offsets(access.layout)
-        inside = access.element_layout
-        vector = np.asarray(inside(np.arange(inside.size, dtype=np.int64))).reshape(-1)
-        places = (places[..., None] + int(access.offset) + vector).reshape(len(places), -1)
-        return places, np.repeat(touched, vector.size, axis=1)
+        return _with_vectors(access, *_layout_offsets(access.layout, caller))
     if isinstance(access, LayoutLike):
-        return _layout_offsets(access)
-    table = np.asarray(access)
-    if table.dtype.kind not in "iu" and not (table.dtype.kind == "f" and bool((table == np.round(table)).all())):
+        return _layout_offsets(access, caller)
+    try:
+        table = np.asanyarray(access)
+    except ValueError:  # rows of different lengths
+        table = np.empty(0, dtype=object)
+    if table.dtype.kind not in "iu" and not _has_whole_numbers(table):
         raise LayoutError(
             f"{caller} takes the offsets of the elements that each thread touches: integers, a Layout or a TileTensor;"
             f" got {type(access).__name__} of {table.dtype}"
         )
-    threads = len(table) if table.ndim else 1
-    places = table.astype(np.int64).reshape(threads, table.size // max(1, threads))
-    return places, np.ones(places.shape, dtype=bool)
+    if table.dtype.kind == "u" and table.size and int(table.max()) >= _MAX_OFFSET:
+        raise LayoutError(f"{caller}: offset {int(table.max())} is too large for addresses of 64 bits")
+    rows = (len(table) if table.ndim else 1, -1) if table.size else (0, 0)
+    touched = ~np.ma.getmaskarray(table).reshape(rows)
+    return np.asarray(table).astype(np.int64).reshape(rows), touched
 
 
-def _layout_offsets(layout: LayoutLike) -> tuple[Array, Array]:
+def _has_whole_numbers(table: Array) -> bool:
+    return (
+        table.dtype.kind == "f" and bool((np.abs(table) < _MAX_OFFSET).all()) and bool((table == np.round(table)).all())
+    )
+
+
+def _layout_offsets(layout: LayoutLike, caller: str) -> tuple[Array, Array]:
     """Return the offsets of a layout whose first mode counts threads, and which of them are not padding."""
+    if layout.size > MAX_OFFSETS:
+        raise LayoutError(f"{caller}: {layout} has {layout.size} elements; an access has at most {MAX_OFFSETS}")
     modes = [np.arange(layout.mode(k).size, dtype=np.int64) for k in range(int(layout.rank))]
     grid = np.ix_(*modes)
     shape = tuple(map(len, modes))
-    places = np.asarray(layout(*grid))
-    if places.dtype.kind not in "iu":
-        raise LayoutError(f"{layout} maps to named axes; choose one with .project(axis)")
+    places = _plain_places(layout, *grid)
     flat = (shape[0] if shape else 1, prod(shape[1:]))
     touched = np.asarray(layout.valid(*grid))
     return np.broadcast_to(places, shape).reshape(flat), np.broadcast_to(touched, shape).reshape(flat)
+
+
+def _plain_places(layout: LayoutLike, *coord: Array) -> Array:
+    if layout.axes:
+        raise LayoutError(f"{layout} maps to named axes; choose one with .project(axis)")
+    return np.asarray(layout(*coord))
 
 
 def warp_accesses(
@@ -152,7 +193,7 @@ def warp_accesses(
         if instruction.rows is not None:
             named = np.arange(len(rows)) < 8 * instruction.rows
             _require_aligned(rows[:, 0] * itemsize, active[:, 0] & named, 16, caller)
-            yield WarpAccess(rows[:, 0] * itemsize, active[:, 0] & named, 16)
+            yield WarpAccess(rows[:, 0] * itemsize, active[:, 0] & named, 16, start)
             continue
         column, count = 0, rows.shape[1]
         while column < count:
@@ -161,7 +202,7 @@ def warp_accesses(
             else:
                 wide = vector
                 _require_vectors(rows[:, column:], active[:, column:], vector, itemsize, caller)
-            yield WarpAccess(rows[:, column] * itemsize, active[:, column], wide * itemsize)
+            yield WarpAccess(rows[:, column] * itemsize, active[:, column], wide * itemsize, start)
             column += wide
 
 

@@ -51,6 +51,8 @@ AMD = BankModel(warp=64, merges_loads=False)
 class Collision:
     """Threads that one bank serves one after the other: `threads` in groups, each of which wants the same word.
 
+    `phase` counts the phases of the report, over all its instructions.
+
     >>> clash = Collision(0, 3, ((0,), (8, 9)))
     >>> str(clash)
     'bank 3, phase 0: threads 0 | 8, 9'
@@ -143,22 +145,74 @@ def bank_conflicts(
     >>> bank_conflicts(tile, Layout(((16, 2),), ((1, 128),)), itemsize=2, instruction="ldmatrix.x4").wavefronts
     4
     """
+    places, touched, request = _request(memory, threads, itemsize, vector, instruction, active, machine)
+    return _report(places, touched, request)
+
+
+def conflicts_by_warp(
+    memory: Any,
+    threads: Any = None,
+    *,
+    itemsize: int | None = None,
+    vector: int | None = None,
+    instruction: str = "ld",
+    active: Any = None,
+    machine: BankModel = NVIDIA,
+) -> tuple[BankReport, ...]:
+    """Return the bank conflicts of each warp of an access; the parameters are those of `bank_conflicts`.
+
+    `memory` and `threads` say what is accessed; `itemsize`, `vector` and `instruction` how, `active` by which threads,
+    and `machine` on what.
+
+    >>> from tilewright import Layout
+    >>> print(*conflicts_by_warp(Layout((32, 2), (2, 1))), *conflicts_by_warp(Layout(((32, 2),), ((1, 32),))), sep=", ")
+    no conflict, no conflict, no conflict
+    """
+    places, touched, request = _request(memory, threads, itemsize, vector, instruction, active, machine)
+    warps = range(0, len(places), machine.warp)
+    return tuple([_report(places, touched, request, slice(start, start + machine.warp)) for start in warps])
+
+
+@dataclass(frozen=True)
+class _Request:
+    """How the elements of an access are asked for."""
+
+    itemsize: int
+    vector: int | None
+    instruction: Instruction
+    machine: BankModel
+
+
+def _request(
+    memory: Any, threads: Any, itemsize: Any, vector: Any, instruction: str, active: Any, machine: BankModel
+) -> tuple[Array, Array, _Request]:
     size = validate_itemsize(itemsize, memory, "bank_conflicts")
     kind = Instruction.of(instruction)
+    if not isinstance(machine, BankModel):
+        raise LayoutError(f"expected a machine such as BankModel(banks=32, width=4), got {machine!r}")
     places, touched = access_offsets(memory, threads, "bank_conflicts", active)
     if not places.size:
         raise LayoutError("bank_conflicts needs at least one thread with an offset, got none")
+    return places, touched, _Request(size, validate_vector(vector, "bank_conflicts"), kind, machine)
+
+
+def _report(places: Array, touched: Array, request: _Request, threads: slice = slice(None)) -> BankReport:
+    """Return the conflicts of some threads of an access."""
+    kind, machine = request.instruction, request.machine
     tables: list[Array] = []  # words per bank, of each phase
     collisions: list[Collision] = []
     count = 0
-    width = validate_vector(vector, "bank_conflicts")
-    for access in warp_accesses(places, touched, size, machine.warp, width, kind, "bank_conflicts"):
+    chosen_places, chosen_touched = places[threads], touched[threads]
+    accesses = warp_accesses(
+        chosen_places, chosen_touched, request.itemsize, machine.warp, request.vector, kind, "bank_conflicts"
+    )
+    for access in accesses:
         count += 1
-        for number, chosen in enumerate(_phases(access, kind, machine)):
+        for chosen in _phases(access, kind, machine):
             wanted, counts = _count_words(access, chosen, machine)
             if wanted.size:
+                collisions += _collisions(access, chosen, len(tables), counts, machine, threads.start or 0)
                 tables.append(counts)
-                collisions += _collisions(access, chosen, number, counts, machine)
     phases = tuple([int(counts.max()) for counts in tables])
     words = tuple([int(total) for total in sum(tables, np.zeros(machine.banks, dtype=np.int64))])
     held = tuple([tuple(counts.tolist()) for counts in tables])
@@ -202,7 +256,9 @@ def _count_words(access: WarpAccess, chosen: Array, machine: BankModel) -> tuple
     return wanted, np.bincount(wanted % machine.banks, minlength=machine.banks)
 
 
-def _collisions(access: WarpAccess, chosen: Array, phase: int, counts: Array, machine: BankModel) -> list[Collision]:
+def _collisions(
+    access: WarpAccess, chosen: Array, phase: int, counts: Array, machine: BankModel, first: int
+) -> list[Collision]:
     """Return which threads each bank with several words serves one after the other."""
     found = []
     threads = chosen[access.active[chosen]]
@@ -210,6 +266,6 @@ def _collisions(access: WarpAccess, chosen: Array, phase: int, counts: Array, ma
         groups: dict[int, list[int]] = {}
         for thread, row in zip(threads, _words_of(access, threads, machine), strict=True):
             for word in np.unique(row[row % machine.banks == bank]):
-                groups.setdefault(int(word), []).append(int(thread))
+                groups.setdefault(int(word), []).append(first + access.first + int(thread))
         found.append(Collision(phase, int(bank), tuple([tuple(group) for _, group in sorted(groups.items())])))
     return found

@@ -5,20 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, Swizzle
 from ..layout.linear import Linear
+from ..layout.validation import as_integer
 from ..ndarrays import np
-from .accesses import Array, access_offsets, validate_itemsize
+from ..tensor.view import View
+from .accesses import Instruction, access_offsets, validate_itemsize, warp_accesses
 from .banks import NVIDIA, BankModel, bank_conflicts
 
 MAX_MAPS = 1 << 16
 """The most linear maps that are tried one by one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """An access to unswizzled memory: the offsets of each thread, one row each, and the instruction.
 
@@ -30,6 +33,16 @@ class Pattern:
     offsets: Any = field(repr=False)
     instruction: str = "ld"
     vector: int | None = None
+
+    def _key(self) -> tuple[Any, ...]:
+        table = np.asarray(self.offsets)
+        return table.shape, tuple(table.ravel().tolist()), self.instruction, self.vector
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Pattern) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,7 @@ class Certificate:
             return self.remedy(offsets)
         if isinstance(self.remedy, Linear):
             return _apply_linear(self.remedy, offsets)
-        return offsets + offsets // (self.row or 1) * self.remedy
+        return _pad_rows(self.row or 1, self.remedy, offsets)
 
     def verify(self) -> bool:
         """Return whether the accesses cost what the certificate says, counted again, and elements stay apart."""
@@ -113,18 +126,18 @@ def find_swizzle(
     >>> print(find_swizzle([rows, columns]))
     Sw<5,0,5>: no conflict in 2 accesses, of 96 tried
     """
-    accesses = _as_patterns(patterns)
     bytes_each = validate_itemsize(itemsize, None, "find_swizzle")
+    accesses = _as_patterns(patterns, bytes_each, machine)
     limit = _memory_size(accesses, size)
     best = _Best(accesses, bytes_each, machine)
     if best.offer(None, lambda offsets: offsets):
         return best.certificate()
-    low = _vector_bits(accesses, bytes_each)
+    low = _vector_bits(accesses, bytes_each, machine)
     for swizzle in _swizzles(limit.bit_length() - 1, low):
         if best.offer(swizzle, swizzle):
             return best.certificate()
     for linear in _linear_maps(limit.bit_length() - 1, low, bytes_each, machine):
-        if best.offer(linear, lambda offsets, linear=linear: _apply_linear(linear, offsets)):  # type: ignore[misc]
+        if best.offer(linear, partial(_apply_linear, linear)):
             break
     return best.certificate()
 
@@ -147,15 +160,17 @@ def find_padding(
     >>> found.remedy, found.is_conflict_free
     (1, True)
     """
-    if row < 1:
+    if as_integer(row, "row") < 1:
         raise LayoutError(f"a row has at least 1 element, got {row}")
-    accesses = _as_patterns(patterns)
     bytes_each = validate_itemsize(itemsize, None, "find_padding")
-    step = 1 << _vector_bits(accesses, bytes_each)
-    limit = machine.banks * machine.width // bytes_each if most is None else most
+    accesses = _as_patterns(patterns, bytes_each, machine)
+    step = 1 << _vector_bits(accesses, bytes_each, machine)
+    limit = machine.banks * machine.width // bytes_each if most is None else as_integer(most, "most")
+    if limit < 0:
+        raise LayoutError(f"most is a number of elements of padding, at least 0, got {limit}")
     best = _Best(accesses, bytes_each, machine, row)
     for padding in range(0, limit + 1, step):
-        if best.offer(padding, lambda offsets, padding=padding: offsets + offsets // row * padding):  # type: ignore[misc]
+        if best.offer(padding, partial(_pad_rows, row, padding)):
             break
     return best.certificate()
 
@@ -166,13 +181,13 @@ def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
     >>> padded_layout(find_padding([np.arange(32) * 32], 32), (32, 32))
     Layout((32, 32), (33, 1))
     """
-    if found.row is None or shape[-1] != found.row:
+    if found.row is None or not shape or shape[-1] != found.row:
         raise LayoutError(f"the padding was found for rows of {found.row} elements, got shape {tuple(shape)}")
     strides, step = [1], found.row + int(found.remedy)
     for extent in reversed(list(shape)[1:-1]):
         strides.append(step)
         step *= extent
-    return Layout(tuple(shape), tuple(reversed([*strides, step])) if len(shape) > 1 else 1)
+    return Layout(tuple(shape), tuple(reversed([*strides, step][: len(shape)])))
 
 
 class _Best:
@@ -205,16 +220,24 @@ class _Best:
         )
 
 
-def _as_patterns(patterns: Iterable[Any]) -> list[Pattern]:
-    if isinstance(patterns, (LayoutLike, Pattern)):
+def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Pattern]:
+    """Return the accesses with their offsets as tables; raise if one is not an access that the machine can do."""
+    if isinstance(patterns, (LayoutLike, Pattern, View)) or (isinstance(patterns, np.ndarray) and patterns.ndim < 3):
         patterns = [patterns]
+    if not isinstance(patterns, Iterable):
+        raise LayoutError(f"expected a list of accesses, such as layouts or tables of offsets, got {patterns!r}")
     found = []
     for access in patterns:
         pattern = access if isinstance(access, Pattern) else Pattern(access)
+        if isinstance(pattern.offsets, (int, np.integer)):
+            raise LayoutError(
+                f"an access has the offsets of all its threads, got {pattern.offsets}; write [[...], ...]"
+            )
         offsets, touched = access_offsets(pattern.offsets, None, "a pattern")
         if not touched.all() or not offsets.size or int(offsets.min()) < 0:
             raise LayoutError("a pattern needs offsets of at least 0 for all its threads, without padding")
         found.append(Pattern(offsets, pattern.instruction, pattern.vector))
+        _count_conflicts(found[-1], offsets, itemsize, machine)
     if not found:
         raise LayoutError("expected at least one access, such as a layout whose first mode counts threads, got none")
     return found
@@ -224,25 +247,20 @@ def _memory_size(patterns: Sequence[Pattern], size: int | None) -> int:
     span = 1 + max(int(np.max(pattern.offsets)) + (pattern.vector or 1) - 1 for pattern in patterns)
     if size is None:
         return 1 << (span - 1).bit_length()
-    if size & (size - 1) or size < span:
+    if as_integer(size, "size") & (size - 1) or size < span:
         raise LayoutError(
             f"size must be a power of two of at least {span} elements, which the accesses reach, got {size}"
         )
     return size
 
 
-def _vector_bits(patterns: Sequence[Pattern], itemsize: int) -> int:
+def _vector_bits(patterns: Sequence[Pattern], itemsize: int, machine: BankModel) -> int:
     """Return how many low bits of an offset must stay, so that the vectors of all accesses stay whole."""
     low = 0
     for pattern in patterns:
-        if "matrix" in pattern.instruction:
-            low = max(low, (16 // itemsize).bit_length() - 1)
-        elif pattern.vector is not None:
-            low = max(low, pattern.vector.bit_length() - 1)
-        elif isinstance(pattern.offsets, np.ndarray) and pattern.offsets.shape[1] > 1:
-            report = bank_conflicts(pattern.offsets, itemsize=itemsize, instruction=pattern.instruction)
-            wide = max(1, pattern.offsets.shape[1] // report.instructions)
-            low = max(low, wide.bit_length() - 1)
+        kind, every = Instruction.of(pattern.instruction), np.ones(pattern.offsets.shape, dtype=bool)
+        accesses = warp_accesses(pattern.offsets, every, itemsize, machine.warp, pattern.vector, kind, "a pattern")
+        low = max([low, *[(access.bytes_per_thread // itemsize).bit_length() - 1 for access in accesses]])
     return low
 
 
@@ -271,6 +289,10 @@ def _linear_maps(bits: int, low: int, itemsize: int, machine: BankModel) -> Iter
         yield Linear({"offset": images}, {"offset": 1 << bits})
 
 
+def _pad_rows(row: int, padding: int, offsets: Any) -> Any:
+    return offsets + offsets // row * padding
+
+
 def _apply_linear(linear: Linear, offsets: Any) -> Any:
     size = linear.inputs["offset"]
     inside = linear(offset=np.asarray(offsets, dtype=np.int64) % size)["offset"]
@@ -280,13 +302,13 @@ def _apply_linear(linear: Linear, offsets: Any) -> Any:
 
 def _count(pattern: Pattern, place: Callable[[Any], Any], itemsize: int, machine: BankModel) -> tuple[int, int]:
     """Return the wavefronts of an access after elements were moved, and the ideal ones."""
-    moved: Array = np.asarray(place(pattern.offsets))
-    if pattern.vector is not None or "matrix" in pattern.instruction:
-        moved = moved[:, :1]
     try:
-        report = bank_conflicts(
-            moved, itemsize=itemsize, vector=pattern.vector, instruction=pattern.instruction, machine=machine
-        )
+        return _count_conflicts(pattern, place(pattern.offsets), itemsize, machine)
     except LayoutError:
         return 1 << 30, 1  # vectors would not be aligned
+
+
+def _count_conflicts(pattern: Pattern, offsets: Any, itemsize: int, machine: BankModel) -> tuple[int, int]:
+    options: dict[str, Any] = {"vector": pattern.vector, "instruction": pattern.instruction, "machine": machine}
+    report = bank_conflicts(np.asarray(offsets), itemsize=itemsize, **options)
     return report.wavefronts, report.ideal

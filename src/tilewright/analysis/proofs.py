@@ -64,7 +64,7 @@ class Proof:
     claim: str
     holds: bool
     method: Method
-    counterexample: Mapping[str, Any] = field(default_factory=dict)
+    counterexample: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __bool__(self) -> bool:
         return self.holds

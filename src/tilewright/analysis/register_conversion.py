@@ -66,6 +66,8 @@ def conversion(source: Linear, target: Linear, itemsize: int = 4) -> Conversion:
     ('registers', 'nothing')
     """
     for linear in (source, target):
+        if not isinstance(linear, Linear):
+            raise LayoutError(f"a distribution is a Linear map of registers and lanes, got {type(linear).__name__}")
         unknown = set(linear.inputs) - {"register", "lane", "warp", "block"}
         if unknown:
             raise LayoutError(

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import LayoutError
 from ..layout.validation import as_integer
 from ..ndarrays import np
-from .accesses import Instruction, access_offsets, validate_itemsize, validate_vector, warp_accesses
+from .accesses import MAX_ADDRESS, Instruction, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ def coalescing(
     """Return the sectors that an access to global memory transfers.
 
     `memory`, `threads`, `itemsize`, `vector` and `active` are as for `bank_conflicts`; `base` is the byte address of
-    offset 0. Sectors have `sector` bytes, in lines of `line`, and `warp` threads access memory together. Instructions
-    do not share sectors.
+    offset 0, which decides which vectors are aligned. Sectors have `sector` bytes, in lines of `line`, and `warp`
+    threads access memory together. Instructions do not share sectors.
 
     >>> from tilewright import Layout
     >>> print(coalescing(Layout(32)))
@@ -70,11 +70,12 @@ def coalescing(
         raise LayoutError(
             f"coalescing needs offsets and positive sizes, got {places.size} offsets, sector={sector!r}, line={line!r}"
         )
+    if as_integer(base, "base") % size or not 0 <= base < MAX_ADDRESS:
+        raise LayoutError(f"coalescing: base must be an address that is a multiple of the itemsize {size}, got {base}")
     total = np.zeros(5, dtype=np.int64)
     width = validate_vector(vector, "coalescing")
-    for access in warp_accesses(places, touched, size, warp, width, Instruction(), "coalescing"):
-        first = access.addresses[access.active] + as_integer(base, "base")
-        wanted = np.unique(first[:, None] + np.arange(access.bytes_per_thread))
+    for access in warp_accesses(places + base // size, touched, size, warp, width, Instruction(), "coalescing"):
+        wanted = np.unique(access.addresses[access.active][:, None] + np.arange(access.bytes_per_thread))
         sectors = len(np.unique(wanted // sector))
         total += (sectors, -(-len(wanted) // sector), len(np.unique(wanted // line)), len(wanted), 1)
     sectors, ideal, lines, used, count = total.tolist()

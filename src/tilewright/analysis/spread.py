@@ -47,6 +47,10 @@ def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
     """
     places, touched = (table.reshape(-1) for table in access_offsets(offsets, None, "contiguous_runs"))
     data = touched if valid is None else np.asarray(valid, dtype=bool).reshape(-1)
+    if data.shape != places.shape:
+        raise LayoutError(
+            f"contiguous_runs: valid has {data.size} entries for {places.size} offsets; give one for each"
+        )
     if not data.any():
         return RunReport(0, 0, 0, 0.0)
     starts = data.copy()

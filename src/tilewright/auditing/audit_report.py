@@ -38,7 +38,7 @@ class AuditReport(Shown):
     notes: tuple[AuditFinding, ...] = ()
     timeline: Timeline = _NO_TIMELINE
     reshards: tuple[SeenReshard, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict, hash=False)
     facts: tuple[tuple[str, str], ...] = ()
 
     @property

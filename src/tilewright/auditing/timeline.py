@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 from ..memory import Chip, CoreCoord, TensorSpec
@@ -49,7 +49,8 @@ class Peaks:
 class Moment:
     """L1 after something was allocated or freed: bytes per core of tensors and of local buffers.
 
-    >>> Moment(3, 8, "ttnn.add", 4096, 2048).total
+    >>> moment = Moment(3, 8, "ttnn.add", 4096, 2048)
+    >>> moment.total
     6144
     """
 
@@ -73,7 +74,8 @@ class Moment:
 class Share:
     """What a tensor or local buffer contributes to a peak.
 
-    >>> Share(8, "tensor 5 [32, 32] bfloat16", "ttnn.empty", 2048, 1497088).bytes_per_core
+    >>> share = Share(8, "tensor 5 [32, 32] bfloat16", "ttnn.empty", 2048, 1497088)
+    >>> share.bytes_per_core
     2048
     """
 
@@ -111,7 +113,8 @@ class Life:
 
     `last_use` is the time of the last call that read it, None if that is not known.
 
-    >>> Life(8, "tensor 5", "tensor", 2048, 3, None).kind
+    >>> life = Life(8, "tensor 5", "tensor", 2048, 3, None)
+    >>> life.kind
     'tensor'
     """
 
@@ -138,7 +141,7 @@ class Timeline:
     peaks: Peaks
     peak: Moment | None
     shares: tuple[Share, ...]
-    cores: Mapping[CoreCoord, int]
+    cores: Mapping[CoreCoord, int] = field(hash=False)
     calls: tuple[Call, ...] = ()
     lives: tuple[Life, ...] = ()
 

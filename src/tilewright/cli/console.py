@@ -405,11 +405,11 @@ def save_picture(subject: Any, path: str | Path) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_picture(row_major(2, 2), f"{folder}/layout.svg")
     """
-    from ..views import save, scene_of
+    from ..views import Animation, save, scene_of
 
     target = check_output_path(path)
     try:
-        save(scene_of(subject), target)
+        save(subject if isinstance(subject, Animation) else scene_of(subject), target)
     except OSError as problem:
         raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
     except ValueError as problem:

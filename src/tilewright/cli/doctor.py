@@ -289,7 +289,7 @@ def missing_optional_packages() -> list[MissingPart]:
     >>> all(each.commands for each in missing_optional_packages())
     True
     """
-    from ..views.output import png_converter
+    from ..views.png import png_converter
 
     found = [
         MissingPart(name, cost, (get,)) for name, (cost, get) in _OPTIONAL.items() if installed_version(name) is None

@@ -12,6 +12,7 @@ import click
 from ..byte_sizes import format_bytes
 from ..errors import MemoryConfigError
 from ..tables import format_table
+from .animations import check_animation_path
 from .console import (
     Answer,
     CommandError,
@@ -75,6 +76,7 @@ def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Ca
 @_view_option("map", "Draw the chip with the flows between cores and banks.")
 @_view_option("links", "Draw the load of the links of both networks.")
 @_view_option("timeline", "Draw the estimated times of requests and resources.")
+@_view_option("animate", "Write what can be played, request by request: an .html page or a .gif.")
 @click.option(
     "--step",
     type=click.IntRange(1),
@@ -125,7 +127,14 @@ def command(
     asked = [view for view in VIEWS if views[view]]
     if step is not None and not asked and output is None:
         raise click.UsageError("--step has no effect without a picture; add --map, --links or --timeline")
-    check_picture_path(output)
+    if views["animate"]:
+        if asked or step is not None:
+            raise click.UsageError(
+                "--animate plays the whole plan on the map; remove --map, --links, --timeline and --step"
+            )
+        check_animation_path(output)
+    else:
+        check_picture_path(output)
     for path in (chrome_trace, npe):
         if path is not None:
             check_output_path(path)
@@ -135,7 +144,11 @@ def command(
     plan = reshard(before, after, op, kernel, profiler=profiler)
     written = [path for path in (chrome_trace, npe, output) if path is not None]
     _write_exports(plan, chrome_trace, npe)
-    if output is not None:
+    if output is not None and views["animate"]:
+        from ..views import animate
+
+        save_picture(animate(plan), output)
+    elif output is not None:
         has_routes = bool(plan.noc_map.chip.noc_size)
         save_picture(_draw(plan, asked or (VIEWS[:2] if has_routes else VIEWS[:1]), step), output)
     chains = _better_chains(plan) if best else None

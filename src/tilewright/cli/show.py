@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..tables import count_of
+from .animations import animate_copy, check_animation_path
 from .console import Answer, CommandError, ExitCode, check_output_path, describe_error, save_picture
 from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, device_option, spec_options, typed_options
 from .program import SectionedOption, follow_links_option, verb
 
 if TYPE_CHECKING:
     from ..files.stored_tensor import StoredTensor
-    from ..memory import TensorSpec
-
-if TYPE_CHECKING:
-    from ..memory import Allocator
-    from ..views import Scene
+    from ..memory import Allocator, TensorSpec
+    from ..tiling import Schedule, Tiler
+    from ..views import Animation, Scene
 
 SUFFIXES = (".svg", ".html", ".png", ".txt", ".json")
 SCHEMES = ("simplex", "duplex", "double", "buffered", "direct")
@@ -56,6 +55,7 @@ class ShowOptions:
     memory: str | None = None
     each: bool = False
     cb: tuple[int, ...] = ()
+    animate: bool = False
 
     @property
     def mode(self) -> str:
@@ -144,6 +144,7 @@ def _describe_mode(mode: str) -> str:
 @click.option("--label", metavar="NAME,...", help="Attributes that label the cells, such as page.")
 @click.option("--address", type=click.Choice(["decimal", "hex"]), help="How addresses are written. [decimal]")
 @click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
+@click.option("--animate", is_flag=True, help="Write what can be played: an .html page or a .gif.")
 @_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
 @_tiles_option("--overlap", type=click.IntRange(0), default=0, metavar="N", help="Elements that tiles share.")
 @_tiles_option("--halo", type=click.IntRange(0), default=0, metavar="N", help="Elements read beyond the edges.")
@@ -181,15 +182,22 @@ def command(
     tilewright show model.safetensors --tensor wte.weight -o wte.svg
     tilewright show 200x300 --tiles 64x64 --overlap 2 --pipeline double
     tilewright show 512x512:buffer=l1 4096x64:shard=height --memory l1 -o l1.html
+    tilewright show '(8,8):(8,1)' '(8,8):(1,8)' --animate -o copy.gif
+
+    --animate plays the schedule of a --pipeline, the copy from one layout to another (or to one, from row-major order),
+    or the reshard from one placement to another.
 
     Without -o the picture is drawn in the terminal; --json prints the scene as data. Settings after a shape apply to
     that tensor only, and have the names of the options. Of a tensor that a mesh of devices shares, the picture shows
     which device holds what, and where the part of one of them lies; with --device, only that part.
     """
-    check_picture_path(output)
+    show_options = ShowOptions(**drawing_options)
+    if show_options.animate:
+        check_animation_path(output)
+    else:
+        check_picture_path(output)
     typed = typed_options(click.get_current_context())
     subjects = [Drawable.parse(text, tensor, follow_links, device) for text in things]
-    show_options = ShowOptions(**drawing_options)
     for subject in subjects:
         show_options.check(subject, typed, report is not None)
         for name, value in (("--tensor", tensor), ("--device", device)):
@@ -197,8 +205,9 @@ def command(
                 raise click.UsageError(f"{name} needs a file, but {subject.text} is not one; remove {name}")
     if report is not None:
         return _write_report(subjects, show_options, options, typed, report)
-    scene = _build_scene(subjects, show_options, options, typed)
-    return _build_answer(scene, output)
+    if show_options.animate:
+        return _build_answer(_build_animation(subjects, show_options, options, typed), output)
+    return _build_answer(_build_scene(subjects, show_options, options, typed), output)
 
 
 def check_picture_path(output: str | None) -> None:
@@ -210,7 +219,7 @@ def check_picture_path(output: str | None) -> None:
         raise click.UsageError(f"-o {output}: expected a name that ends in one of {', '.join(SUFFIXES)}")
     check_output_path(output)
     if suffix == ".png":
-        from ..views.output import png_converter
+        from ..views.png import png_converter
 
         if png_converter() is None:
             raise CommandError(
@@ -219,12 +228,13 @@ def check_picture_path(output: str | None) -> None:
             )
 
 
-def _build_answer(scene: Scene, output: str | None) -> Answer:
-    from ..views import to_data
+def _build_answer(picture: Scene | Animation, output: str | None) -> Answer:
+    from ..views import Scene, to_data
 
+    scene = picture if isinstance(picture, Scene) else picture.scene
     if output is None:
         return Answer(lambda: picture_text(scene), to_data(scene))
-    save_picture(scene, output)
+    save_picture(picture, output)
     written = Path(output)
     size = written.stat().st_size
     return Answer(f"{scene.title}: {written} ({size} bytes)", {"title": scene.title, "path": written, "bytes": size})
@@ -281,24 +291,58 @@ def _subject_scene(subject: Drawable, show_options: ShowOptions, options: SpecOp
     return views.spec_scene(spec, at=at, title=title, **show_options.scene_options("side"))
 
 
-def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
-    from ..tiling import Schedule, Tiler
-    from ..views import schedule_scene, tiler_scene
+def _build_animation(
+    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
+) -> Animation:
+    """Return what happens, step by step: in a pipeline, in a copy between layouts, or in a reshard."""
+    from ..traffic import reshard
+    from ..views import animate
+
+    if show_options.mode == "pipeline" and len(subjects) == 1:
+        schedule, times = _make_schedule(subjects[0], show_options)
+        return animate(schedule, times=times, **show_options.scene_options("side"))
+    layouts = [subject.layout for subject in subjects if subject.layout is not None]
+    if not show_options.mode and len(layouts) == len(subjects) <= 2:
+        return animate_copy(layouts, **show_options.scene_options("side"))
+    if not show_options.mode and not layouts and len(subjects) == 2:
+        source, target = (subject.spec(options, typed) for subject in subjects)
+        return animate(reshard(source, target), **show_options.scene_options("side"))
+    raise click.UsageError(
+        "--animate needs --pipeline with one THING, one or two layouts, or a tensor in two placements"
+    )
+
+
+def _make_tiler(subject: Drawable, show_options: ShowOptions) -> Tiler:
+    from ..tiling import Tiler
 
     shape = subject.extents
     tile = show_options.tiles or shape
     tile = (1,) * (len(shape) - len(tile)) + tile
     outer, inner = max(0, len(shape) - 2), min(2, len(shape))
     overlap, halo = ((0,) * outer + (n,) * inner for n in (show_options.overlap, show_options.halo))
-    tiler = Tiler(shape, tile, overlap, halo)
-    if show_options.pipeline is None:
-        return tiler_scene(tiler, **show_options.scene_options("side"))
+    return Tiler(shape, tile, overlap, halo)
+
+
+def _make_schedule(subject: Drawable, show_options: ShowOptions) -> tuple[Schedule, tuple[int, int, int]]:
+    """Return the schedule of a pipeline, and the times of import, compute and export."""
+    from ..tiling import Schedule
+
+    assert show_options.pipeline is not None
     times = show_options.times or (1, 1, 1)
     if len(times) != 3 or min(times) < 1:
         raise click.UsageError("--times takes three positive integers: import, compute, export, such as 1,2,1")
     depth = show_options.depth or (3 if show_options.pipeline in ("buffered", "direct") else 2)
-    schedule = Schedule(show_options.pipeline, tiler.count, depth=depth)
-    return schedule_scene(schedule, times=(times[0], times[1], times[2]), **show_options.scene_options("side"))
+    tiles = _make_tiler(subject, show_options).count
+    return Schedule(show_options.pipeline, tiles, depth=depth), (times[0], times[1], times[2])
+
+
+def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
+    from ..views import schedule_scene, tiler_scene
+
+    if show_options.pipeline is None:
+        return tiler_scene(_make_tiler(subject, show_options), **show_options.scene_options("side"))
+    schedule, times = _make_schedule(subject, show_options)
+    return schedule_scene(schedule, times=times, **show_options.scene_options("side"))
 
 
 def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions) -> Scene:

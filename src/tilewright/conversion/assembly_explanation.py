@@ -188,7 +188,7 @@ def explain_item(item: ConversionItem) -> ItemExplanation:
         item: the tensor, an item of a plan.
 
     >>> import tempfile, numpy
-    >>> from tilewright import plan_conversion
+    >>> from tilewright.conversion import plan_conversion
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(f"{folder}/x.npy", numpy.zeros((60, 90), numpy.float32))
     ...     plan = plan_conversion(f"{folder}/x.npy", f"{folder}/out", transpose=True)

@@ -15,39 +15,24 @@ from ..layout import ComposedLayout, Swizzle
 from ..layout import LayoutLike as LayoutBase
 from .algebra import (
     append,
-    blocked_product,
     coalesce,
     complement,
     composition,
-    dice_modes,
     domain_distribute,
     filter,
     filter_zeros,
-    flat_divide,
-    flat_product,
     flatten,
     group_modes,
-    hier_unzip,
     left_inverse,
-    logical_divide,
-    logical_product,
     make_fragment_like,
     max_common_layout,
     max_common_vector,
     nullspace,
     prepend,
-    raked_product,
     replace,
     right_inverse,
-    slice_,
-    slice_and_offset,
     sort,
-    tile_to_shape,
-    tiled_divide,
-    tiled_product,
     unflatten,
-    zipped_divide,
-    zipped_product,
 )
 from .layout import (
     E,
@@ -65,10 +50,9 @@ from .layout import (
     make_layout_like,
     make_ordered_layout,
     make_swizzle,
-    print_latex,
-    print_layout,
     slice_modes,
 )
+from .pictures import print_latex, print_layout
 from .queries import (
     basis_get,
     basis_value,
@@ -97,6 +81,7 @@ from .recast import (
     recast_layout,
     upcast,
 )
+from .slices import dice_modes, slice_, slice_and_offset
 from .tensor import (
     inner_partition,
     local_partition,
@@ -106,6 +91,20 @@ from .tensor import (
     outer_partition,
 )
 from .tiled import ThreadMma, TiledCopy, TiledMma, make_tiled_copy, make_tiled_mma
+from .tiling_algebra import (
+    blocked_product,
+    flat_divide,
+    flat_product,
+    hier_unzip,
+    logical_divide,
+    logical_product,
+    raked_product,
+    tile_to_shape,
+    tiled_divide,
+    tiled_product,
+    zipped_divide,
+    zipped_product,
+)
 from .tuples import (
     Integer,
     as_tuple,
@@ -133,6 +132,7 @@ from .tuples import (
     product,
     product_each,
     product_like,
+    reverse,
     round_up,
     safe_div,
     shape_div,
@@ -252,6 +252,7 @@ __all__ = [
     "recast",
     "recast_layout",
     "replace",
+    "reverse",
     "right_inverse",
     "round_up",
     "safe_div",

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from math import gcd
 from typing import Any
 
@@ -16,75 +14,24 @@ from ..layout import Layout as CoreLayout
 from ..layout.evaluation import chunks
 from ..layout.layout import add_axes
 from ..layout.layout import make_layout as make_trusted
-from ..layout.layout_like import require_layout
 from ..layout.modes import as_function, check_profile, check_unflatten, require_strided, split_modes
-from ..layout.tiled_layouts import regroup_pairs, zip_groups
 from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
 from ..layout.validation import as_integer, check_mode, validate_shape
 from ..ndarrays import lazy_np as np
-from ..tensor import TileTensor
 from .compositions import compose_strided
-from .layout import Layout, from_core, is_static, make_layout_like, replace_leaves, slice_modes
-from .tuples import crd2idx
+from .core_results import as_cute, on_tensors
+from .layout import Layout, make_layout_like, replace_leaves
+from .tiling_algebra import tiled_product
 
 
-def _on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operation on layouts that takes tensors, too: the result is a view of the tensor's memory."""
-
-    @wraps(function)
-    def operate(target: Any, *arguments: Any, **options: Any) -> Any:
-        if isinstance(target, TileTensor):
-            return target.reshape(function(target.layout, *arguments, **options), allow_resize=True)
-        return function(target, *arguments, **options)
-
-    return operate
-
-
-def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a product that repeats the innermost layout of a composition; outer functions go on past their ends."""
-
-    @wraps(function)
-    def repeat(block: Any, *arguments: Any, **options: Any) -> Any:
-        if isinstance(block, ComposedLayout):
-            return ComposedLayout(block.outer, repeat(block.inner, *arguments, **options))
-        return function(block, *arguments, **options)
-
-    return repeat
-
-
-def _as_cute(result: Any, *operands: Any) -> Any:
-    """Return a result of the core; its integers are static if those of all operands are.
-
-    It is padded only if an operand is: CuTe's own layouts never are.
-    """
-    if isinstance(result, ComposedLayout):
-        return ComposedLayout(*[_as_cute(part, *operands) for part in (result.outer, result.inner)])
-    if not isinstance(result, CoreLayout):
-        return result
-    padded = any(isinstance(operand, LayoutLike) and operand._has_padding() for operand in operands)
-    return from_core(result, all(map(_is_static_operand, operands)), padded)
-
-
-def _is_static_operand(operand: Any) -> bool:
-    if isinstance(operand, (tuple, list)):
-        return all(map(_is_static_operand, operand))
-    if isinstance(operand, ComposedLayout):
-        return _is_static_operand(operand.inner)
-    return (
-        operand is None
-        or isinstance(operand, Swizzle)
-        or (bool(leaves(getattr(operand, "shape", operand))) and is_static(operand))
-    )
-
-
-@_on_tensors
+@on_tensors
 def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
     """Return the flattest layout that is the same function as `layout`; with a tuple as `profile`, mode by mode.
 
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
     12:1
     """
-    return _as_cute(core.coalesce(layout, profile), layout)
+    return as_cute(core.coalesce(layout, profile), layout)
 
 
 def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe's name)
@@ -106,7 +53,7 @@ def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe
     modes_left = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1 and d != 0]
     shape, stride = tuple([n for n, _ in modes_left]), tuple([d for _, d in modes_left])
     filtered_layout = make_trusted(shape or 1, stride or 0, layout.offset, layout.replicas)
-    return _as_cute(add_axes(core.coalesce(filtered_layout), layout.axes), layout)
+    return as_cute(add_axes(core.coalesce(filtered_layout), layout.axes), layout)
 
 
 def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
@@ -121,14 +68,14 @@ def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
     return replace_leaves(layout, extents, leaves(layout.stride), layout.offset)
 
 
-@_on_tensors
+@on_tensors
 def composition(a: Any, b: Any) -> Any:
     """Return the layout R with R(i) == `a`(`b`(i)); raise where it is not strided. `b` may be a tuple, mode by mode.
 
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))), composition(Layout(7, 11), Layout(3, 4)))
     ((2,2),3):((24,2),8) 3:44
     """
-    return _as_cute(compose_strided(a, b), a, b)
+    return as_cute(compose_strided(a, b), a, b)
 
 
 def complement(layout: Any, bound: Any = None) -> Layout:
@@ -137,7 +84,7 @@ def complement(layout: Any, bound: Any = None) -> Layout:
     >>> print(complement(Layout(4, 2), 24))
     (2,3):(1,8)
     """
-    result: Layout = _as_cute(core.complement(layout, bound), layout, bound)
+    result: Layout = as_cute(core.complement(layout, bound), layout, bound)
     return result
 
 
@@ -147,7 +94,7 @@ def left_inverse(layout: Any) -> Any:
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
     (5,8):(1,4)
     """
-    return _as_cute(_swizzle_last(_as_cute(core.left_inverse(layout), layout)), layout)
+    return as_cute(_swizzle_last(as_cute(core.left_inverse(layout), layout)), layout)
 
 
 def right_inverse(layout: Any) -> Any:
@@ -156,7 +103,7 @@ def right_inverse(layout: Any) -> Any:
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
     (4,8):(8,1)
     """
-    return _as_cute(_swizzle_last(_as_cute(core.right_inverse(layout), layout)), layout)
+    return as_cute(_swizzle_last(as_cute(core.right_inverse(layout), layout)), layout)
 
 
 def _swizzle_last(layout: Any) -> Any:
@@ -164,139 +111,6 @@ def _swizzle_last(layout: Any) -> Any:
     if isinstance(layout, ComposedLayout) and isinstance(layout.inner, ComposedLayout):
         return compose_strided(layout.outer, layout.inner)
     return layout
-
-
-@_on_tensors
-def logical_divide(layout: Any, tiler: Any) -> Any:
-    """Return `layout` cut into (tile, rest) by `tiler`; by a tuple, mode by mode.
-
-    >>> print(logical_divide(Layout(24), 8))
-    (8,3):(1,8)
-    """
-    return _as_cute(core.logical_divide(layout, tiler, strided=True), layout, tiler)
-
-
-@_on_tensors
-def zipped_divide(layout: Any, tiler: Any) -> Any:
-    """Return `layout` cut by `tiler` into (all tile modes, all rest modes).
-
-    >>> print(zipped_divide(Layout((8, 8)), (2, 4)))
-    ((2,4),(4,2)):((1,8),(2,32))
-    """
-    return _as_cute(core.zipped_divide(layout, tiler, strided=True), layout, tiler)
-
-
-@_on_tensors
-def tiled_divide(layout: Any, tiler: Any) -> Any:
-    """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...).
-
-    >>> print(tiled_divide(Layout((8, 8)), (2, 4)))
-    ((2,4),4,2):((1,8),2,32)
-    """
-    return _as_cute(core.tiled_divide(layout, tiler, strided=True), layout, tiler)
-
-
-@_on_tensors
-def flat_divide(layout: Any, tiler: Any) -> Any:
-    """Return `layout` cut by `tiler` into (tile, tile, ..., rest, rest, ...).
-
-    >>> print(flat_divide(Layout((8, 8)), (2, 4)))
-    (2,4,4,2):(1,8,2,32)
-    """
-    return _as_cute(core.flat_divide(layout, tiler, strided=True), layout, tiler)
-
-
-@_inside_composition
-def logical_product(block: Any, tiler: Any) -> Any:
-    """Return (block, copies): `block` repeated at the positions of `tiler`.
-
-    >>> print(logical_product(Layout(4), 3))
-    (4,3):(1,4)
-    """
-    return _as_cute(core.logical_product(block, tiler, strided=True), block, tiler)
-
-
-@_inside_composition
-def zipped_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated over `tiler` as (all block modes, all copy modes).
-
-    >>> print(zipped_product(Layout((2, 2)), Layout((3, 4))))
-    ((2,2),(3,4)):((1,2),(4,12))
-    """
-    return _as_cute(core.zipped_product(block, tiler, strided=True), block, tiler)
-
-
-@_inside_composition
-def tiled_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated over `tiler` as (all block modes, copies, copies, ...).
-
-    >>> print(tiled_product(Layout((2, 2)), Layout((3, 4))))
-    ((2,2),3,4):((1,2),4,12)
-    """
-    return _as_cute(core.tiled_product(block, tiler, strided=True), block, tiler)
-
-
-@_inside_composition
-def flat_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated over `tiler` as (block, block, ..., copies, copies, ...).
-
-    >>> print(flat_product(Layout((2, 2)), Layout((3, 4))))
-    (2,2,3,4):(1,2,4,12)
-    """
-    return _as_cute(core.flat_product(block, tiler, strided=True), block, tiler)
-
-
-@_inside_composition
-def blocked_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated over `tiler` as a grid of whole blocks: ((block, copies), ...).
-
-    >>> print(blocked_product(Layout((2, 2)), Layout((2, 2))))
-    ((2,2),(2,2)):((1,4),(2,8))
-    """
-    return _as_cute(core.blocked_product(block, tiler, strided=True), block, tiler)
-
-
-@_inside_composition
-def raked_product(block: Any, tiler: Any) -> Any:
-    """Return `block` repeated over `tiler` with its elements spread out: ((copies, block), ...).
-
-    >>> print(raked_product(Layout((2, 2)), Layout((2, 2))))
-    ((2,2),(2,2)):((4,1),(8,2))
-    """
-    return _as_cute(core.raked_product(block, tiler, strided=True), block, tiler)
-
-
-@_inside_composition
-def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
-    """Return `block` repeated to `shape`; `order` ranks the modes of the grid of blocks, 0 for the fastest.
-
-    >>> print(tile_to_shape(Layout((2, 2)), (4, 6), (1, 0)))
-    ((2,2),(2,3)):((1,12),(2,4))
-    """
-    return _as_cute(core.tile_to_shape(block, shape, order), block, shape)
-
-
-def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
-    """Return `splitter(mode, tiler)` of the modes of `layout`, its pairs gathered into (first modes, second modes).
-
-    >>> print(hier_unzip(logical_divide, Layout((4, 8)), (2, 4)))
-    ((2,4),(2,2)):((1,4),(2,16))
-    """
-    require_layout(layout, "hier_unzip")
-    return _as_cute(regroup_pairs(_split_modes(splitter, layout, tiler), tiler, zip_groups), layout, tiler)
-
-
-def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
-    """Return the layout with every mode that has a tiler split in two."""
-    if tiler is None:
-        return layout
-    if not isinstance(tiler, (tuple, list)):
-        return splitter(layout, tiler)
-    if len(tiler) > layout.rank:
-        raise LayoutError(f"tiler {tuple(tiler)} has more modes than {layout}, which has {layout.rank}")
-    modes = split_modes(layout)
-    split = [_split_modes(splitter, mode, part) for mode, part in zip(modes, tiler, strict=False)]
-    return Layout(*split, *modes[len(split) :])
 
 
 def append(layout: CoreLayout, *modes: CoreLayout) -> Any:
@@ -328,14 +142,14 @@ def replace(layout: CoreLayout, k: int, mode: CoreLayout) -> Any:
     return Layout(*modes)
 
 
-@_on_tensors
+@on_tensors
 def group_modes(layout: LayoutLike, start: int, end: int) -> Any:
     """Return `layout` with the modes from `start` up to but not including `end` nested into one.
 
     >>> print(group_modes(Layout((2, 3, 5, 7)), 1, 3))
     (2,(3,5),7):(1,(2,6),30)
     """
-    return _as_cute(core.group(layout, start, end), layout)
+    return as_cute(core.group(layout, start, end), layout)
 
 
 def flatten(value: Any) -> Any:
@@ -345,7 +159,7 @@ def flatten(value: Any) -> Any:
     (4,2,3):(1,4,8) (4, 2, 3)
     """
     if isinstance(value, LayoutLike):
-        return _as_cute(core.flatten(value), value)
+        return as_cute(core.flatten(value), value)
     return tuple(leaves(as_tree(value)))
 
 
@@ -357,7 +171,7 @@ def unflatten(value: Any, profile: Any) -> Any:
     """
     form = getattr(profile, "shape", profile)
     if isinstance(value, LayoutLike):
-        return _as_cute(core.unflatten(value, form), value)
+        return as_cute(core.unflatten(value, form), value)
     values, form = as_tree(value), as_tree(form)
     check_unflatten(values, form)
     return nest_like(form, iter(leaves(values)))
@@ -374,63 +188,12 @@ def sort(layout: CoreLayout) -> Any:
         return layout
     extents, steps = layout.flat_modes()
     order = sorted(range(len(steps)), key=lambda k: (_stride_rank(steps[k]), extents[k]))
-    return _as_cute(layout._restructure(lambda tree, _: tuple([leaves(tree)[k] for k in order]), "sort"), layout)
+    return as_cute(layout._restructure(lambda tree, _: tuple([leaves(tree)[k] for k in order]), "sort"), layout)
 
 
 def _stride_rank(step: Any) -> tuple[int, str]:
     """Return the sort key of a stride: its amount, then its axis."""
     return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
-
-
-def slice_(coord: Any, target: Any) -> Any:
-    """Return the modes or branches of `target` where `coord` has None; a layout may also come first.
-
-    >>> print(slice_((None, 3), Layout((4, 8))), slice_((None, 3), (4, 8)), slice_(Layout((4, 8)), (None, 3)))
-    (4):(1) (4,) (4):(1)
-    """
-    if isinstance(coord, LayoutLike):
-        coord, target = target, coord
-    if isinstance(target, LayoutLike):
-        return slice_and_offset(coord, target)[0]
-    return slice_modes(as_tree(coord), as_tree(target))
-
-
-def dice_modes(coord: Any, target: Any) -> Any:
-    """Return the modes of a layout, or the branches of a tuple, `target`, where `coord` has an integer: CuTe's `dice`.
-
-    >>> print(dice_modes((0, None), Layout((3, 4))), dice_modes((None, 1), (3, 4)))
-    (3):(1) (4,)
-    """
-    coord = as_tree(coord)
-    if isinstance(target, CoreLayout):
-        return _as_cute(target._restructure(lambda tree, _: _dice(coord, tree), "dice"), target)
-    return _dice(coord, as_tree(target))
-
-
-def _dice(coord: Any, tree: Any) -> tuple[Any, ...]:
-    if coord is None:
-        return ()
-    if not isinstance(coord, tuple):
-        return (tree,)
-    if not isinstance(tree, tuple) or len(coord) != len(tree):
-        raise LayoutError(f"dice: coordinate {coord} and {tree} differ in rank")
-    return tuple([branch for part, mode in zip(coord, tree, strict=True) for branch in _dice(part, mode)])
-
-
-def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
-    """Return (sublayout, offset): the modes of `layout` where `coord` has None, and the offset of its integers.
-
-    >>> sublayout, offset = slice_and_offset((None, 3), Layout((4, 8)))
-    >>> print(sublayout, offset)
-    (4):(1) 12
-    """
-    if isinstance(layout, ComposedLayout):
-        inner, offset = slice_and_offset(coord, layout.inner)
-        return ComposedLayout(layout.outer, inner + offset), 0
-    strided: CoreLayout = require_strided(layout, "slice_and_offset")
-    nested = strided._nest_coordinate((as_tree(coord),))
-    sliced = make_trusted(slice_modes(nested, strided.shape), slice_modes(nested, strided.stride))
-    return from_core(sliced), crd2idx(nested, strided.shape, strided.stride) + strided.offset
 
 
 def nullspace(layout: CoreLayout) -> Any:
@@ -444,9 +207,9 @@ def nullspace(layout: CoreLayout) -> Any:
     indices = leaves(prefix_product(tuple(extents)))
     modes = [(n, index) for n, d, index in zip(extents, steps, indices, strict=True) if d == 0 and n != 1]
     if len(modes) < 2:
-        return _as_cute(make_trusted(*modes[0]) if modes else make_trusted(1, 0), layout)
+        return as_cute(make_trusted(*modes[0]) if modes else make_trusted(1, 0), layout)
     shape, stride = tuple([n for n, _ in modes]), tuple([index for _, index in modes])
-    return _as_cute(make_trusted(shape, stride), layout)
+    return as_cute(make_trusted(shape, stride), layout)
 
 
 def domain_distribute(shape: Any, count: int) -> Layout:
@@ -464,7 +227,7 @@ def domain_distribute(shape: Any, count: int) -> Layout:
         taken.append(gcd(extent, left))
         left //= taken[-1]
     steps = leaves(prefix_product(tuple(extents)))
-    result: Layout = _as_cute(core.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
+    result: Layout = as_cute(core.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
     return result
 
 
@@ -486,7 +249,7 @@ def max_common_layout(a: Any, b: Any) -> Any:
         raise LayoutError(f"max_common_layout of {a}: its places are not plain integers; remove copies and axes first")
     inverse = core.right_inverse(b)
     count = _common_run_length(core.compose(a, inverse))
-    return _as_cute(core.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), a, b)
+    return as_cute(core.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), a, b)
 
 
 def _common_run_length(layout: LayoutLike) -> int:

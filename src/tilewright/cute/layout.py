@@ -15,7 +15,6 @@ from ..layout.axes import PLAIN, format_tree
 from ..layout.coordinate import is_slice
 from ..layout.layout import join_parts
 from ..layout.layout import make_layout as make_trusted
-from ..layout.layout_like import require_layout
 from ..layout.modes import require_strided
 from ..layout.tuples import (
     as_tree,
@@ -26,7 +25,6 @@ from ..layout.tuples import (
     nest_like,
     prefix_product,
     product,
-    product_each,
     suffix_product,
 )
 from ..layout.validation import TaggedInt, as_integer, validate_shape
@@ -148,27 +146,29 @@ class Layout(CoreLayout):
         return self.compose(Layout(extents[0] if len(extents) == 1 else extents))
 
     def get_hier_coord(self, index: int) -> Any:
-        """Return the coordinate of an `index`, nested like the shape.
+        """Return the coordinate whose offset is `index`, nested like the shape, where strides divide one another.
 
-        >>> Layout(((2, 2), 8)).get_hier_coord(7)
-        ((1, 1), 1)
+        >>> Layout(((2, 2), 8)).get_hier_coord(7), Layout((4, 8), (8, 1)).get_hier_coord(13)
+        (((1, 1), 1), (1, 5))
         """
-        return idx2crd(index, self._shape)
+        return idx2crd(as_integer(index, "an index"), self._shape, self._stride)
 
     def get_flat_coord(self, index: int) -> tuple[Any, ...]:
-        """Return the coordinate of an `index` with one number per top-level mode.
+        """Return the coordinate whose offset is `index`, with one number per top-level mode.
 
         >>> Layout(((2, 2), 8)).get_flat_coord(7)
         (3, 1)
         """
-        return as_tuple(idx2crd(index, product_each(self._shape)))
+        modes = zip(as_tuple(self.get_hier_coord(index)), as_tuple(self._shape), strict=True)
+        return tuple([crd2idx(coord, shape) for coord, shape in modes])
 
-    def get_1d_coord(self, coord: Any) -> Any:
-        """Return the index of a coordinate `coord`.
+    def get_1d_coord(self, index: Any) -> Any:
+        """Return the position, in column-major order, of the coordinate whose offset is `index`, or of a coordinate.
 
-        >>> Layout(((2, 2), 8)).get_1d_coord((3, 1))
-        7
+        >>> Layout((4, 8), (8, 1)).get_1d_coord(13), Layout((4, 8), (8, 1)).get_1d_coord((1, 5))
+        (21, 21)
         """
+        coord = index if isinstance(index, (tuple, list)) else self.get_hier_coord(index)
         return crd2idx(coord, self._shape)
 
     def _slice(self, coord: Any) -> Layout:
@@ -264,22 +264,26 @@ def _place_to_tuple(place: Place) -> Any:
     return tuple(coordinate)
 
 
-def compact_col_major(shape: Any) -> Any:
+def compact_col_major(shape: Any, first: int | None = None) -> Any:
     """Return the strides of a compact column-major layout of `shape`; static extents of 1 have stride 0, as in CuTe.
+
+    `first` is the smallest stride, 1 by default.
 
     >>> compact_col_major((4, (2, 3))), compact_col_major((Int(4), Int(8))), compact_col_major((Int(2), Int(1), Int(3)))
     ((1, (4, 8)), (Int(1), Int(4)), (Int(1), Int(0), Int(2)))
     """
-    return _without_unit_steps(shape, prefix_product(shape, _first_step(shape)))
+    return _without_unit_steps(shape, prefix_product(shape, _first_step(shape) if first is None else first))
 
 
-def compact_row_major(shape: Any) -> Any:
+def compact_row_major(shape: Any, first: int | None = None) -> Any:
     """Return the strides of a compact row-major layout of `shape`; static extents of 1 have stride 0, as in CuTe.
 
-    >>> compact_row_major((4, (2, 3)))
-    (6, (3, 1))
+    `first` is the smallest stride, 1 by default.
+
+    >>> compact_row_major((4, (2, 3))), compact_row_major((4, (2, 3)), 5)
+    ((6, (3, 1)), (30, (15, 5)))
     """
-    return _without_unit_steps(shape, suffix_product(shape, _first_step(shape)))
+    return _without_unit_steps(shape, suffix_product(shape, _first_step(shape) if first is None else first))
 
 
 def _first_step(shape: Any) -> int:
@@ -385,7 +389,7 @@ def _collect_orders(shape: Any, ranks: Any, pairs: list[tuple[int, Any]]) -> Non
 def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
     """Return a compact layout with the shape of `layout` and modes in the order of its strides; broadcasts stay.
 
-    With another `shape`, return that shape under the strides of `layout`, leaf by leaf.
+    With another `shape`, or that of a layout, return it under the strides of `layout`, leaf by leaf.
 
     >>> print(make_layout_like(Layout((4, 8), (100, 1))), make_layout_like(Layout((4, 8), (0, 3))))
     (4,8):(8,1) (4,8):(0,1)
@@ -399,7 +403,7 @@ def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
         )
     steps, extents = layout.flat_modes()[1], layout.flat_modes()[0]
     if shape is not None:
-        form = validate_shape(shape)
+        form = shape.shape if isinstance(shape, LayoutLike) else validate_shape(shape)
         if len(leaves(form)) > len(steps):
             raise LayoutError(f"make_layout_like: shape {form} has more flat modes than {layout}")
         if layout.guards:
@@ -439,63 +443,3 @@ def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:
 def _lowest_bit(mask: int) -> int:
     """Return the position of the lowest bit that is set."""
     return (mask & -mask).bit_length() - 1
-
-
-def print_layout(layout: LayoutLike) -> None:
-    """Print `layout`, of rank 2, and a table of its offsets.
-
-    >>> print_layout(Layout((2, 3), (3, 1)))
-    (2,3):(3,1)
-          0   1   2
-        +---+---+---+
-     0  | 0 | 1 | 2 |
-        +---+---+---+
-     1  | 3 | 4 | 5 |
-        +---+---+---+
-    """
-    if require_layout(layout, "print_layout").rank != 2:
-        raise LayoutError(f"print_layout of {layout}: expected a layout of rank 2, got rank {layout.rank}")
-    rows, columns = (layout.mode(k).size for k in (0, 1))
-    width = len(str(layout.cosize)) if isinstance(layout.cosize, int) else 8
-    line = "    " + f"+{'-' * (width + 2)}" * columns + "+"
-    print(layout)
-    print("    " + "".join(f"  {n:>{width}} " for n in range(columns)).rstrip())
-    for m in range(rows):
-        print(line)
-        print(f"{m:2d}  " + "".join(f"| {layout(m, n)!s:>{width}} " for n in range(columns)) + "|")
-    print(line)
-
-
-def print_latex(layout: LayoutLike) -> None:
-    """Print `layout`, of rank 2, as a picture in LaTeX (TikZ): a cell for each coordinate, with its offset.
-
-    >>> print_latex(Layout((1, 2), (2, 1)))
-    % Layout: (1,2):(2,1)
-    \\documentclass[convert]{standalone}
-    \\usepackage{tikz}
-    \\begin{document}
-    \\begin{tikzpicture}[x={(0cm,-1cm)},y={(1cm,0cm)},every node/.style={minimum size=1cm, outer sep=0pt}]
-    \\node[draw] at (0,0) {0};
-    \\node[draw] at (0,1) {1};
-    \\node at (0,-1) {0};
-    \\node at (-1,0) {0};
-    \\node at (-1,1) {1};
-    \\end{tikzpicture}
-    \\end{document}
-    """
-    if require_layout(layout, "print_latex").rank != 2:
-        raise LayoutError(f"print_latex of {layout}: expected a layout of rank 2, got rank {layout.rank}")
-    rows, columns = (int(layout.mode(k).size) for k in (0, 1))
-    lines = [
-        f"% Layout: {layout}",
-        r"\documentclass[convert]{standalone}",
-        r"\usepackage{tikz}",
-        r"\begin{document}",
-        r"\begin{tikzpicture}[x={(0cm,-1cm)},y={(1cm,0cm)},every node/.style={minimum size=1cm, outer sep=0pt}]",
-        *[rf"\node[draw] at ({m},{n}) {{{layout(m, n)}}};" for m in range(rows) for n in range(columns)],
-        *[rf"\node at ({m},-1) {{{m}}};" for m in range(rows)],
-        *[rf"\node at (-1,{n}) {{{n}}};" for n in range(columns)],
-        r"\end{tikzpicture}",
-        r"\end{document}",
-    ]
-    print("\n".join(lines))

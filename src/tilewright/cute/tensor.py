@@ -8,8 +8,8 @@ from typing import Any
 from ..layout import Layout as CoreLayout
 from ..layout.tuples import as_tuple
 from ..tensor import TileTensor
-from .algebra import zipped_divide
 from .layout import make_identity_layout
+from .tiling_algebra import zipped_divide
 
 
 def make_tensor(storage: Any, layout: Any = None) -> TileTensor:

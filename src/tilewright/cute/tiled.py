@@ -6,14 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..analysis.atoms import CopyAtom, MatrixAtom, atoms
+from ..analysis.atom_catalogue import CopyAtom, MatrixAtom, atoms
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, coalesce, compose, join, right_inverse
-from ..layout.tuples import as_tuple, product
+from ..layout.tuples import as_tree, as_tuple, product
+from ..layout.validation import as_integer
 from ..tensor import TileTensor
-from .algebra import logical_divide, raked_product, slice_and_offset, tiled_product, zipped_divide
 from .layout import from_core
 from .recast import upcast
+from .slices import slice_and_offset
+from .tiling_algebra import logical_divide, raked_product, tiled_product, zipped_divide
 
 
 def _partition(target: Any, divide: Any, coord: Any) -> Any:
@@ -136,9 +138,10 @@ class TiledMma:
         >>> print(make_tiled_mma("SM80_8x8x4_F64F64F64F64_TN", Layout((1, 2, 1))).layout_tv("C"))
         (((4,8),(1,2)),(2,(1,1))):(((16,1),(0,64)),(8,(0,0)))
         """
+        self.atom.operand(operand)  # refuses other names
         m, n, k = self.tile_shape
-        shape = {"A": (m, k), "B": (n, k), "C": (m, n)}[operand]
-        return from_core(self._divide(Layout(shape), operand))
+        shape = {"A": (m, k), "B": (n, k), "C": (m, n)}[operand.upper()]
+        return from_core(self._divide(Layout(shape), operand.upper()))
 
 
 @dataclass(frozen=True)
@@ -167,9 +170,7 @@ class ThreadMma:
 
 
 def _thread_coordinate(layout: Any, thread: int) -> tuple[int, ...]:
-    """Return the (V, M, N, K) of a thread: the mixed-radix digits of its number in a layout of threads."""
-    if not 0 <= thread < int(layout.size):
-        raise LayoutError(f"thread {thread} is not one of {int(layout.size)}")
+    """Return the (V, M, N, K) of a thread, by its number in a layout of threads, which may skip some."""
     for index in range(int(layout.size)):
         if int(layout(index)) == thread:
             digits = []
@@ -177,7 +178,7 @@ def _thread_coordinate(layout: Any, thread: int) -> tuple[int, ...]:
                 index, digit = divmod(index, extent)
                 digits.append(digit)
             return tuple(digits)
-    raise LayoutError(f"no thread of {layout} has the number {thread}")
+    raise LayoutError(f"thread {thread} is not one of {int(layout.size)}, which have the numbers {layout}")
 
 
 def make_tiled_mma(atom: str | MatrixAtom, atom_layout: Any = None, permutations: Any = None) -> TiledMma:
@@ -191,11 +192,20 @@ def make_tiled_mma(atom: str | MatrixAtom, atom_layout: Any = None, permutations
     instruction = atoms[atom] if isinstance(atom, str) else atom
     if not isinstance(instruction, MatrixAtom):
         raise LayoutError(f"{instruction} is not a matrix instruction")
-    layout = Layout((1, 1, 1)) if atom_layout is None else atom_layout
+    layout = Layout((1, 1, 1)) if atom_layout is None else _as_layout(atom_layout)
     missing = 3 - int(layout.rank)
+    if missing < 0 or layout.size == 0:
+        raise LayoutError(f"atoms are repeated over M, N and K by a layout of up to three modes, got {layout}")
     if missing > 0:
         layout = Layout((*as_tuple(layout.shape), *[1] * missing), (*as_tuple(layout.stride), *[0] * missing))
-    orders = (None, None, None) if permutations is None else tuple(permutations) + (None,) * (3 - len(permutations))
+    orders = (None,) * 3 if permutations is None else as_tuple(as_tree(permutations))
+    orders = (*orders, *[None] * (3 - len(orders)))
+    for axis, order, extent, mode in zip("MNK", orders, instruction.shape, layout.shape, strict=True):
+        size = extent * product(mode)
+        if order is not None and (_as_layout(order).size % size or not _as_layout(order).size):
+            raise LayoutError(
+                f"the tile along {axis} must be an exact multiple of {size}, got {_as_layout(order).size}"
+            )
     return TiledMma(instruction, layout, orders)
 
 
@@ -220,9 +230,7 @@ class TiledCopy:
 
     def _divide(self, layout: Any, side: Layout) -> Any:
         """Return (threads, values, rests) of a layout, as one side of the copy sees it."""
-        reference = upcast(
-            from_core(self.atom.target if self.atom.name.find("LDSM") >= 0 else self.atom.source), self.bits
-        )
+        reference = upcast(_reference(self.atom), self.bits)
         own = upcast(from_core(side), self.bits)
         threads, values = int(reference.mode(0).size), int(reference.mode(1).size)
         atom_tv = zipped_divide(self.layout_tv, (threads, values))
@@ -236,6 +244,8 @@ class TiledCopy:
         def divide(layout: Any) -> Any:
             return self._divide(layout, side)
 
+        if not 0 <= as_integer(thread, "a thread") < self.threads:
+            raise LayoutError(f"thread {thread} is not one of {self.threads}")
         rests = (None,) * len(self.tiler)
         return _partition(target, divide, ((thread, None), rests))
 
@@ -281,9 +291,31 @@ def make_tiled_copy(atom: str | CopyAtom, bits: int, threads: Any, values: Any =
     instruction = atoms[atom] if isinstance(atom, str) else atom
     if not isinstance(instruction, CopyAtom):
         raise LayoutError(f"{instruction} is not a copy instruction")
-    value_layout = Layout((1,) * int(threads.rank)) if values is None else values
-    raked = raked_product(threads, value_layout)
-    inverse = right_inverse(raked)
-    layout_tv = compose(inverse, Layout((int(threads.size), int(value_layout.size))))
+    thread_layout = _as_layout(threads)
+    value_layout = Layout((1,) * int(thread_layout.rank)) if values is None else _as_layout(values)
+    raked = raked_product(thread_layout, value_layout)
+    layout_tv = compose(right_inverse(raked), Layout((int(thread_layout.size), int(value_layout.size))))
     tiler = tuple([int(raked.mode(k).size) for k in range(int(raked.rank))])
-    return TiledCopy(instruction, bits, layout_tv, tiler)
+    copy = TiledCopy(instruction, as_integer(bits, "bits"), layout_tv, tiler)
+    _check_atom_fits(copy)
+    return copy
+
+
+def _check_atom_fits(copy: TiledCopy) -> None:
+    """Raise if threads, values or bits are not multiples of what one instruction takes."""
+    atom, (threads, values) = copy.atom, [int(copy.layout_tv.mode(k).size) for k in (0, 1)]
+    size = int(atom.source.mode(1).size)
+    if copy.bits < 1 or size % copy.bits:
+        raise LayoutError(f"{atom.name} copies {size} bits per thread, which is not a multiple of {copy.bits}")
+    if threads % atom.threads or values % (int(_reference(atom).mode(1).size) // copy.bits):
+        needed = f"{atom.threads} threads with {int(_reference(atom).mode(1).size) // copy.bits} values"
+        raise LayoutError(f"{atom.name} needs {needed}, or multiples, got {threads} threads with {values} values")
+
+
+def _reference(atom: CopyAtom) -> Layout:
+    """Return the side of a copy that its threads and values number: the registers of a matrix instruction."""
+    return from_core(atom.target if "LDSM" in atom.name else atom.source)
+
+
+def _as_layout(value: Any) -> Any:
+    return value if isinstance(value, LayoutLike) else Layout(value)

@@ -10,7 +10,7 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
-from ..layout import Layout, complement
+from ..layout import Layout, LayoutLike, complement
 from ..layout.tuples import (
     as_tree,
     as_tuple,
@@ -119,6 +119,15 @@ def ceil_div(a: Any, b: Any) -> Any:
         quotients.append(ceil_div(mode, b))
         b = divide_up(b, _positive(product(mode), "ceil_div"))
     return tuple(quotients)
+
+
+def reverse(value: Any) -> tuple[Any, ...]:
+    """Return a tuple, `value`, in reverse order; nested ones stay as they are.
+
+    >>> reverse((1, (2, 3), 4))
+    (4, (2, 3), 1)
+    """
+    return as_tuple(as_tree(value))[::-1]
 
 
 def round_up(a: Any, b: Any) -> Any:
@@ -258,10 +267,15 @@ def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
     >>> crd2idx((2, 5), (4, 8)), crd2idx((2, 5), (4, 8), (8, 1)), crd2idx(22, (4, 8), (8, 1))
     (22, 21, 21)
     """
-    crd, shape = as_tree(crd), as_tree(shape)
+    crd, shape = as_tree(crd), _as_shape(shape)
     stride = prefix_product(shape) if stride is None else as_tree(stride)
     check_congruent(shape, stride, "crd2idx")
     return _crd2idx(crd, shape, stride)
+
+
+def _as_shape(shape: Any) -> Any:
+    """Return a shape, or that of a layout."""
+    return shape.shape if isinstance(shape, LayoutLike) else as_tree(shape)
 
 
 def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
@@ -289,7 +303,7 @@ def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
     >>> idx2crd(22, (4, 8)), idx2crd(21, (4, 8), (8, 1)), idx2crd((2, 5), ((2, 2), (4, 2)))
     ((2, 5), (2, 5), ((0, 1), (1, 1)))
     """
-    idx, shape = as_tree(idx), as_tree(shape)
+    idx, shape = as_tree(idx), _as_shape(shape)
     if isinstance(idx, tuple):
         if not isinstance(shape, tuple) or len(idx) != len(shape):
             raise LayoutError(f"idx2crd: index {idx} and shape {shape} differ in rank")

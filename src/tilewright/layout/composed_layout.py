@@ -172,7 +172,8 @@ class ComposedLayout(LayoutLike):
         >>> print(ring.index_expression((IndexExpression.argument("i"),)))
         i * 2 % 3 * 5 + i * 2 / 3
         """
-        return self._outer.index_expression((self._inner.index_expression(arguments),))  # type: ignore[no-any-return]
+        expression: IndexExpression = self._outer.index_expression((self._inner.index_expression(arguments),))
+        return expression
 
     def _offset_bounds(self) -> tuple[int, int]:
         low, high = self._inner._offset_bounds()

@@ -196,7 +196,7 @@ def _invert_by_table(layout: LayoutLike, invert: _Inversion) -> Any:
     """Return the inverse of a composition or of pages by a table; of a swizzle over whole blocks, by the swizzle."""
     if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
         inner_inverse = invert(layout.inner)
-        if inner_inverse.size % layout.outer.size == 0:
+        if inner_inverse.size % layout.outer.block == 0:
             return compose(inner_inverse, ComposedLayout(layout.outer, make_layout(inner_inverse.size, 1)))
     if invert is right_inverse:
         return ComposedLayout(InverseLayout(layout), make_layout(_count_consecutive_places(layout), 1))

@@ -71,6 +71,17 @@ class Swizzle:
         return 1 << (self.bits + self.base + abs(self.shift))
 
     @property
+    def block(self) -> int:
+        """Return the size of the smallest blocks of offsets that the swizzle maps to themselves.
+
+        Bits above a block may decide how it is permuted.
+
+        >>> Swizzle(3, 0, 3).block, Swizzle(3, 0, -3).block
+        (8, 64)
+        """
+        return 1 << self.target_mask.bit_length()
+
+    @property
     def cosize(self) -> int:
         """Return `size`: a swizzle is a bijection on each block.
 

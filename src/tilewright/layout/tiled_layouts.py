@@ -36,11 +36,15 @@ def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = Fals
     ((2,3),(4,2)):((1,2),(5,20)) where ((1,2),(0,0))<5 False
     """
     layout = require_layout(as_function(layout), "a divide")
-    return compose(layout, _complete_tiler(layout.shape, as_tree(tiler), layout), strided=strided, exact=exact)
+    return compose(layout, complete_tiler(layout.shape, as_tree(tiler), layout), strided=strided, exact=exact)
 
 
-def _complete_tiler(shape: Shape, tiler: Tiler, layout: LayoutLike) -> Any:
-    """Return each tiler joined with the layout of the positions where its tiles start."""
+def complete_tiler(shape: Shape, tiler: Tiler, layout: LayoutLike) -> Any:
+    """Return a `tiler` of a `shape` joined with the layout of where its tiles start; `layout` is quoted in errors.
+
+    >>> complete_tiler((8, 6), (2, None), Layout((8, 6)))
+    (Layout((2, 4), (1, 2)), None)
+    """
     if tiler is None:
         return None
     if isinstance(tiler, (tuple, list)):
@@ -49,7 +53,7 @@ def _complete_tiler(shape: Shape, tiler: Tiler, layout: LayoutLike) -> Any:
             raise LayoutError(
                 f"tiler {tuple(tiler)} has more modes than the shape {shape} of {layout}, which has {len(modes)}"
             )
-        return tuple([_complete_tiler(modes[k], part, layout) for k, part in enumerate(tiler)])
+        return tuple([complete_tiler(modes[k], part, layout) for k, part in enumerate(tiler)])
     if tiler.__class__ is int and tiler > 0:
         count = max(1, ceil_div(product(shape), tiler))
         return make_layout((tiler, count), (int(tiler > 1), tiler if count > 1 else 0))

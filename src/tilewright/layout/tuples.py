@@ -156,7 +156,7 @@ def prefix_product(tree: Shape, init: int = 1) -> Shape:
     strides, step = [], init
     for branch in tree:
         strides.append(prefix_product(branch, step))
-        step = step * product(branch)
+        step = prod(leaves(branch), start=step)  # one by one, so that tagged integers stay tagged
     return tuple(strides)
 
 
@@ -171,7 +171,7 @@ def suffix_product(tree: Shape, init: int = 1) -> Shape:
     strides, step = [], init
     for branch in reversed(tree):
         strides.append(suffix_product(branch, step))
-        step = step * product(branch)
+        step = prod(leaves(branch), start=step)  # one by one, so that tagged integers stay tagged
     return tuple(reversed(strides))
 
 

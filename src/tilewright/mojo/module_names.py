@@ -9,7 +9,7 @@ MODULES = {
     "std.sys.defines": "std.sys",
     "std.utils.index": "std.utils",
     "std.utils.static_tuple": "std.utils",
-    "std.utils.coord": "std.utils_coord",
+    "std.utils.coord": "layout.coord",
     "std.utils.numerics": "std.utils_numerics",
     "std.collections.array": "std.collections",
     "std.collections.dict": "std.collections",
@@ -25,7 +25,24 @@ MODULES = {
     "std.benchmark.bencher": "std.benchmark",
     "std.benchmark.compiler": "std.benchmark",
     "std.testing.testing": "std.testing",
+    "std.gpu.block": "std.gpu.primitives.block",
+    "std.gpu.id": "std.gpu.primitives.id",
+    "std.gpu.warp": "std.gpu.primitives.warp",
     "test_utils": "std.test_utils",
+    # The newer name of std.gpu.
+    "max.gpu": "std.gpu",
+    "max.gpu.globals": "std.gpu.globals",
+    "max.gpu.host": "std.gpu.host",
+    "max.gpu.host.compile": "std.gpu.host",
+    "max.gpu.host.info": "std.gpu.device_info",
+    "max.gpu.intrinsics": "std.gpu.intrinsics",
+    "max.gpu.memory": "std.gpu.memory",
+    "max.gpu.primitives": "std.gpu.primitives",
+    "max.gpu.primitives.block": "std.gpu.primitives.block",
+    "max.gpu.primitives.cluster": "std.gpu.primitives.cluster",
+    "max.gpu.primitives.id": "std.gpu.primitives.id",
+    "max.gpu.primitives.warp": "std.gpu.primitives.warp",
+    "max.gpu.sync": "std.gpu.sync",
 }
 
 

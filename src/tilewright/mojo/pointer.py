@@ -202,6 +202,8 @@ class Pointer(metaclass=MemoryMeta):
             return read_scalar(self.memory, place)
         return read_vector(require_numbers(self.memory, "load"), place, int(as_integer(count, "a width")))
 
+    unsafe_load = load
+
     @property
     def store(self) -> StoreMethod:
         """Write a scalar or a vector: `p.store(x)`, or further on `p.store[width=4](i, x)`.
@@ -214,6 +216,8 @@ class Pointer(metaclass=MemoryMeta):
         (Int64(6), 3)
         """
         return StoreMethod(_store, self)
+
+    unsafe_store = store
 
     # Arithmetic.
 

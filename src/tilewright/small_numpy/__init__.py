@@ -72,6 +72,7 @@ lib = _Namespace(
     mixins=SimpleNamespace(NDArrayOperatorsMixin=NDArrayOperatorsMixin),
     stride_tricks=SimpleNamespace(as_strided=array_functions.as_strided),
 )
+ma = _Namespace(getmaskarray=array_functions.getmaskarray)
 exceptions = SimpleNamespace(TooHardError=array_sets.TooHardError)
 ml_dtypes = SimpleNamespace(
     **{

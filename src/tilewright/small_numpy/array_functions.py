@@ -29,6 +29,14 @@ def asarray(value: Any, dtype: Any = None) -> ndarray:
     return ndarray.of(value, dtype)
 
 
+asanyarray = asarray
+
+
+def getmaskarray(source: Any) -> ndarray:
+    """Return which elements are masked: none, since there are no masked arrays here."""
+    return zeros(ndarray.of(source).shape, bool)
+
+
 def ascontiguousarray(value: Any, dtype: Any = None) -> ndarray:
     """Return a value as an array whose elements follow each other."""
     source = ndarray.of(value, dtype)

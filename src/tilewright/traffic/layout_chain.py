@@ -120,7 +120,7 @@ def move_cost(source: TensorSpec, target: TensorSpec) -> MoveCost | None:
 
 
 def candidate_specs(spec: TensorSpec) -> list[TensorSpec]:
-    """Return the same tensor in the memories that are worth a try on its chip.
+    """Return the tensor of `spec` in the memories that are worth a try on its chip.
 
     These are interleaved L1 and DRAM, and height, width and block shards on the whole grid, on its halves and quarters,
     and on single rows and columns of it; where a grid has more cores than shards, only the first such.

@@ -26,7 +26,8 @@ RequestRun: TypeAlias = "tuple[Endpoint, int, int] | tuple[str, int]"  # (endpoi
 class Risc(NamedTuple):
     """A data mover: its `core`, its name (`risc`), and the network that it uses (`noc`).
 
-    >>> Risc(CoreCoord(0, 0), "NCRISC", "NOC_0").noc
+    >>> mover = Risc(CoreCoord(0, 0), "NCRISC", "NOC_0")
+    >>> mover.noc
     'NOC_0'
     """
 
@@ -99,7 +100,7 @@ class Requests:
 
     @classmethod
     def none(cls, noc_map: NocMap) -> Requests:
-        """Return the requests of a kernel that issues none.
+        """Return the requests of a kernel that issues none, on the network of `noc_map`.
 
         >>> len(Requests.none(NocMap.of("n150")))
         0
@@ -109,7 +110,7 @@ class Requests:
 
     @classmethod
     def join(cls, parts: list[Requests]) -> Requests:
-        """Return the requests of several kernels that run at the same time.
+        """Return the requests of several kernels, `parts`, that run at the same time.
 
         >>> len(Requests.join([Requests.none(NocMap.of("n150"))] * 2))
         0

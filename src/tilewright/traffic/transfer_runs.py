@@ -59,7 +59,7 @@ class TransferRuns:
 
     @classmethod
     def of(cls, moves: PageMoves, noc_map: NocMap) -> TransferRuns:
-        """Return the runs of `moves`: contiguous pieces are one, and equal pieces at equal distances are a run.
+        """Return the runs of `moves` on `noc_map`: pieces that touch are one, equal pieces at equal distances a run.
 
         >>> from tilewright import TensorSpec
         >>> from tilewright.traffic.page_moves import page_moves

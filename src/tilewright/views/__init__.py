@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is seen: scenes of layouts, tensors, plans and memory, as text, SVG or one HTML file."""
 
+from .animation import Animation, PanelSteps, animate
 from .html import to_fragment, to_html
-from .output import notebook_html, save, show, to_png
+from .output import notebook_html, save, show
+from .png import to_png
 from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
 from .scenes import scene_of, side_by_side
 from .scenes.accesses import atom_scene, bank_scene, linear_scene
@@ -23,6 +25,7 @@ from .svg import to_svg
 from .text import to_text
 
 __all__ = [
+    "Animation",
     "Cell",
     "Entry",
     "Fact",
@@ -30,9 +33,11 @@ __all__ = [
     "Flow",
     "Grid",
     "Outline",
+    "PanelSteps",
     "Scene",
     "Span",
     "Tracks",
+    "animate",
     "assembly_scene",
     "atom_scene",
     "audit_scene",

@@ -15,7 +15,7 @@ from typing import Any
 from .color_scales import format_value
 from .scene import Entry, Fact, Grid, Panel, Scene
 from .svg import draw_panels, to_svg
-from .svg_elements import DARK, LIGHT, dark_style, escape_text
+from .svg_elements import DARK, LIGHT, Drawing, dark_style, escape_text
 
 # Nothing may be loaded or sent, whatever a hostile name contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -37,6 +37,17 @@ def to_html(scene: Scene) -> str:
     >>> "<h1>a &lt;b&gt;</h1>" in page, "http:" in page.replace("http://www.w3.org", "")
     (True, False)
     """
+    return page_markup(scene, draw_panels(scene))
+
+
+def page_markup(scene: Scene, drawings: list[Drawing], above: str = "", script: str = "") -> str:
+    """Return the page of a `scene` with its panels as they have been drawn.
+
+    `above` is markup before the panels, and `script` what runs after the page's own.
+
+    >>> page_markup(Scene("nothing"), [], "<p>above</p>").count("<p>above</p>")
+    1
+    """
     title = escape_text(scene.title)
     note = f"<p>{escape_text(scene.note)}</p>" if scene.note else ""
     return f"""<!DOCTYPE html>
@@ -46,21 +57,21 @@ def to_html(scene: Scene) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{title}</title>
-<style>{_color_variables()}{_read_asset("page.css")}</style>
+<style>{_color_variables()}{read_asset("page.css")}</style>
 {dark_style()}
 </head>
 <body>
 <header><h1>{title}</h1>{note}</header>
-{_entries_markup(scene.entries)}<main>
-{panel_figures(scene)}
+{_entries_markup(scene.entries)}{above}<main>
+{_figures(scene, drawings)}
 <aside>
 <h2>Under the pointer</h2>
 <output id="told" aria-live="polite">{_HOW}</output>
 {_facts_markup(scene.facts)}
 </aside>
 </main>
-<script id="scene" type="application/json">{_scene_data(scene)}</script>
-<script type="module">{_read_asset("marks.js")}{_START}</script>
+<script id="scene" type="application/json">{embed_json([panel_data(panel) for panel in scene.panels])}</script>
+<script type="module">{read_asset("marks.js")}{_START}{script}</script>
 </body>
 </html>
 """
@@ -72,7 +83,11 @@ def panel_figures(scene: Scene) -> str:
     >>> panel_figures(Scene("", (Grid(1, 1, title="one"),))).count("<figure>")
     1
     """
-    return "\n".join(f"<figure>{svg}</figure>" for svg in panel_markup(scene))
+    return _figures(scene, draw_panels(scene))
+
+
+def _figures(scene: Scene, drawings: list[Drawing]) -> str:
+    return "\n".join(f"<figure>{svg}</figure>" for svg in _panel_elements(scene, drawings))
 
 
 def panel_markup(scene: Scene) -> list[str]:
@@ -81,8 +96,12 @@ def panel_markup(scene: Scene) -> list[str]:
     >>> panel_markup(Scene("", (Grid(1, 1, title="one"),)))[0][:4]
     '<svg'
     """
+    return _panel_elements(scene, draw_panels(scene))
+
+
+def _panel_elements(scene: Scene, drawings: list[Drawing]) -> list[str]:
     parts = []
-    for k, (panel, drawing) in enumerate(zip(scene.panels, draw_panels(scene), strict=True)):
+    for k, (panel, drawing) in enumerate(zip(scene.panels, drawings, strict=True)):
         width, height = round(drawing.width), round(drawing.height)
         name = escape_text(panel.title or scene.title)
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -113,9 +132,13 @@ def _facts_markup(facts: tuple[Fact, ...]) -> str:
     return "<h2>Facts</h2><dl>" + "".join(rows) + "</dl>"
 
 
-def _scene_data(scene: Scene) -> str:
-    """Return the data for the script, as JSON that is safe inside a script element."""
-    text = json.dumps([panel_data(panel) for panel in scene.panels], separators=(",", ":"), default=str)
+def embed_json(data: object) -> str:
+    """Return `data` as JSON that is safe inside a script element.
+
+    >>> embed_json(["</script>"])
+    '["\\\\u003c/script\\\\u003e"]'
+    """
+    text = json.dumps(data, separators=(",", ":"), default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -159,7 +182,12 @@ def _box_data(grid: Grid, high: int, wide: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _read_asset(name: str) -> str:
+def read_asset(name: str) -> str:
+    """Return a file of the page's own, such as its style, by `name`.
+
+    >>> "svg" in read_asset("page.css")
+    True
+    """
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 

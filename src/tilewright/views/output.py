@@ -4,30 +4,32 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..atomic import write_file
 from ..errors import TilewrightError
+from .animation import Animation
+from .animation_output import to_gif, to_player
 from .html import to_fragment, to_html
+from .png import to_png
 from .scene import Scene, to_json
 from .scenes import scene_of
 from .svg import to_svg
 from .text import supports_color, terminal_width, to_text
 
+Renderer = TypeVar("Renderer", bound=Callable[..., str | bytes])
+
 _NOTEBOOK_SIDE = 32  # rows and columns of automatic pictures, which are stored in the notebook
 
 
-def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
+def save(scene: Scene | Animation, path: str | os.PathLike[str]) -> Path:
     """Write a `scene` to the file `path` and return its path; the suffix is .svg, .html, .txt, .json or .png.
+
+    An animation is written as .html, with a player, or as .gif.
 
     >>> import tempfile
     >>> from tilewright import row_major
@@ -36,12 +38,18 @@ def save(scene: Scene, path: str | os.PathLike[str]) -> Path:
     'layout.svg'
     """
     target = Path(path)
-    render = _RENDERERS.get(target.suffix.lower())
-    if render is None:
-        raise ValueError(f"{target.name!r}: expected a name that ends in one of {', '.join(_RENDERERS)}")
-    data = render(scene)
-    write_file(target, data)
+    if isinstance(scene, Animation):
+        write_file(target, _find_renderer(_PLAYERS, target)(scene))
+    else:
+        write_file(target, _find_renderer(_RENDERERS, target)(scene))
     return target
+
+
+def _find_renderer(renderers: dict[str, Renderer], target: Path) -> Renderer:
+    render = renderers.get(target.suffix.lower())
+    if render is None:
+        raise ValueError(f"{target.name!r}: expected a name that ends in one of {', '.join(renderers)}")
+    return render
 
 
 def show(subject: Any, to: str | os.PathLike[str] | None = None, **options: Any) -> None:
@@ -96,61 +104,6 @@ def notebook_html(subject: Any) -> str | None:
         return None
 
 
-SCALE = 2  # dots of the picture to a pixel of the SVG
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_PATIENCE = 120  # seconds
-_SIZE = re.compile(r'width="(\d+)" height="(\d+)"')
-
-
-def png_converter() -> str | None:
-    """Return what can write PNG here: "cairosvg", the path of a browser, or None.
-
-    >>> png_converter() is None or isinstance(png_converter(), str)
-    True
-    """
-    if find_spec("cairosvg") is not None:
-        return "cairosvg"
-    return next((found for name in _BROWSERS if (found := shutil.which(name))), None)
-
-
-def to_png(scene: Scene) -> bytes:
-    """Return a `scene` as PNG, on light paper; it needs cairosvg or a Chromium browser.
-
-    >>> from tilewright.views import Grid, Scene
-    >>> png_converter() is None or to_png(Scene("one", (Grid(1, 1),)))[:4] == b"\\x89PNG"
-    True
-    """
-    converter = png_converter()
-    if converter is None:
-        raise ValueError("writing .png needs cairosvg or Chromium; pip install cairosvg, or save an .svg")
-    svg = to_svg(scene)
-    if converter == "cairosvg":
-        data: bytes = import_module("cairosvg").svg2png(svg.encode("utf-8"), scale=SCALE)
-        return data
-    return _render_in_browser(svg, converter)
-
-
-def _render_in_browser(svg: str, browser: str) -> bytes:
-    size = _SIZE.search(svg)
-    assert size is not None  # to_svg writes it
-    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-        source, target = Path(folder, "picture.svg"), Path(folder, "picture.png")
-        source.write_text(svg, encoding="utf-8")
-        flags = ["--headless", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking"]
-        flags += ["--no-first-run", f"--user-data-dir={folder}/profile", f"--force-device-scale-factor={SCALE}"]
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            flags.append("--no-sandbox")  # a browser has none for root, and the picture is our own
-        flags += [f"--window-size={size[1]},{size[2]}", f"--screenshot={target}", source.as_uri()]
-        try:
-            ended = subprocess.run([browser, *flags], capture_output=True, timeout=_PATIENCE, check=False)
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            raise ValueError(f"{browser} could not write the .png ({problem}); save an .svg") from None
-        if not target.is_file():
-            reason = ended.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise ValueError(f"{browser} wrote no .png ({''.join(reason)}); pip install cairosvg, or save an .svg")
-        return target.read_bytes()
-
-
 _RENDERERS: dict[str, Callable[[Scene], str | bytes]] = {
     ".svg": to_svg,
     ".html": to_html,
@@ -158,3 +111,4 @@ _RENDERERS: dict[str, Callable[[Scene], str | bytes]] = {
     ".png": to_png,
     ".json": to_json,
 }
+_PLAYERS: dict[str, Callable[[Animation], str | bytes]] = {".html": to_player, ".gif": to_gif}

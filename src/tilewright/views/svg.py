@@ -100,7 +100,16 @@ def to_svg(scene: Scene) -> str:
     >>> to_svg(Scene("nothing", (Grid(2, 2),)))[:4]
     '<svg'
     """
-    drawings = draw_panels(scene)
+    return compose_svg(scene, draw_panels(scene))
+
+
+def compose_svg(scene: Scene, panels: list[Drawing]) -> str:
+    """Return a `scene` as SVG, with its `panels` as they have been drawn.
+
+    >>> compose_svg(Scene("nothing"), [])[:4]
+    '<svg'
+    """
+    drawings = list(panels)
     if scene.facts:
         beside = sum(drawing.width + _GAP for drawing in drawings) + draw_facts(scene.facts).width + _MARGIN <= PAGE
         drawings.append(draw_facts(scene.facts, 1 if beside else min(3, len(scene.facts))))
@@ -175,6 +184,16 @@ def format_position(value: float, step: float = 0, hexadecimal: bool = False) ->
     return f"{value:.7g}"
 
 
+def track_axis(tracks: Tracks) -> tuple[int, int, float]:
+    """Return where the axis of `tracks` begins, from the left and the top, and the pixels of a unit.
+
+    >>> track_axis(Tracks(("bank 0",), end=128))
+    (66, 18, 5.0)
+    """
+    left = int(max([_GUTTER, *(text_width(name, _NAME_SIZE) for name in tracks.names)])) + 10
+    return left, 40 if tracks.title else 18, WIDTH / (tracks.end - tracks.start)
+
+
 def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, colors_explained: bool = False) -> Drawing:
     """Return tracks as a drawing; `number` identifies the panel, `colors_explained` omits the legend of colors.
 
@@ -185,9 +204,7 @@ def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, color
     True
     """
     height = track_height(tracks)
-    left = int(max([_GUTTER, *(text_width(name, _NAME_SIZE) for name in tracks.names)])) + 10
-    top = 40 if tracks.title else 18
-    scale = WIDTH / (tracks.end - tracks.start)
+    left, top, scale = track_axis(tracks)
     body = [text_element(0, 14, tracks.title, 13, bold=True)] if tracks.title else []
     body += _draw_axis(tracks, left, top, scale, height)
     body.append(f'<g class="tw-tracks" data-panel="{number}" stroke="{INK}" stroke-width="0.5">')

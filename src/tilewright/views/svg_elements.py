@@ -79,8 +79,16 @@ def box_path(cells: Sequence[tuple[float, float, float, float]], attributes: str
     >>> box_path([(0, 0, 4, 2), (4, 0, 4, 2)], 'fill="red"')
     '<path fill="red" d="M0 0h4v2h-4zM4 0h4v2h-4z"/>'
     """
-    path = "".join([f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y, w, h in cells])
-    return f'<path {attributes} d="{path}"/>'
+    return f'<path {attributes} d="{box_outlines(cells)}"/>'
+
+
+def box_outlines(cells: Sequence[tuple[float, float, float, float]]) -> str:
+    """Return the outlines of boxes, each as (x, y, width, height), as the data of a path.
+
+    >>> box_outlines([(0, 0, 4, 2)])
+    'M0 0h4v2h-4z'
+    """
+    return "".join([f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y, w, h in cells])
 
 
 def hatch_path(cells: Sequence[tuple[float, float, float, float]], gap: float = 7, crossed: bool = False) -> str:

@@ -148,7 +148,7 @@ def _draw_contents(grid: Grid, cells: CellGeometry, labels: list[str], scales: d
     hidden = [k for k, valid in enumerate(grid.valid) if not valid]
     if hidden:
         body.append(
-            hatch_path([_cell_box(grid, cells, start, count) for start, count in _row_runs(hidden, grid.columns)])
+            hatch_path([_cell_box(grid, cells, start, count) for start, count in row_runs(hidden, grid.columns)])
         )
     body += draw_flows(grid, cells.left, cells.top, cells.width, cells.height)
     if cells.type_size:
@@ -187,8 +187,12 @@ def _cell_box(grid: Grid, cells: CellGeometry, at: int, count: int = 1) -> tuple
     return cells.box(at // grid.columns, at % grid.columns, 1, count)
 
 
-def _row_runs(cells: Sequence[int], columns: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, count) of neighbouring cells of a row."""
+def row_runs(cells: Sequence[int], columns: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, count) of neighbouring `cells` of a row of `columns`.
+
+    >>> list(row_runs([1, 2, 4, 5], 4))
+    [(1, 2), (4, 2)]
+    """
     for _, run in groupby(enumerate(cells), key=lambda pair: (pair[1] - pair[0], pair[1] // columns)):
         found = [at for _, at in run]
         yield found[0], len(found)

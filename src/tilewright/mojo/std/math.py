@@ -10,8 +10,10 @@ from typing import Any
 from ...errors import FormatError
 from ...layout.validation import as_integer
 from ...ndarrays import np
+from ..arrays import MemoryArray, Span
 from ..brackets import Bracketed
 from ..dtype import DType
+from ..pointer import Pointer
 from ..simd import SIMD, map_numbers, scalar_format
 from ..simd_arithmetic import operand_of
 
@@ -324,13 +326,23 @@ def factorial(n: Any) -> int:
     return math.factorial(int(as_integer(n, "an integer")))
 
 
-def _iota(_: Any, parameters: tuple[Any, ...], offset: Any = 0, *, dtype: Any = None, width: Any = None) -> Any:
-    kind, count = (*parameters, dtype, width)[:2]
+def _iota(
+    _: Any, parameters: tuple[Any, ...], *arguments: Any, dtype: Any = None, width: Any = None, **named: Any
+) -> Any:
+    if arguments and isinstance(arguments[0], (MemoryArray, Pointer)):
+        target, *rest = arguments
+        span = Span(ptr=target, length=rest.pop(0)) if isinstance(target, Pointer) else target
+        offset = rest[0] if rest else named.get("offset", 0)
+        for k in range(len(span)):
+            span[k] = offset + k
+        return None
+    offset = arguments[0] if arguments else named.get("offset", 0)
+    kind, count = (*parameters, named.get("dtype"), named.get("width"))[:2]
     return SIMD[scalar_format(kind), count](*[offset + k for k in range(int(count))])
 
 
 class _Iota(Bracketed[Any]):
-    """`iota[dtype, width](offset)`: consecutive numbers.
+    """`iota[dtype, width](offset)`: consecutive numbers; `iota(span, offset)` writes them to memory.
 
     >>> iota["int32", 4](3)
     SIMD[DType.int32, 4](3, 4, 5, 6)

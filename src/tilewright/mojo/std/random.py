@@ -7,6 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from ..arrays import Span
+from ..brackets import Bracketed
 from ..dtype import DType
 from ..pointer import Pointer
 from ..simd import UInt64, make_scalar
@@ -74,36 +76,43 @@ def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
     return make_scalar(DType.float64, _generators[0].gauss(float(mean), float(standard_deviation)))
 
 
-def _fill(ptr: Pointer, size: Any, draw: Callable[[Any, Any], Any], *limits: Any) -> None:
-    for k in range(int(size)):
-        ptr[k] = draw(*limits)
-
-
-def rand(ptr: Pointer, size: Any, *, min: Any = 0.0, max: Any = 1.0, **_: Any) -> None:  # noqa: A002
-    """Write numbers from `min` up to `max` to `size` elements.
+class _Filler(Bracketed[None]):
+    """A function that fills memory: `f[dtype](pointer, size, ...)` or `f(span, ...)`; the memory has the type.
 
     >>> from tilewright.mojo.pointer import alloc
     >>> rand(alloc["float32"](4), 4)
     """
-    _fill(ptr, size, _generators[0].uniform, float(min), float(max))
 
 
-def randint(ptr: Pointer, size: Any, low: Any, high: Any) -> None:
-    """Write integers from `low` to `high` to `size` elements.
+def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> None:
+    """Write what `draw` returns for the arguments to each element of a span, or to so many at a pointer."""
+    if isinstance(target, Pointer):
+        target, arguments = Span(ptr=target, length=arguments[0]), arguments[1:]
+    for k in range(len(target)):
+        target[k] = draw(*arguments)
 
-    >>> from tilewright.mojo.pointer import alloc
-    >>> randint(alloc["int8"](4), 4, 0, 9)
-    """
-    _fill(ptr, size, _generators[0].randint, int(low), int(high))
+
+def _rand(_: Any, _parameters: Any, target: Any, *size: Any, min: Any = 0.0, max: Any = 1.0, **_options: Any) -> None:  # noqa: A002
+    _fill(target, size, lambda: _generators[0].uniform(float(min), float(max)))
 
 
-def randn(ptr: Pointer, size: Any, mean: Any = 0, standard_deviation: Any = 1) -> None:
-    """Write numbers of the normal distribution to `size` elements.
+def _randint(_: Any, _parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
+    bounds = [*arguments, *[named[name] for name in ("size", "low", "high") if name in named]]
+    _fill(target, tuple(bounds), lambda low, high: _generators[0].randint(int(low), int(high)))
 
-    >>> from tilewright.mojo.pointer import alloc
-    >>> randn(alloc["float32"](4), 4)
-    """
-    _fill(ptr, size, _generators[0].gauss, float(mean), float(standard_deviation))
+
+_NORMAL = (("mean", 0), ("standard_deviation", 1))
+
+
+def _randn(_: Any, _parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
+    size, shape = (arguments[:1], arguments[1:]) if isinstance(target, Pointer) else ((), arguments)
+    mean, deviation = (*shape, *[named.get(name, default) for name, default in _NORMAL[len(shape) :]])
+    _fill(target, size, lambda: _generators[0].gauss(float(mean), float(deviation)))
+
+
+rand = _Filler(_rand)
+randint = _Filler(_randint)
+randn = _Filler(_randn)
 
 
 def shuffle(items: Any) -> None:

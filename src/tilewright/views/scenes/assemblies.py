@@ -32,7 +32,7 @@ def assembly_scene(
     have the attributes `source`, `label`, `piece` and `from`.
 
     >>> import tempfile, numpy
-    >>> from tilewright import plan_conversion
+    >>> from tilewright.conversion import plan_conversion
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.savez(f"{folder}/m.npz", q=numpy.zeros((64, 32)), k=numpy.zeros((32, 32)))
     ...     rules = {"qk": {"value": "join(tensor('q'), tensor('k'))"}}

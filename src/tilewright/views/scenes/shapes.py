@@ -33,7 +33,7 @@ def shape_scene(shape: Shape, *, side: int = MAX_SIDE, title: str = "", **option
     scene: cells have the attributes `element`, `offset`, and those of a layout.
 
     >>> import tilewright as tw
-    >>> panel = shape_scene(tw.Shape((14, 28), (32, 32))).panels[0]
+    >>> panel = shape_scene(tw.memory.Shape((14, 28), (32, 32))).panels[0]
     >>> panel.cell(13, 27).valid, panel.cell(14, 0).valid
     (True, False)
     """

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's package `std.gpu`: the threads of a kernel."""
 
+import sys
+from importlib import import_module
+
 from .globals import MAX_THREADS_PER_BLOCK_METADATA, WARP_SIZE
 from .primitives.id import (
     block_dim,
@@ -33,3 +36,7 @@ __all__ = [
     "thread_idx",
     "warp_id",
 ]
+
+# The older names of three modules.
+for _name in ("block", "id", "warp"):
+    sys.modules[f"{__name__}.{_name}"] = import_module(f".primitives.{_name}", __name__)
