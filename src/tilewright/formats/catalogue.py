@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-
 from ..errors import FormatError
+<<<<<<< HEAD
 from ..plugins import list_plugins, load_plugin
+=======
+from ..ndarrays import np
+>>>>>>> r-arrays
 from .block_format import BlockFormat
 from .encodings import (
     E2M1,
