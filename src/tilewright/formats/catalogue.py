@@ -6,11 +6,8 @@ from __future__ import annotations
 from typing import Any, Protocol, TypeAlias
 
 from ..errors import FormatError
-<<<<<<< HEAD
-from ..plugins import list_plugins, load_plugin
-=======
 from ..ndarrays import np
->>>>>>> r-arrays
+from ..plugins import list_plugins, load_plugin
 from .block_format import BlockFormat
 from .encodings import (
     E2M1,
