@@ -34,4 +34,4 @@ def test_the_page_lists_what_the_source_reads():
 
 def test_every_variable_has_a_meaning_and_a_default():
     for row in rows_of(DOCS / "environment.md"):
-        assert row.cells["meaning"] and row.cells["default"], row.cells["variable"]
+        assert all((row.cells["meaning"], row.cells["default"])), row.cells["variable"]

@@ -51,5 +51,7 @@ def test_every_puzzle_has_a_cell_and_a_solution():
     blocks = blocks_of(PAGE)
     calls = [re.findall(r"^check_(\d)\(answer\)$", block.text, re.MULTILINE) for block in blocks]
     cells = [int(call[0]) for block, call in zip(blocks, calls, strict=True) if call and UNANSWERED in block.text]
-    solutions = [int(call[0]) for block, call in zip(blocks, calls, strict=True) if call and UNANSWERED not in block.text]
+    solutions = [
+        int(call[0]) for block, call in zip(blocks, calls, strict=True) if call and UNANSWERED not in block.text
+    ]
     assert cells == solutions == sorted(WRONG) == list(range(1, 9))
