@@ -96,7 +96,7 @@ class ParsedText:
         if isinstance(value, TtnnText):
             if value.extra:
                 names = ", ".join([name for name, _ in value.extra])
-                raise LayoutError(f"this text also gives {names}, for which there is no field; see .value.value")
+                raise LayoutError(f"this text also gives {names}, which has no field; see .value.value")
             return value.value
         if isinstance(value, MlirLayout) and self.shape is not None:
             return value.to_spec(TensorType(self.shape, None, value.memref.dtype))
