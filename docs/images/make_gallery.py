@@ -244,8 +244,7 @@ PICTURES = (
     Picture(
         "page",
         "The elements of a page",
-        "One tile of a padded tensor with its faces: what is data and what is padding, painted in the order of"
-        " storage.",
+        "One tile of a padded tensor with its faces: data and padding, coloured in storage order.",
         """
         spec = tw.TensorSpec((100, 150), "bfloat8_b", "tile", chip="wormhole_n150")
         scene = views.page_scene(spec, at=(98, 140))
@@ -282,7 +281,7 @@ PICTURES = (
     Picture(
         "file",
         "The tensors of a file",
-        "Where every tensor lies in its file; here two files of a folder.",
+        "The place of every tensor in its file; here for two files of a folder.",
         """
         np.save(f"{folder}/bias.npy", np.zeros(640, np.float32))
         np.save(f"{folder}/query.npy", np.zeros((64, 64), np.float16))
@@ -303,7 +302,7 @@ PICTURES = (
     Picture(
         "mesh",
         "A mesh of devices",
-        "A tensor that eight devices share: four parts, each on two devices, and where each part lies on its chip.",
+        "A tensor that eight devices share: four parts, each on two devices, and the place of each part on its chip.",
         """
         mesh = tw.files.Mesh.dividing((256, 1024), (2, 4), (None, 1))
         spec = tw.TensorSpec(mesh.part_shape, "bfloat8_b", memory=tw.width_sharded((8, 1), buffer_type="dram"))
@@ -332,8 +331,8 @@ PICTURES = (
     Picture(
         "pipeline",
         "A pipeline",
-        "Double buffering, if an import and an export take 1 and a compute 1.5: timeline, and what every"
-        " buffer is used for. A recorded `Trace` has the same picture.",
+        "Double buffering, if import and export take 1 and compute takes 1.5: the timeline, and the use of every"
+        " buffer. A recorded `Trace` has the same picture.",
         """
         scene = views.scene_of(Schedule("double", 9), times=(1, 1.5, 1))
         """,

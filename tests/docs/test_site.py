@@ -119,7 +119,7 @@ WIDER_THAN_THE_PAGE = "() => document.scrollingElement.scrollWidth - document.do
 
 
 def test_nothing_is_cut_off_in_a_browser():
-    """At 1366 pixels no code is cut off; on a phone no page is wider than the screen: wide parts scroll in their box."""
+    """At 1366 pixels no code is cut off; on a phone no page is wider than the screen: the rest scrolls in its box."""
     written = sorted({path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")})
     problems = []
     with open_browser() as browser:
