@@ -413,8 +413,8 @@ PICTURES = (
     Picture(
         "kernel",
         "A kernel with a race",
-        "Who touched which element of shared memory between two barriers, in a block of a kernel that the SIMT machine"
-        " ran: without a barrier after the first line, threads read what others may not have written yet.",
+        "Which thread accessed which element of shared memory between two barriers, as the SIMT machine recorded it."
+        " There is no barrier after the first line, so threads may read elements that others have not written yet.",
         """
         def transpose(out, a):
             tile = tw.simt.shared_array((4, 4))
