@@ -10,7 +10,7 @@ function inputOf(text) {
     else if (goesOn) lines.push(line);
     goesOn = line.endsWith("\\") && (goesOn || line.startsWith("$ "));
   }
-  return lines.join("\n") + "\n";
+  return lines.join("\n"); // without the last line end, so that a pasted command waits for Enter
 }
 
 // Before the theme's own handler, which copies the attribute if there is one.
