@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import LayoutLike
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from ..tensor.view import View
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

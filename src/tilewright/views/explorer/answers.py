@@ -9,8 +9,6 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ...errors import OutOfMemory, TilewrightError
 from ...files.mesh import format_devices
 from ...formats.catalogue import BLOCK_FORMATS
@@ -19,6 +17,7 @@ from ...layout.linear import Linear
 from ...memory import Allocator, TensorSpec, chip_names, explain, explain_address, fit
 from ...memory.placement_rules import placement_violations
 from ...memory.shape import HEIGHTS, WIDTHS
+from ...ndarrays import has_numpy, np
 from ...notation import WRITABLE, parse, write
 from ...tiling import Schedule, Tiler
 from ...tiling.schedule import SCHEMES
@@ -53,7 +52,7 @@ from .form import (
 )
 from .reshards import describe_reshard, flows_picture, links_picture, list_reshard_choices, timeline_picture
 
-MOST_LISTED = 1 << 22  # pages searched for those of a core
+MOST_LISTED = 1 << (22 if has_numpy() else 18)  # pages searched for those of a core
 MOST_ROWS = 64  # runs of pages listed for a core
 # Where a step of the explanation turns from the value to its detail.
 _DETAIL = re.compile(r",? (?=of |after |shared |which |= buffer )")
