@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import sync_playwright
 
-from tilewright.views.explorer import Explorer
+from tilewright.explorer.server import Explorer
 
 HERE = Path(__file__).parent
 SPEC = {

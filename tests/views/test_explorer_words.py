@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright.errors import TilewrightError
 from tilewright.views import to_svg, to_text
-from tilewright.views.explorer import answers, reshards
-from tilewright.views.explorer import answers as pictures
-from tilewright.views.explorer import form as questions
-from tilewright.views.explorer.form import FieldError, parse_spec, spell_spec
+from tilewright.explorer import answers, reshard_tab
+from tilewright.explorer import form as questions
+from tilewright.explorer.form import FieldError, parse_spec, spell_spec
 
 from ..cases import examples
 
@@ -102,8 +101,8 @@ def test_anything_typed_gives_an_answer_or_a_field_to_correct(words):
         answers.describe_placement,
         answers.describe_element,
         answers.describe_core,
-        pictures.placement_picture,
-        pictures.schedule_picture,
+        answers.placement_picture,
+        answers.schedule_picture,
     )
     for ask in asked:
         with suppress(TilewrightError):  # anything else is a bug
@@ -125,13 +124,13 @@ def test_a_chip_of_ones_own_has_no_words():
 
 def test_the_schedule_is_that_of_the_library():
     words = {"shape": "128x64", "scheme": "duplex", "chip": "wormhole_n150", "times": "1x1x1"}
-    scene = pictures.schedule_picture(words)
+    scene = answers.schedule_picture(words)
     assert [span.label for span in scene.panels[0].spans if span.kind == "compute"] == ["0", "1", "2", "3"]
     # two buffers of a tile of 32 x 64 bfloat16
     assert scene.facts[-1].value.startswith("2 x 4096 = 8192 bytes")
     assert scene.facts[-1].tone == "good"
     with pytest.raises(FieldError, match="unknown scheme"):
-        pictures.schedule_picture({"shape": "128x64", "scheme": "sextuple", "chip": "wormhole_n150"})
+        answers.schedule_picture({"shape": "128x64", "scheme": "sextuple", "chip": "wormhole_n150"})
 
 
 def test_circular_buffers_that_clash_are_told():
@@ -203,10 +202,10 @@ def test_alternatives_of_a_part_keep_the_entire_tensor():
 @examples(60)
 def test_any_reshard_is_planned_and_drawn_or_has_a_field_to_correct(source, target, operation, grid):
     words = spell_spec(source)
-    to = {f"to_{name}": value for name, value in spell_spec(target).items() if name in reshards.TARGET_FIELDS}
+    to = {f"to_{name}": value for name, value in spell_spec(target).items() if name in reshard_tab.TARGET_FIELDS}
     for fields in ({**words, **to, "op": operation}, {**words, **to, "to_grid": grid}):
         with suppress(FieldError):  # anything else is a bug
-            if reshards.describe_reshard(fields)["empty"]:
+            if reshard_tab.describe_reshard(fields)["empty"]:
                 continue
             for name in ("flows", "links", "timeline"):
                 with suppress(tw.MemoryConfigError):  # of a chip whose network or times are not known
