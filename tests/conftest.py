@@ -56,7 +56,7 @@ SLOW = (
     "test_distribution.py", "test_example_scripts.py", "test_packaging.py", "tiling/test_interrupts.py",
     "tiling/test_plan_on_dask.py", "tiling/test_plan_robustness.py", "tiling/test_plans.py",
     "tiling/test_soak_script.py", "tiling/test_store_location.py", "views/test_animation.py",
-    "views/test_browser.py", "views/test_explorer_page.py",
+    "views/test_browser.py", "views/test_explorer_page.py", "views/test_explorer_tabs.py",
 )  # fmt: skip
 CASES = 2  # of each parametrised test
 

@@ -1,4 +1,5 @@
-# Each block reverses its part, through shared memory. A barrier is missing: which two threads race?
+# Each block reverses its part, through shared memory.
+# A barrier is missing: which two threads race?
 from std.gpu import block_dim, block_idx, thread_idx
 from std.gpu.host import DeviceContext
 from std.gpu.memory import AddressSpace
@@ -10,7 +11,9 @@ comptime SIZE = 32
 
 
 def reverse(result: TileTensor, numbers: TileTensor):
-    var part = stack_allocation[dtype=DType.float32, address_space=AddressSpace.SHARED](row_major[THREADS]())
+    var part = stack_allocation[
+        dtype=DType.float32, address_space=AddressSpace.SHARED
+    ](row_major[THREADS]())
     var mine = thread_idx.x
     var place = block_dim.x * block_idx.x + mine
     part[mine] = numbers[place]
@@ -26,7 +29,8 @@ def main() raises:
             for k in range(SIZE):
                 host[k] = Float32(k)
         ctx.enqueue_function[reverse](
-            TileTensor(result, row_major[SIZE]()), TileTensor(numbers, row_major[SIZE]()),
+            TileTensor(result, row_major[SIZE]()),
+            TileTensor(numbers, row_major[SIZE]()),
             grid_dim=SIZE // THREADS, block_dim=THREADS,
         )
         ctx.synchronize()

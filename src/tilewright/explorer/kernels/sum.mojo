@@ -1,4 +1,5 @@
-# Each block sums its part: half of the threads add the other half, and again. Nothing is wrong with it.
+# Each block sums its part: half of the threads add what the
+# other half has, and again. Nothing is wrong with it.
 from std.gpu import barrier, block_dim, block_idx, thread_idx
 from std.gpu.host import DeviceContext
 from std.gpu.memory import AddressSpace
@@ -11,7 +12,9 @@ comptime SIZE = 32
 
 
 def sum_blocks(sums: TileTensor, numbers: TileTensor):
-    var partial = stack_allocation[dtype=DType.float32, address_space=AddressSpace.SHARED](row_major[THREADS]())
+    var partial = stack_allocation[
+        dtype=DType.float32, address_space=AddressSpace.SHARED
+    ](row_major[THREADS]())
     var mine = thread_idx.x
     partial[mine] = numbers[block_dim.x * block_idx.x + mine]
     barrier()
@@ -33,7 +36,8 @@ def main() raises:
             for k in range(SIZE):
                 host[k] = Float32(k)
         ctx.enqueue_function[sum_blocks](
-            TileTensor(sums, row_major[BLOCKS]()), TileTensor(numbers, row_major[SIZE]()),
+            TileTensor(sums, row_major[BLOCKS]()),
+            TileTensor(numbers, row_major[SIZE]()),
             grid_dim=BLOCKS, block_dim=THREADS,
         )
         ctx.synchronize()

@@ -1,4 +1,5 @@
-# A tile is transposed in shared memory. It is right, but slow: how often does each bank serve a warp?
+# A tile is transposed in shared memory. It is right, but slow:
+# how many words does each bank serve for a warp?
 from std.gpu import barrier, thread_idx
 from std.gpu.host import DeviceContext
 from std.gpu.memory import AddressSpace
@@ -10,7 +11,9 @@ comptime Square = row_major[SIDE, SIDE]()
 
 
 def transpose(result: TileTensor, matrix: TileTensor):
-    var tile = stack_allocation[dtype=DType.float32, address_space=AddressSpace.SHARED](row_major[SIDE, SIDE]())
+    var tile = stack_allocation[
+        dtype=DType.float32, address_space=AddressSpace.SHARED
+    ](row_major[SIDE, SIDE]())
     var row = thread_idx.y
     var column = thread_idx.x
     tile[row, column] = matrix[row, column]
@@ -26,7 +29,9 @@ def main() raises:
             for k in range(SIDE * SIDE):
                 host[k] = Float32(k)
         ctx.enqueue_function[transpose](
-            TileTensor(result, Square), TileTensor(matrix, Square), grid_dim=1, block_dim=(SIDE, SIDE),
+            TileTensor(result, Square),
+            TileTensor(matrix, Square),
+            grid_dim=1, block_dim=(SIDE, SIDE),
         )
         ctx.synchronize()
         with result.map_to_host() as host:

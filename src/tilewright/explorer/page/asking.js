@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to the server on this machine. The key came in the fragment of the address, and goes out as a header.
-
-const KEPT = "tilewright-key";
-let key = "";
+// Questions to the engine: a server on this machine, or tilewright in this browser. No other module knows which.
 
 /** A question that was refused: the library's message, and the field it is about. */
 export class Refusal extends Error {
@@ -13,39 +10,32 @@ export class Refusal extends Error {
   }
 }
 
-/** Remember the key of this run; without one, the key that this browser kept. */
-export function remember(given) {
-  try {
-    if (given) localStorage.setItem(KEPT, given);
-    key = given || localStorage.getItem(KEPT) || "";
-  } catch {
-    key = given || key; // a browser that keeps nothing still works until the page is closed
-  }
+const kind = document.querySelector("meta[name=tilewright-engine]").content;
+const { Engine } = await import(kind === "browser" ? "./browser_engine.js" : "./server_engine.js");
+
+/** The engine: its `about` says where files and kernels stay; `ask`, `askFile` and `stop` are all that it does. */
+export const engine = new Engine(Refusal);
+
+async function answered(reply) {
+  const { status, body } = await reply;
+  if (status === 200) return body;
+  let refused = { error: `status ${status}`, field: null };
+  try { refused = JSON.parse(body); } catch { /* not one of ours */ }
+  throw new Refusal(refused.error, refused.field, status);
 }
 
-async function fetched(path, words, signal) {
-  const asked = Object.entries(words).filter(([, value]) => value !== "" && value !== null && value !== undefined);
-  let answer;
-  try {
-    answer = await fetch(`ask/${path}?${new URLSearchParams(asked)}`, {
-      signal, headers: { "X-Tilewright-Key": key }, cache: "no-store", credentials: "omit",
-    });
-  } catch (problem) {
-    if (problem.name === "AbortError") throw problem;
-    throw new Refusal("The explorer no longer answers; start it again with: tilewright explore", null, 0);
-  }
-  if (!answer.ok) {
-    const told = await answer.json().catch(() => ({ error: `status ${answer.status}`, field: null }));
-    throw new Refusal(told.error, told.field, answer.status);
-  }
-  return answer;
-}
+const filled = (words) => Object.fromEntries(Object.entries(words).filter(([, value]) => value !== "" && value !== null && value !== undefined));
 
 /** Return the answer to a question in words, such as "placement" or "element". */
-export const ask = async (name, words, signal) => (await fetched(`words/${name}`, words, signal)).json();
+export const ask = async (name, words, signal) => JSON.parse(await answered(engine.ask(`words/${name}`, filled(words), signal)));
 
 /** Return a picture: its panels as SVG, with their data. */
-export const picture = async (name, words, signal) => (await fetched(`picture/${name}`, words, signal)).json();
+export const picture = async (name, words, signal) => JSON.parse(await answered(engine.ask(`picture/${name}`, filled(words), signal)));
+
+/** Return what the header of a file says. */
+export const askFile = async (file, signal) => JSON.parse(await answered(engine.askFile(file, signal)));
+
+const TYPES = { svg: "image/svg+xml", html: "text/html;charset=utf-8", json: "application/json" };
 
 /** Return a picture as a file: svg, html or json. */
-export const exported = async (name, kind, words) => (await fetched(`export/${name}.${kind}`, words)).blob();
+export const exported = async (name, suffix, words) => new Blob([await answered(engine.ask(`export/${name}.${suffix}`, filled(words)))], { type: TYPES[suffix] });
