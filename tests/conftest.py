@@ -26,7 +26,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 
 # Examples per law. No deadlines and no slowness check: a busy machine is not a bug.
 PROFILES = {
-    "ci": 100,
+    "ci": 50,
     "thorough": 5000,
     "matrix": 10,  # every environment of `make test-matrix` runs all tests, some without the native library
     "quick": 10,

@@ -20,7 +20,8 @@ def test_all_notations_are_listed(run):
         "AB8a128b",
         "f32[16,384]{1,0:T(8,128)}",
         "lambda i0, i1: [i0 // 8, i1 // 128, i0 % 8, i1 % 128]",
-        "no: Triton",
+        "Tiling((8, 128))",
+        "no: ttnn prints tensor specs",
     ):
         assert text in result.out
 
@@ -40,6 +41,20 @@ def test_what_a_notation_cannot_say(run):
     assert "xla cannot say this" in run("translate", ATOM, "--to", "xla", status=1).out
     run("translate", "(4,8):(8", "--to", "xla", status=2)
     assert "layouts can be written as" in run("translate", "(4,8):(8,1)", "--to", "klingon", status=2).err
+
+
+def test_texts_about_the_memory_of_a_chip(run):
+    layout = (
+        "#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<1x2x!ttcore.tile<32x32, bf16>, "
+        "#ttnn.buffer_type<dram>>, <interleaved>>"
+    )
+    spec = run("translate", layout, "--shape", "32x64", "--to", "ttnn").out.strip()
+    assert spec.startswith("TensorSpec(logical_shape=Shape([32, 64])")
+    assert run("translate", spec, "--to", "tt-mlir").out.strip() == layout
+    assert "make a TensorSpec" in run("translate", layout, "--to", "ttnn", status=1).out
+    listed = json.loads(run("translate", spec, "--json").out)["texts"]
+    assert {name for name, text in listed.items() if text} == {"ttnn", "tt-mlir"}
+    assert "not a layout" in run("translate", spec, "--code", "cuda", status=2).err
 
 
 def test_code_and_json(run):

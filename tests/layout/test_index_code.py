@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Index functions as code: compiled by a C++ compiler, run as Python, interpreted as MLIR, they are the layout."""
+"""Index functions as code: compiled as C++ and OpenCL, run as Python, interpreted as MLIR, they are the layout."""
 
 import ctypes
 import operator
@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -30,6 +31,20 @@ LAYOUTS = [
     Layout((70000, 70000), (70000, 1)),
     tw.with_logical_shape(tw.row_major(64, 96), (60, 90)),
 ]
+
+
+def random_layouts(count):
+    """Return strided, swizzled and composed layouts, the same ones every time."""
+    chance = random.Random(11)
+    found = []
+    while len(found) < count:
+        modes = [tuple(chance.choice([1, 2, 3, 4, 8]) for _ in range(chance.randint(1, 3))) for _ in range(2)]
+        strides = [tuple(chance.choice([0, 1, 2, 8, 100, 4096]) for _ in mode) for mode in modes]
+        layout = Layout(tuple(modes), tuple(strides)) + chance.choice([0, 7])
+        swizzle = Swizzle(chance.randint(0, 3), chance.randint(0, 3), chance.choice([3, 4, -3]))
+        pick = Layout((chance.randint(1, 9), 2), (chance.randint(1, 3), 1))
+        found += [layout, compose(swizzle, layout), compose(swizzle, compose(layout, pick))]
+    return found[:count]
 
 
 def coordinates(layout, count=40):
@@ -57,20 +72,26 @@ def interpret_mlir(text):
         "shli": operator.lshift,
     }
     names = re.findall(r"(%i\d+): index", text)
+    pattern = r"  (%\d+) = arith\.(?:constant (-?\d+)|(\w+) (%\w+), (%\w+)) : index"
+    head, *body, end, brace = text.splitlines()
+    steps = [re.fullmatch(pattern, line).groups() for line in body]
+    result = re.fullmatch(r"  return (%\w+) : index", end)[1]
+    assert re.fullmatch(r"func\.func @\w+\(.*\) -> index \{", head), head
+    assert brace == "}"
 
     def function(*arguments):
         values = dict(zip(names, arguments, strict=True))
-        for result, constant in re.findall(r"(%\d+) = arith\.constant (-?\d+)", text):
-            values[result] = int(constant)
-        for result, operation, left, right in re.findall(r"(%\d+) = arith\.(\w+) (%\w+), (%\w+) : index", text):
-            values[result] = operations[operation](values[left], values[right])
-        return values[re.search(r"return (%\w+) : index", text)[1]]
+        for name, constant, operation, left, right in steps:
+            assert name not in values, f"{name} is defined twice in {text}"
+            value = int(constant) if constant else operations[operation](values[left], values[right])
+            values[name] = value % 2**64  # an index wraps around, and divisions are unsigned
+        return (values[result] + 2**63) % 2**64 - 2**63
 
     return function
 
 
 def test_python_and_mlir():
-    for layout in LAYOUTS:
+    for layout in [*LAYOUTS, *random_layouts(60)]:
         for function in (run_python(layout.code("python")), interpret_mlir(layout.code("mlir"))):
             for coord in coordinates(layout):
                 assert function(*coord) == layout(*coord), layout
@@ -115,11 +136,38 @@ def test_c_compiles_to_the_layout(tmp_path):
                 assert function((ctypes.c_longlong * len(coord))(*coord)) == layout(*coord), (language, layout)
 
 
+def test_opencl_compiles_to_the_layout():
+    cl = pytest.importorskip("pyopencl")
+    layouts = [*LAYOUTS, *random_layouts(30)]
+    points = [coordinates(layout, 16) for layout in layouts]
+    parts, calls, begin = [], [], 0
+    for k, layout in enumerate(layouts):
+        parts.append(layout.code("opencl", f"offset_{k}"))
+        rank = int(layout.rank)
+        names = ", ".join(f"points[{begin} + {rank} * i + {mode}]" for mode in range(rank))
+        calls.append(f"    places[{16 * k} + i] = offset_{k}({names});")
+        begin += 16 * rank
+    head = "__kernel void run(__global const long *points, __global long *places) {\n    size_t i = get_global_id(0);"
+    source = "\n".join([*parts, head, *calls, "}"])
+    context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    queue = cl.CommandQueue(context)
+    given_points = np.array([part for point in points for coord in point for part in coord], np.int64)
+    places = np.zeros(16 * len(layouts), np.int64)
+    flags = cl.mem_flags
+    source_buffer = cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=given_points)
+    target_buffer = cl.Buffer(context, flags.WRITE_ONLY, places.nbytes)
+    cl.Program(context, source).build().run(queue, (16,), None, source_buffer, target_buffer)
+    cl.enqueue_copy(queue, places, target_buffer)
+    for layout, point, found in zip(layouts, points, places.reshape(-1, 16).tolist(), strict=True):
+        assert found == [layout(*coord) for coord in point], layout
+
+
 def test_widths():
     assert "unsigned int" in LAYOUTS[1].code("cuda")
     assert "unsigned long long" in LAYOUTS[8].code("cuda")  # more than 32 bits
     assert " int offset(int i0" in LAYOUTS[2].code("cuda")  # negative strides
-    assert LAYOUTS[1].code("triton").startswith("@triton.jit\ndef offset(i0, i1):")
+    assert LAYOUTS[1].code("triton").startswith("@triton.jit\ndef offset(i0, i1):\n    return")
+    assert "    i1 = tl.cast(i1, tl.int64)\n" in LAYOUTS[8].code("triton")
 
 
 def test_linear_maps():

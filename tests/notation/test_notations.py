@@ -4,6 +4,7 @@
 import contextlib
 import hashlib
 import random
+import re
 
 import numpy as np
 import pytest
@@ -241,9 +242,35 @@ def test_texts_that_are_refused():
         "Tiling((0, 2))",
     ]
     texts += ["", "lambda i: [i, j]", "lambda i: [i ** 2]", "lambda i: __import__('os')", "tensor<8xf16, #missing>"]
+    texts += [
+        "S<3,3,3> o 0 o (8,64):(6,_1@1)",
+        "lambda n, n: [n]",
+        f"SW_{'1' * 5000}_0_3",
+        f"(d0) -> ({' + '.join(['d0'] * 5000)})",
+    ]
+    texts += [f"f32[8,128]{{1,0:T{'(8,128)' * 2000}}}", f"Tiling({'(8, 8)' * 2000})", f"aB{'2b' * 2000}"]
     for text in texts:
         with pytest.raises(TilewrightError):
             assert not parse(text), text
+    line = "!ttg.memdesc<64xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 32, elementBitWidth = 16}>, #smem>"
+    with pytest.raises(LayoutError, match="for matrices"):
+        parse(line).layout  # noqa: B018
+
+
+def test_fields_of_the_wrong_kind_are_refused():
+    kinds = ["5", "-1", "0", "true", "[]", "[1]", "[[1]]", "{}", "{warp = 5}", "foo", "[foo]", "[-1, -2]", "[0, 0]"]
+    chance, field = random.Random(3), re.compile(r"= (\[[^=#{}]*\]|\{[^{}]*\}|-?\w+)")
+    for case in recorded("notations/triton/encodings.json")["cases"]:
+        text = "\n".join([*[f"#{name} = {value}" for name, value in case["aliases"].items()], case["type"]])
+        for _ in range(8):
+            place = chance.choice(list(field.finditer(text)))
+            with contextlib.suppress(TilewrightError):
+                parse(text[: place.start(1)] + chance.choice(kinds) + text[place.end(1) :]).layout  # noqa: B018
+
+
+def test_what_is_written_back_is_in_the_same_notation():
+    for text in ("lambda i, j: [j // 4, i, j % 4]", "affine_map<(i, j) -> (j floordiv 4, i, j mod 4)>", "1@1"):
+        assert str(parse(text)) == text
 
 
 def test_damaged_texts_are_refused_with_our_errors():

@@ -25,7 +25,9 @@ LANGUAGES = ("cuda", "opencl", "triton", "python", "mlir")
 @click.argument("text", metavar="TEXT")
 @click.option("--to", "target", metavar="NAME", help="The notation to write: cute, xla, onednn, mlir ... [all]")
 @click.option("--from", "source", type=click.Choice(NOTATIONS), metavar="NAME", help="The notation of TEXT. [its form]")
-@click.option("--shape", type=SHAPE, metavar="SHAPE", help="The shape, for notations without one: oneDNN, TVM, Mosaic.")
+@click.option(
+    "--shape", type=SHAPE, metavar="SHAPE", help="The shape, for texts without one: oneDNN, TVM, Mosaic, tt-mlir."
+)
 @click.option("--dtype", metavar="TYPE", help="The element type, in the words of the target.")
 @click.option("--code", "language", type=click.Choice(LANGUAGES), help="Write the index function in this language.")
 def command(
@@ -57,7 +59,8 @@ def command(
     if target is not None and target not in WRITABLE:
         raise click.UsageError(f"layouts can be written as {', '.join(WRITABLE)}; got --to {target}")
     parsed = parse(text, shape, source)
-    layout: Any = getattr(parsed, "layout", parsed)
+    is_placement = getattr(parsed, "notation", "") in ("ttnn", "tt-mlir")
+    layout: Any = parsed if is_placement and language is None else getattr(parsed, "layout", parsed)
     facts = {"text": text, "notation": getattr(parsed, "notation", "layout"), "layout": str(layout)}
     if language is not None:
         code = layout.code(language)

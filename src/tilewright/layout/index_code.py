@@ -210,14 +210,21 @@ def _write_c(prefix: str, types: tuple[str, str, str, str]) -> Callable[..., str
     return write
 
 
-def _write_python(decorator: str) -> Callable[..., str]:
-    def write(name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool) -> str:
-        named, result = _hoist(expression)
-        lines = [f"    {part} = {format_expression(value, '//')}" for part, value in named]
-        body = "\n".join([*lines, f"    return {format_expression(result, '//')}"])
-        return f"{decorator}def {name}({', '.join(names)}):\n{body}"
+def _write_python(
+    name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool
+) -> str:
+    named, result = _hoist(expression)
+    lines = [f"    {part} = {format_expression(value, '//')}" for part, value in named]
+    return "\n".join([f"def {name}({', '.join(names)}):", *lines, f"    return {format_expression(result, '//')}"])
 
-    return write
+
+def _write_triton(
+    name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool
+) -> str:
+    head, *body = _write_python(name, names, expression, is_wide, is_signed).splitlines()
+    # the coordinates of a kernel have 32 bits, and so would all that is computed from them
+    casts = [f"    {argument} = tl.cast({argument}, tl.int64)" for argument in names] if is_wide else []
+    return "\n".join(["@triton.jit", head, *casts, *body])
 
 
 def _write_mlir(name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool) -> str:
@@ -256,7 +263,7 @@ def _write_mlir(name: str, names: tuple[str, ...], expression: IndexExpression, 
 _WRITERS: dict[str, Callable[..., str]] = {
     "cuda": _write_c("__device__ __forceinline__ ", ("unsigned int", "unsigned long long", "int", "long long")),
     "opencl": _write_c("static inline ", ("uint", "ulong", "int", "long")),
-    "triton": _write_python("@triton.jit\n"),
-    "python": _write_python(""),
+    "triton": _write_triton,
+    "python": _write_python,
     "mlir": _write_mlir,
 }

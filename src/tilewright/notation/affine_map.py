@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import FileFormatError
-from .text_cursor import MAX_RANK, TextCursor
-
-_DIMENSION = re.compile(r"d(\d{1,3})(?!\w)", re.ASCII)
-_SIGN = re.compile(r"\+|-(?!>)")
+from ..errors import FileFormatError, LayoutError
+from .index_maps import IndexDigit, Term
+from .mlir_maps import read_index_expressions
+from .text_cursor import TextCursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,10 @@ class AffineMap:
 
 def _result_text(row: tuple[int, ...], constant: int) -> str:
     terms = [f"d{k}" if n == 1 else f"d{k} * {n}" for k, n in enumerate(row) if n]
-    return " + ".join([*terms, *([str(constant)] if constant or not terms else [])])
+    text = " + ".join(terms)
+    if not terms or constant > 0:
+        return f"{text} + {constant}" if terms else str(constant)
+    return f"{text} - {-constant}" if constant else text
 
 
 def parse_affine_map(text: str) -> AffineMap:
@@ -71,67 +72,25 @@ def read_affine_map(cursor: TextCursor) -> AffineMap:
     >>> read_affine_map(TextCursor("(d0) -> (d0), <1x1>", "a layout")).dims
     1
     """
-    is_wrapped = cursor.accept("affine_map")
-    if is_wrapped:
-        cursor.expect("<")
-    dims = _read_dimensions(cursor)
-    cursor.expect("->")
-    cursor.expect("(")
-    coefficients: list[tuple[int, ...]] = []
-    constants: list[int] = []
-    while not cursor.accept(")"):
-        if coefficients:
-            cursor.expect(",")
-        if len(coefficients) == MAX_RANK:
-            cursor.fail(f"at most {MAX_RANK} results")
-        row, constant = _read_sum(cursor, dims)
-        coefficients.append(row)
-        constants.append(constant)
-    if is_wrapped:
-        cursor.expect(">")
-    return AffineMap(dims, tuple(coefficients), tuple(constants))
+    start = cursor.skip_space()
+    index_map = read_index_expressions(cursor)
+    dims = len(index_map.inputs)
+    if index_map.inputs != tuple([f"d{k}" for k in range(dims)]) or index_map.symbols:
+        cursor.at = start
+        cursor.fail("a map of coordinates (d0, d1, ...)")
+    rows = [_multiples(result, dims, cursor) for result in index_map.results]
+    return AffineMap(dims, tuple([row for row, _ in rows]), tuple([constant for _, constant in rows]))
 
 
-def _read_dimensions(cursor: TextCursor) -> int:
-    """Return the number of coordinates of "(d0, d1, ...)"."""
-    cursor.expect("(")
-    count = 0
-    while not cursor.accept(")"):
-        if count:
-            cursor.expect(",")
-        found = cursor.match(_DIMENSION)
-        if not found or int(found[1]) != count or count == MAX_RANK:
-            cursor.fail(f"d{count}" if count < MAX_RANK else f"at most {MAX_RANK} coordinates")
-        count += 1
-    return count
-
-
-def _read_sum(cursor: TextCursor, dims: int) -> tuple[tuple[int, ...], int]:
-    row, constant, sign = [0] * dims, 0, -1 if cursor.accept("-") else 1
-    while True:
-        dimension, factor = _read_term(cursor, dims)
-        if dimension is None:
-            constant += sign * factor
-        else:
-            row[dimension] += sign * factor
-        found = cursor.match(_SIGN)
-        if not found:
-            return tuple(row), constant
-        sign = -1 if found[0] == "-" else 1
-
-
-def _read_term(cursor: TextCursor, dims: int) -> tuple[int | None, int]:
-    """Return the coordinate of a term, or None, and its factor; the factor may come first."""
-    found, factor = cursor.match(_DIMENSION), 1
-    if not found:
-        factor = cursor.integer("a coordinate such as d0, or an integer")
-        if not cursor.accept("*"):
-            return None, factor
-        found = cursor.match(_DIMENSION)
-    elif cursor.accept("*"):
-        factor = -cursor.integer() if cursor.accept("-") else cursor.integer()
-    if not found:
-        cursor.fail("a coordinate such as d0")
-    if int(found[1]) >= dims:
-        raise FileFormatError(f"{cursor.name}: d{found[1]} before character {cursor.at + 1} is not one of {dims}")
-    return int(found[1]), factor
+def _multiples(result: Term, dims: int, cursor: TextCursor) -> tuple[tuple[int, ...], int]:
+    """Return the multiple of each coordinate that a result is the sum of, and the constant."""
+    try:
+        digits, constant = result.digits()
+        if any(digit.divisor != 1 or digit.modulus is not None for digit in digits):
+            raise LayoutError("it has a division")
+    except LayoutError as problem:
+        raise FileFormatError(
+            f"{cursor.name}: {result.format()}, before character {cursor.at + 1}, is not a sum of multiples of"
+            f" coordinates: {problem}"
+        ) from None
+    return tuple([digits.get(IndexDigit(f"d{k}"), 0) for k in range(dims)]), constant

@@ -10,7 +10,8 @@ from math import prod
 from typing import Any
 
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout
+from ..layout import Layout, LayoutLike
+from .strided_parts import logical_extents, offset_of, stored_extents, strided_parts
 from .text_cursor import TextCursor
 
 LOOKS_LIKE = re.compile(r"\s*(?:TensorAccessPattern|TensorAccessSequence|TAP)\b")
@@ -172,7 +173,7 @@ def parse_access_pattern(text: str) -> AccessPattern:
             cursor.expect(",")
         if cursor.accept(f"{name}"):
             cursor.expect("=")
-        values[name] = _read_integer(cursor) if name == "offset" else _read_integers(cursor)
+        values[name] = cursor.signed() if name == "offset" else _read_integers(cursor)
     cursor.expect(")")
     cursor.expect_end()
     try:
@@ -185,15 +186,19 @@ def _read_integers(cursor: TextCursor) -> tuple[int, ...]:
     closing = ")" if cursor.accept("(") else "]"
     if closing == "]":
         cursor.expect("[")
-    numbers: list[int] = []
-    while not cursor.accept(closing):
-        if numbers:
-            cursor.expect(",")
-            if cursor.accept(closing):
-                break
-        numbers.append(_read_integer(cursor))
-    return tuple(numbers)
+    return tuple(cursor.items(closing, cursor.signed, is_python=True))
 
 
-def _read_integer(cursor: TextCursor) -> int:
-    return -cursor.integer() if cursor.accept("-") else cursor.integer()
+def write_access_pattern(layout: LayoutLike, shape: Sequence[int] | None = None) -> str:
+    """Return a strided `layout` as AIE's access pattern over a tensor of a `shape`, by default a flat one.
+
+    >>> write_access_pattern(Layout((3, 2), (4, 1)), (9, 4))
+    'TensorAccessPattern((9, 4), 0, sizes=[3, 2], strides=[4, 1])'
+    """
+    parts, offset = strided_parts(layout, "an access pattern"), offset_of(layout)
+    if logical_extents(layout) != stored_extents(layout):
+        raise LayoutError(f"{layout} has padding, which an access pattern would visit, too; write the padded layout")
+    ordered = sorted(parts, key=lambda part: (part.mode, -part.divisor))
+    last = offset + sum((part.extent - 1) * part.stride for part in ordered)
+    tensor = (last + 1,) if shape is None else tuple(shape)
+    return str(AccessPattern(tensor, offset, tuple([p.extent for p in ordered]), tuple([p.stride for p in ordered])))

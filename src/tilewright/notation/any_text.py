@@ -12,32 +12,35 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike, Swizzle
 from ..layout import parse as parse_own
 from ..layout.linear import Linear
+from ..plain import to_plain
 from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
-from .aie import parse_access_pattern
+from .aie import parse_access_pattern, write_access_pattern
 from .axe import LOOKS_LIKE as LOOKS_LIKE_AXE
 from .axe import parse_axe, write_axe
 from .cute_texts import parse_cute, write_cute
 from .index_maps import IndexMap
-from .layout_writers import (
-    write_access_pattern,
+from .mlir_from_spec import write_mlir_layout
+from .mlir_layouts import MlirLayout, parse_mlir_layout
+from .mlir_maps import (
+    parse_index_expressions,
+    parse_strided_memref,
     write_affine_map,
-    write_index_lambda,
+    write_index_expressions,
     write_memref,
-    write_triton,
-    write_xla,
 )
-from .mlir_layouts import parse_mlir_layout
-from .mlir_maps import parse_index_expressions, parse_strided_memref, write_index_expressions
-from .mosaic import MosaicTiling, parse_mosaic
+from .mlir_types import TensorType
+from .mosaic import MosaicTiling, parse_mosaic, write_mosaic
 from .onednn import LOOKS_LIKE as LOOKS_LIKE_ONEDNN
 from .onednn import OnednnTag, has_tag_letters, parse_onednn, write_onednn
 from .triton_encodings import linear_of_encoding
 from .triton_texts import TritonType, parse_triton_type
-from .ttnn_texts import parse_ttnn
+from .triton_writer import write_triton
+from .ttnn_texts import TtnnText, parse_ttnn
+from .ttnn_writer import ttnn_text, write_ttnn
 from .tvm import LOOKS_LIKE as LOOKS_LIKE_TVM
-from .tvm import parse_index_map
+from .tvm import parse_index_map, write_index_lambda, write_index_map
 from .xla import LOOKS_LIKE as LOOKS_LIKE_XLA
-from .xla import parse_xla
+from .xla import parse_xla, write_xla
 
 MAX_TEXT = 1 << 20
 
@@ -80,9 +83,30 @@ class ParsedText:
             f"this {self.notation} text describes {type(value).__name__}, which is not a layout; see .value"
         )
 
+    @property
+    def placement(self) -> Any:
+        """Return what a text about the memory of a chip describes: a tensor spec, a memory config, cores, and so on.
+
+        A layout of tt-mlir has no shape of its own; with one that was given to `parse`, it is a tensor spec.
+
+        >>> parse("{[0-0 - 7-0]}").placement.num_cores
+        8
+        """
+        value = self.value
+        if isinstance(value, TtnnText):
+            if value.extra:
+                names = ", ".join([name for name, _ in value.extra])
+                raise LayoutError(f"this text also gives {names}, which has no field; see .value.value")
+            return value.value
+        if isinstance(value, MlirLayout) and self.shape is not None:
+            return value.to_spec(TensorType(self.shape, None, value.memref.dtype))
+        return value
+
     def __str__(self) -> str:
+        if isinstance(self.value, TtnnText):
+            return ttnn_text(self.value.value)
         if isinstance(self.value, IndexMap):
-            return write_index_expressions(self.value)
+            return (write_index_map if self.notation == "tvm" else write_index_expressions)(self.value)
         if self.notation == "axe":
             return write_axe(self.value)
         return str(self.value)
@@ -171,6 +195,7 @@ _WRITERS: dict[str, Callable[..., str]] = {
     "cute": write_cute,
     "onednn": lambda layout: str(write_onednn(layout)),
     "xla": write_xla,
+    "mosaic": write_mosaic,
     "memref": write_memref,
     "mlir": write_affine_map,
     "tvm": write_index_lambda,
@@ -178,24 +203,34 @@ _WRITERS: dict[str, Callable[..., str]] = {
     "aie": write_access_pattern,
     "axe": write_axe,
 }
+_PLACEMENT_WRITERS: dict[str, Callable[..., str]] = {"ttnn": write_ttnn, "tt-mlir": write_mlir_layout}
 
-
-WRITABLE = tuple(_WRITERS)
+WRITABLE = (*_WRITERS, *_PLACEMENT_WRITERS)
 """The notations that layouts can be written in."""
 
 
-def write(layout: LayoutLike | Linear | Swizzle | ParsedText, notation: str, **options: Any) -> str:
+def write(layout: Any, notation: str, **options: Any) -> str:
     """Return a layout in a `notation`, or raise with the reason why it has no such text.
 
-    `options` are what the notation says besides the layout, such as `dtype` for "xla", "memref" and "triton".
+    `layout` is a layout, a linear map, a swizzle, or what `parse` returned. "ttnn" and "tt-mlir" are about the memory
+    of a chip, and take a `TensorSpec`, a `MemoryConfig` and the like. `options` are what the notation says besides,
+    such as `dtype` for "xla", "memref" and "triton".
 
     >>> from tilewright import Layout
     >>> write(Layout((4, 8), (8, 1)), "cute"), write(Layout((4, 8), (8, 1)), "xla", dtype="f32")
     ('(4,8):(8,1)', 'f32[4,8]{1,0}')
     """
-    writer = _WRITERS.get(notation)
-    if writer is None:
-        raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(_WRITERS)}")
-    if not isinstance(layout, ParsedText):
-        return writer(layout, **options)
-    return str(layout) if layout.notation == notation and not options else writer(layout.layout, **options)
+    if notation not in WRITABLE:
+        raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(WRITABLE)}")
+    if isinstance(layout, ParsedText) and layout.notation == notation != "ttnn" and not options:
+        return str(layout)
+    if notation in _PLACEMENT_WRITERS:
+        subject = layout.placement if isinstance(layout, ParsedText) else to_plain(layout)
+        return _PLACEMENT_WRITERS[notation](subject, **options)
+    subject = layout.layout if isinstance(layout, ParsedText) else to_plain(layout)
+    if not isinstance(subject, (LayoutLike, Linear, Swizzle)):
+        raise LayoutError(
+            f"{notation} says layouts, got {type(subject).__name__} {subject!s:.60}; specs and memory configs are"
+            f" written as {' or '.join(_PLACEMENT_WRITERS)}"
+        )
+    return _WRITERS[notation](subject, **options)

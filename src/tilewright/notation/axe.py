@@ -18,7 +18,7 @@ from ..layout.tuples import as_tuple, leaves
 LOOKS_LIKE = re.compile(r"\s*(?:T\.)?(?:TileLayout|ComposeLayout)\s*\(")
 _TILE = re.compile(r"\s*(?:T\.)?TileLayout\s*\(\s*(?:T\.)?S\s*\[(?P<shard>[^\[\]]*)\](?P<rest>.*)\)\s*", re.DOTALL)
 _COMPOSE = re.compile(
-    r"\s*(?:T\.)?ComposeLayout\s*\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*,(?P<tile>.*?)(?:,\s*(?:swizzle_inner\s*=\s*)?True)?\s*\)\s*",
+    r"\s*(?:T\.)?ComposeLayout\s*\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,(?P<tile>.*?)(?:,\s*(?:swizzle_inner\s*=\s*)?True)?\s*\)\s*",
     re.DOTALL,
 )
 _AXIS = re.compile(r"@\s*(?:Axis\.)?")
@@ -58,6 +58,8 @@ def write_axe(layout: LayoutLike) -> str:
     """
     if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
         swizzle = layout.outer
+        if swizzle.shift < 0:
+            raise LayoutError(f"{swizzle} moves lower bits to higher ones, which Axe's swizzles do not")
         return f"T.ComposeLayout({swizzle.base}, {swizzle.bits}, {swizzle.shift}, {write_axe(layout.inner)})"
     if not isinstance(layout, Layout) or layout.guards:
         raise LayoutError(f"{layout} has padding or a composition, which Axe's text does not have")

@@ -16,12 +16,14 @@ from ..layout import ComposedLayout, Layout, Place, Swizzle
 from ..layout.tuples import MAX_DEPTH, is_congruent
 from .text_cursor import TextCursor
 
+_MAX_MODES = 4096  # of a tuple
 _INTEGER = re.compile(r"_?(-?\d{1,19})(?!\w)", re.ASCII)
 _TEMPLATE_INTEGER = re.compile(r"(?:Int|C|constant\s*<\s*int\s*,)\s*<?\s*(-?\d{1,19})\s*>", re.ASCII)
 _POINTER = re.compile(r"(smem_ptr|gmem_ptr|rmem_ptr|tmem_ptr|ptr|counting_iter)\s*\[(\d{1,4})b\]\s*\(", re.ASCII)
 _SWIZZLE = re.compile(r"(?:Sw|S|Swizzle)\s*<\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*>", re.ASCII)
 _PYTHON_SWIZZLE = re.compile(
-    r"(?:SW_(\d+)_(\d+)_(-?\d+)|Swizzle\s*\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(-?\d+)\s*\))", re.ASCII
+    r"(?:SW_(\d{1,3})_(\d{1,3})_(-?\d{1,3})|Swizzle\s*\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(-?\d{1,3})\s*\))",
+    re.ASCII,
 )
 _FLAG = re.compile(r"smem_ptr_flag_bits\s*<\s*(\d{1,4})\s*>", re.ASCII)
 _PATH = re.compile(r"@(\d{1,3})", re.ASCII)
@@ -48,7 +50,7 @@ class CuteText:
     swizzle: Swizzle | None = field(default=None)
 
     def __str__(self) -> str:
-        return write_cute(self.layout, self)
+        return _format(self.layout) if isinstance(self.layout, Place) else write_cute(self.layout, self)
 
 
 def parse_cute(text: str) -> CuteText:
@@ -101,7 +103,7 @@ class _CuteReader:
         composed: Any = layout + offset if offset else layout
         if swizzle is not None and isinstance(layout, Layout):
             in_elements = _scale_swizzle(swizzle, bits) if swizzles_bytes and bits is not None else swizzle
-            composed = ComposedLayout(in_elements, composed)
+            composed = self._compose(in_elements, composed)
         return CuteText(composed, pointer, bits, address, swizzle)
 
     def _read_address(self) -> str:
@@ -218,7 +220,13 @@ class _CuteReader:
         cursor.expect(closing)
         in_elements = swizzle if bits is None else _scale_swizzle(swizzle, bits)
         pointer = "" if bits is None else "smem_ptr"
-        return CuteText(ComposedLayout(in_elements, layout + offset if offset else layout), pointer, bits, "", swizzle)
+        composed = self._compose(in_elements, layout + offset if offset else layout)
+        return CuteText(composed, pointer, bits, "", swizzle)
+
+    def _compose(self, swizzle: Swizzle, layout: Layout) -> ComposedLayout:
+        if layout.axes:
+            raise FileFormatError(f"{self.cursor.name}: {swizzle} acts on offsets, and {layout} gives coordinates")
+        return ComposedLayout(swizzle, layout)
 
     def read_tree(self, depth: int = 0) -> Any:
         """Return nested tuples of integers and basis strides, in parentheses or as `Shape<...>`."""
@@ -234,14 +242,7 @@ class _CuteReader:
             ("Coord<", ">"),
         ):
             if cursor.accept(opening):
-                branches: list[Any] = []
-                while not cursor.accept(closing):
-                    if branches:
-                        cursor.expect(",")
-                        if cursor.accept(closing):
-                            break
-                    branches.append(self.read_tree(depth + 1))
-                return tuple(branches)
+                return tuple(cursor.items(closing, lambda: self.read_tree(depth + 1), _MAX_MODES, is_python=True))
         amount = self._read_integer()
         path = []
         while found := cursor.match(_PATH):
@@ -303,7 +304,8 @@ def write_cute(layout: Any, text: CuteText | None = None) -> str:
             raise LayoutError(f"{layout} begins at {offset}; CuTe prints that only behind a swizzle")
         return f"{pointer} o {strided}" if pointer else strided
     if text is not None and pointer and text.swizzle != swizzle and text.bits is not None:
-        return f"{_scale_swizzle(swizzle, text.bits, to_bytes=True)} o {pointer} o {strided}"
+        inner = f"{offset} o {strided}" if offset else strided
+        return f"{_scale_swizzle(swizzle, text.bits, to_bytes=True)} o {pointer} o {inner}"
     return f"{f'{pointer} o ' if pointer else ''}{swizzle} o {offset} o {strided}"
 
 
@@ -312,6 +314,8 @@ def _format(tree: Any) -> str:
         return f"({','.join(map(_format, tree))})"
     if not isinstance(tree, Place):
         return str(tree)
+    if len(tree) != 1:
+        raise LayoutError(f"{tree} moves along several axes at once, which CuTe's strides do not")
     ((name, amount),) = tree.items()
     parts = name.split(".")
     if not all(part[:1] == "E" and part[1:].isdigit() for part in parts):

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import Layout, with_logical_shape
+from ..layout import Layout, LayoutLike, with_logical_shape
 from ..layout.tuples import ceil_div
+from .strided_parts import StridedPart, offset_of, strided_parts
 
+MAX_DEPTH = 100  # of operations within each other
 Value: TypeAlias = Any  # an integer, or an array of integers
 
 OPERATIONS: dict[str, Callable[[Value, Value], Value]] = {
@@ -38,6 +40,7 @@ class Term:
     operation: str
     left: Any  # a term; the name of an input; a number
     right: Any = None  # a term, or None
+    depth: int = field(default=0, compare=False, repr=False)  # operations within each other
 
     @classmethod
     def input(cls, name: str) -> Term:
@@ -70,7 +73,10 @@ class Term:
             raise LayoutError("a product needs a constant on one side")
         if is_number and self.operation == "number":
             return Term.number(OPERATIONS[operation](self.left, other.left))
-        return Term(operation, self, other)
+        depth = max(self.depth, other.depth) + 1
+        if depth > MAX_DEPTH:
+            raise LayoutError(f"an expression has at most {MAX_DEPTH} operations within each other")
+        return Term(operation, self, other, depth)
 
     def __add__(self, other: Term) -> Term:
         return self.combine("+", other)
@@ -89,6 +95,34 @@ class Term:
         if self.operation == "number":
             return self.left
         return OPERATIONS[self.operation](self.left.evaluate(inputs), self.right.evaluate(inputs))
+
+    def format(self, symbols: Mapping[str, str] | None = None) -> str:
+        """Return the term as text, with `symbols` for operations that a notation spells in another way.
+
+        >>> (Term.input("i") // 8 + Term.number(1)).format({"floordiv": "//"})
+        'i // 8 + 1'
+        """
+        return self._format(symbols or {})[0]
+
+    def _format(self, symbols: Mapping[str, str]) -> tuple[str, int]:
+        """Return the text, and how strongly it binds."""
+        if self.operation in ("input", "number"):
+            return str(self.left), 3
+        level = 1 if self.operation in "+-" else 2
+        (left, left_level), (right, right_level) = self.left._format(symbols), self.right._format(symbols)
+        left = left if left_level >= level else f"({left})"
+        right = right if right_level > level else f"({right})"
+        return f"{left} {symbols.get(self.operation, self.operation)} {right}", level
+
+    def operations(self) -> set[str]:
+        """Return the operations of the term.
+
+        >>> (Term.input("i") // 8).operations()
+        {'floordiv'}
+        """
+        if self.operation in ("input", "number"):
+            return set()
+        return {self.operation, *self.left.operations(), *self.right.operations()}
 
     def digits(self) -> tuple[dict[IndexDigit, int], int]:
         """Return the term as a sum of multiples of digits of inputs, and a constant; raise if it is not one.
@@ -249,3 +283,34 @@ class IndexMap:
         if len(extents) == 1:
             return extents[0], strides[0]
         return tuple(extents), tuple(strides)
+
+
+def index_digit(part: StridedPart, names: Sequence[str]) -> Term:
+    """Return the part of an index that a `part` of a layout strides over, where `names` are those of the indices.
+
+    >>> index_digit(strided_parts(Layout(((2, 4, 3),)), "a map")[1], ("i",)).format()
+    'i floordiv 2 mod 4'
+    """
+    term = Term.input(names[part.mode])
+    term = term // part.divisor if part.divisor > 1 else term
+    return term if part.is_last else term.combine("mod", Term.number(part.extent))
+
+
+def index_map_of(layout: LayoutLike, notation: str) -> IndexMap:
+    """Return a strided `layout` as a map with one result, the sum of its parts; raise if `notation` cannot say it.
+
+    >>> index_map_of(Layout((4, 8), (8, 1)) + 3, "an affine map")(1, 2)
+    (13,)
+    """
+    parts = strided_parts(layout, notation)
+    if 0 in [part.extent for part in parts]:
+        raise LayoutError(f"{layout} has no elements, so there is nothing that {notation} could map")
+    names = tuple([f"d{k}" for k in range(max([part.mode for part in parts], default=-1) + 1)])
+    terms = []
+    for part in parts:
+        if part.stride and part.extent != 1:
+            digit = index_digit(part, names)
+            terms.append(digit.combine("*", Term.number(part.stride)) if part.stride != 1 else digit)
+    if (offset := offset_of(layout)) or not terms:
+        terms.append(Term.number(offset))
+    return IndexMap(names, (sum(terms[1:], terms[0]),))

@@ -55,12 +55,7 @@ def _read_core_range_set(cursor: TextCursor, aliases: Aliases) -> CoreRangeSet:
     cursor.expect("<")
     ranges: list[CoreRange] = []
     if cursor.accept("["):
-        while not cursor.accept("]"):
-            if ranges:
-                cursor.expect(",")
-            if len(ranges) == MAX_RANGES:
-                cursor.fail(f"at most {MAX_RANGES} core ranges")
-            ranges.append(read_attribute(cursor, aliases, _read_core_range))
+        ranges = cursor.items("]", lambda: read_attribute(cursor, aliases, _read_core_range), MAX_RANGES)
     cursor.expect(">")
     return CoreRangeSet(ranges)
 

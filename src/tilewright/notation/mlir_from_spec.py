@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mlir_layout_of`: the #ttnn.ttnn_layout of a tensor spec, as the compiler would write it."""
+"""`mlir_layout_of`: the #ttnn.ttnn_layout of a tensor spec, as the compiler would write it; and its text."""
 
 from __future__ import annotations
 
-from ..errors import MemoryConfigError
+from typing import Any
+
+from ..errors import LayoutError, MemoryConfigError
 from ..layout.tuples import ceil_div
 from ..memory import ShardSpec, TensorSpec
 from ..memory.memory_config import ShardOrientation, ShardStrategy, TensorMemoryLayout
@@ -39,6 +41,29 @@ def mlir_layout_of(spec: TensorSpec) -> MlirLayout:
     counts = _STRATEGIES[memory_layout].shard_counts(shards.grid, shards.orientation)
     memref = Memref(_in_units(shards, tile or (1, 1)), tile, dtype, space)
     return MlirLayout(_fold(spec), counts, memref, memory_layout.name.lower(), shards.grid)
+
+
+def write_mlir_layout(spec: Any) -> str:
+    """Return the #ttnn.ttnn_layout of a tensor `spec`, or of an `MlirLayout`; raise if the text would not say it all.
+
+    >>> write_mlir_layout(TensorSpec((32, 64), "float32"))
+    '#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<32x64xf32, #ttnn.buffer_type<dram>>, <interleaved>>'
+    """
+    if isinstance(spec, MlirLayout):
+        return str(spec)
+    if not isinstance(spec, TensorSpec):
+        raise LayoutError(
+            f"tt-mlir's layouts are those of tensors in the memory of a chip, got {type(spec).__name__} {spec!s:.60};"
+            " make a TensorSpec of it, with a shape, an element type and a memory config"
+        )
+    layout = mlir_layout_of(spec)
+    for problem in layout.problems():
+        raise MemoryConfigError(f"tt-mlir has no ttnn_layout for {spec.memory!r}: {problem}")
+    again = layout.to_spec(mlir_tensor_type(spec), spec.chip)
+    same_memory = again.memory.shard_spec == spec.memory.shard_spec  # either form of the shards
+    if not same_memory or again.with_memory(spec.memory) != spec:
+        raise LayoutError(f"tt-mlir's layout of {spec!r} does not say all of it: it would be read as {again!r}")
+    return str(layout)
 
 
 def mlir_tensor_type(spec: TensorSpec) -> TensorType:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, row_major
-from .index_maps import IndexMap, Term
-from .text_cursor import MAX_RANK, TextCursor
+from ..layout import Layout, LayoutLike, row_major
+from .index_maps import IndexMap, Term, index_map_of
+from .strided_parts import logical_extents, offset_of, strided_parts
+from .text_cursor import TextCursor
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PRODUCT = re.compile(r"\*|floordiv\b|ceildiv\b|mod\b")
 _SUM = re.compile(r"\+|-(?!>)")
-_EXTENT = re.compile(r"(\d{1,19}|\?)\s*x\s*", re.ASCII)
 _MAX_DEPTH = 64
 
 
@@ -46,11 +46,7 @@ def read_index_expressions(cursor: TextCursor) -> IndexMap:
         raise FileFormatError(f"{cursor.name}: every name once, got {[*inputs, *symbols]}")
     cursor.expect("->")
     cursor.expect("(")
-    results: list[Term] = []
-    while not cursor.accept(")"):
-        if results:
-            cursor.expect(",")
-        results.append(_read_sum(cursor, (*inputs, *symbols), 0))
+    results = cursor.items(")", lambda: _read_sum(cursor, (*inputs, *symbols), 0))
     if is_wrapped:
         cursor.expect(">")
     return IndexMap(inputs, tuple(results), symbols)
@@ -58,31 +54,28 @@ def read_index_expressions(cursor: TextCursor) -> IndexMap:
 
 def _read_names(cursor: TextCursor, opening: str, closing: str) -> tuple[str, ...]:
     cursor.expect(opening)
-    names: list[str] = []
-    while not cursor.accept(closing):
-        if names:
-            cursor.expect(",")
-        if len(names) == MAX_RANK:
-            cursor.fail(f"at most {MAX_RANK} names")
-        names.append(cursor.take(_NAME, "a name"))
-    return tuple(names)
+    return tuple(cursor.items(closing, lambda: cursor.take(_NAME, "a name")))
 
 
 def _read_sum(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     term = _read_product(cursor, names, depth)
     while found := cursor.match(_SUM):
-        term = term.combine(found[0], _read_product(cursor, names, depth))
+        term = _combine(cursor, term, found[0], _read_product(cursor, names, depth))
     return term
 
 
 def _read_product(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     term = _read_factor(cursor, names, depth)
     while found := cursor.match(_PRODUCT):
-        try:
-            term = term.combine(found[0], _read_factor(cursor, names, depth))
-        except LayoutError as problem:
-            raise FileFormatError(f"{cursor.name}: {problem}, before character {cursor.at + 1}") from None
+        term = _combine(cursor, term, found[0], _read_factor(cursor, names, depth))
     return term
+
+
+def _combine(cursor: TextCursor, left: Term, operation: str, right: Term) -> Term:
+    try:
+        return left.combine(operation, right)
+    except LayoutError as problem:
+        raise FileFormatError(f"{cursor.name}: {problem}, before character {cursor.at + 1}") from None
 
 
 def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
@@ -93,7 +86,7 @@ def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term
         cursor.expect(")")
         return term
     if cursor.accept("-"):
-        return Term.number(-1).combine("*", _read_factor(cursor, names, depth + 1))
+        return _combine(cursor, Term.number(-1), "*", _read_factor(cursor, names, depth + 1))
     start = cursor.skip_space()
     if found := cursor.match(_NAME):
         if found[0] not in names:
@@ -110,18 +103,17 @@ def write_index_expressions(index_map: IndexMap) -> str:
     'affine_map<(d0) -> (d0 floordiv 4 + 1)>'
     """
     symbols = f"[{', '.join(index_map.symbols)}]" if index_map.symbols else ""
-    results = ", ".join([_write_term(result)[0] for result in index_map.results])
+    results = ", ".join([result.format() for result in index_map.results])
     return f"affine_map<({', '.join(index_map.inputs)}){symbols} -> ({results})>"
 
 
-def _write_term(term: Term) -> tuple[str, int]:
-    if term.operation in ("input", "number"):
-        return str(term.left), 3
-    level = 1 if term.operation in "+-" else 2
-    (left, left_level), (right, right_level) = _write_term(term.left), _write_term(term.right)
-    left = left if left_level >= level else f"({left})"
-    right = right if right_level > level else f"({right})"
-    return f"{left} {term.operation} {right}", level
+def write_affine_map(layout: LayoutLike) -> str:
+    """Return a strided `layout` as MLIR's affine map.
+
+    >>> write_affine_map(Layout((4, 8), (8, 1)))
+    'affine_map<(d0, d1) -> (d0 * 8 + d1)>'
+    """
+    return write_index_expressions(index_map_of(layout, "an affine map"))
 
 
 @dataclass(frozen=True)
@@ -186,11 +178,7 @@ def parse_strided_memref(text: str) -> StridedMemref:
     cursor = TextCursor(text, "a memref")
     cursor.expect("memref")
     cursor.expect("<")
-    shape: list[int | None] = []
-    while found := cursor.match(_EXTENT):
-        shape.append(None if found[1] == "?" else int(found[1]))
-        if len(shape) > MAX_RANK:
-            cursor.fail(f"at most {MAX_RANK} extents")
+    shape = cursor.extents()
     element = cursor.take(_NAME, "an element type such as f32")
     strides: tuple[int | None, ...] | None = None
     offset: int | None = 0
@@ -208,17 +196,13 @@ def parse_strided_memref(text: str) -> StridedMemref:
         raise FileFormatError(f"{cursor.name}: {len(shape)} extents need as many strides, got {len(strides)}")
     if index_map is not None and (len(index_map.inputs) != len(shape) or index_map.symbols):
         raise FileFormatError(f"{cursor.name}: {len(shape)} extents need a map from as many indices")
-    return StridedMemref(tuple(shape), element, strides, offset, index_map, space)
+    return StridedMemref(shape, element, strides, offset, index_map, space)
 
 
 def _read_strided(cursor: TextCursor) -> tuple[tuple[int | None, ...], int | None]:
     cursor.expect("<")
     cursor.expect("[")
-    strides: list[int | None] = []
-    while not cursor.accept("]"):
-        if strides:
-            cursor.expect(",")
-        strides.append(_read_number(cursor))
+    strides = cursor.items("]", lambda: _read_number(cursor))
     offset: int | None = 0
     if cursor.accept(","):
         cursor.expect("offset")
@@ -229,6 +213,18 @@ def _read_strided(cursor: TextCursor) -> tuple[tuple[int | None, ...], int | Non
 
 
 def _read_number(cursor: TextCursor) -> int | None:
-    if cursor.accept("?"):
-        return None
-    return -cursor.integer() if cursor.accept("-") else cursor.integer()
+    return None if cursor.accept("?") else cursor.signed()
+
+
+def write_memref(layout: LayoutLike, dtype: str = "f32") -> str:
+    """Return a `layout` of elements of a `dtype` as a memref: with strides, or with a map where modes are nested.
+
+    >>> write_memref(Layout((4, 8), (64, 1)) + 5)
+    'memref<4x8xf32, strided<[64, 1], offset: 5>>'
+    >>> write_memref(Layout(((2, 2), 4), ((1, 8), 2)))
+    'memref<4x4xf32, affine_map<(d0, d1) -> (d0 mod 2 + d0 floordiv 2 * 8 + d1 * 2)>>'
+    """
+    parts, shape = strided_parts(layout, "a memref"), logical_extents(layout)
+    if len(parts) == len(shape):
+        return str(StridedMemref(shape, dtype, tuple([part.stride for part in parts]), offset_of(layout)))
+    return str(StridedMemref(shape, dtype, index_map=index_map_of(layout, "a memref")))

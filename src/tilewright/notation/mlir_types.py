@@ -20,7 +20,6 @@ _ALIAS = re.compile(r"#([A-Za-z_][\w$]*)(?![\w$.<])", re.ASCII)
 _LONE_ALIAS = re.compile(r"\s*#([A-Za-z_][\w$]*)\s*", re.ASCII)
 _TYPE_ALIAS = re.compile(r"![A-Za-z_][\w$]*(?![\w$.<])", re.ASCII)
 _TYPE = re.compile(r"[A-Za-z]\w*", re.ASCII)
-_EXTENT = re.compile(r"(\d{1,19}|\?)\s*x", re.ASCII)
 _BUFFER = re.compile(r"(?:#(?:ttnn\.buffer_type|ttcore\.memory_space|tt\.memory_space)\s*)?<\s*(\w+)\s*>", re.ASCII)
 _MAX_STEPS = 64  # from alias to alias
 
@@ -145,16 +144,6 @@ def read_dims(cursor: TextCursor) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def _read_shape(cursor: TextCursor) -> tuple[int | None, ...]:
-    """Return the extents before an element type, each followed by an x; None where it is not known."""
-    extents: list[int | None] = []
-    while found := cursor.match(_EXTENT):
-        if len(extents) == MAX_RANK:
-            cursor.fail(f"at most {MAX_RANK} extents")
-        extents.append(None if found[1] == "?" else int(found[1]))
-    return tuple(extents)
-
-
 def _read_element(cursor: TextCursor, aliases: Aliases) -> tuple[tuple[int, int] | None, str]:
     """Return the tile, or None, and the type of its elements."""
     start = cursor.skip_space()
@@ -215,7 +204,7 @@ def read_memref(cursor: TextCursor, aliases: Aliases) -> Memref:
     """
     cursor.expect("memref")
     cursor.expect("<")
-    shape = _read_shape(cursor)
+    shape = cursor.extents()
     tile, dtype = _read_element(cursor, aliases)
     known = tuple([n for n in shape if n is not None])
     if len(known) < len(shape):
@@ -261,7 +250,7 @@ def parse_tensor_type(text: str, aliases: Aliases | None = None) -> TensorType:
     cursor = TextCursor(text, "a tensor type")
     cursor.expect("tensor")
     cursor.expect("<")
-    shape = _read_shape(cursor)
+    shape = cursor.extents()
     tile, dtype = _read_element(cursor, aliases or {})
     encoding = cursor.raw() if cursor.accept(",") else None
     cursor.expect(">")

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout
+from ..layout import Layout, LayoutLike
+from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_parts
 from .text_cursor import TextCursor
-from .tilings import TiledDimensions
+from .tilings import MAX_TILES, TiledDimensions
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,13 @@ def parse_mosaic(text: str) -> MosaicTiling:
     cursor.expect("(")
     tiles: list[tuple[int, ...]] = []
     while cursor.accept("("):
-        tile: list[int] = []
-        while not cursor.accept(")"):
-            if tile:
-                cursor.expect(",")
-                if cursor.accept(")"):
-                    break
-            tile.append(cursor.integer("an extent"))
+        tile = cursor.items(")", lambda: cursor.integer("an extent"), is_python=True)
         if not tile or min(tile) < 1 or (tiles and len(tile) > len(tiles[-1])):
             raise FileFormatError(
                 f"{cursor.name}: a tile has extents of at least 1, and no more than the one before it, got {tile}"
             )
+        if len(tiles) == MAX_TILES:
+            cursor.fail(f"at most {MAX_TILES} tiles within each other")
         tiles.append(tuple(tile))
         cursor.accept(",")
     cursor.expect(")")
@@ -104,3 +101,17 @@ def parse_mosaic(text: str) -> MosaicTiling:
     if not tiles:
         raise FileFormatError(f"{cursor.name}: expected at least one tile, such as Tiling((64, 64))")
     return MosaicTiling(tuple(tiles))
+
+
+def write_mosaic(layout: LayoutLike) -> str:
+    """Return the tiling that stores an array as a `layout` does; one without tiles is that of whole rows.
+
+    >>> from tilewright import row_major
+    >>> write_mosaic(parse_mosaic("Tiling((32, 32)(16, 16))").layout((64, 96))), write_mosaic(row_major(4, 8))
+    ('Tiling((32, 32)(16, 16))', 'Tiling((8,))')
+    """
+    parts, shape = tiled_parts(layout, "Mosaic"), logical_extents(layout)
+    if shape != stored_extents(layout):
+        raise LayoutError(f"{layout} has padding, and Mosaic's tiles divide their array; use the padded shape instead")
+    tiles = nested_tiles(parts, range(len(shape)))
+    return str(MosaicTiling(tiles or (shape[-1:],)))

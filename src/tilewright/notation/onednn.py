@@ -16,10 +16,12 @@ from typing import Any
 from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, with_logical_shape
 from ..layout.layout_like import LayoutLike
-from ..layout.tuples import as_tuple, ceil_div, leaves
+from ..layout.tuples import ceil_div
+from .strided_parts import logical_extents, stored_extents, tiled_parts
+from .text_cursor import MAX_RANK
 
-_TAG = re.compile(r"([A-Za-z]+)((?:\d+[a-z])*)", re.ASCII)
-_BLOCK = re.compile(r"(\d+)([a-z])", re.ASCII)
+_TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,19}[a-z])*)", re.ASCII)
+_BLOCK = re.compile(r"(\d{1,19})([a-z])", re.ASCII)
 LOOKS_LIKE = re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII)
 
 # The letters of the domains, in the order of the dimensions; those in brackets may be left out.
@@ -111,6 +113,8 @@ def parse_onednn(text: str) -> OnednnTag:
     if not found:
         raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: expected dimensions and blocks, such as aBcd16b")
     outer, blocks = found[1], _BLOCK.findall(found[2])
+    if len(blocks) > MAX_RANK:
+        raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: it has more than {MAX_RANK} blocks")
     letters = outer.lower()
     numbers = _number_letters(letters)
     if numbers is None:
@@ -156,28 +160,16 @@ def _number_letters(letters: str) -> dict[str, int] | None:
 
 
 def write_onednn(layout: LayoutLike) -> OnednnTag:
-    """Return the tag of a layout whose modes are one outer step and blocks within it; raise if it has none.
+    """Return the tag of a compact `layout`: outer dimensions, and the blocks within them; raise if it has none.
 
     >>> str(write_onednn(parse_onednn("aBcd16b").layout((2, 32, 3, 5))))
     'aBcd16b'
     """
-    if not isinstance(layout, Layout) or layout.axes or layout.is_replicated:
-        raise LayoutError(f"{layout} is not a strided layout of plain offsets, so it has no oneDNN tag")
-    steps: list[tuple[int, int, int, bool]] = []  # stride, extent, dimension, whether outermost
-    for k, (shape, stride) in enumerate(zip(as_tuple(layout.shape), as_tuple(layout.stride), strict=True)):
-        pairs = list(zip(leaves(shape), leaves(stride), strict=True))
-        steps += [(d, n, k, position == len(pairs) - 1) for position, (n, d) in enumerate(pairs)]
-    steps = [step for step in steps if step[1] != 1 or step[3]]
-    steps.sort(key=lambda step: (step[0], step[1], not step[3]) if step[1] != 1 else (step[0], 1, False))
-    expected, order, blocks = 1, [], []
-    for stride, extent, k, is_outer in steps:
-        if extent != 1 and stride != expected:
-            raise LayoutError(f"{layout} has gaps or overlaps at stride {stride}, where oneDNN has {expected}")
-        expected *= extent
-        if is_outer:
-            order.append(k)
-        elif order:
-            raise LayoutError(f"{layout} has a block of mode {k} outside another whole dimension; oneDNN's are inside")
-        else:
-            blocks.append((k, extent))
-    return OnednnTag(tuple(reversed(order)), tuple(reversed(blocks)))
+    parts, rank = tiled_parts(layout, "oneDNN"), len(logical_extents(layout))
+    outer = next((k for k, part in enumerate(parts) if not part.is_last), len(parts))  # parts before the blocks
+    present = [part.mode for part in parts[:outer]]
+    order = [*[k for k in range(rank) if k not in present], *present]
+    tag = OnednnTag(tuple(order), tuple([(part.mode, part.extent) for part in parts[outer:]]))
+    if tag.padded_shape(logical_extents(layout)) != stored_extents(layout):
+        raise LayoutError(f"{layout} has more padding than the blocks of {tag} need; oneDNN pads to whole blocks")
+    return tag

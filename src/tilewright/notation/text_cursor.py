@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from ..errors import FileFormatError
+
+_Item = TypeVar("_Item")
 
 MAX_INTEGER = 2**63 - 1
 MAX_RANK = 64  # extents of a shape, in every notation
 
 _SPACE = re.compile(r"\s*")
 _INTEGER = re.compile(r"\d{1,19}(?!\d)", re.ASCII)
+_EXTENT = re.compile(r"(\d{1,19}|\?)\s*x\s*", re.ASCII)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPENING, _CLOSING = "([{<", ")]}>"
 _SHOWN = 24  # characters of the text in a message
@@ -130,15 +134,50 @@ class TextCursor:
         (32, 16)
         """
         self.expect(opening)
-        if self.accept(closing):
-            return ()
-        values = [self.integer()]
-        while self.accept(","):
-            if len(values) == MAX_RANK:
-                self.fail(f"at most {MAX_RANK} integers")
-            values.append(self.integer())
-        self.expect(closing)
-        return tuple(values)
+        return tuple(self.items(closing, self.integer))
+
+    def items(
+        self, closing: str, read: Callable[[], _Item], most: int = MAX_RANK, is_python: bool = False
+    ) -> list[_Item]:
+        """Return what `read` returns, again and again up to a `closing` bracket, with commas between, `most` times.
+
+        `is_python` allows a comma after the last one, as in (128,).
+
+        >>> cursor = TextCursor("128,)", "a tile")
+        >>> cursor.items(")", cursor.integer, is_python=True)
+        [128]
+        """
+        values: list[_Item] = []
+        while not self.accept(closing):
+            if values:
+                self.expect(",")
+                if is_python and self.accept(closing):
+                    break
+            if len(values) == most:
+                self.fail(f"at most {most} items")
+            values.append(read())
+        return values
+
+    def signed(self) -> int:
+        """Return the integer that comes next, which may be negative.
+
+        >>> TextCursor("-3", "a stride").signed()
+        -3
+        """
+        return -self.integer() if self.accept("-") else self.integer()
+
+    def extents(self) -> tuple[int | None, ...]:
+        """Return the extents of a type, each followed by an x, as in 32x?xf32; None is one that is not known.
+
+        >>> TextCursor("32x?xf32", "a tensor type").extents()
+        (32, None)
+        """
+        extents: list[int | None] = []
+        while found := self.match(_EXTENT):
+            if len(extents) == MAX_RANK:
+                self.fail(f"at most {MAX_RANK} extents")
+            extents.append(None if found[1] == "?" else int(found[1]))
+        return tuple(extents)
 
     def raw(self) -> str:
         """Return the text up to the next comma or closing bracket that is not inside brackets of its own.

@@ -12,6 +12,7 @@ from ..errors import LayoutError
 from ..layout import Layout, compose
 from ..layout.tuples import ceil_div
 
+MAX_TILES = 16  # within each other
 MERGED = None
 """In a tile: this dimension is merged into the next more minor one."""
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from ..errors import LayoutError
 from ..layout import Layout, compose
 from ..layout.linear import Linear
+from .triton_fields import validate_fields
 from .triton_texts import TritonEncoding
 
 Basis: TypeAlias = "tuple[int, ...]"
@@ -41,6 +42,7 @@ def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int
     rule = _RULES.get(encoding.name)
     if rule is None:
         raise LayoutError(f"{encoding.name!r} is not an encoding with a known meaning; known are {', '.join(_RULES)}")
+    validate_fields(encoding)
     try:
         bases = rule(_Encoded(encoding, extents, bits, extents))
     except KeyError as missing:
@@ -415,7 +417,7 @@ def _swizzled_rows(encoded: _Encoded, order: Sequence[int], vector: int, per_pha
 
 
 def _nvmma_shared(encoded: _Encoded) -> dict[str, list[Basis]]:
-    fields, last = encoded.encoding.fields, encoded.rank - 1
+    fields, (_, last) = encoded.encoding.fields, encoded.matrix
     width, bits = fields["swizzlingByteWidth"], fields["elementBitWidth"]
     is_transposed, is_padded = fields.get("transposed", False), fields.get("fp4Padded", False)
     contiguous = 0 if is_transposed else last

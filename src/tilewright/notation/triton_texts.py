@@ -16,10 +16,10 @@ from ..errors import FileFormatError
 from .text_cursor import TextCursor
 
 MAX_DEPTH = 16
+MAX_VALUES = 1024  # of a list
 _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _ALIAS = re.compile(r"#([A-Za-z_]\w*)(?![\w.])", re.ASCII)
 _DEFINITION = re.compile(r"^\s*#([A-Za-z_]\w*)\s*=\s*(#[^\n]*)$", re.MULTILINE | re.ASCII)
-_EXTENT = re.compile(r"(\d{1,19})\s*x\s*", re.ASCII)
 _SIGNED = re.compile(r"-?\d{1,19}(?!\d)", re.ASCII)
 BITS = {
     "f64": 64,
@@ -33,6 +33,16 @@ BITS = {
     "f8E5M2FNUZ": 8,
 }
 _INTEGER_TYPE = re.compile(r"[su]?i(\d{1,3})", re.ASCII)
+
+
+def element_bits(dtype: str) -> int:
+    """Return the bits of an element of a `dtype`; what is not known, such as a pointer, has 64.
+
+    >>> element_bits("bf16"), element_bits("i8")
+    (16, 8)
+    """
+    integer = _INTEGER_TYPE.fullmatch(dtype)
+    return int(integer[1]) if integer else BITS.get(dtype, 64)
 
 
 @dataclass(frozen=True)
@@ -88,8 +98,7 @@ class TritonType:
         >>> parse_triton_type("tensor<8xbf16, #ttg.blocked<{order = [0]}>>").bits
         16
         """
-        integer = _INTEGER_TYPE.fullmatch(self.dtype)
-        return int(integer[1]) if integer else BITS.get(self.dtype, 64)
+        return element_bits(self.dtype)
 
     def __str__(self) -> str:
         shape = "x".join(map(str, (*self.shape, self.dtype)))
@@ -140,10 +149,9 @@ class _TritonReader:
         if not is_memory:
             cursor.expect("tensor")
         cursor.expect("<")
-        shape: list[int] = []
-        while extent := cursor.match(_EXTENT):
-            shape.append(int(extent[1]))
-        if not shape or min(shape) < 1:
+        extents = cursor.extents()
+        shape = tuple([extent for extent in extents if extent])
+        if not extents or shape != extents:
             cursor.fail("extents of at least 1, such as 32x16xf16")
         dtype = cursor.take(_NAME, "an element type")
         cursor.expect(",")
@@ -155,7 +163,7 @@ class _TritonReader:
             cursor.at = max(start, end)
             rest = cursor.text[start : cursor.at].strip()
         cursor.expect(">")
-        return TritonType(tuple(shape), dtype, encoding, is_memory, rest)
+        return TritonType(shape, dtype, encoding, is_memory, rest)
 
     def read_encoding(self, depth: int) -> TritonEncoding:
         cursor = self.cursor
@@ -218,12 +226,7 @@ class _TritonReader:
         if depth > MAX_DEPTH:
             cursor.fail(f"at most {MAX_DEPTH} brackets within each other")
         if cursor.accept("["):
-            values: list[Any] = []
-            while not cursor.accept("]"):
-                if values:
-                    cursor.expect(",")
-                values.append(self._read_value(depth + 1))
-            return values
+            return cursor.items("]", lambda: self._read_value(depth + 1), MAX_VALUES)
         if cursor.peek("{"):
             return self._read_fields(depth)
         if cursor.peek("#"):

@@ -108,14 +108,7 @@ def read_core_set(cursor: TextCursor) -> CoreRangeSet:
     closing = "]" if cursor.accept("[") else "}"
     if closing == "}":
         cursor.expect("{")
-    ranges: list[CoreRange] = []
-    while not cursor.accept(closing):
-        if ranges:
-            cursor.expect(",")
-        if len(ranges) == MAX_RANGES:
-            cursor.fail(f"at most {MAX_RANGES} core ranges")
-        ranges.append(read_core_range(cursor))
-    return CoreRangeSet(ranges)
+    return CoreRangeSet(cursor.items(closing, lambda: read_core_range(cursor), MAX_RANGES))
 
 
 # Shapes and tiles
@@ -129,20 +122,17 @@ def _read_shape(cursor: TextCursor, _extra: dict[str, str] | None = None) -> Sha
     """Return Shape([2, 33]), or with the padded extents as in Shape([14[32], 28[32]])."""
     cursor.expect("(")
     cursor.expect("[")
-    logical: list[int] = []
-    padded: list[int] = []
-    while not cursor.accept("]"):
-        if logical:
-            cursor.expect(",")
-        if len(logical) == MAX_RANK:
-            cursor.fail(f"at most {MAX_RANK} extents")
-        logical.append(cursor.integer("an extent"))
-        padded.append(logical[-1])
+
+    def read_extents() -> tuple[int, int]:
+        logical = padded = cursor.integer("an extent")
         if cursor.accept("["):
-            padded[-1] = cursor.integer("a padded extent")
+            padded = cursor.integer("a padded extent")
             cursor.expect("]")
+        return logical, padded
+
+    extents = cursor.items("]", read_extents)
     cursor.expect(")")
-    return Shape(logical, padded)
+    return Shape([logical for logical, _ in extents], [padded for _, padded in extents])
 
 
 def _read_tile(cursor: TextCursor, extra: dict[str, str]) -> Tile:

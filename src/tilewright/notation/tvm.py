@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import ast
 import re
+from math import prod
 
 from ..errors import FileFormatError, LayoutError
-from .index_maps import IndexMap, Term
+from ..layout import LayoutLike
+from .index_maps import IndexMap, Term, index_digit
+from .strided_parts import compact_parts, logical_extents, stored_extents
 
 MAX_TEXT = 1 << 14
 LOOKS_LIKE = re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b")
@@ -19,7 +22,6 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Mod: "mod",
 }
 _SYMBOLS = {"floordiv": "//", "mod": "%", "+": "+", "-": "-", "*": "*"}
-_LEVELS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2}
 
 
 def parse_index_map(text: str) -> IndexMap:
@@ -42,6 +44,10 @@ def parse_index_map(text: str) -> IndexMap:
             f"{text[:60]!r} is not an index map: expected lambda with plain names, such as lambda i, j: [j, i]"
         )
     names = tuple([argument.arg for argument in node.args.args])
+    if len(set(names)) != len(names):
+        raise FileFormatError(
+            f"{text[:60]!r} is not an index map: every name must be given once, got {', '.join(names)}"
+        )
     body = node.body.elts if isinstance(node.body, (ast.List, ast.Tuple)) else [node.body]
     try:
         return IndexMap(names, tuple([_read_term(part, names, 0) for part in body]))
@@ -72,19 +78,23 @@ def write_index_map(index_map: IndexMap) -> str:
     >>> write_index_map(parse_index_map("lambda c: [c // 16, c % 16]"))
     'lambda c: [c // 16, c % 16]'
     """
-    results = ", ".join([_write_term(result)[0] for result in index_map.results])
+    for result in index_map.results:
+        if unknown := result.operations() - set(_SYMBOLS):
+            raise LayoutError(f"TVM's index maps have no {unknown.pop()}, as in {result.format()}")
+    results = ", ".join([result.format(_SYMBOLS) for result in index_map.results])
     return f"lambda {', '.join(index_map.inputs)}: [{results}]"
 
 
-def _write_term(term: Term) -> tuple[str, int]:
-    """Return a term and how strongly it binds."""
-    if term.operation in ("input", "number"):
-        return str(term.left), 3
-    if term.operation not in _SYMBOLS:
-        raise LayoutError(f"TVM's index maps have no {term.operation}")
-    symbol = _SYMBOLS[term.operation]
-    level = _LEVELS[symbol]
-    (left, left_level), (right, right_level) = _write_term(term.left), _write_term(term.right)
-    left = left if left_level >= level else f"({left})"
-    right = right if right_level > level else f"({right})"
-    return f"{left} {symbol} {right}", level
+def write_index_lambda(layout: LayoutLike) -> str:
+    """Return a compact `layout` as TVM's index map: its parts from the outermost to the innermost.
+
+    >>> from tilewright import Layout
+    >>> write_index_lambda(Layout(((2, 2), 4), ((1, 8), 2)))
+    'lambda i0, i1: [i0 // 2, i1, i0 % 2]'
+    """
+    parts, shape = compact_parts(layout, "TVM"), logical_extents(layout)
+    names = tuple([f"i{k}" for k in range(len(shape))])
+    index_map = IndexMap(names, tuple([index_digit(part, names) for part in parts]) or (Term.number(0),))
+    if prod(index_map.mapped_shape(shape)) != prod(stored_extents(layout)):
+        raise LayoutError(f"{layout} has more padding than its parts need; TVM's mapped arrays have none beyond that")
+    return write_index_map(index_map)

@@ -7,11 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, LayoutError
+from ..layout import LayoutLike
+from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_parts
 from .text_cursor import MAX_RANK, TextCursor
-from .tilings import MERGED, TiledDimensions
+from .tilings import MAX_TILES, MERGED, TiledDimensions
 
 _TYPE = re.compile(r"(?:pred|token|opaque|[sufc]\d{1,3}|bf16|f8e\w+|f4e\w+|f6e\w+)(?!\w)", re.ASCII)
 _ITEM = re.compile(r"([A-SU-Z][A-Z]?|[#*])\s*\(", re.ASCII)
@@ -93,6 +96,8 @@ def parse_xla(text: str) -> XlaShape:
         if cursor.accept(":"):
             if cursor.accept("T"):
                 while not tiles or cursor.peek("("):
+                    if len(tiles) == MAX_TILES:
+                        cursor.fail(f"at most {MAX_TILES} tiles within each other")
                     tiles.append(_read_tile(cursor))
             while found := cursor.match(_ITEM):
                 values = [cursor.raw()]
@@ -131,3 +136,19 @@ def _read_tile(cursor: TextCursor) -> tuple[int | None, ...]:
     if tile[-1] is MERGED:
         raise FileFormatError(f"{cursor.name}: the last dimension of a tile cannot be *")
     return tuple(tile)
+
+
+def write_xla(layout: LayoutLike, dtype: str = "f32") -> str:
+    """Return a `layout` of elements of a `dtype` as XLA's shape, with tiles where its modes are nested.
+
+    >>> from tilewright import Layout
+    >>> write_xla(Layout(((8, 2), (128, 3)), ((128, 3072), (1, 1024))), "f32")
+    'f32[16,384]{1,0:T(8,128)}'
+    """
+    parts, shape = tiled_parts(layout, "XLA"), logical_extents(layout)
+    present = list(dict.fromkeys([part.mode for part in parts]))
+    order = [*[k for k in range(len(shape)) if k not in present], *present]
+    written = XlaShape(dtype, shape, tuple(reversed(order)), nested_tiles(parts, order))
+    if written.padded_size != prod(stored_extents(layout)):
+        raise LayoutError(f"{layout} has more padding than the tiles of {written} need; XLA pads to whole tiles")
+    return str(written)

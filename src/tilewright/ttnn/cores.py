@@ -12,6 +12,7 @@ from ..errors import MemoryConfigError
 from ..memory import cores as plain_cores
 from ..memory import first_cores
 from ..memory.cores import CoreLike, grid_extents
+from ..notation.ttnn_writer import ttnn_text
 from .wrapper import Wrapper, unwrap
 
 
@@ -102,7 +103,7 @@ class CoreRange(Wrapper[memory.CoreRange]):
         return to_json(range_fields(self.plain))
 
     def __repr__(self) -> str:
-        return f"[{self.start!r} - {self.end!r}]"
+        return ttnn_text(self.plain)
 
     __str__ = __repr__
 
@@ -199,7 +200,7 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         return len(self.plain)
 
     def __repr__(self) -> str:
-        return f"{{{', '.join(map(repr, self))}}}"
+        return ttnn_text(self.plain)
 
     __str__ = __repr__
 

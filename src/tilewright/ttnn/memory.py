@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ from .. import memory
 from ..errors import MemoryConfigError, TilewrightError
 from ..files.strict_json import parse_json
 from ..notation.ttnn_json import memory_config_from_json
+from ..notation.ttnn_writer import ttnn_text
 from ..showing import Shown
 from .cores import CoreRangeSet, CoresLike, range_fields, to_json
 from .enums import (
@@ -22,7 +22,6 @@ from .enums import (
     ShardDistributionStrategy,
     ShardOrientation,
     TensorMemoryLayout,
-    cpp_name,
 )
 from .wrapper import Wrapper, unwrap
 
@@ -37,6 +36,11 @@ class ShardCores(Wrapper[_Shards]):
     """
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return ttnn_text(self.plain)
+
+    __str__ = __repr__
 
     @property
     def grid(self) -> CoreRangeSet:
@@ -99,14 +103,6 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
         """
         return to_json(shard_fields(self.plain))
 
-    def __repr__(self) -> str:
-        # ttnn leaves out a closing brace for every range
-        ranges = ", ".join([json.dumps(range_fields(part), separators=(",", ":"))[:-1] for part in self.plain.grid])
-        shape, orientation = self.shape, cpp_name(self.orientation)
-        return f"ShardSpec{{grid=[{ranges}], shape={shape}, orientation={orientation}}}"
-
-    __str__ = __repr__
-
 
 class NdShardSpec(ShardCores[memory.NdShardSpec]):
     """Shards of `shard_shape`, of any rank, dealt to the cores of `grid` in `orientation`.
@@ -155,16 +151,6 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
         '"shard_shape":[1,32]}'
         """
         return to_json(shard_fields(self.plain))
-
-    def __repr__(self) -> str:
-        ranges = ", ".join([json.dumps(range_fields(part), separators=(",", ":")) for part in self.plain.grid])
-        orientation, strategy = cpp_name(self.orientation), cpp_name(self.shard_distribution_strategy)
-        return (
-            f'{{"shard_shape":{self.shard_shape},"grid":[{ranges}],"orientation":"{orientation}",'
-            f'"shard_distribution_strategy":"{strategy}"}}'
-        )
-
-    __str__ = __repr__
 
 
 def shard_fields(shards: memory.ShardSpec | memory.NdShardSpec) -> dict[str, Any]:
@@ -306,12 +292,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         return cls.wrap(config)
 
     def __repr__(self) -> str:
-        shards = ["std::nullopt" if part is None else repr(part) for part in (self.shard_spec, self.nd_shard_spec)]
-        return (
-            f"MemoryConfig(memory_layout={cpp_name(self.memory_layout)},buffer_type={cpp_name(self.buffer_type)},"
-            f"shard_spec={shards[0]},nd_shard_spec={shards[1]},"
-            f"created_with_nd_shard_spec={self.plain.made_with_nd:d},per_core_allocation=0,range_lockstep_allocation=0)"
-        )
+        return ttnn_text(self.plain)
 
     __str__ = __repr__
 

@@ -11,6 +11,7 @@ from .. import memory, tensor
 from ..layout.tuples import round_up
 from ..memory.sharding import ROW_BYTES, Sharding
 from ..memory.spec import as_spec
+from ..notation.ttnn_writer import ttnn_text
 from ..showing import Shown
 from .cores import CoresLike
 from .enums import (
@@ -25,7 +26,6 @@ from .enums import (
     ShardOrientation,
     ShardShapeAlignment,
     TensorMemoryLayout,
-    cpp_name,
 )
 from .memory import MemoryConfig, NdShardSpec, ShardSpec
 from .wrapper import Wrapper, bind_by_type, unwrap
@@ -142,7 +142,7 @@ class Tile(Wrapper[memory.Tile]):
         return DataType.of(dtype).format.bytes_per_tile(self.plain.elements)
 
     def __repr__(self) -> str:
-        return f"Tile with shape: {self.tile_shape}"
+        return ttnn_text(self.plain)
 
     __str__ = __repr__
 
@@ -228,10 +228,6 @@ _PLACEMENT_TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def _in_braces(extents: Iterable[int]) -> str:
-    return f"{{{', '.join(map(str, extents))}}}"
-
-
 class TensorSpec(TensorProperties[memory.TensorSpec]):
     """The `shape`, data type `dtype`, layout and memory of a tensor.
 
@@ -283,15 +279,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
 
     def __repr__(self) -> str:
         # ttnn writes this text in reports, and prints only the address of the object
-        page, tile = "RowMajorPageConfig()", self.plain.tile
-        if self.plain.is_tiled:
-            sizes = f"tile_shape={_in_braces(tile.shape)},face_shape={_in_braces(tile.face_shape)}"
-            page = f"TilePageConfig(tile=Tile({sizes},num_faces={tile.num_faces}))"
-        return (
-            f"TensorSpec(logical_shape={self.shape!r},tensor_layout=TensorLayout(dtype={cpp_name(self.dtype)},"
-            f"page_config=PageConfig(config={page}),memory_config={self.memory_config!r},"
-            f"alignment=Alignment({list(self.plain.alignment or self.plain.default_alignment)})))"
-        )
+        return ttnn_text(self.plain)
 
     __str__ = __repr__
 
