@@ -20,6 +20,7 @@ def test_importing_brings_layouts_and_nothing_that_is_not_in_every_python():
     assert {name.split(".")[1] for name in new if name.startswith("tilewright.")} == {
         "errors",
         "layout",
+        "ndarrays",
         "showing",
         "version",
     }

@@ -20,6 +20,9 @@ PACKAGES = (
     "severity",  # of what reports say
     "spelling",
     "tables",  # reports as text
+    "mapped_files",
+    "small_numpy",  # a stand-in where NumPy is missing
+    "ndarrays",  # NumPy, or its stand-in
     "showing",  # `.show()` of every object, which imports the views when it is called
     "layout",
     "formats",

@@ -106,6 +106,14 @@ class FileFormatError(TilewrightError, ValueError):
     """
 
 
+class MissingPackage(TilewrightError, ImportError):  # noqa: N818  (it says what is missing)
+    """A function that needs a package which is not installed.
+
+    >>> issubclass(MissingPackage, ImportError)
+    True
+    """
+
+
 class KernelError(TilewrightError, RuntimeError):
     """A kernel that the SIMT machine found to be wrong; `report` says all that it found.
 

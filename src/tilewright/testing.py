@@ -12,13 +12,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .atomic import replace_file
 from .errors import FormatError, MemoryConfigError
 from .memory import Chip, CoreCoord, MemoryConfig, PageTable, TensorSpec
 from .memory.spec import as_spec, device_address
+from .ndarrays import NDArray, np
 from .notation import parse_ttnn
 from .traffic import reshard
 

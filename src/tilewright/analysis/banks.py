@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from ..showing import Shown
 from .accesses import Array, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
 

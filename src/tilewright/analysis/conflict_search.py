@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, Swizzle
 from ..layout.linear import Linear
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from ..tensor.view import View
 from .accesses import Instruction, access_offsets, validate_itemsize, warp_accesses
 from .banks import NVIDIA, BankModel, bank_conflicts

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..memory import TensorSpec
+from ..ndarrays import np
 from ..traffic import ReshardPlan
 from .spread import BalanceReport, balance
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import LayoutLike
 from ..layout.evaluation import chunks
+from ..ndarrays import np
 from ..tensor.view import View
 from .accesses import Array, access_offsets
 

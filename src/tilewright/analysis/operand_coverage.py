@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..errors import LayoutError
+from ..ndarrays import np
 from .atom_catalogue import MatrixAtom
 
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import lcm
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import LayoutLike
+from ..ndarrays import np
 from .footprints import index_places
 
 _MOST = 8  # cycles, and elements of a cycle, that text shows

@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from .accesses import MAX_ADDRESS, Instruction, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 

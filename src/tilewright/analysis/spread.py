@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike
+from ..ndarrays import np
 from ..tensor.view import View
 from .accesses import access_offsets
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
 from ..errors import TilewrightError
 from ..memory import Chip, TensorSpec, fit
+from ..ndarrays import np
 from ..severity import Severity
 from .buffer_check import CheckedBuffer
 from .finding import AuditFinding

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
-
 from ..files.graph_report import PageBatch, ReportNode, as_integer
 from ..files.report_database import Row
 from ..memory import CoreCoord, TensorSpec
+from ..ndarrays import np
 from ..severity import Severity
 from .buffer_check import BufferCheck, CheckedBuffer, list_live
 from .database_run import DatabaseRun, Operation

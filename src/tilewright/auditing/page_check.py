@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..files.graph_report import PageBatch
 from ..memory import TensorSpec
 from ..memory.paging import Integers
+from ..ndarrays import NDArray, np
 from ..severity import Severity
 from .buffer_check import CheckedBuffer
 from .finding import AuditFinding

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..memory import Chip, CoreCoord, TensorSpec
+from ..ndarrays import np
 from .buffer_check import CheckedBuffer
 from .run import Call, LocalBuffer, Run
 

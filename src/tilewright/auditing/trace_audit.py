@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..byte_sizes import format_bytes
 from ..errors import MemoryConfigError
 from ..files.noc_trace import NocTrace, Place, read_noc_trace
@@ -17,6 +15,7 @@ from ..files.source_file import FilePath
 from ..memory import Chip, CoreCoord
 from ..memory.chip import ChipLike
 from ..memory.spec import as_spec
+from ..ndarrays import np
 from ..severity import Severity
 from ..tables import count_of
 from ..traffic import NocMap, ReshardPlan, ReshardStep, Risc, reshard

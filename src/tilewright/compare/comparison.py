@@ -8,10 +8,8 @@ from dataclasses import dataclass, fields
 from math import sqrt
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..files.mesh import format_devices
+from ..ndarrays import NDArray, np
 from ..showing import Shown
 from ..tables import count_of, format_table
 from .error_statistics import Moments, Totals

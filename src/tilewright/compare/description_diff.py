@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..layout import Layout, LayoutLike
 from ..layout.axes import format_tree
 from ..memory import MemoryConfig, Shape, TensorSpec
+from ..ndarrays import np
 from ..tiling import Tiler
 
 Description: TypeAlias = "TensorSpec | MemoryConfig | Shape | LayoutLike | Tiler"

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..copying import native_library
 from ..formats import Format, ScalarFormat, cast
 from ..layout.tuples import ceil_div
+from ..ndarrays import NDArray, np
 
 Floats = NDArray[np.float64]
 

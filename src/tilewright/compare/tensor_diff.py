@@ -9,9 +9,6 @@ from dataclasses import dataclass, replace
 from math import inf, prod, sqrt
 from typing import Any, NamedTuple, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..copying.dlpack import as_host_array
 from ..errors import LayoutError, TilewrightError
 from ..files.mesh import DeviceLike, Mesh
@@ -22,6 +19,7 @@ from ..files.tensorbin import Tensorbin
 from ..formats import Format, format_of
 from ..layout.box import Box, cut_into_slabs, largest_slab
 from ..memory import TensorSpec
+from ..ndarrays import NDArray, np
 from ..plain import to_plain
 from .comparison import Comparison, Counts, Difference, TensorComparison, Tolerance, find_hidden_errors, summarize_pcc
 from .description_diff import Description, DescriptionComparison, compare_descriptions, is_description

@@ -13,8 +13,6 @@ from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..copying import Placement, execute, plan_copy
 from ..copying.assembly import Assembly, Part
 from ..copying.host_memory import aligned_empty
@@ -29,6 +27,7 @@ from ..layout import Box, Layout, compose, row_major
 from ..layout.tuples import ceil_div, round_up
 from ..memory import TensorSpec
 from ..memory.device import host_placement
+from ..ndarrays import np
 from .exactness import Rounding, compare_values, holds_values, may_round
 from .output_file import Piece
 

@@ -14,8 +14,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import FileFormatError
 from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, BankImage
 from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestEntry, SourceEntry
@@ -25,6 +23,7 @@ from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry
 from ..files.stored_tensor import StoredTensor
 from ..files.tensorbin import encode_file_start
 from ..memory import TensorSpec
+from ..ndarrays import np
 from .assembled_source import AssembledSource
 from .exactness import Rounding
 from .rules import ConversionTarget

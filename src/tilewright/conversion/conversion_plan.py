@@ -11,8 +11,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..byte_sizes import format_bytes
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
@@ -20,6 +18,7 @@ from ..files.conversion_manifest import ConversionManifest
 from ..files.paged_boxes import PagedBoxes
 from ..files.source_file import FilePath
 from ..files.stored_arrays import store_arrays
+from ..ndarrays import np
 from ..version import __version__
 from .assembled_source import aligned_bytes
 from .assembly_explanation import ItemExplanation, explain_item, find_items

@@ -7,12 +7,9 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-from numpy.typing import NDArray
-
 from ..copying import native_library
 from ..formats import Format, ScalarFormat
+from ..ndarrays import NDArray, ml_dtypes, np
 
 _TYPE_CODES = {np.dtype(np.float32): 1, np.dtype(ml_dtypes.bfloat16): 3}  # of native/tilewright.h
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 from threading import Lock
 from typing import NamedTuple
 
-import numpy as np
-
 from ..copying.host_memory import CACHE_LINE, aligned_empty
 from ..files.source_file import ByteArray
 from ..layout.tuples import round_up
+from ..ndarrays import np
 from .output_file import BLOCK_BYTES
 
 _MAX_SLAB_BYTES = 24 << 20  # larger ones are not faster

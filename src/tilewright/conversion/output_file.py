@@ -12,11 +12,10 @@ from pathlib import Path
 from threading import Condition, Lock
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-
 from ..copying import native_library
 from ..files import StoredTensor
 from ..files.source_file import SourceFile
+from ..ndarrays import np
 
 _CHUNK = 1 << 20  # bytes that are hashed at a time
 BLOCK_BYTES = 4096  # of a disk: what passes the page cache by starts and ends between blocks, in memory and in the file

@@ -10,8 +10,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import FileFormatError, LayoutError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
 from ..files.conversion_manifest import (
@@ -32,6 +30,7 @@ from ..files.tensor_file import find_caches_below
 from ..formats import scalar_format_of
 from ..memory import TensorSpec
 from ..memory.placement_rules import placement_violations
+from ..ndarrays import np
 from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
 from .conversion_plan import Sources, open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory

@@ -12,9 +12,8 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Protocol
 
-import numpy as np
-
 from ..formats import ScalarFormat
+from ..ndarrays import np
 from .cuda_engine import torch_dtype
 from .device_array import DeviceArray
 from .host_memory import address_of, aligned_empty

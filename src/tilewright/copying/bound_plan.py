@@ -7,9 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np  # noqa: F401  (for the examples)
-
 from ..errors import FormatError
+from ..ndarrays import np  # noqa: F401  (for the examples)
 from . import cuda_engine
 from .device_array import DeviceArray
 from .engine import (

@@ -6,10 +6,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import FormatError
+from ..ndarrays import NDArray, np
 from . import native_library
 from .host_memory import aligned_empty
 

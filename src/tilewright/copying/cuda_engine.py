@@ -16,10 +16,9 @@ from importlib import import_module
 from math import gcd
 from typing import Any
 
-import numpy as np
-
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, float32, scalar_format_of
+from ..ndarrays import np
 from .codegen import WIDEST, Tuning
 from .cuda_program import CompiledPlan, compile_batch, compile_plan, get_function, load_module, translate_errors
 from .device_array import Array, Backend, DeviceArray, packed_strides

@@ -8,10 +8,9 @@ from math import gcd, prod
 from types import SimpleNamespace
 from typing import Any, Protocol
 
-import numpy as np
-
 from ..errors import LayoutError, TransferError
 from ..formats import ScalarFormat, uint8
+from ..ndarrays import np
 from .codegen import WIDEST
 from .host_memory import Buffer, strided_range
 

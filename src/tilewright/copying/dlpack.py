@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
 from ..errors import LayoutError
 from ..formats import ScalarFormat, scalar_format_of
+from ..ndarrays import ml_dtypes, np
 from .host_memory import strided_range
 
 Array = np.ndarray[Any, Any]

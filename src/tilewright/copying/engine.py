@@ -14,10 +14,9 @@ from math import prod
 from types import ModuleType
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import uint8
+from ..ndarrays import np, require_numpy
 from . import cuda_engine, native_engine, native_library, opencl_engine, reference_engine
 from .device_array import Array, Backend, DeviceArray
 from .dlpack import as_host_array
@@ -153,6 +152,7 @@ def make_runner(plan: Plan, threads: int = 1, engine: str | None = None, streami
     >>> b.tolist()
     [2, 3, 0, 0, 0, 0]
     """
+    require_numpy("a copy between addresses")
     is_native = select_host_engine(plan, engine) == "native"
     if is_native and not plan.stages:
         return native_engine.NativeRunner(plan, threads, streaming)

@@ -14,12 +14,11 @@ from math import prod
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..errors import FormatError, LayoutError, TransferError
 from ..formats import ScalarFormat, scalar_format_of
 from ..layout import Layout
 from ..layout.layout import make_layout
+from ..ndarrays import has_numpy, np
 from .placement import Placement
 
 CACHE_LINE = 64
@@ -75,6 +74,9 @@ class Buffer:
         """
         if self.nbytes == 0:
             return np.zeros(0, dtype=np.uint8)
+        if not has_numpy():  # whose stand-in knows its memory, but not every address
+            whole: np.ndarray[Any, np.dtype[np.uint8]] = self.owner.spanned_bytes(self.address, self.nbytes)
+            return whole
         memory: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
         view: np.ndarray[Any, np.dtype[np.uint8]] = np.frombuffer(memory, dtype=np.uint8)
         view.flags.writeable = self.writeable

@@ -6,9 +6,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..formats import BLOCK_FORMATS, Format
+from ..ndarrays import np
 from . import native_library
 from .kernel_cache import PlanCache
 from .loop_nest import LoopNest

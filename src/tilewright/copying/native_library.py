@@ -18,12 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from ..ndarrays import has_numpy, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from ..ndarrays import NDArray
 
 __all__ = ["ABI_VERSION", "fingerprint", "is_available", "load_library", "unavailable_reason"]
 
@@ -161,6 +161,8 @@ def _load() -> _LoadResult:
     """Return the library, ready to call, or the reason there is none."""
     if os.environ.get("TILEWRIGHT_NATIVE") == "0":
         return _LoadResult(None, "the native library is disabled by TILEWRIGHT_NATIVE=0; unset the variable to use it")
+    if not has_numpy():
+        return _LoadResult(None, "the native library needs NumPy, which is not installed; install numpy and ml_dtypes")
     folders = _package_folders()
     override = os.environ.get("TILEWRIGHT_LIBRARY")
     candidates = [Path(override)] if override else [Path(folder, _FILE_NAME) for folder in folders]

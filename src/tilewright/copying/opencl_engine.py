@@ -16,10 +16,9 @@ from itertools import chain
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, float32, float64, scalar_format_of, uint8
+from ..ndarrays import np
 from .codegen import DEFAULTS, Kernel, Tuning, generate_program
 from .device_array import Array, Backend, DeviceArray, packed_strides
 from .kernel_cache import PlanCache, load_or_compile, remove_entry

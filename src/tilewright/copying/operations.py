@@ -8,14 +8,13 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_format_of
 from ..layout import Layout, LayoutLike, row_major, with_logical_shape
 from ..layout.layout import make_layout
 from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from .host_memory import native_format, placement_of
 from .placement import Placement
 from .plan import plan_copy

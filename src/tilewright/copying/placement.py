@@ -8,13 +8,12 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..errors import FormatError, LayoutError
 from ..formats import Format, cast, fit_values, format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
 from ..layout.strided_composition import strided_leaves
 from ..layout.tuples import product_each
+from ..ndarrays import np
 from .loop_nest import Mode, TabulatedModes
 
 

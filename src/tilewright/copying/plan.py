@@ -14,12 +14,11 @@ from importlib import import_module
 from math import lcm, prod
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose, row_major, with_logical_shape
 from ..layout.axes import format_tree
 from ..layout.properties import find_collision
+from ..ndarrays import np
 from ..showing import Shown
 from .codegen import generate_program
 from .loop_nest import LoopNest, split_mode

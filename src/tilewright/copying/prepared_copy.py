@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
-import numpy as np
-
 from ..formats import ScalarFormat
+from ..ndarrays import has_numpy, np
 from .array_library import LIBRARIES, ArrayLibrary
 from .codegen import MAX_BATCH, WIDEST, supports_formats
 from .cuda_engine import CudaBackend, CudaRunner, run_batch
@@ -166,7 +165,7 @@ def _can_prepare(plan: Plan, source: Any, target: Any, engine: str | None) -> bo
     """Return whether the copy is a function of two addresses, in host memory or on one CUDA device."""
     name = resolve_engine(engine)
     if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
-        return name not in DEVICE_ENGINES
+        return name not in DEVICE_ENGINES and has_numpy()
     backends = [getattr(operand, "backend", None) for operand in (source, target)]
     return (
         isinstance(backends[0], CudaBackend)

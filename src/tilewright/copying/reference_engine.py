@@ -8,10 +8,8 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..formats import ScalarFormat, block_format_of, cast, scalar_format_of
+from ..ndarrays import NDArray, np
 from .loop_nest import LoopNest
 from .placement import Placement, fill_value
 from .plan import Plan

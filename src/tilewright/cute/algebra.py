@@ -17,6 +17,7 @@ from ..layout.layout import make_layout as make_trusted
 from ..layout.modes import as_function, check_profile, check_unflatten, require_strided, split_modes
 from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
 from ..layout.validation import as_integer, check_mode, validate_shape
+from ..ndarrays import lazy_np as np
 from .compositions import compose_strided
 from .core_results import as_cute, on_tensors
 from .layout import Layout, make_layout_like, replace_leaves
@@ -256,8 +257,6 @@ def _common_run_length(layout: LayoutLike) -> int:
     if isinstance(layout, CoreLayout) and not layout.guards:
         extents, steps = layout.canonical_modes()
         return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
-    import numpy as np
-
     run, before = 0, (0, True)
     for index, places, valid in chunks(layout):
         shift = np.concatenate([[before[0]], places - index])

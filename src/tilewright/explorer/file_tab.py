@@ -39,7 +39,7 @@ def describe_file(path: Path) -> dict[str, Any]:
     """
     try:
         found = inspect(path)
-    except TilewrightError as problem:
+    except (TilewrightError, OSError) as problem:
         raise FieldError("file", str(problem).replace(f"{path.parent}/", "")) from None
     tensors = found.tensors
     return {

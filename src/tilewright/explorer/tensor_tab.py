@@ -6,12 +6,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
 from ..errors import OutOfMemory, TilewrightError
 from ..files.mesh import format_devices
 from ..memory import Allocator, TensorSpec, explain, explain_address, fit
 from ..memory.placement_rules import placement_violations
+from ..ndarrays import has_numpy, np
 from ..views.scene import Scene
 from ..views.scenes.memory_maps import memory_scene
 from ..views.scenes.meshes import mesh_scene
@@ -38,7 +37,7 @@ from .form import (
 )
 from .page_data import render_for_page
 
-MOST_LISTED = 1 << 22  # pages searched for those of a core
+MOST_LISTED = 1 << (22 if has_numpy() else 18)  # pages searched for those of a core
 MOST_ROWS = 64  # runs of pages listed for a core
 MOST_SIDE = 64  # rows and columns of a picture on the page
 # Where a step of the explanation turns from the value to its detail.

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-import numpy as np
-
 from ..atomic import replace_file, replace_folder
 from ..errors import FileFormatError
 from ..formats import FormatLike, format_of
+from ..ndarrays import np
 from .array_name import ArrayName, import_library, parse_array_name
 from .npy import read_npy_layout
 from .remote_array import open_remote_file, open_remote_npy, open_url_store, reject_read_only

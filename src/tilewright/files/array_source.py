@@ -9,9 +9,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..ndarrays import NDArray, np
 from .file_names import encode_file_name
 from .source_file import ByteArray, SourceFile
 

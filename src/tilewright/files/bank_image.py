@@ -12,11 +12,10 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
 from ..memory.paging import Integers
+from ..ndarrays import np
 from .paged_boxes import Runs
 from .source_file import ByteArray, FilePath, SourceFile
 from .stored_tensor import StoredTensor

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from ..copying.code_decoding import can_decode, decode_codes
 from ..errors import FileFormatError
 from ..formats.ggml_blocks import GGML_TYPES, GgmlType
@@ -17,6 +15,7 @@ from ..formats.ggml_groups import Singles
 from ..formats.scalar_format import uint8
 from ..layout.box import Box
 from ..layout.tuples import ceil_div
+from ..ndarrays import np
 from .file_names import resolve_inside
 from .gguf_header import SCALAR_TYPES, GgufEntry, GgufHeader, read_gguf_header, text_of
 from .quantized_tensor import QuantizedTensor

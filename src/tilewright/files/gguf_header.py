@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import NoReturn, TypeAlias
 
-import numpy as np
-
 from ..errors import FileFormatError
 from ..formats import ScalarFormat, scalar_format_of
 from ..formats.ggml_blocks import GGML_TYPES, GgmlType
 from ..layout.tuples import round_up
+from ..ndarrays import np
 from ..tables import count_of
 from .source_file import SourceFile
 

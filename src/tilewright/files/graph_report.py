@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import FileFormatError
+from ..ndarrays import np
 from .json_stream import JsonStream
 from .source_file import FilePath, SourceFile, as_source_file
 from .strict_json import parse_json

@@ -8,10 +8,9 @@ import zipfile
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, format_of
+from ..ndarrays import np
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
 from .strict_json import expect_integer

@@ -6,10 +6,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat
+from ..ndarrays import np
 from .array_source import ArraySource
 from .protobuf import BYTES, FIXED32, FIXED64, VARINT, WireField, decode_varints, read_fields
 from .source_file import FilePath, SourceFile, as_source_file

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout.box import Box
 from ..layout.tuples import round_up
 from ..memory import TensorSpec, alignment_of, padded_extents
+from ..ndarrays import np
 
 Runs = list[tuple[int, int]]
 

@@ -6,11 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..copying.assembly import Mode, Part, modes_layout
 from ..layout import Layout
+from ..ndarrays import NDArray, np
 
 _MIN_RUN_BYTES = 512  # shorter runs are read with what lies between them,
 _MAX_GAPS = 4  # if that is not more than this many times as much

@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import FileFormatError
+from ..ndarrays import NDArray, np
 from .range_reader import RangeReader
 from .source_file import SourceFile
 

@@ -11,9 +11,6 @@ from functools import cached_property
 from math import prod
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..copying.code_decoding import can_decode, decode_codes
 from ..copying.host_memory import aligned_empty
 from ..formats import float32, scalar_format_of
@@ -23,6 +20,7 @@ from ..formats.scalar_format import uint8
 from ..layout.box import Box
 from ..layout.tuples import ceil_div, round_up
 from ..memory import TensorSpec
+from ..ndarrays import NDArray, np
 from .stored_tensor import Array, Decoder, StoredPart, StoredTensor
 
 Singles = NDArray[np.float32]

@@ -13,9 +13,8 @@ from importlib.util import find_spec
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..errors import FileFormatError
+from ..ndarrays import np
 from .array_name import ArrayName, import_library
 from .npy import MAX_NPY_HEADER, parse_npy_layout
 

@@ -21,10 +21,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import FileFormatError, TransferError
+from ..ndarrays import NDArray, np
 from . import http_ranges
 from .array_name import import_library
 from .http_ranges import HttpRanges, hub_endpoint

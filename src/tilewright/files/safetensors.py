@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..atomic import replace_file
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
+from ..ndarrays import np
 from .file_names import validate_tensor_name
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor

@@ -7,10 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
 from ..atomic import write_file
+from ..ndarrays import ml_dtypes, np
 from .safetensors import write_safetensors
 from .source_file import FilePath
 

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..copying import native_library
 from ..errors import FileFormatError
+from ..mapped_files import map_file
+from ..ndarrays import NDArray, np
 from .file_names import resolve_inside
 
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
@@ -83,7 +81,7 @@ class SourceFile:
         if self._map is None:
             handle = self._reopen()
             try:
-                mapped: Any = mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if self.size else b""
+                mapped = map_file(handle)
             finally:
                 os.close(handle)
             self._map = np.frombuffer(mapped, np.uint8)

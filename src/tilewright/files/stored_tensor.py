@@ -10,15 +10,13 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.lib.stride_tricks import as_strided
-
 from ..copying.assembly import Part
 from ..copying.host_memory import aligned_empty
 from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat
 from ..layout.box import Box
 from ..memory import TensorSpec, from_bytes
+from ..ndarrays import np
 from .mesh import Coordinate, DeviceLike, Mesh
 from .paged_boxes import PagedBoxes, Runs
 from .part_reading import PartReading
@@ -426,7 +424,7 @@ class StoredTensor:
         self.file.read_equal_runs(start + reading.starts * size, reading.count * size, data)
         values = decode(data, TensorSpec((reading.elements,), self.pages.spec.dtype, "row_major"))
         steps = [step * size for step in reading.layout.stride]
-        return as_strided(values, box.shape, steps, writeable=False).copy()
+        return np.lib.stride_tricks.as_strided(values, box.shape, steps, writeable=False).copy()
 
     def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
         """Return the runs (offset, size) of the file that hold `part`, a box of entire pages, in page order.

@@ -8,15 +8,13 @@ from dataclasses import dataclass, fields
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import FormatError, LayoutError
 from ..formats.quantization import PackedTiles, split_tiles
 from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.chip import ChipLike
 from ..memory.explanation import format_steps, scale_name
 from ..memory.where import validate_coordinate
+from ..ndarrays import NDArray, np
 from ..showing import Shown
 from .mesh import Coordinate, Mesh, format_devices
 from .source_file import ByteArray

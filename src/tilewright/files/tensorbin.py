@@ -8,14 +8,11 @@ data       the pages of each device's part as they lie on the host, each part at
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
-
-import numpy as np
 
 from ..atomic import replace_file
 from ..copying import copy
@@ -23,8 +20,10 @@ from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..formats import FormatLike
 from ..layout import Box
 from ..layout.tuples import round_up
+from ..mapped_files import map_file
 from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.placement_rules import validate_placement
+from ..ndarrays import np
 from ..tensor import Tensor
 from .mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
 from .source_file import ByteArray, FilePath, SourceFile, as_source_file
@@ -177,8 +176,7 @@ def read_tensorbin(path: FilePath) -> Tensorbin:
     [97, 98, 99, 100]
     """
     with Path(path).open("rb") as file:
-        # an empty file cannot be mapped
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if file.seek(0, 2) else b""
+        mapped = map_file(file.fileno())
     try:
         return parse_tensorbin(mapped)
     except FileFormatError as problem:

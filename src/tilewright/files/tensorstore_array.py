@@ -8,8 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ..ndarrays import np
 from .array_name import ArrayName, import_library
 
 

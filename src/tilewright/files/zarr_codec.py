@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ..copying import tilize, untilize
 from ..errors import FormatError
 from ..formats import BlockFormat, format_of
+from ..ndarrays import np
 from .array_name import import_library
 
 CODEC_NAME = "tilewright.blocks"

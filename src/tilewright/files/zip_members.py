@@ -16,9 +16,8 @@ from itertools import pairwise
 from threading import Lock
 from typing import IO, Any
 
-import numpy as np
-
 from ..errors import FileFormatError
+from ..ndarrays import np
 from .source_file import SourceFile
 
 _LOCAL_HEADER_BYTES = 30  # of a member, before its name

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NoReturn, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from ..errors import FormatError
 from ..layout.validation import as_integer
+from ..ndarrays import ArrayLike, NDArray, np
 from .casts import Singles, to_float32
 from .encodings import Codes, ElementEncoding, PowerOfTwo, ScaleEncoding, pack_codes, unpack_codes
 from .rounding import Floats, Rounding, make_rounder, validate_rounding

@@ -8,10 +8,8 @@ from math import inf
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from ..errors import FormatError
+from ..ndarrays import ArrayLike, NDArray, np
 from .encodings import E4M3, E5M2, SmallFloat
 from .rounding import Floats
 from .scalar_format import (

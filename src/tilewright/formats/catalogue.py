@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-
 from ..errors import FormatError
+from ..ndarrays import np
 from .block_format import BlockFormat
 from .encodings import (
     E2M1,

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-import ml_dtypes
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import FormatError
+from ..ndarrays import NDArray, ml_dtypes, np
 from .casts import Singles
 from .encodings import E2M1, E2M3, Codes, unpack_codes
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import FormatError
+from ..ndarrays import NDArray, np
 from .rounding import Floats, Rounder
 
 Codes: TypeAlias = NDArray[np.uint8]

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ..errors import FormatError
+from ..ndarrays import np
 from . import ggml_code_books as books
 from . import ggml_k_blocks as k_blocks
 from . import ggml_small_blocks as small

@@ -7,9 +7,7 @@ from base64 import b64decode
 from functools import cache
 from importlib.resources import files
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..ndarrays import NDArray, np
 from .ggml_groups import BlockGroups, Records, Singles, group_codes, read_halves, read_words, split_bytes
 
 _IQ2_LEVELS = (8, 25, 43)

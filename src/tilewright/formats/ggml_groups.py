@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from ..ndarrays import NDArray, np
 
 Records: TypeAlias = NDArray[np.uint8]
 Singles: TypeAlias = NDArray[np.float32]

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from ..ndarrays import np
 from .ggml_groups import BlockGroups, Records, Singles, group_codes, read_halves, split_fields
 
 

@@ -7,8 +7,7 @@ ones. (Other files of MXFP4 let neighbours share a byte.)
 
 from __future__ import annotations
 
-import numpy as np
-
+from ..ndarrays import np
 from .encodings import E2M1, SmallFloat
 from .ggml_groups import BlockGroups, Records, group_codes, read_halves, split_bytes, split_fields
 

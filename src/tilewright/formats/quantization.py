@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from ..errors import FormatError
+from ..ndarrays import ArrayLike, NDArray, np
 from ..showing import Shown
 from .block_format import BlockFormat, PackedData, byte_array
 from .casts import Singles, to_float32

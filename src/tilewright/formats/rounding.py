@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import FormatError
+from ..ndarrays import NDArray, np
 
 Floats: TypeAlias = NDArray[np.float64]
 Rounding: TypeAlias = Literal["nearest_even", "truncate", "stochastic"]

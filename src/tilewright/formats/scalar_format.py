@@ -9,11 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-import ml_dtypes
-import numpy as np
-from numpy.typing import DTypeLike
-
 from ..errors import FormatError
+from ..ndarrays import DTypeLike, ml_dtypes, np
 
 
 @dataclass(frozen=True, slots=True)

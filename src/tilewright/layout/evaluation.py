@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LayoutError
+from ..ndarrays import lazy_np as np
 from .axes import PLAIN, Place, Step, Stride, component
 from .strides import Replica
 from .tuples import Coordinate, IntArray, Shape, as_tree, as_tuple, leaves, product, product_each
 from .validation import as_int64, as_integer, is_array
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
+    from ..ndarrays import DTypeLike
     from .layout import Layout
     from .layout_like import LayoutLike
 
@@ -38,8 +38,6 @@ def offset_table(layout: LayoutLike, fill: int | None, dtype: DTypeLike | None) 
 
 
 def _apply_fill_and_dtype(layout: LayoutLike, table: IntArray, fill: int | None, dtype: DTypeLike | None) -> IntArray:
-    import numpy as np
-
     if fill is not None:
         mask = layout._valid_table()
         if mask is not None:
@@ -69,8 +67,6 @@ def strided_table(
 
 
 def _table_along_axis(shape: Shape, steps: Stride, offset: Step, replicas: tuple[Replica, ...], axis: str) -> IntArray:
-    import numpy as np
-
     start = int(component(offset, axis))
     total = np.array(start, dtype=np.int64)
     reach = abs(start)
@@ -97,8 +93,6 @@ def valid_coordinates(layout: LayoutLike, coord: tuple[Any, ...]) -> Any:
     >>> valid_coordinates(Layout(4), (np.array([3, 4]),)).tolist()
     [True, False]
     """
-    import numpy as np
-
     nested = as_tree(coord[0]) if len(coord) == 1 else as_tree(coord)
     parts = nested if isinstance(nested, tuple) else (nested,)
     extents = product_each(layout.shape) if isinstance(nested, tuple) else (product(layout.shape),)
@@ -122,8 +116,6 @@ def true_like(leaf_coords: list[Any]) -> Any:
     """
     if not any(map(is_array, leaf_coords)):
         return True
-    import numpy as np
-
     return np.ones(np.broadcast_shapes(*[np.shape(part) for part in leaf_coords]), dtype=bool)
 
 
@@ -183,8 +175,6 @@ def chunks(layout: LayoutLike, limit: int = 1 << 20) -> Iterator[tuple[Any, Any,
     >>> [places.tolist() for _, places, _ in chunks(Layout(6, 2), limit=4)]
     [[0, 2, 4, 6], [8, 10]]
     """
-    import numpy as np
-
     size = layout.size
     for start in range(0, size, limit):
         index = np.arange(start, min(size, start + limit), dtype=np.int64)
@@ -195,8 +185,6 @@ def chunks(layout: LayoutLike, limit: int = 1 << 20) -> Iterator[tuple[Any, Any,
 
 def _broadcast_places(places: Any, shape: tuple[int, ...]) -> Any:
     """Return places as arrays of that shape; a layout without modes has a single place."""
-    import numpy as np
-
     if isinstance(places, Place):
         return Place._of({name: _broadcast_places(part, shape) for name, part in places._parts.items()})
     return np.full(shape, places) if isinstance(places, int) else places

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
+from ..ndarrays import lazy_np as np
 from .axes import PLAIN, Axis, Step, axis_name, component
 from .complements import coalesced_layout, used_axes, without_broadcast
 from .composed_layout import ComposedLayout
@@ -206,8 +207,6 @@ def _invert_by_table(layout: LayoutLike, invert: _Inversion) -> Any:
 
 def _find_collision_by_table(layout: LayoutLike) -> tuple[Nested[int], Nested[int]]:
     """Return two coordinates that share a place."""
-    import numpy as np
-
     places = np.concatenate([places for _, places, _ in chunks(layout)])
     order = np.argsort(places, kind="stable")
     twin = int(np.flatnonzero(np.diff(places[order]) == 0)[0])
@@ -216,8 +215,6 @@ def _find_collision_by_table(layout: LayoutLike) -> tuple[Nested[int], Nested[in
 
 def _count_consecutive_places(layout: LayoutLike) -> int:
     """Return how many places in a row, from 0 on, are used."""
-    import numpy as np
-
     places = np.unique(np.concatenate([places for _, places, _ in chunks(layout)]))
     places = places[places >= 0]
     gaps = np.flatnonzero(places != np.arange(len(places)))

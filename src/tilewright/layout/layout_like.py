@@ -15,7 +15,7 @@ from .index_code import IndexExpression, Language, write_index_code
 from .tuples import Coordinate, IntArray, Nested, Shape, as_tree, leaves, nest_like, product, tree_depth
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
+    from ..ndarrays import DTypeLike
 
 Kind = TypeVar("Kind", bound="LayoutLike")
 

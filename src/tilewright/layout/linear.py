@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import LayoutError
+from ..ndarrays import np
 from ..showing import Shown
 from .bit_matrices import ColumnSpace, apply_matrix, multiply
 from .composed_layout import ComposedLayout

@@ -7,6 +7,7 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
+from ..ndarrays import lazy_np as np
 from . import evaluation
 from .axes import PLAIN, Place, component
 from .layout import Layout
@@ -191,8 +192,6 @@ def _is_mixed_radix(layout: Layout) -> bool:
 
 def _is_injective_by_table(layout: LayoutLike) -> bool:
     """Return whether the places of all data are distinct, by evaluating them."""
-    import numpy as np
-
     columns = _valid_places(layout)
     if not columns:
         return True
@@ -203,8 +202,6 @@ def _is_injective_by_table(layout: LayoutLike) -> bool:
 
 def _fills_interval(layout: LayoutLike, start: int | None) -> bool:
     """Return whether the places of all data are consecutive, from `start` if one is given."""
-    import numpy as np
-
     columns = _valid_places(layout)
     if not columns or not len(columns[0]):
         return True
@@ -217,8 +214,6 @@ def _fills_interval(layout: LayoutLike, start: int | None) -> bool:
 
 def _valid_places(layout: LayoutLike) -> list[Any]:
     """Return the places of all data as one vector per axis."""
-    import numpy as np
-
     columns: dict[str, list[Any]] = {}
     for _, places, valid in evaluation.chunks(layout):
         for name, table in _places_by_axis(places).items():

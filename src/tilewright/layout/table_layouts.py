@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import CoordinateError, LayoutError
+from ..ndarrays import lazy_np as np
 from . import evaluation
 from .axes import Step
 from .coordinate import leaf_coordinates
@@ -39,8 +40,6 @@ class PagedLayout(LayoutLike):
     _starts: Any
 
     def __init__(self, page: int, starts: Iterable[int] | IntArray) -> None:
-        import numpy as np
-
         size = as_integer(page, "the size of a page")
         if size < 1:
             raise LayoutError(f"the size of a page must be at least 1, got {size}")
@@ -114,8 +113,6 @@ class PagedLayout(LayoutLike):
         raise LayoutError(f"cannot slice {self} by {coord}; compose it with the layout of the slice instead")
 
     def _table(self) -> Any:
-        import numpy as np
-
         return np.arange(self._page, dtype=np.int64)[:, None] + self._starts
 
     def _valid_table(self) -> Any:
@@ -222,8 +219,6 @@ class InverseLayout(LayoutLike):
             if isinstance(self._layout, Layout) and not self._layout.guards:
                 index = find_index(self._layout, place)
                 return index, index is not None
-        import numpy as np
-
         if self._sorted is None:
             # padding has no place of its own: its place may be that of data
             data = [(places[valid], index[valid]) for index, places, valid in evaluation.chunks(self._layout)]
@@ -252,14 +247,10 @@ class InverseLayout(LayoutLike):
         return self._find(index)[0]
 
     def _table(self) -> Any:
-        import numpy as np
-
         index, used = self._find(np.arange(self.shape))
         return np.where(used, index, -1)
 
     def _valid_table(self) -> Any:
-        import numpy as np
-
         return self._find(np.arange(self.shape))[1]
 
     def __eq__(self, other: object) -> bool:

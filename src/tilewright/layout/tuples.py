@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
 from ..errors import LayoutError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from ..ndarrays import NDArray, np
 
 Leaf = TypeVar("Leaf")
 Result = TypeVar("Result")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import sys
 from collections.abc import Callable
 from functools import cached_property, lru_cache
@@ -12,8 +11,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
-
-import numpy as np
 
 from ..atomic import write_file
 from ..copying import Placement, execute, plan_copy
@@ -23,6 +20,8 @@ from ..errors import LayoutError, MemoryConfigError, OutOfMemory
 from ..formats import FormatLike, scalar_format_of
 from ..layout import Layout, PagedLayout, compose
 from ..layout.tuples import round_up
+from ..mapped_files import PAGE_BYTES, mmap
+from ..ndarrays import np
 from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
@@ -127,7 +126,7 @@ class BankMemory:
     def __init__(self, chip: Chip, buffer_type: BufferType) -> None:
         self.count = chip.banks(buffer_type)
         self.start, self.end = chip.base(buffer_type), chip.end(buffer_type)
-        self.stride = round_up(self.end - self.start, mmap.PAGESIZE)
+        self.stride = round_up(self.end - self.start, PAGE_BYTES)
         self.name = f"{buffer_type} of {chip.name}"
 
     @cached_property
@@ -139,11 +138,13 @@ class BankMemory:
         """
         size = self.count * self.stride
         try:
+            if mmap is None:
+                return np.zeros(size, dtype=np.uint8)
             if sys.platform == "win32":
                 pages = mmap.mmap(-1, size)
             else:
                 pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
-        except (OSError, ValueError) as problem:
+        except (OSError, ValueError, MemoryError) as problem:
             raise OutOfMemory(
                 f"cannot reserve {size} bytes of address space for {self.name} ({problem}); describe a chip with less"
                 " memory for Chip.read"

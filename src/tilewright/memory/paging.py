@@ -21,12 +21,11 @@ from math import prod
 from operator import mul
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import MemoryConfigError
 from ..formats import Format
 from ..layout import Axis, Layout, LayoutLike, addr, compose, left_inverse
 from ..layout.tuples import ceil_div
+from ..ndarrays import np
 from .cores import CoreCoord, CoreRange
 from .memory_config import NdShardSpec, ShardDistribution, ShardOrientation
 

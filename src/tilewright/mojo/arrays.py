@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..errors import CoordinateError, LayoutError
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from ..tensor.store import Storage, Store, as_array, flat_scalars
 from .builtins import Origin, format_value
 from .dtype import DType, as_dtype

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from ..errors import FormatError
+from ..ndarrays import np
 from .brackets import Bracketed
 from .dtype import DType
 from .simd import SIMD, SIMDType

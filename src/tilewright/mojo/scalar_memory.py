@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
+from ..ndarrays import np
 from ..tensor.element_access import fit_scalar
 from ..tensor.store import Store
 from ..tensor.watching import current_watcher

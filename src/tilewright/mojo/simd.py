@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from math import ceil, floor, inf, trunc
 from typing import Any, ClassVar, TypeAlias
 
-import numpy as np
-
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import FormatLike, cast
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from ..tensor.tensor_text import format_number, join_texts
 from .brackets import brackets
 from .dtype import DType, as_dtype

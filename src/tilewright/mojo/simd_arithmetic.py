@@ -12,10 +12,9 @@ from collections.abc import Callable
 from math import copysign, inf, isinf, isnan, nan
 from typing import Any
 
-import numpy as np
-
 from ..errors import FormatError, LayoutError
 from ..formats import cast
+from ..ndarrays import np
 from .dtype import DType
 
 _new = object.__new__

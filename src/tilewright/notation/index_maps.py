@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, with_logical_shape
 from ..layout.tuples import ceil_div
+from ..ndarrays import np
 from .strided_parts import StridedPart, offset_of, strided_parts
 
 MAX_DEPTH = 100  # of operations within each other

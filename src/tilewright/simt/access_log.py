@@ -18,8 +18,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..ndarrays import np
 from ..tensor.store import Array, Store
 from .coroutines import PACKAGE
 from .memory_region import LOCAL, MemoryRegion, RegionTable

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..formats import ScalarFormat
+from ..ndarrays import np
 from ..tensor.store import Store
 from .access_log import Site, call_path, name_assigned_at
 from .kernel_report import Defect, Witness

@@ -10,10 +10,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..errors import KernelError, LayoutError
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from ..tensor import TileTensor
 from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
+from ..ndarrays import np
 from .access_log import ATOMIC, READ, REWRITE, SAME, WRITE, AccessLog
 
 Column: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"

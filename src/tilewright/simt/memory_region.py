@@ -6,9 +6,8 @@ from __future__ import annotations
 import bisect
 from typing import Any
 
-import numpy as np
-
 from ..layout.tuples import product
+from ..ndarrays import np
 from ..tensor.store import Array, Store
 from ..tensor.view import View
 from ..tensor.view_layouts import elements_layout

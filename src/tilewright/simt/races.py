@@ -14,8 +14,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any, TypeAlias
 
-import numpy as np
-
+from ..ndarrays import np
 from .access_log import ATOMIC, KIND_NAMES, READ, REWRITE, WRITE, AccessLog
 from .kernel_report import Defect, Witness
 from .kernel_thread import Dim

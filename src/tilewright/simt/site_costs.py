@@ -11,11 +11,10 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ..analysis.accesses import SIZES
 from ..analysis.banks import bank_conflicts
 from ..analysis.sectors import coalescing
+from ..ndarrays import np
 from .access_log import KIND_NAMES, WRITE, AccessLog, AccessOperation
 from .kernel_report import SiteCost
 from .log_table import LogTable, combine

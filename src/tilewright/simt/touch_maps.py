@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
-
+from ..ndarrays import np
 from .access_log import READ, AccessLog
 from .kernel_report import TouchMap
 from .kernel_thread import Dim

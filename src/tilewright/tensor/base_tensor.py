@@ -6,9 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import DTypeLike
-
 from ..copying.dlpack import as_host_array, export_dlpack
 from ..errors import LayoutError
 from ..formats import Format, FormatLike, fit_values, format_of
@@ -24,6 +21,7 @@ from ..memory import (
     from_bytes,
     to_bytes,
 )
+from ..ndarrays import DTypeLike, np
 from ..showing import Shown
 from .page_storage import Bytes, DeviceStorage, HostStorage, StorageType, padding_as_data
 from .store import Array, Number, Storage

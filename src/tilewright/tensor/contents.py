@@ -6,13 +6,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from ..copying.engine import execute
 from ..copying.plan import plan_copy
 from ..errors import FormatError, LayoutError
 from ..formats import fit_values
+from ..ndarrays import ArrayLike, np
 from .element_access import require_writable
 from .scalars import SMALL, Scalars, assign, mask_extents, run_plan, valid_box
 from .store import Array, Number

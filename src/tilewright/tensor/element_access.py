@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, SupportsIndex, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from ..errors import CoordinateError, LayoutError
 from ..formats import ScalarFormat, fit_values
 from ..formats.casts import direct_range
@@ -17,6 +14,7 @@ from ..layout import Layout
 from ..layout.coordinate import is_slice
 from ..layout.tuples import leaves, product, product_each
 from ..layout.validation import as_integer, is_array
+from ..ndarrays import ArrayLike, np
 from .store import Array, Number
 from .tile_views import Brackets, Kind
 from .view import View

@@ -10,8 +10,6 @@ from enum import Enum
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias
 
-import numpy as np
-
 from ..copying import execute, plan_copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError, TransferError
@@ -19,6 +17,7 @@ from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
 from ..memory import Allocation, Device, PageLayout, TensorSpec, alignment_of, from_bytes, to_bytes
 from ..memory.device import host_placement
+from ..ndarrays import np
 from .store import Number
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..copying.engine import execute
 from ..copying.host_memory import Buffer, aligned_empty, footprint_of, placement_of
 from ..copying.placement import Placement
@@ -21,6 +19,7 @@ from ..errors import LayoutError
 from ..formats import cast, fit_values
 from ..layout import ComposedLayout, Layout, Swizzle, compose
 from ..layout.tuples import leaves, product_each
+from ..ndarrays import np
 from .element_access import require_writable
 from .store import Array, Number, strided_view
 from .view import View

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..errors import CoordinateError, LayoutError
 from ..formats import FormatLike, format_of
 from ..layout import Layout, LayoutLike, flatten
@@ -25,6 +23,7 @@ from ..layout.tuples import (
     suffix_product,
 )
 from ..layout.validation import as_integer
+from ..ndarrays import np
 from .tile_views import Brackets, Extents, Kind
 from .view import View
 from .view_layouts import Cut, PairLayout, cut_modes, pair_layout, transpose_pair, vectorize_pair

@@ -13,9 +13,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from ..copying.device_array import DeviceArray
 from ..copying.dlpack import from_dlpack
 from ..copying.host_memory import native_format
@@ -27,6 +24,7 @@ from ..layout.evaluation import chunks
 from ..layout.layout import make_layout
 from ..layout.tuples import map_leaves, product, round_up, suffix_product
 from ..layout.validation import is_array
+from ..ndarrays import ArrayLike, np
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Number: TypeAlias = "float | np.generic"

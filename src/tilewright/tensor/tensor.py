@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..copying import copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError
@@ -24,6 +22,7 @@ from ..memory import (
     spec_changes,
     to_bytes,
 )
+from ..ndarrays import np
 from .base_tensor import BaseTensor
 from .page_storage import (
     Bytes,

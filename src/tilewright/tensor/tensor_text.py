@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
+from ..ndarrays import np
 from .contents import mask, to_numpy
 from .element_access import vector_places
 from .store import Number

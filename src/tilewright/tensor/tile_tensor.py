@@ -8,12 +8,10 @@ from math import prod
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
-
 from ..errors import LayoutError
 from ..formats import FormatLike
 from ..layout import LayoutLike
+from ..ndarrays import ArrayLike, DTypeLike, np
 from . import contents, element_access, shape_views, tensor_text
 from . import shape_views as slice_views
 from .contents import Arithmetic

@@ -17,10 +17,9 @@ from itertools import combinations
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from ..copying.host_memory import Footprint
 from ..errors import TransferError
+from ..ndarrays import np
 
 _MAX_SEARCHED = 4096
 """Objects that are searched for the arrays behind a wrapper."""

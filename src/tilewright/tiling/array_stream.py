@@ -10,11 +10,10 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import TransferError
 from ..files.array_file import create_array
 from ..files.array_name import absolute_name, parse_array_name
+from ..ndarrays import np
 from .array_store import chunk_shape, read_chunk_shape, shared_targets_error
 from .operands import (
     Input,

@@ -14,9 +14,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..layout import Box
+from ..ndarrays import np
 from .tiler import Tiler, number_of
 
 Array = np.ndarray[Any, Any]

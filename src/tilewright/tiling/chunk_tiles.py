@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import product
 from math import lcm, log2, prod
 
-import numpy as np
+from ..ndarrays import np
 
 Chunks = tuple[tuple[int, ...], int]
 """The shape of a chunk, and the bytes of an element."""

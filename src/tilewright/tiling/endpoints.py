@@ -15,20 +15,19 @@ The remaining risk is a file that is truncated while one of its tiles is being c
 
 from __future__ import annotations
 
-import mmap
 import os
 import threading
 from functools import partial
 from math import gcd, prod
 from typing import Any, Protocol
 
-import numpy as np
-
 from ..copying.device_array import DeviceArray, packed_strides
 from ..copying.engine import Runner
 from ..copying.host_memory import Footprint, dense_footprint, strided_range
 from ..errors import TransferError
 from ..layout import Box
+from ..mapped_files import mmap
+from ..ndarrays import np
 from .array_store import StorageRegion
 from .tile_copies import (
     LARGE_TARGET,
@@ -166,7 +165,7 @@ class MappedEndpoint(MemoryEndpoint):
         root = find_memmap(array)
         if root is None:
             raise TransferError(f"expected an array in a memory map, got {type(array).__name__} in plain memory")
-        self._map: mmap.mmap = root._mmap  # type: ignore[attr-defined]  # NumPy has no public name for it
+        self._map: Any = root._mmap  # type: ignore[attr-defined]  # NumPy has no public name for it
         start = np.frombuffer(self._map, np.uint8).ctypes.data
         skipped = root.offset - root.offset % mmap.ALLOCATIONGRANULARITY
         self._file_shift = skipped - start  # from an address to a file offset

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
-import numpy as np
-
 from ..copying.codegen.c_arithmetic import raw_type
 from ..copying.codegen.c_language import conditional, digit_expressions, indent
 from ..copying.codegen.kernel import WIDEST, vector_type
 from ..copying.codegen.thread_mapping import Digit
 from ..formats import ScalarFormat
+from ..ndarrays import np
 from .tiler import Tiler
 
 INT_MAX = 2**31 - 1

@@ -13,11 +13,10 @@ from heapq import heappop, heappush, heapreplace
 from math import ceil, inf, prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..byte_sizes import format_bytes
 from ..errors import TransferError
 from ..layout import Box
+from ..ndarrays import np
 from .array_store import chunk_shape
 from .operands import ArrayReference, ObjectReference
 from .plan_runner import MIN_BATCH_SECONDS

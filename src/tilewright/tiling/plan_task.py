@@ -25,10 +25,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
-import numpy as np
-
 from ..errors import TransferError
 from ..layout import Box
+from ..ndarrays import np
 from .endpoints import Endpoint
 from .task_manifest import Checksums
 from .tile_compute import CancelledError, Step, WriteGate, run_compute

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import tempfile
 import threading
@@ -13,8 +12,8 @@ from math import prod
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
+from ..mapped_files import mmap
+from ..ndarrays import np
 from .chunk_cache import chunk_range
 
 Slices = tuple[slice, ...]

@@ -13,12 +13,11 @@ from contextlib import AbstractContextManager, nullcontext
 from math import gcd, prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..copying import native_library
 from ..copying.host_memory import Footprint, dense_footprint
 from ..errors import TransferError
 from ..layout import Box
+from ..ndarrays import np
 from .array_store import (
     StorageRegion,
     chunk_shape,

@@ -18,9 +18,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..copying.engine import find_device_array
+from ..ndarrays import np
 from .array_store import is_hdf5, is_zarr
 from .transfer_tensors import ExternalTensor
 from .zarr_chunks import ZarrChunks, open_zarr_chunks

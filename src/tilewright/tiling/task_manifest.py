@@ -20,12 +20,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from ..atomic import write_file
 from ..errors import TransferError
 from ..files.source_file import SourceFile
+from ..ndarrays import ArrayLike, np
 
 _FIRST_BYTES = b'{"plan": '
 _RANGE = "the range of tasks"

@@ -14,9 +14,8 @@ from itertools import product
 from math import gcd, log
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from ..errors import TransferError
+from ..ndarrays import np
 
 Array = np.ndarray[Any, Any]
 

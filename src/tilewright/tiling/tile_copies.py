@@ -17,8 +17,6 @@ from itertools import product as combinations
 from math import gcd
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..copying import Placement, plan_copy
 from ..copying.engine import Runner, make_runner
 from ..copying.host_memory import Footprint, dense_footprint, strided_range
@@ -26,6 +24,7 @@ from ..errors import FormatError, LayoutError, TransferError
 from ..formats import Format, fit_values, format_of
 from ..formats.scalar_format import find_scalar_format
 from ..layout import Box, Layout, compose
+from ..ndarrays import np
 from .transfer_tensors import ExternalTensor, InternalTensor, TransferTensor
 
 Work = Callable[[], None]

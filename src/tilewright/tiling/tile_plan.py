@@ -15,10 +15,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np  # noqa: F401  (for the examples)
-
 from ..errors import LayoutError, TransferError
 from ..layout import Box
+from ..ndarrays import np  # noqa: F401  (for the examples)
 from ..showing import Shown
 from .array_store import chunk_shape, share_bytes, validate_separate_targets
 from .endpoints import Endpoint

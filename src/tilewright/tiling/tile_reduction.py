@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np  # noqa: F401  (for the examples)
-
 from ..errors import TransferError
+from ..ndarrays import np  # noqa: F401  (for the examples)
 from .array_stream import default_workers
 from .operands import Input, as_list, open_operand, tiler_with_halo, validate_equal_shapes, validate_operand
 from .pipeline import Pipeline

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..copying.host_memory import CACHE_LINE
 from ..errors import TransferError
 from ..layout.tuples import round_up
+from ..ndarrays import np
 from .array_store import chunk_shape, read_chunk_shape
 from .chunk_tiles import ChunkGrids
 from .schedule import buffer_bytes

@@ -11,12 +11,11 @@ from functools import cached_property
 from math import prod
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..copying.host_memory import Buffer, aligned_empty, strided_range
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Box, Layout, LayoutLike
 from ..layout.tuples import product_each
+from ..ndarrays import np
 from .tiler import Extents, as_extents
 
 AnyTensor = TypeVar("AnyTensor", bound="TransferTensor")

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from ..errors import LayoutError
+from ..ndarrays import np
 from .array_store import chunk_shape, read_chunk_shape
 from .store_access import Slices, StoreAccess, is_stored, open_access
 

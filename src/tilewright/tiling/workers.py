@@ -26,11 +26,10 @@ from contextvars import copy_context
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from ..copying import native_library
 from ..copying.native_engine import NativeRunner
 from ..errors import TransferError
+from ..ndarrays import np
 from .endpoints import Endpoint, MemoryEndpoint
 from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
@@ -60,7 +59,8 @@ BATCH_TILES = 512
 """Tiles in one table."""
 
 _MAX_CACHED_TABLES = 64
-_COPY_RECORD = np.dtype([("parts", "i8"), ("source", "i8"), ("target", "i8"), ("count", "i4"), ("streaming", "i4")])
+_COPY_FIELDS = [("parts", "i8"), ("source", "i8"), ("target", "i8"), ("count", "i4"), ("streaming", "i4")]
+_COPY_BYTES = 32
 """`tw_transfer` of native/tilewright.h."""
 
 NativeCopies: TypeAlias = tuple[int, int]
@@ -393,7 +393,7 @@ class TransferTable:
                 views[shapes] = tuple([operand.buffer.view(shape, operand.endpoint.dtype) for operand, shape in pairs])
         self._first, self._end = first, tiles.stop
         self._arrays = [views[shapes] for shapes in table.shapes]
-        addresses = table.spans * (_COPY_RECORD.itemsize, 1) + (copies.ctypes.data, 0)
+        addresses = table.spans * (_COPY_BYTES, 1) + (copies.ctypes.data, 0)
         self._copies = [(address, count) for address, count in addresses.tolist()]
         self._owners = table, copies, fills
 
@@ -433,7 +433,7 @@ def build_copy_table(operands: Sequence[BufferedOperand], tiles: range, importin
     positions = [_tile_positions(operand, np.arange(tiles.start, tiles.stop)) for operand in operands]
     kinds = _number_distinct_rows([column for columns, _ in positions for column in columns], len(tiles))
     shapes, spans = [], np.zeros((len(tiles), 2), np.int64)
-    copies, origins, runners = [np.zeros(0, _COPY_RECORD)], [np.zeros(0, np.int64)], []
+    copies, origins, runners = [np.zeros(0, _COPY_FIELDS)], [np.zeros(0, np.int64)], []
     count = 0
     for kind in range(kinds.max() + 1):
         members = np.flatnonzero(kinds == kind)
@@ -453,7 +453,7 @@ def build_copy_table(operands: Sequence[BufferedOperand], tiles: range, importin
             bases.append(2 * number + (not is_data))
             steps.append(starts[members] if is_data else 0)
             runners.append(run)
-        table = np.tile(np.array(rows, _COPY_RECORD), (len(members), 1))
+        table = np.tile(np.array(rows, _COPY_FIELDS), (len(members), 1))
         for column, step in zip(table.T, steps, strict=True):
             column["source" if importing else "target"] += step
         spans[members, 0] = count + np.arange(len(members)) * len(rows)

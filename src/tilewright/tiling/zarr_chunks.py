@@ -18,10 +18,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..atomic import replace_file
 from ..errors import TransferError
+from ..ndarrays import np
 from .chunk_cache import chunk_range
 
 Array = np.ndarray[Any, Any]

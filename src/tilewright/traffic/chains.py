@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..memory.paging import Integers
+from ..ndarrays import np
 
 Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 

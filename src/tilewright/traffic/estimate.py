@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..memory.paging import Integers
+from ..ndarrays import np
 from .noc import NOC_NAMES, Endpoint, Link, NocMap
 from .noc_rates import NocRates, rates_of
 from .requests import Requests

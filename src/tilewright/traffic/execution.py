@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..copying import Placement, execute, plan_copy
 from ..copying.host_memory import aligned_empty
 from ..errors import MemoryConfigError
 from ..layout import Layout, PagedLayout, compose
 from ..memory import Allocation, Device
 from ..memory.paging import Integers
+from ..ndarrays import np
 from .noc import NocMap
 from .page_moves import page_moves
 from .steps import ReshardStep

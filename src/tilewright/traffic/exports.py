@@ -7,10 +7,9 @@ import json
 from os import PathLike
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..atomic import write_file
 from ..errors import MemoryConfigError
+from ..ndarrays import np
 from .noc import NOC_NAMES
 from .noc_rates import rates_of
 from .requests import RISC_NAMES, Requests

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..memory.paging import Integers
+from ..ndarrays import np
 from .chains import Booleans, follow, run_lengths
 from .noc import NocMap
 from .page_moves import PageMoves

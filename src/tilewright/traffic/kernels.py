@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
 from ..memory import CoreCoord, TensorSpec
 from ..memory.paging import Integers
+from ..ndarrays import np
 from .chains import Booleans
 from .generic_kernel import LONGEST_RUN_2024, generic_requests
 from .noc import NocMap

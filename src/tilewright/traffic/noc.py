@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
 from ..errors import MemoryConfigError
 from ..memory import BufferType, Chip, CoreCoord
 from ..memory.chip import ChipLike
 from ..memory.paging import Integers
+from ..ndarrays import np
 
 Endpoint: TypeAlias = CoreCoord | int  # a core, or the number of a DRAM bank
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
-import numpy as np
-
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
 from ..memory import TensorSpec
 from ..memory.paging import Integers
+from ..ndarrays import np
 from .noc import NocMap
 
 _ADDRESS_BITS = 36  # of a key that sorts by endpoint, then by address; a bank has at most 2^33 bytes

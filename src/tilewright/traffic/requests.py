@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
 from ..memory import CoreCoord
 from ..memory.paging import Integers
+from ..ndarrays import np
 from .chains import Booleans, run_lengths
 from .noc import NOC_NAMES, Endpoint, NocMap
 

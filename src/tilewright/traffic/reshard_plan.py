@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
-import numpy as np
-
 from ..errors import MemoryConfigError
 from ..layout import LayoutLike, compose, left_inverse
 from ..memory import Allocation, CoreCoord, Device, Fit, TensorSpec, fit
+from ..ndarrays import np
 from ..plain import to_plain
 from ..showing import Shown
 from ..tensor import Tensor

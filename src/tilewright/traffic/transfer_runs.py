@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..memory.paging import Integers
+from ..ndarrays import np
 from .chains import Booleans, follow, run_lengths
 from .noc import Endpoint, NocMap
 from .page_moves import PageMoves

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..formats import fit_values
+from ..ndarrays import np
 
 TYPES = {
     "char": "int8",

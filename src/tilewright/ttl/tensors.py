@@ -11,10 +11,9 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout
+from ..ndarrays import np
 from ..showing import Shown
 from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor

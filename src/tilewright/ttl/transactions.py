@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..errors import LayoutError, TransferError
+from ..ndarrays import np
 from ..tiling import Box, TransferEvent
 from ..tiling.tile_copies import BoundCopy, CopyList, boxes_outside, export_copies, fill_copy, import_copies
 from ..tiling.transfers import Transfer, TransferQueue

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import memory
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..files.mesh import Topology
 from ..formats import cast, format_of
+from ..ndarrays import np
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_storage import DeviceStorage
 from .devices import AnyDevice, OpenDevice

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from .. import memory, tensor
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
 from ..files.mesh import Coordinate, Mesh, Topology
+from ..ndarrays import np
 from .devices import AnyDevice
 from .mesh_device import MeshDevice
 from .mesh_mappers import MeshToTensor, TensorToMesh

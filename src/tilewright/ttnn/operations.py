@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from ..copying import copy
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import fit_values
 from ..memory import MemoryConfig as PlainMemory
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
+from ..ndarrays import ArrayLike, np
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_storage import convert_pages, pad_spec
 from .devices import AnyDevice, resolve_device

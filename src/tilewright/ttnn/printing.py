@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from ..errors import FormatError
 from ..memory import from_bytes
+from ..ndarrays import np
 from ..tensor import Tensor
 from ..tensor.page_storage import padding_as_data
 from .enums import DataType, Layout, cpp_name

@@ -7,11 +7,10 @@ import builtins
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ..copying import copy
 from ..errors import LayoutError
 from ..memory import TensorSpec as PlainSpec
+from ..ndarrays import np
 from ..tensor import Tensor as PlainTensor
 from .memory import MemoryConfig
 from .mesh_parts import MeshParts

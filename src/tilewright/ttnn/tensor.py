@@ -10,12 +10,10 @@ from math import prod
 from types import EllipsisType
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from .. import memory, tensor
 from ..errors import MemoryConfigError
 from ..layout.tuples import round_up
+from ..ndarrays import ArrayLike, np
 from ..tensor.page_storage import DeviceStorage
 from .devices import AnyDevice, Device
 from .enums import DataType, DataTypeLike, Layout, LayoutLike, StorageType

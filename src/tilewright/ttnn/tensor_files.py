@@ -12,14 +12,12 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from ..errors import FileFormatError, MemoryConfigError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..files.mesh import Coordinate, Mesh, Topology
 from ..memory import PageLayout
 from ..memory import TensorSpec as PlainSpec
+from ..ndarrays import ArrayLike, np
 from ..tensor import Tensor as PlainTensor
 from .devices import AnyDevice
 from .enums import DataType, DataTypeLike, DumpTensorMode, Layout, LayoutLike

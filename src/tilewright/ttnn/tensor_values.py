@@ -6,13 +6,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from .. import memory, tensor
 from ..copying.dlpack import as_host_array
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, cast, fit_values, format_of
+from ..ndarrays import ArrayLike, np
 from .enums import DataType, DataTypeLike, LayoutLike
 from .memory import MemoryConfig
 from .mesh_mappers import TensorToMesh

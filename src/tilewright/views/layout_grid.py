@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..layout import InverseLayout, Layout, LayoutLike, Place
 from ..layout.layout import make_layout
 from ..layout.tuples import leaves, product, product_each
+from ..ndarrays import NDArray, np
 from .scene import Outline, OutlineKind
 
 MAX_SIDE = 128  # cells in a row or column; in larger layouts a cell stands for a block

@@ -9,9 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
-from numpy.typing import NDArray
-
 from ..errors import LayoutError
+from ..ndarrays import NDArray
 
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
 OutlineKind: TypeAlias = Literal["tile", "face", "mark", "halo"]

@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..conversion.assembled_source import aligned_bytes
 from ..conversion.conversion_item import ConversionItem
 from ..conversion.conversion_run import MIN_SLAB_BYTES
@@ -16,6 +14,7 @@ from ..files.mesh import Coordinate
 from ..files.paged_boxes import PagedBoxes
 from ..files.tensorbin import Tensorbin
 from ..layout import Box
+from ..ndarrays import np
 from .cache_relations import FileName
 
 _SAMPLE_BYTES = 1 << 19  # of a slab that is compared

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..errors import TilewrightError
+from ..ndarrays import np
 from .cache_folder import CacheFolder
 from .recipe import Recipe
 from .weight_cache import CacheFile

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
 
-import numpy as np
-
 from ...formats import BlockFormat, block_format_of
+from ...ndarrays import np
 from ..loop_nest import LoopNest
 from ..placement import Placement
 from .c_arithmetic import raw_type

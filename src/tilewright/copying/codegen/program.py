@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...errors import FormatError
 from ...formats import Format, float32
+from ...ndarrays import np
 from .block_arithmetic import packing_functions, unpacking_functions, validate_block_format
 from .block_kernels import make_pack_kernel, make_unpack_kernel
 from .c_arithmetic import conversion_function, needs_double

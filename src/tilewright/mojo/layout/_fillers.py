@@ -6,9 +6,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ...formats import cast
+from ...ndarrays import np
 from ...tensor.scalars import Scalars
 from ..brackets import Bracketed
 from ..std.random import random_float64

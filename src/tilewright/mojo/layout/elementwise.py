@@ -6,11 +6,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
 from ...errors import CoordinateError, LayoutError
 from ...formats import cast, fit_values
 from ...layout.validation import as_integer
+from ...ndarrays import np
 from ...tensor import contents
 from ...tensor.element_access import LoadBrackets, StoreBrackets, require_writable
 from ...tensor.tile_views import Brackets

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ...ndarrays import np
 from ...tensor import contents
 from ..brackets import Bracketed
 from ..simd import as_vector

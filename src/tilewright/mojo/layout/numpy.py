@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...errors import LayoutError
+from ...ndarrays import np
 from ..brackets import Bracketed
 from ..simd import scalar_format
 from .strided_layout import make_dynamic_layout

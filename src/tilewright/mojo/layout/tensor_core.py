@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ...errors import FormatError, LayoutError
+from ...ndarrays import np
 from ...simt.collectives import Answers, Collective
 from ...simt.coroutines import Suspension
 from ...simt.kernel_thread import current_machine

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ...errors import LayoutError
 from ...formats import format_of
 from ...layout import ComposedLayout, LayoutLike
 from ...layout.tuples import leaves
+from ...ndarrays import np
 from ...tensor import TileTensor as CoreTileTensor
 from ...tensor.element_access import element_place
 from ...tensor.shape_views import require_row_major

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
 from ...layout.tuples import as_tuple, ceil_div, product_each
 from ...layout.validation import as_integer
+from ...ndarrays import np
 from ...tensor.view_layouts import cut_modes
 from .int_layout import Layout, to_core
 from .runtime_layout import RuntimeLayout

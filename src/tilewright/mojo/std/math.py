@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...errors import FormatError
 from ...layout.validation import as_integer
+from ...ndarrays import np
 from ..arrays import MemoryArray, Span
 from ..brackets import Bracketed
 from ..dtype import DType
@@ -269,7 +268,7 @@ def isclose(a: Any, b: Any, *, atol: Any = 1e-8, rtol: Any = 1e-5, equal_nan: bo
     True
     """
     left, right = (np.asarray(value, np.float64) for value in (a, b))
-    close = np.isclose(left, right, atol=float(atol), rtol=float(rtol), equal_nan=bool(equal_nan))
+    close = np.asarray(np.isclose(left, right, atol=float(atol), rtol=float(rtol), equal_nan=bool(equal_nan)))
     return SIMD[DType.bool, close.size](close) if close.size > 1 else bool(close)
 
 

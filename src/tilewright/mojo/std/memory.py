@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...errors import LayoutError
 from ...layout.validation import as_integer
+from ...ndarrays import np
 from ..arrays import Span
 from ..brackets import Bracketed
 from ..kernel_memory import allocate_on_stack

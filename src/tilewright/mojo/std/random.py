@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
-
-import numpy as np
 
 from ..arrays import Span
 from ..brackets import Bracketed
@@ -26,7 +25,7 @@ __all__ = [
     "shuffle",
 ]
 
-_generators = [np.random.default_rng(0)]  # the one in use
+_generators = [Random(0)]  # the one in use
 
 
 def seed(*value: Any) -> None:
@@ -38,7 +37,7 @@ def seed(*value: Any) -> None:
     >>> random_float64() == first
     True
     """
-    _generators[0] = np.random.default_rng(int(value[0]) & (2**64 - 1) if value else None)
+    _generators[0] = Random(int(value[0]) & (2**64 - 1) if value else None)
 
 
 def random_float64(min: Any = 0, max: Any = 1) -> Any:  # noqa: A002  (Mojo's names)
@@ -47,7 +46,7 @@ def random_float64(min: Any = 0, max: Any = 1) -> Any:  # noqa: A002  (Mojo's na
     >>> 0 <= random_float64() < 1
     True
     """
-    return make_scalar(DType.float64, float(_generators[0].uniform(float(min), float(max))))
+    return make_scalar(DType.float64, _generators[0].uniform(float(min), float(max)))
 
 
 def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
@@ -56,7 +55,7 @@ def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
     >>> random_si64(3, 3)
     Int64(3)
     """
-    return make_scalar(DType.int64, int(_generators[0].integers(int(min), int(max), endpoint=True)))
+    return make_scalar(DType.int64, _generators[0].randint(int(min), int(max)))
 
 
 def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
@@ -65,7 +64,7 @@ def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
     >>> random_ui64(3, 3)
     UInt64(3)
     """
-    return UInt64(int(_generators[0].integers(int(min), int(max), dtype=np.uint64, endpoint=True)))
+    return UInt64(_generators[0].randint(int(min), int(max)))
 
 
 def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
@@ -74,7 +73,7 @@ def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
     >>> randn_float64(2, 0)
     Float64(2.0)
     """
-    return make_scalar(DType.float64, float(_generators[0].normal(float(mean), float(standard_deviation))))
+    return make_scalar(DType.float64, _generators[0].gauss(float(mean), float(standard_deviation)))
 
 
 class _Filler(Bracketed[None]):
@@ -86,20 +85,20 @@ class _Filler(Bracketed[None]):
 
 
 def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> None:
-    """Write what `draw` returns for the arguments and a number of elements to a span, or to so many at a pointer."""
+    """Write what `draw` returns for the arguments to each element of a span, or of a number of them at a pointer."""
     if isinstance(target, Pointer):
         target, arguments = Span(ptr=target, length=arguments[0]), arguments[1:]
-    for k, number in enumerate(draw(*arguments, len(target)).tolist()):
-        target[k] = number
+    for k in range(len(target)):
+        target[k] = draw(*arguments)
 
 
 def _rand(_: Any, _parameters: Any, target: Any, *size: Any, min: Any = 0.0, max: Any = 1.0, **_options: Any) -> None:  # noqa: A002
-    _fill(target, size, lambda n: _generators[0].uniform(float(min), float(max), n))
+    _fill(target, size, lambda: _generators[0].uniform(float(min), float(max)))
 
 
 def _randint(_: Any, _parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
     bounds = [*arguments, *[named[name] for name in ("size", "low", "high") if name in named]]
-    _fill(target, tuple(bounds), lambda low, high, n: _generators[0].integers(int(low), int(high), n, endpoint=True))
+    _fill(target, tuple(bounds), lambda low, high: _generators[0].randint(int(low), int(high)))
 
 
 _NORMAL = (("mean", 0), ("standard_deviation", 1))
@@ -108,7 +107,7 @@ _NORMAL = (("mean", 0), ("standard_deviation", 1))
 def _randn(_: Any, _parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
     size, shape = (arguments[:1], arguments[1:]) if isinstance(target, Pointer) else ((), arguments)
     mean, deviation = (*shape, *[named.get(name, default) for name, default in _NORMAL[len(shape) :]])
-    _fill(target, size, lambda n: _generators[0].normal(float(mean), float(deviation), n))
+    _fill(target, size, lambda: _generators[0].gauss(float(mean), float(deviation)))
 
 
 rand = _Filler(_rand)
@@ -124,7 +123,7 @@ def shuffle(items: Any) -> None:
     >>> sorted(items)
     [1, 2, 3]
     """
-    order = _generators[0].permutation(len(items)).tolist()
-    values = [items[k] for k in order]
+    values = [items[k] for k in range(len(items))]
+    _generators[0].shuffle(values)
     for k, value in enumerate(values):
         items[k] = value

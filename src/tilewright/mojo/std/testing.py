@@ -6,9 +6,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ...errors import TilewrightError
+from ...ndarrays import np
 from ..brackets import Bracketed
 from ..builtins import format_value
 from ..language.raising import Error

@@ -8,11 +8,10 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...analysis import BankReport, MatrixAtom
 from ...errors import LayoutError
 from ...layout.linear import Linear
+from ...ndarrays import np
 from ..scene import Fact, Field, Grid, Scene
 from ..scene_options import SceneOptions, scene_function
 from .threads import thread_value_scene

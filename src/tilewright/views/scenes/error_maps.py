@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...compare import Comparison, TensorComparison
 from ...errors import LayoutError
 from ...formats import QuantizationReport, quantization_error
+from ...ndarrays import NDArray, np
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
 from ..scene_options import SceneOptions, scene_function

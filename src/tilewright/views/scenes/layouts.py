@@ -6,13 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...analysis import BankModel, BankReport, bank_conflicts, contiguous_runs, padding_share
 from ...copying import Plan
 from ...errors import LayoutError
 from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective
 from ...layout.layout_like import require_layout
+from ...ndarrays import np
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Scene

@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ...errors import LayoutError
+from ...ndarrays import np
 from ..layout_grid import MAX_SIDE
 from ..scene import Field, Grid, Outline
 

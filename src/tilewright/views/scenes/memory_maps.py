@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...errors import LayoutError
 from ...files import Inspection
 from ...memory import Allocation, Allocator, Device, MemoryView
+from ...ndarrays import np
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Scene, Span, Tracks
 from ..scene_options import SceneOptions, scene_function

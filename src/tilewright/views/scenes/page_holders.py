@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ...ndarrays import NDArray, np
 from ..scene import Field, Grid, Outline
 from .page_sheet import CORE_FORM, HOST_FORM, PAGE_FORM, PageSheet, start_address
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...errors import OutOfMemory
 from ...memory import TensorSpec
+from ...ndarrays import NDArray, np
 from ..scene import Field, Grid, Outline
 
 _MOST_LINES = 64  # pages that are rows, drawn one below the other

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...copying import tiled_layout
 from ...errors import LayoutError, OutOfMemory
 from ...memory import PageLayout, TensorSpec
+from ...ndarrays import NDArray, np
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function
 

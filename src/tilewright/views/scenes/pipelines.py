@@ -8,10 +8,8 @@ from itertools import product as combinations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...errors import LayoutError
+from ...ndarrays import NDArray, np
 from ...tiling import Pipeline, Schedule, Tiler, Trace
 from ...tiling.schedule import Compute, Export, Import, TransferKey, Wait
 from ..layout_grid import MAX_SIDE

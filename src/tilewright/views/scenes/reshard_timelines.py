@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil
 
-import numpy as np
-
 from ...byte_sizes import format_bytes
+from ...ndarrays import np
 from ...tables import count_of
 from ...traffic import ReshardPlan
 from ...traffic.estimate import issue_cycles, resource_loads, resource_name

@@ -8,10 +8,9 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...layout import Box, row_major, with_logical_shape
 from ...memory import Chip, MemoryConfig, Shape, TensorMemoryLayout, TensorSpec
+from ...ndarrays import np
 from ..layout_grid import MAX_SIDE, sample_layout
 from ..scene import Fact, Field, Grid, Scene
 from ..scene_options import SceneOptions, scene_function

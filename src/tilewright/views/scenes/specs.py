@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...analysis import balance
 from ...errors import LayoutError, OutOfMemory
 from ...memory import TensorSpec, Where, explain
+from ...ndarrays import np
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function

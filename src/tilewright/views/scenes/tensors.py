@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...files import DecodedTile
 from ...layout import Layout, LayoutLike, Swizzle
 from ...memory import PageLayout
+from ...ndarrays import NDArray, np
 from ...tensor import Tensor, TileTensor
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...analysis import bank_conflicts, coalescing
 from ...errors import LayoutError
 from ...layout import Layout, LayoutLike, row_major
 from ...layout.layout_like import require_layout
 from ...layout.tuples import product, product_each
+from ...ndarrays import np
 from ...tensor import TileTensor
 from ..scene import Fact, Field, Grid, Scene
 from ..scene_options import SceneOptions, scene_function

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collect what the page in the browser runs on, into build/playground: Pyodide, and tilewright in plain Python.
+
+    python playground/build.py [--into build/playground]
+
+Pyodide comes from the npm registry: by npm, or where there is none, by HTTPS from the registry that npm_config_registry
+or an .npmrc names; the sum in the registry's metadata is checked. tilewright is the wheel without the native library;
+if node is installed, Pyodide compiles it in advance, which saves the page more than a second. `playground.json` says
+what there is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+OLDEST = (0, 27)  # the first Pyodide with Python 3.12
+NEEDED = re.compile(r"package/(pyodide\.mjs|pyodide\.asm\.\w+|python_stdlib\.zip|pyodide-lock\.json)")
+MOST_BYTES = 200 << 20  # of a download, and of what is in it
+ARCHIVE = "tilewright.zip"
+
+
+def main() -> None:
+    """Build what the arguments name."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--into", type=Path, default=ROOT / "build" / "playground", help="the folder")
+    folder: Path = parser.parse_args().into
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        version = extract_pyodide(fetch_pyodide(Path(scratch)), folder)
+        wheel = build_wheel(Path(scratch))
+        shutil.copyfile(wheel, folder / ARCHIVE)
+    is_compiled = compile_archive(folder)
+    facts = {"pyodide": version, "archive": ARCHIVE, "wheel": wheel.name, "compiled": is_compiled}
+    (folder / "playground.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    for path in sorted(folder.iterdir()):
+        print(f"{path.stat().st_size:>12,}  {path.name}")
+
+
+def fetch_pyodide(scratch: Path) -> bytes:
+    """Return Pyodide's archive from the npm registry."""
+    oldest = ".".join(map(str, OLDEST))
+    npm = shutil.which("npm")
+    if npm is not None:  # which checks the sum itself
+        command = [npm, "pack", "--silent", "--pack-destination", str(scratch), f"pyodide@>={oldest}"]
+        subprocess.run(command, check=True, cwd=scratch, stdout=subprocess.DEVNULL)
+        return next(scratch.glob("pyodide-*.tgz")).read_bytes()
+    registry = find_registry()
+    if registry is None:
+        sys.exit("npm is not installed, and neither npm_config_registry nor an .npmrc names a registry; install npm")
+    release = json.loads(download(f"{registry}/pyodide/latest"))
+    if tuple(map(int, re.findall(r"\d+", release["version"])[:2])) < OLDEST:
+        sys.exit(f"the registry's newest Pyodide is {release['version']}; {oldest} or newer is needed")
+    archive = download(release["dist"]["tarball"])
+    check_sum(archive, release["dist"]["integrity"])
+    return archive
+
+
+def find_registry() -> str | None:
+    """Return the address of the npm registry that the environment or an .npmrc names."""
+    named = next((value for name, value in os.environ.items() if name.lower() == "npm_config_registry"), None)
+    for file in (ROOT / ".npmrc", Path.home() / ".npmrc"):
+        if named is None and file.is_file():
+            found = re.search(r"^\s*registry\s*=\s*(\S+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+            named = found and found[1]
+    return named.rstrip("/") if named else None
+
+
+def download(address: str) -> bytes:
+    """Return what is at an HTTPS address."""
+    if not address.startswith("https://"):
+        sys.exit(f"{address} is not an https address")
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        data: bytes = answer.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        sys.exit(f"{address} has more than {MOST_BYTES} bytes")
+    return data
+
+
+def check_sum(data: bytes, integrity: str) -> None:
+    """Exit if data do not have one of the sums of the registry's metadata, such as "sha512-..."."""
+    for entry in integrity.split():
+        name, _, expected = entry.partition("-")
+        is_known = name in ("sha256", "sha384", "sha512")
+        if is_known and base64.b64encode(hashlib.new(name, data).digest()).decode() == expected.partition("?")[0]:
+            return
+    sys.exit(f"the archive of Pyodide does not have the sum of the registry's metadata, {integrity}")
+
+
+def extract_pyodide(archive: bytes, folder: Path) -> str:
+    """Write the files of Pyodide that a page needs into a folder; return the version."""
+    written = []
+    version = ""
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as members:
+        for member in members:
+            needed = NEEDED.fullmatch(member.name)
+            if not member.isfile() or (needed is None and member.name != "package/package.json"):
+                continue
+            if member.size > MOST_BYTES:
+                sys.exit(f"{member.name} has {member.size} bytes, more than {MOST_BYTES}")
+            data = read_member(members, member)
+            if needed is None:
+                version = str(json.loads(data)["version"])
+            else:
+                (folder / needed[1]).write_bytes(data)
+                written.append(needed[1])
+    missing = {"pyodide.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"} - set(written)
+    if missing:
+        sys.exit(f"the archive of Pyodide {version} lacks {', '.join(sorted(missing))}")
+    return version
+
+
+def read_member(members: Any, member: tarfile.TarInfo) -> bytes:
+    """Return the bytes of a file in an archive."""
+    file = members.extractfile(member)
+    return bytes(file.read())
+
+
+def build_wheel(scratch: Path) -> Path:
+    """Return the wheel of tilewright without the native library."""
+    environment = os.environ | {"TILEWRIGHT_NATIVE": "0"}
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(scratch), str(ROOT)]
+    subprocess.run(command, check=True, env=environment)
+    return next(scratch.glob("tilewright-*.whl"))
+
+
+def compile_archive(folder: Path) -> bool:
+    """Let Pyodide compile the archive in a folder, if node is there to run it; return whether it did."""
+    node = shutil.which("node")
+    if node is None:
+        print("node is not installed: the page compiles tilewright itself, at every visit")
+        return False
+    subprocess.run([node, str(ROOT / "playground" / "compile.mjs"), str(folder), ARCHIVE], check=True)
+    return True
+
+
+if __name__ == "__main__":
+    main()
