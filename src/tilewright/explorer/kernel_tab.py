@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import TilewrightError
 from ..mojo.language.failures import describe_failure
 from ..mojo.running import run_collecting
+from ..ndarrays import np
 from ..simt import Defect, KernelReport, collect_reports
 from ..views.scenes.kernels import kernel_scene
 from .form import FormFields
@@ -88,6 +89,7 @@ def _run_mojo(source: str) -> tuple[str | None, list[KernelReport]]:
 def _run_python(source: str) -> tuple[str | None, list[KernelReport]]:
     """Run a program of Python, which the browser confines."""
     name = "<kernel>"
+    sys.modules.setdefault("numpy", np)  # the stand-in, where there is no other: it has what kernels need
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     with collect_reports() as reports:
         try:
