@@ -18,10 +18,10 @@ from collections.abc import Callable
 import tilewright as tw
 from tilewright import views
 from tilewright.copying import tiled_layout
-from tilewright.tiling import Schedule, Tiler
 from tilewright.explorer import spell_spec
 from tilewright.explorer.answers import ANSWERS, PICTURES
 from tilewright.explorer.page_data import render_for_page
+from tilewright.tiling import Schedule, Tiler
 
 TURNS = 7
 CHIP = "blackhole_p150"

@@ -46,7 +46,7 @@ def site():
 
 @pytest.fixture(scope="module")
 def page(site):
-    """Return a page with the playground, whose Python has started; every request that leaves the site fails the test."""
+    """Return a page with the playground, whose Python has started; a request that leaves the site fails the test."""
     with open_browser() as browser:
         context = browser.new_context(viewport={"width": 1366, "height": 900})
         page = context.new_page()

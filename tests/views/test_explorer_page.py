@@ -10,8 +10,8 @@ import pytest
 import tilewright as tw
 from tilewright.cli.explore import remove_key
 from tilewright.explorer import parse_spec
-from tilewright.explorer.server import Explorer
 from tilewright.explorer.answers import PICTURES
+from tilewright.explorer.server import Explorer
 from tilewright.views.html import panel_markup
 
 from .browser import open_browser, watched

@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tilewright.explorer.server import Explorer
-from tilewright.explorer.server import HOST, KEY_HEADER, LONGEST_TARGET, MOST_CONNECTIONS, MOST_FIELDS
+from tilewright.explorer.server import HOST, KEY_HEADER, LONGEST_TARGET, MOST_CONNECTIONS, MOST_FIELDS, Explorer
 
 SPEC = "shape=64x96&dtype=bfloat8_b&chip=wormhole_n150"
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
-from tilewright.views import to_svg, to_text
 from tilewright.explorer import answers, reshard_tab
 from tilewright.explorer import form as questions
 from tilewright.explorer.form import FieldError, parse_spec, spell_spec
+from tilewright.views import to_svg, to_text
 
 from ..cases import examples
 
