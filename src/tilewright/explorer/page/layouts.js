@@ -21,6 +21,8 @@ const EXAMPLES = {
 };
 const USUAL = { notation: "(4,8):(8,1)", base: "decimal", itemsize: "4" };
 
+const MORE = ["label", "color", "base", "extents"]; // fields that few need
+
 /** The tab of a layout; `changed` is called when it shows something else, `leapt` before that is a step in the history. */
 export class LayoutTab {
   constructor(words, choices, changed, leapt) {
@@ -33,23 +35,24 @@ export class LayoutTab {
     this.rows = {
       notation: add("notation", "Layout A, as shape:stride, or as CuTe, XLA, MLIR, Triton, oneDNN or ttnn write it", "(4,8):(8,1)"),
       op: add("op", "Operation", "", operations, this.texts),
-      other: add("other", "Layout B, a number, or a tiler such as <4,6>", "(4,3):(3,1)"),
-      extents: add("extents", "Shape, for notations without one", "8x8"),
+      other: add("other", "Layout B, or a tiler such as <4,6>", "(4,3):(3,1)"),
+      extents: add("extents", "Shape", "8x8"),
       label: add("label", "Label of cells", "offset"),
       color: add("color", "Color of cells", "offset"),
       base: add("base", "Addresses", "", ["decimal", "hex"]),
-      tile: add("tile", "Color by thread, on a tile of", "16x8"),
-      threads: add("threads", "Bank conflicts, if threads access", "32:1"),
+      tile: add("tile", "Tile, to color it by thread", "16x8"),
+      threads: add("threads", "Threads, to count bank conflicts", "32:1"),
       itemsize: add("itemsize", "Bytes per element", "", choices.itemsize),
     };
-    for (const name of ["notation", "other"]) this.rows[name].row.classList.add("wide");
     this.shown = make("div", { class: "plan" });
     const rows = (...names) => make("div", { class: "row" }, ...names.map((name) => this.rows[name].row));
+    this.more = make("details", {}, make("summary", { class: "soft" }, "How it is drawn, and a shape for notations without one"), rows(...MORE));
+    this.more.open = MORE.some((name) => words[name]);
     const examples = Object.entries(EXAMPLES).map(([title, example]) => make("button", { type: "button", class: "example", onclick: () => this.fill(example) }, title));
     this.element = make("div", { class: "single" },
       make("form", { class: "card", "aria-label": "Layout", onsubmit: (event) => event.preventDefault() },
         make("p", { class: "soft examples" }, "Try ", ...examples),
-        this.rows.notation.row, rows("op", "other"), rows("tile", "threads", "itemsize"), rows("label", "color", "base", "extents")),
+        this.rows.notation.row, rows("op", "other", "tile", "threads", "itemsize"), this.more),
       this.shown);
     this.relevant();
   }
@@ -89,6 +92,7 @@ export class LayoutTab {
 
   problems(found) {
     for (const [name, made] of Object.entries(this.rows)) showProblem(made, found[name]);
+    if (MORE.some((name) => found[name])) this.more.open = true;
   }
 
   async update() {
