@@ -154,7 +154,7 @@ def use_formats():
         limits = number_format.limits
         packed = tw.pack(values, name) if number_format.has_blocks else tw.cast(values, name)
         answers[name] = [limits.lowest, limits.highest, limits.smallest, digest(packed.tobytes())]
-    answers["error"] = round(tw.quantization_error(values, "bfloat8_b").rms_error, 9)
+    answers["error"] = round(tw.formats.quantization_error(values, "bfloat8_b").rms_error, 9)
     return answers
 
 

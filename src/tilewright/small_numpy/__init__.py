@@ -5,21 +5,20 @@ It is written for sizes that can be drawn, some ten thousand elements. Names, ar
 """
 
 from collections.abc import Callable
-from math import inf, nan, pi
+from math import inf, nan
 from types import SimpleNamespace
 from typing import Any
 
 from ..errors import MissingPackage
-from . import array_functions, array_sets, elementwise_functions, float_texts, number_types
+from . import array_functions, array_sets, elementwise_functions, float_texts, number_types, type_promotion
 from .array_class import ndarray
 from .array_strides import broadcast_shapes
 from .operators import UFUNCS, NDArrayOperatorsMixin
 from .ufuncs import ufunc
 
 __version__ = "2.0.0"  # whose rules for types these are
-newaxis = None
 
-for _module in (array_functions, array_sets, elementwise_functions, float_texts, number_types):
+for _module in (array_functions, array_sets, elementwise_functions, float_texts, number_types, type_promotion):
     _own = {
         name: value for name, value in vars(_module).items() if getattr(value, "__module__", "") == _module.__name__
     }
@@ -35,8 +34,8 @@ def _as_function(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    *("sum", "prod", "min", "max", "any", "all", "mean", "var", "argmin", "argmax", "cumsum", "clip", "round"),
-    *("reshape", "ravel", "transpose", "swapaxes", "squeeze", "take", "copy"),
+    *("sum", "prod", "min", "max", "any", "all", "mean", "var"),
+    *("argmin", "argmax", "cumsum", "clip", "round", "swapaxes"),
 ):
     globals()[_name] = _as_function(_name)
 
@@ -49,11 +48,6 @@ def shape(source: Any) -> tuple[int, ...]:
 def ndim(source: Any) -> int:
     """Return the number of dimensions of a value as an array."""
     return ndarray.of(source).ndim
-
-
-def matmul(a: Any, b: Any) -> Any:
-    """Return the product of matrices, or of stacks of them."""
-    return ndarray.of(a) @ ndarray.of(b)
 
 
 def outer(a: Any, b: Any) -> Any:
@@ -78,14 +72,15 @@ lib = _Namespace(
     mixins=SimpleNamespace(NDArrayOperatorsMixin=NDArrayOperatorsMixin),
     stride_tricks=SimpleNamespace(as_strided=array_functions.as_strided),
 )
+ma = _Namespace(getmaskarray=array_functions.getmaskarray)
 exceptions = SimpleNamespace(TooHardError=array_sets.TooHardError)
 ml_dtypes = SimpleNamespace(
     **{
         name: getattr(number_types, name)
         for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
     },
-    finfo=number_types.finfo,
-    iinfo=number_types.iinfo,
+    finfo=type_promotion.finfo,
+    iinfo=type_promotion.iinfo,
 )
 
 

@@ -10,24 +10,31 @@ from typing import Any
 
 from .array_class import ndarray
 from .array_indices import broadcast_to as broadcast_array
-from .array_strides import broadcast_shapes
-from .elementwise_functions import where
-from .number_types import INT64, as_shape, dtype, result_type, uint8
+from .array_strides import broadcast_shapes, check_size
+from .number_types import INT64, as_shape, dtype, uint8
 from .operators import UFUNCS
+from .type_promotion import result_type
 
 
 def array(value: Any, dtype: Any = None, copy: bool | None = True, ndmin: int = 0) -> ndarray:
     """Return a new array of numbers in nested lists, of an array or a buffer."""
     source = ndarray.of(value, dtype)
-    result = source.copy() if copy and isinstance(value, ndarray | memoryview) and source.base is not value else source
-    if copy and (source is value or source.base is not None):
-        result = source.copy()
+    is_shared = source is value or source.base is not None
+    result = source.copy() if copy and is_shared else source
     return result.reshape((1,) * (ndmin - result.ndim) + result.shape) if result.ndim < ndmin else result
 
 
 def asarray(value: Any, dtype: Any = None) -> ndarray:
     """Return a value as an array, without a copy where it is one."""
     return ndarray.of(value, dtype)
+
+
+asanyarray = asarray
+
+
+def getmaskarray(source: Any) -> ndarray:
+    """Return which elements are masked: none, since there are no masked arrays here."""
+    return zeros(ndarray.of(source).shape, bool)
 
 
 def ascontiguousarray(value: Any, dtype: Any = None) -> ndarray:
@@ -92,27 +99,16 @@ def zeros_like(source: Any, dtype: Any = None) -> ndarray:
     return zeros(other.shape, other.dtype if dtype is None else dtype)
 
 
-def ones_like(source: Any, dtype: Any = None) -> ndarray:
-    """Return ones in the shape of another array."""
-    other = ndarray.of(source)
-    return ones(other.shape, other.dtype if dtype is None else dtype)
-
-
 def empty_like(source: Any, dtype: Any = None) -> ndarray:
     """Return an array in the shape of another."""
     return zeros_like(source, dtype)
-
-
-def full_like(source: Any, value: Any, dtype: Any = None) -> ndarray:
-    """Return an array of one value in the shape of another."""
-    other = ndarray.of(source)
-    return full(other.shape, value, other.dtype if dtype is None else dtype)
 
 
 def arange(*limits: Any, dtype: Any = None) -> ndarray:
     """Return numbers from a start up to a stop, by a step."""
     start, stop, step = (0, *limits, 1) if len(limits) == 1 else (*limits, 1)[:3]
     if all(isinstance(each, int) or hasattr(each, "__index__") for each in (start, stop, step)):
+        check_size(len(range(start, stop, step)))
         values: list[Any] = list(range(start, stop, step))
         return ndarray.from_values(values, INT64 if dtype is None else result_type(dtype), (len(values),))
     count = max(0, int(-(-(stop - start) // step)))
@@ -339,12 +335,6 @@ def packbits(source: Any, axis: int | None = None, bitorder: str = "big") -> nda
     values = padded.values()
     codes = [sum(bool(values[at + j]) << k for j, k in enumerate(order)) for at in range(0, len(values), 8)]
     return ndarray.from_values(codes, uint8._dtype, (*padded.shape[:-1], padded.shape[-1] // 8))
-
-
-def nan_to_num(source: Any) -> ndarray:
-    """Return an array with 0 for NaN."""
-    table = ndarray.of(source)
-    return where(table == table, table, 0)  # type: ignore[no-any-return]
 
 
 def errstate(**options: Any) -> Any:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from itertools import compress
+from math import prod
 from operator import index as as_index
 from typing import Any, NamedTuple
 
 from .array_memory import ArrayMemory
-from .array_strides import broadcast_shapes, list_positions
+from .array_strides import broadcast_shapes, check_size, list_positions
 from .number_types import INT64, bool_
 
 
@@ -49,10 +50,8 @@ def set_elements(target: ArrayMemory, index: Any, value: Any) -> None:
 
 def _broadcast_values(target: ArrayMemory, value: Any, shape: tuple[int, ...]) -> list[Any]:
     if isinstance(value, (int, float, bool_)) or (target.dtype.kind == "O" and not isinstance(value, ArrayMemory)):
-        count = 1
-        for extent in shape:
-            count *= extent
-        return [value] * count
+        check_size(prod(shape))
+        return [value] * prod(shape)
     values = target.of(value)
     while values.ndim > len(shape) and values.shape[0] == 1:
         values = values.reshape(values.shape[1:])

@@ -13,7 +13,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from .array_strides import list_positions, row_major_strides, split_strides
+from .array_strides import check_size, list_positions, row_major_strides, split_strides
 from .nested_values import flatten_values
 from .number_types import OBJECT, as_shape, dtype
 
@@ -241,6 +241,7 @@ class ArrayMemory:
 
     def values(self) -> list[Any]:
         """Return all elements as Python's numbers, in row-major order."""
+        check_size(self.size)
         if self.dtype is not OBJECT and self.is_contiguous:
             return self.dtype.unpack(self.memory[self.start : self.start + self.nbytes])
         unit = self.place_unit()
@@ -371,13 +372,6 @@ class ArrayMemory:
         order = list(range(self.ndim))
         order[a], order[b] = order[b], order[a]
         return self.transpose(order)
-
-    def squeeze(self, axis: Any = None) -> Self:
-        """Return a view without dimensions of extent 1: all of them, or those along some axes."""
-        given = axis if isinstance(axis, tuple) else (axis,)
-        axes = range(self.ndim) if axis is None else [k % self.ndim for k in given]
-        chosen = [k for k, extent in enumerate(self.shape) if extent != 1 or k not in axes]
-        return self.as_view([self.shape[k] for k in chosen], [self.strides[k] for k in chosen], self.start)
 
     def byteswap(self) -> Self:
         """Return the elements with their bytes reversed."""

@@ -59,6 +59,12 @@ def union1d(a: Any, b: Any) -> Any:
     return unique(concatenate([ndarray.of(a).reshape(-1), ndarray.of(b).reshape(-1)]))
 
 
+def setdiff1d(a: Any, b: Any) -> Any:
+    """Return the elements of one array that another does not have, in ascending order."""
+    distinct = unique(ndarray.of(a).reshape(-1))
+    return distinct[~isin(distinct, b)]
+
+
 def isin(source: Any, wanted: Any, assume_unique: bool = False) -> ndarray:
     """Return which elements are among others."""
     table, members = ndarray.of(source), set(ndarray.of(wanted).values())

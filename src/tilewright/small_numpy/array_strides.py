@@ -5,6 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..errors import MissingPackage
+
+MOST_ELEMENTS = 1 << 24  # of an array; lists of more would fill the memory of a browser
+
+
+def check_size(count: int) -> None:
+    """Raise if an array has so many elements that it needs NumPy.
+
+    >>> check_size(1000)
+    """
+    if count > MOST_ELEMENTS:
+        raise MissingPackage(
+            f"an array of {count} elements needs NumPy, which is not installed; install numpy and ml_dtypes, or use at"
+            f" most {MOST_ELEMENTS} elements"
+        )
+
 
 def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     """Return the strides in bytes of contiguous elements, the last dimension fastest.

@@ -12,8 +12,9 @@ from typing import Any
 from .array_class import ndarray
 from .array_indices import broadcast_to
 from .array_strides import broadcast_shapes
-from .number_types import FLOAT64, dtype, generic, result_type
+from .number_types import FLOAT64, dtype, generic
 from .operators import UFUNCS
+from .type_promotion import result_type
 from .ufuncs import FLOAT, TRUTH, WHOLE, ufunc
 
 Function = Callable[..., Any]
@@ -35,12 +36,6 @@ def _remainder(a: Any, b: Any) -> Any:
     if b == 0:
         return nan if isinstance(a, float) or isinstance(b, float) else 0
     return a % b if not isinstance(a, float) or math.isfinite(a) else nan
-
-
-def _fmod(a: Any, b: Any) -> Any:
-    if isinstance(a, float) or isinstance(b, float):
-        return nan if b == 0 or math.isinf(a) else math.fmod(a, b)
-    return 0 if b == 0 else int(math.copysign(abs(a) % abs(b), a))
 
 
 def _power(a: Any, b: Any) -> Any:
@@ -97,7 +92,6 @@ ufunc("multiply", operator.mul, bools=operator.and_, identity=1)
 true_divide = divide = ufunc("true_divide", operator.truediv, FLOAT, _divide)
 floor_divide = ufunc("floor_divide", operator.floordiv, WHOLE, _floor_divide)
 remainder = ufunc("remainder", operator.mod, WHOLE, _remainder)
-ufunc("fmod", _fmod)
 ufunc("power", _power, WHOLE)
 ufunc("gcd", math.gcd, identity=0)
 ufunc("minimum", min, floats=_lesser)
@@ -114,10 +108,6 @@ ufunc("less", operator.lt, TRUTH)
 ufunc("less_equal", operator.le, TRUTH)
 ufunc("greater", operator.gt, TRUTH)
 ufunc("greater_equal", operator.ge, TRUTH)
-ufunc("logical_and", lambda a, b: bool(a) and bool(b), TRUTH, identity=True)
-ufunc("logical_or", lambda a, b: bool(a) or bool(b), TRUTH, identity=False)
-ufunc("logical_xor", lambda a, b: bool(a) != bool(b), TRUTH)
-ufunc("logical_not", operator.not_, TRUTH, nin=1)
 ufunc("negative", operator.neg, nin=1)
 ufunc("positive", operator.pos, nin=1)
 ufunc("absolute", abs, nin=1)
@@ -134,9 +124,6 @@ ufunc("isinf", math.isinf, TRUTH, nin=1)
 ufunc("isfinite", math.isfinite, TRUTH, nin=1)
 ufunc("signbit", lambda value: copysign(1.0, value) < 0, TRUTH, nin=1)
 ufunc("sqrt", math.sqrt, FLOAT, _of_float(math.sqrt), nin=1)
-ufunc("cbrt", lambda value: copysign(abs(value) ** (1 / 3), value), FLOAT, nin=1)
-ufunc("reciprocal", lambda value: _divide(1.0, value), FLOAT, nin=1)
-ufunc("square", lambda value: value * value, nin=1)
 
 
 def _float_function(name: str, function: Function, careful: Function | None = None) -> ufunc:
@@ -145,7 +132,7 @@ def _float_function(name: str, function: Function, careful: Function | None = No
 
 for _name in ("exp", "expm1", "sin", "cos", "tan", "tanh", "cosh"):
     _float_function(_name, getattr(math, _name))
-for _name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
+for _name in ("asin", "acos", "atan"):
     _float_function(f"arc{_name[1:]}", getattr(math, _name))
 for _name in ("log", "log2", "log10"):
     _float_function(_name, getattr(math, _name), _log(getattr(math, _name)))
@@ -160,7 +147,7 @@ def divmod(a: Any, b: Any) -> tuple[Any, Any]:  # noqa: A001  (NumPy's name)
 
 
 UFUNCS["divmod"] = divmod
-for _alias, _name in (("divide", "true_divide"), ("mod", "remainder"), ("abs", "absolute"), ("bitwise_not", "invert")):
+for _alias, _name in (("divide", "true_divide"), ("mod", "remainder"), ("abs", "absolute")):
     UFUNCS[_alias] = UFUNCS[_name]
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from .number_types import BOOL, FLOAT64, INT64, OBJECT, dtype, generic, promote, uint64
+from .number_types import BOOL, FLOAT64, INT64, OBJECT, dtype, generic, uint64
+from .type_promotion import promote
 
 _DEEPEST = 32
 

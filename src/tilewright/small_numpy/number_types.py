@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types: `dtype`, the scalar types, and which type an operation on two of them has.
+"""Element types: `dtype`, and the scalar types.
 
 Scalars are Python's own numbers with a dtype; those of 64 bits calculate as Python does.
 """
@@ -13,7 +13,6 @@ import sys
 from array import array as packed_array
 from collections.abc import Iterable
 from math import inf, isfinite
-from types import SimpleNamespace
 from typing import Any
 
 from . import small_floats
@@ -197,12 +196,12 @@ class dtype:
         if value.__class__ is dtype:
             return value
         try:
-            if value in _TYPES:
-                return _TYPES[value]
+            if value in TYPES:
+                return TYPES[value]
         except TypeError:
             pass
-        if isinstance(value, str) and value[:1] in "<>=|" and value[1:] in _TYPES:
-            plain = _TYPES[value[1:]]
+        if isinstance(value, str) and value[:1] in "<>=|" and value[1:] in TYPES:
+            plain = TYPES[value[1:]]
             return plain if value[0] in ("=", "|", NATIVE) else plain.newbyteorder("S")
         if isinstance(value, tuple) and len(value) == 2 and value[0] is void:
             return _void_type(value[1])
@@ -271,7 +270,7 @@ class dtype:
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
         other.byteorder = swapped
-        return _TYPES[self.name] if swapped == NATIVE else other
+        return TYPES[self.name] if swapped == NATIVE else other
 
     # From values to bytes and back.
 
@@ -312,9 +311,8 @@ class dtype:
             if self.kind == "f":
                 values = [_as_float(value) for value in values]
             else:
-                mask, high, low = (1 << (8 * self.itemsize)) - 1, self.high, self.low
+                mask, low = (1 << (8 * self.itemsize)) - 1, self.low
                 values = [((self.python(value) - low) & mask) + low for value in values]
-                assert all(value <= high for value in values)
             packed = packed_array(self.packing, values)
         if not self.isnative:
             packed.byteswap()
@@ -341,7 +339,7 @@ def _as_float(value: Any) -> float:
         return inf if value > 0 else -inf
 
 
-_TYPES: dict[Any, dtype] = {}
+TYPES: dict[Any, dtype] = {}
 
 
 def _new_dtype(name: str, scalar: Any, kind: str, size: int, packing: str, code: FloatCode | None = None) -> dtype:
@@ -368,9 +366,9 @@ def _add_type(name: str, scalar: Any, kind: str, size: int, packing: str, code: 
     entry = _new_dtype(name, scalar, kind, size, packing, code)
     scalar._dtype = entry
     scalar.__name__ = scalar.__qualname__ = name
-    _TYPES.update({name: entry, scalar: entry, packing if code is None else name: entry})
+    TYPES.update({name: entry, scalar: entry, packing if code is None else name: entry})
     if kind in "iufb" and not (code and size == 1):
-        _TYPES[f"{kind}{size}"] = entry
+        TYPES[f"{kind}{size}"] = entry
     return scalar
 
 
@@ -407,90 +405,16 @@ float8_e5m2fnuz = _float_type("float8_e5m2fnuz", "B", 1, small_floats.FLOAT8_E5M
 _add_type("bool", bool_, "b", 1, "?")
 _add_type("object", object_, "O", 8, "O")
 intp, longdouble = int64, float64
-_TYPES.update({int: int64._dtype, float: float64._dtype, bool: bool_._dtype, object: object_._dtype})
-_TYPES.update({None: float64._dtype, str: object_._dtype, "l": int64._dtype, "e": float16._dtype})
-_TYPES.update({"int": int64._dtype, "float": float64._dtype, "intp": int64._dtype, "bool_": bool_._dtype})
-_TYPES["H"] = uint16._dtype
-_TYPES["B"] = uint8._dtype
+TYPES.update({int: int64._dtype, float: float64._dtype, bool: bool_._dtype, object: object_._dtype})
+TYPES.update({None: float64._dtype, str: object_._dtype, "l": int64._dtype, "e": float16._dtype})
+TYPES.update({"int": int64._dtype, "float": float64._dtype, "intp": int64._dtype, "bool_": bool_._dtype})
+TYPES["H"] = uint16._dtype
+TYPES["B"] = uint8._dtype
 
 BOOL: dtype = bool_._dtype
 INT64: dtype = int64._dtype
 FLOAT64: dtype = float64._dtype
 OBJECT: dtype = object_._dtype
-
-
-def promote(a: dtype, b: dtype) -> dtype:
-    """Return the smallest type that has the values of two types, as NumPy promotes."""
-    if a == b or b is BOOL:
-        return a if a.isnative else a.newbyteorder("=")
-    if a is BOOL:
-        return promote(b, b)
-    if "O" in (a.kind, b.kind):
-        return OBJECT
-    floats = [each for each in (a, b) if each.kind in "fV"]
-    if len(floats) == 2:
-        if a.itemsize == b.itemsize and a.itemsize < 4:
-            return float32._dtype  # type: ignore[no-any-return]
-        return max(a, b, key=lambda each: each.itemsize).newbyteorder("=")
-    if floats:
-        real, whole = floats[0], b if floats[0] is a else a
-        if real.kind == "V":
-            return real
-        needed = {1: 2, 2: 4}.get(whole.itemsize, 8)
-        return _TYPES[f"f{max(real.itemsize, needed)}"]
-    if a.kind == b.kind:
-        return _TYPES[f"{a.kind}{max(a.itemsize, b.itemsize)}"]
-    signed, unsigned = (a, b) if a.kind == "i" else (b, a)
-    if signed.itemsize > unsigned.itemsize:
-        return signed.newbyteorder("=")
-    return FLOAT64 if unsigned.itemsize == 8 else _TYPES[f"i{2 * unsigned.itemsize}"]
-
-
-def result_type(*operands: Any) -> dtype:
-    """Return the type of the result of operands: types, arrays and scalars; Python's numbers count less."""
-    result: dtype | None = None
-    weak = 0  # 1 for a Python bool, 2 for an integer, 3 for a float
-    for operand in operands:
-        kind = operand.__class__
-        if kind in (bool, int, float):
-            weak = max(weak, 1 if kind is bool else 2 if kind is int else 3)
-            continue
-        entry = dtype(operand if isinstance(operand, type) else getattr(operand, "dtype", operand))
-        result = entry if result is None else promote(result, entry)
-    if result is None:
-        return (BOOL, BOOL, INT64, FLOAT64)[weak]
-    if weak == 3 and result.kind in "biu":
-        return FLOAT64
-    if weak == 2 and result is BOOL:
-        return INT64
-    return promote(result, result)
-
-
-def can_cast(source: Any, target: Any, casting: str = "safe") -> bool:
-    """Return whether values of a type may become those of another; `casting` is "safe" or "same_kind"."""
-    a, b = dtype(source), dtype(target)
-    if casting == "safe":
-        return promote(a, b) == b
-    order = "buifV"
-    return order.index(a.kind.replace("V", "f")) <= order.index(b.kind.replace("V", "f"))
-
-
-def iinfo(kind: Any) -> SimpleNamespace:
-    """Return the lowest and highest value of an integer type."""
-    entry = dtype(kind)
-    if entry.kind not in "iu":
-        raise ValueError(f"Invalid integer data type {entry.kind!r}.")
-    return SimpleNamespace(min=entry.low, max=entry.high, bits=8 * entry.itemsize, dtype=entry)
-
-
-def finfo(kind: Any) -> SimpleNamespace:
-    """Return the largest values of a float type, and the distance from 1 to the next value."""
-    entry = dtype(kind)
-    if entry.code is not None:
-        top, digits = entry.code.decode(entry.code.largest), entry.code.mantissa
-    else:
-        top, digits = (sys.float_info.max, 52) if entry.itemsize == 8 else (float(2**128 - 2**104), 23)
-    return SimpleNamespace(max=entry.wrap(top), min=entry.wrap(-top), eps=entry.wrap(2.0**-digits), dtype=entry)
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import copysign, frexp, inf, isinf, ldexp, nan
 
@@ -27,7 +27,7 @@ class FloatCode:
     largest: int
     overflow: int
     not_a_number: int
-    is_unsigned_zero: bool = field(default=False)  # the code of -0.0 is that of NaN
+    is_unsigned_zero: bool = False  # the code of -0.0 is that of NaN
 
     def encode(self, value: float) -> int:
         """Return the code of the nearest value; of two, the one with the even code."""

@@ -12,8 +12,9 @@ from typing import Any
 from .array_class import ndarray, reduce_axes, sum_type
 from .array_indices import broadcast_to
 from .array_strides import broadcast_shapes
-from .number_types import BOOL, FLOAT64, OBJECT, dtype, generic, result_type
+from .number_types import BOOL, FLOAT64, OBJECT, dtype, generic
 from .operators import UFUNCS
+from .type_promotion import result_type
 
 Function = Callable[..., Any]
 SAME, WHOLE, TRUTH, FLOAT = "same", "whole", "truth", "float"  # the type of a result

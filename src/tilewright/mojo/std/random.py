@@ -85,7 +85,7 @@ class _Filler(Bracketed[None]):
 
 
 def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> None:
-    """Write what `draw` returns for the arguments to each element of a span, or of a number of them at a pointer."""
+    """Write what `draw` returns for the arguments to each element of a span, or to so many at a pointer."""
     if isinstance(target, Pointer):
         target, arguments = Span(ptr=target, length=arguments[0]), arguments[1:]
     for k in range(len(target)):
