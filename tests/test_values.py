@@ -30,6 +30,8 @@ NOT_VALUES = {
     "BoundPlan",  # holds addresses
     *["Device", "DeviceBuffer", "DeviceContext", "MeshDevice"],  # the memory of whole chips
     "TransferEvent",  # a transfer that is going on
+    "FileKind",  # holds functions
+    "SourceFile",  # an open file
     "InlineQueue",
     "Integer",  # only answers isinstance
     *["LayoutLike", "NumberFormat"],  # what all layouts, and all formats, have in common

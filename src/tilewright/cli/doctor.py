@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..byte_sizes import format_bytes
+from ..plugins import GROUPS, list_plugins
 from ..version import __version__
 from .console import Answer, ExitCode
 from .program import verb
@@ -76,6 +77,7 @@ def command() -> Answer:
         "machine": report.machine,
         "packages": report.packages,
         "missing": [asdict(each) for each in report.missing],
+        "plugins": list_all_plugins(),
         "environment": report.environment,
     }
     return Answer(lambda: "\n".join(_format_answer(report)), data, report.exit_code)
@@ -146,6 +148,9 @@ def _format_answer(report: HealthReport) -> list[str]:
     lines += [_two_columns(f"  {name}", 15, text) for name, text in _machine_facts(report.machine)]
     lines.append("\npackages")
     lines += [_two_columns(f"  {name}", 15, version or "not installed") for name, version in report.packages.items()]
+    if plugins := list_all_plugins():
+        lines.append("\nplug-ins")
+        lines += [_two_columns(f"  {name}", 31, package) for name, package in plugins.items()]
     if report.missing:
         lines.append("\nmissing: what that costs, and how to install it")
         for each in report.missing:
@@ -235,6 +240,19 @@ class MissingPart:
     cost: str
     commands: tuple[str, ...]
     is_required: bool = False
+
+
+def list_all_plugins() -> dict[str, str]:
+    """Return what plug-ins add, by group and name, and the package of each; none of them is loaded.
+
+    >>> all(" " in name for name in list_all_plugins())
+    True
+    """
+    return {
+        f"{group} {name}": f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "unknown package"
+        for group in GROUPS
+        for name, entry in list_plugins(group).items()
+    }
 
 
 def installed_version(name: str) -> str | None:

@@ -15,6 +15,8 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -207,11 +209,9 @@ def _acquire_lock(handle: int, shared: bool, wait: bool, out: Path) -> None:
 
 
 def _acquire_lock_on_windows(handle: int, shared: bool, wait: bool, out: Path) -> None:
-    from importlib import import_module
-
-    msvcrt = import_module("msvcrt")
-    if shared:  # not available there; parts have their own locks
+    if shared or find_spec("msvcrt") is None:  # parts have their own locks; a system without both has one process
         return
+    msvcrt = import_module("msvcrt")
     try:
         msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
     except OSError as problem:

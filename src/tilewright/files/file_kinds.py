@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..errors import FileFormatError
+from ..plugins import list_plugins, load_plugin
 from .bank_image import INDEX_SUFFIX
 from .file_names import decode_file_name
 from .foreign_files import refuse_foreign_file, refuse_lfs_pointer
@@ -90,6 +91,16 @@ MAIN_SUFFIXES = tuple([suffix for kind in FILE_KINDS if not kind.fallback for su
 SUFFIXES = tuple([suffix for kind in FILE_KINDS for suffix in kind.suffixes])
 
 
+def added_kinds() -> list[FileKind]:
+    """Return the kinds of files that plug-ins read.
+
+    >>> all(isinstance(kind, FileKind) for kind in added_kinds())
+    True
+    """
+    added = [load_plugin("readers", name, FileKind) for name in list_plugins("readers")]
+    return [kind for kind in added if isinstance(kind, FileKind)]
+
+
 def find_file_kind(file: SourceFile) -> FileKind | None:
     """Return the kind of a file, by its content where that tells, and by its suffix otherwise; None if unknown.
 
@@ -102,6 +113,8 @@ def find_file_kind(file: SourceFile) -> FileKind | None:
     start = file.read(0, min(file.size, _START_BYTES))
     suffix = file.path.suffix.lower()
     own = next((kind for kind in FILE_KINDS if suffix in kind.suffixes), None)
+    if own is None:
+        own = next((kind for kind in added_kinds() if suffix in kind.suffixes), None)
     if start.startswith(ZIP_START):
         return _find_zip_kind(file, own)
     if own is not None and own.matches is None:
@@ -141,5 +154,6 @@ def read_tensors(file: SourceFile) -> tuple[str, list[StoredTensor], dict[str, s
     refuse_lfs_pointer(file)
     kind = find_file_kind(file)
     if kind is None:
-        refuse_foreign_file(file, ", ".join([*SUFFIXES, *[f"*{each}" for each in (*INDICES, INDEX_SUFFIX)]]))
+        added = [suffix for kind in added_kinds() for suffix in kind.suffixes]
+        refuse_foreign_file(file, ", ".join([*SUFFIXES, *added, *[f"*{each}" for each in (*INDICES, INDEX_SUFFIX)]]))
     return kind.name, *kind.read(file)

@@ -88,7 +88,7 @@ class SourceFile:
         return self._map
 
     def read_runs(self, runs: Iterable[tuple[int, int]], out: ByteArray) -> None:
-        """Read ranges (offset, size) one after the other into `out`.
+        """Read ranges, `runs` of (offset, size), one after the other into `out`.
 
         >>> import tempfile
         >>> out = np.zeros(3, np.uint8)

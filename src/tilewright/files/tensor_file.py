@@ -16,7 +16,7 @@ from ..errors import FileFormatError, LayoutError
 from ..tables import count_of
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
-from .file_kinds import FILE_KINDS, INDICES, MAIN_SUFFIXES, SUFFIXES, find_file_kind, read_tensors
+from .file_kinds import FILE_KINDS, INDICES, MAIN_SUFFIXES, SUFFIXES, added_kinds, find_file_kind, read_tensors
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
 from .gguf import choose_gguf_file
@@ -285,13 +285,12 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
 
 def _find_fallback_files(folder: Path, names: list[str], follow_symlinks: bool) -> list[Path]:
     """Return the files of the first fallback kind that a directory has; of PyTorch models, that of transformers."""
-    for kind in FILE_KINDS:
-        if kind.fallback:
-            own = [_TORCH_MODEL] if _TORCH_MODEL in names and _TORCH_MODEL.endswith(kind.suffixes) else names
-            paths = [resolve_inside(folder, name, follow_symlinks) for name in own if name.endswith(kind.suffixes)]
-            files = [path for path in paths if find_file_kind(SourceFile(path)) is kind]
-            if files:
-                return files
+    for kind in [*(kind for kind in FILE_KINDS if kind.fallback), *added_kinds()]:
+        own = [_TORCH_MODEL] if _TORCH_MODEL in names and _TORCH_MODEL.endswith(kind.suffixes) else names
+        paths = [resolve_inside(folder, name, follow_symlinks) for name in own if name.endswith(kind.suffixes)]
+        files = [path for path in paths if find_file_kind(SourceFile(path)) is kind]
+        if files:
+            return files
     return []
 
 

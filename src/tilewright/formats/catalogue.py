@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..errors import FormatError
 from ..ndarrays import np
+from ..plugins import list_plugins, load_plugin
 from .block_format import BlockFormat
 from .encodings import (
     E2M1,
@@ -86,13 +87,21 @@ def format_of(value: FormatLike | HasDtype) -> Format:
     """
     if isinstance(value, (ScalarFormat, BlockFormat)):
         return value
-    number_format = _BY_NAME.get(value) if isinstance(value, str) else find_scalar_format(value)
+    number_format = _find_named(value) if isinstance(value, str) else find_scalar_format(value)
     if number_format is None:
         if not isinstance(value, str) and not hasattr(value, "dtype") and not hasattr(value, "itemsize"):
             raise TypeError(f"expected a format name, a NumPy dtype or an array, got {type(value).__name__} {value!r}")
         name = value if isinstance(value, str) else str(getattr(value, "dtype", value))
-        raise FormatError(f"unknown format {name!r}; use one of {', '.join([*SCALAR_FORMATS, *BLOCK_FORMATS])}")
+        known = [*SCALAR_FORMATS, *BLOCK_FORMATS, *list_plugins("formats")]
+        raise FormatError(f"unknown format {name!r}; use one of {', '.join(known)}")
     return number_format
+
+
+def _find_named(name: str) -> Format | None:
+    """Return the format with a name: our own, or that of a plug-in."""
+    own = _BY_NAME.get(name)
+    added = load_plugin("formats", name, BlockFormat) if own is None else None
+    return added if isinstance(added, BlockFormat) else own
 
 
 def block_format_of(value: FormatLike) -> BlockFormat:

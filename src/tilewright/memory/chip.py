@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import MemoryConfigError
+from ..plugins import list_plugins, load_plugin
 from .cores import CoreCoord, CoreLike
 from .memory_config import BufferType, BufferTypeLike
 
@@ -104,12 +105,13 @@ class Chip:
         ('wormhole_n300', CoreCoord(x=8, y=9))
         """
         files = _chip_files()
-        if name not in files:
+        added = None if name in files else load_plugin("chips", name, Chip)
+        if added is None and name not in files:
             raise MemoryConfigError(
                 f"unknown chip {name!r}; use one of {', '.join(chip_names())}, or read your own description with"
                 " Chip.read(path)"
             )
-        chip = cls.read(files[name])
+        chip = added if isinstance(added, Chip) else cls.read(files[name])
         return replace(chip, dispatch=dispatch, harvested=chip.harvested if harvested is None else harvested)
 
     @classmethod
@@ -348,12 +350,12 @@ def _is_l1(buffer: BufferTypeLike) -> bool:
 
 
 def chip_names() -> list[str]:
-    """Return the names of the known chips.
+    """Return the names of the known chips, those of plug-ins included.
 
     >>> chip_names()[:2]
     ['blackhole_p100', 'blackhole_p150']
     """
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    return sorted({*(path.stem for path in _FOLDER.glob("*.toml")), *list_plugins("chips")})
 
 
 @lru_cache(maxsize=1)

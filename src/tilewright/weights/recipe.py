@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import FileFormatError, FormatError
 from ..files.source_file import FilePath
+from ..plugins import list_plugins, load_plugin
 from .recipe_file import (
     PLACEHOLDER,
     Expression,
@@ -106,14 +107,17 @@ class Recipe:
 
     @classmethod
     def load(cls, name: FilePath = DEFAULT_RECIPE) -> Recipe:
-        """Return a recipe: the `name` of one that comes with tilewright, or the path of a TOML file or of a folder.
+        """Return a recipe: the `name` of one that is known, or the path of a TOML file or of a folder.
 
         >>> Recipe.load().name
         'tt_transformers'
         """
         path = Path(name)
-        if str(name) in recipe_names():
+        if str(name) in _built_in_names():
             return _load_built_in(str(name))
+        added = load_plugin("recipes", str(name), Path)
+        if isinstance(added, Path):
+            return _load_path(added)
         if path.is_dir() or path.suffix == ".toml":
             return _load_path(path)
         raise FormatError(
@@ -217,12 +221,16 @@ def add_outputs(tables: tuple[OutputTable, ...], more: tuple[OutputTable, ...]) 
 
 
 def recipe_names() -> list[str]:
-    """Return the names of the recipes that come with tilewright.
+    """Return the names of the recipes that come with tilewright, and of those of plug-ins.
 
     >>> recipe_names()
     ['tt_transformers']
     """
-    return sorted([each.name for each in (files("tilewright.weights") / "recipes").iterdir() if each.is_dir()])
+    return sorted({*_built_in_names(), *list_plugins("recipes")})
+
+
+def _built_in_names() -> list[str]:
+    return [each.name for each in (files("tilewright.weights") / "recipes").iterdir() if each.is_dir()]
 
 
 @lru_cache
