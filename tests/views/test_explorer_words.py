@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
-from tilewright.explorer import answers, reshard_tab
+from tilewright.explorer import answers, layout_tab, reshard_tab
 from tilewright.explorer import form as questions
 from tilewright.explorer.form import FieldError, parse_spec, spell_spec
 from tilewright.views import to_svg, to_text
@@ -213,3 +213,44 @@ def test_any_reshard_is_planned_and_drawn_or_has_a_field_to_correct(source, targ
                     assert max(map(len, to_text(scene).splitlines())) <= 80
                     answers.render_for_page(scene)
                     to_svg(scene)
+
+
+LAYOUT_TEXTS = st.sampled_from(
+    [
+        "(4,8):(8,1)",
+        "Sw<3,0,3> o (8,8):(8,1)",
+        "Sw<2,0,3>",
+        "4",
+        "<2,2>",
+        "<_,4>",
+        "",
+        "(2,(2,2)):(1,(2,4))",
+        "4:1@bank",
+    ]
+) | st.text("(),:<>_0123456789 oSwLayut@", max_size=24)
+
+
+@given(
+    LAYOUT_TEXTS,
+    st.sampled_from(["", *layout_tab.OPERATIONS, "eval"]),
+    LAYOUT_TEXTS,
+    LAYOUT_TEXTS,
+    st.sampled_from(["", "4x4", "2x", "99999999x9", "0x0"]),
+)
+@examples(150)
+def test_any_layout_gives_an_answer_or_a_field_to_correct(notation, operation, other, threads, tile):
+    words = {"notation": notation, "op": operation, "other": other, "threads": threads, "tile": tile}
+    with suppress(FieldError):  # anything else is a bug
+        answer = layout_tab.describe_layout(words)
+        assert set(answer["problems"]) <= set(words) | {"itemsize"}
+
+
+def test_large_layouts_are_bounded():
+    huge = {"notation": "(1073741824,1073741824):(1073741824,1)", "threads": "(1073741824,4):(1,1)", "tile": "16x8"}
+    answer = layout_tab.describe_layout(huge)
+    assert "at most" in answer["problems"]["threads"]
+    assert "at most" in answer["problems"]["tile"]
+    for text in ("(" * 3999, "1" * 4001, "<" + "(" * 3000 + ">", "((2," * 900 + "2" + "))" * 900):
+        for words in ({"notation": text}, {"notation": "4:1", "op": "compose", "other": text}):
+            with pytest.raises(FieldError):
+                layout_tab.describe_layout(words)

@@ -135,7 +135,7 @@ def _offsets_of(access: Any, caller: str) -> tuple[Array, Array]:
     if isinstance(access, LayoutLike):
         return _layout_offsets(access, caller)
     try:
-        table = np.asarray(access)
+        table = np.asanyarray(access)
     except ValueError:  # rows of different lengths
         table = np.empty(0, dtype=object)
     if table.dtype.kind not in "iu" and not _has_whole_numbers(table):
@@ -146,8 +146,8 @@ def _offsets_of(access: Any, caller: str) -> tuple[Array, Array]:
     if table.dtype.kind == "u" and table.size and int(table.max()) >= _MAX_OFFSET:
         raise LayoutError(f"{caller}: offset {int(table.max())} is too large for addresses of 64 bits")
     rows = (len(table) if table.ndim else 1, -1) if table.size else (0, 0)
-    hidden = np.broadcast_to(np.asarray(getattr(access, "mask", False), dtype=bool), table.shape)  # of a masked array
-    return table.astype(np.int64).reshape(rows), ~hidden.reshape(rows)
+    touched = ~np.ma.getmaskarray(table).reshape(rows)
+    return np.asarray(table).astype(np.int64).reshape(rows), touched
 
 
 def _has_whole_numbers(table: Array) -> bool:

@@ -118,7 +118,7 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
     return {
         "text": str(asked.result),
         "operands": [
-            {"name": name, "text": format_operand(operand), "scene": _draw_operand(operand)}
+            {"name": name, "text": format_operand(operand), **_draw_operand(operand)}
             for name, operand in asked.operands.items()
         ],
         "scene": render_for_page(_result_picture(fields, asked.result)),
@@ -194,11 +194,14 @@ def _result_picture(fields: FormFields, layout: Any) -> Scene:
     return _attribute("notation", lambda: attribute_scene(fields, lambda options: scene_of(layout, **sides, **options)))
 
 
-def _draw_operand(operand: Any) -> dict[str, Any] | None:
-    """Return the picture of an operand; None for one without a shape, such as a swizzle or a number."""
+def _draw_operand(operand: Any) -> dict[str, Any]:
+    """Return the picture of an operand, or a note on one that cannot be drawn, such as a swizzle or a number."""
     if not isinstance(operand, LayoutLike):
-        return None
-    return render_for_page(scene_of(operand, side=MOST_OPERAND_SIDE, memory=False))
+        return {"scene": None, "note": "It has no shape of its own to draw."}
+    try:
+        return {"scene": render_for_page(scene_of(operand, side=MOST_OPERAND_SIDE, memory=False))}
+    except TilewrightError as problem:
+        return {"scene": None, "note": str(problem)}
 
 
 def _describe_step(step: AlgebraStep) -> dict[str, str]:

@@ -117,8 +117,8 @@ export class LayoutTab {
 
   cards(found) {
     const failed = (message) => this.problems({ notation: message });
-    const operands = found.operands.map(({ name, text, scene: drawn }) => card(`${name} = ${text}`,
-      drawn ? scene(drawn, null, { facts: false }) : make("p", { class: "soft" }, "It has no shape of its own to draw.")));
+    const operands = found.operands.map(({ name, text, note, scene: drawn }) => card(`${name} = ${text}`,
+      drawn ? scene(drawn, null, { facts: false }) : make("p", { class: "soft" }, note)));
     const title = found.operands.length ? `${this.texts[this.rows.op.control.value]} = ${found.text}` : found.text;
     return [
       operands.length ? make("div", { class: "operands" }, ...operands) : null,
