@@ -350,7 +350,7 @@ def test_the_keyboard_is_enough(look):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "sides"
+    assert page.evaluate("document.activeElement.id") == "tensor"
     assert fragment(page)["shape"] == "64x64"
     page.keyboard.press("Shift+Tab")
     for _ in range(40):  # to the field, by nothing but the Tab key
