@@ -16,6 +16,7 @@ PACKAGES = (
     "errors",
     "atomic",
     "byte_sizes",
+    "logs",
     "plugins",  # what other packages add
     "plain",  # what an object of a dialect stands for
     "severity",  # of what reports say

@@ -49,12 +49,14 @@ def test_only_what_is_needed_is_read(server):
 
 
 @pytest.mark.parametrize("fault", ["drop", "close", "503", "429", "500"])
-def test_faults_are_retried(server, fault):
+def test_faults_are_retried(server, fault, caplog):
     server.faults = [fault, fault]
     found = open_tensors(f"{server.url}/m/model.safetensors")
     server.faults = [fault] * 3
     np.testing.assert_array_equal(found["a"].read(), ARRAYS["a"])
     assert not server.faults
+    assert "trying again in" in caplog.text
+    assert all(record.name == "tilewright.files.http_ranges" for record in caplog.records)
 
 
 def test_a_dropped_range_is_continued(server):

@@ -195,8 +195,8 @@ def _two_columns(name: str, indent: int, text: str) -> str:
 
 
 _REQUIRED = {
-    "numpy": "only layouts work: nothing can be copied or converted",
-    "ml_dtypes": "only layouts work: there are no number formats",
+    "numpy": "nothing can be copied, converted or streamed; a slow stand-in draws small things",
+    "ml_dtypes": "bfloat16 and the other small number formats do not work",
     "click": "the command tilewright does not start",
     "rich": "conversions on a terminal show no progress",
     "tomli": "rules of conversions cannot be read from a .toml file",

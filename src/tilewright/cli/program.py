@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ class Verb(click.Command):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         add_flag("json", "Answer in JSON.")(self)
-        add_flag("debug", "Show tracebacks of errors.")(self)
+        add_flag("debug", "Show tracebacks of errors, and what the library logs.")(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, grouped by section."""
@@ -183,6 +184,7 @@ class VerbGroup(click.Group):
             return super().main(args, NAME, complete_var, False, **extra)
         console = Console()
         _escape_unencodable_output()
+        _show_logs(_has_flag(args, "--debug"))
         try:
             status = super().main(args, NAME, complete_var, False, obj=console, **extra)
             sys.stdout.flush()
@@ -195,6 +197,19 @@ class VerbGroup(click.Group):
         except Exception as problem:
             status = _report(problem, console, _has_flag(args, "--debug"), _has_flag(args, "--json"))
         sys.exit(status if isinstance(status, int) else ExitCode.OK)
+
+
+def _show_logs(debug: bool) -> None:
+    """Print what the library reports while it works, such as attempts that are repeated, as notes on stderr."""
+    log = logging.getLogger("tilewright")
+    if not any(isinstance(each, _NoteHandler) for each in log.handlers):
+        log.addHandler(_NoteHandler())
+    log.setLevel(logging.DEBUG if debug else logging.WARNING)
+
+
+class _NoteHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(f"note: {record.getMessage()}", err=True)
 
 
 def _report(problem: Exception, console: Console, debug: bool, as_json: bool) -> int:
@@ -248,7 +263,7 @@ def _exit_status_help() -> str:
 )
 @click.version_option(__version__, prog_name=NAME)
 @add_flag("json", "Answer in JSON.")
-@add_flag("debug", "Show tracebacks of errors.")
+@add_flag("debug", "Show tracebacks of errors, and what the library logs.")
 @click.pass_context
 def program(ctx: click.Context) -> None:
     """Where does this element live on a tiled machine, and how does it get there?

@@ -17,6 +17,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import FileFormatError, TransferError
+from ..logs import log_of
+
+_log = log_of(__name__)
 
 MAX_ATTEMPTS = 6
 FIRST_WAIT = 0.5
@@ -92,7 +95,9 @@ class HttpRanges:
                     f"{self.url}: {problem} at byte {offset + done}, after {failures} attempts; try again later, a"
                     " conversion continues with --resume"
                 )
-            time.sleep(_find_wait(problem, failures))
+            wait = _find_wait(problem, failures)
+            _log.warning("%s: %s at byte %d; trying again in %.1f s", self.url, problem, offset + done, wait)
+            time.sleep(wait)
         return done
 
     def _is_complete(self, offset: int, done: int, wanted: int) -> bool:

@@ -22,12 +22,15 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from ..errors import FileFormatError, TransferError
+from ..logs import log_of
 from ..ndarrays import NDArray, np
 from . import http_ranges
 from .array_name import import_library
 from .http_ranges import HttpRanges, hub_endpoint
 from .remote_array import MAX_GAP
 from .source_file import ByteArray, FilePath, SourceFile
+
+_log = log_of(__name__)
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _HUB_NAME = re.compile(r"[\w.-]+")
@@ -147,6 +150,7 @@ class _FsspecFile:
             if attempts >= http_ranges.MAX_ATTEMPTS:
                 raise TransferError(f"{self.url}: {problem or 'it ends early'} at byte {offset + done}")
             if attempts:
+                _log.warning("%s: %s at byte %d; trying again", self.url, problem or "it ends early", offset + done)
                 time.sleep(http_ranges.FIRST_WAIT * 2 ** (attempts - 1))
         return done
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from ..errors import TransferError
+from ..logs import log_of
 from .plan_executor import ExecutorSource, count_workers, submit_unique
 from .plan_task import (
     MAX_BATCH_SECONDS,
@@ -39,6 +40,8 @@ from .tile_compute import CancelFlag, CancelledError, ProgressCallback, WriteGat
 
 if TYPE_CHECKING:
     from .tile_plan import TilePlan
+
+_log = log_of(__name__)
 
 MIN_BATCH_SECONDS = 0.05
 """How long a submission should take at least: ten times the cost of handing it to a worker of a cluster."""
@@ -254,6 +257,7 @@ class PlanRunner:
         attempts = batch.attempts + 1
         if attempts <= self.retries and isinstance(problem, Exception):
             self.retried += 1
+            _log.warning("task %d failed (%s: %s); trying again", number, type(problem).__name__, problem)
             self._again.append(Batch(range(number, number + 1), attempts, batch.breaks))
             return
         raise TransferError(
