@@ -258,6 +258,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _route_request(self) -> None:
         target = urlsplit(self.path)
+        if self.command == "POST" and not target.path.startswith("/ask/"):
+            raise RequestRefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "only queries are posted")
         if target.path in self.server.files:
             self._send_response(HTTPStatus.OK, *self.server.files[target.path])
             return
