@@ -189,12 +189,13 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/convert.py
 	$(BIN)/python bench/cli.py
 
-pictures: $(INSTALLED) ## draw the pictures of the documentation again
+pictures: $(INSTALLED) ## draw the pictures of the documentation again, and run its notebooks
 	$(BIN)/python docs/images/make_where.py
 	$(BIN)/python docs/images/make_gallery.py
 	$(BIN)/python docs/images/make_founding_figures.py
 	$(BIN)/python docs/images/make_charts.py
 	$(BIN)/python -m tests.docs.pictures
+	$(BIN)/python -m tests.docs.notebooks
 
 # Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.
 docs: $(SITE_TOOLS) ## build the site into build/site, and check it

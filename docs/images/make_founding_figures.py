@@ -44,7 +44,7 @@ PICTURES = (
         "The same matrix, tilized",
         TILIZED,
         "22-52",
-        "A window of 2 x 2 goes over the matrix row by row, and what it sees is stored together: tile by tile, with"
+        "A window of 2 x 2 moves over the matrix row by row, and its elements are stored together: tile by tile, with"
         " the address of each row of a tile. Below the element (0, 0) lies element 8, now two bytes away.",
         """
         tilized = tw.tiled_layout((4, 8), tile=(2, 2))
@@ -57,7 +57,7 @@ PICTURES = (
         "Figure 1: pages of a row-major tensor",
         LAYOUTS,
         "33-37",
-        "Every row of a 64 x 64 tensor is a page: 64 pages, dealt to the banks in turn.",
+        "Every row of a 64 x 64 tensor is a page: 64 pages, distributed over the banks in turn.",
         """
         spec = tw.TensorSpec((64, 64), "bfloat16", "Row-Major", chip="wormhole")
         scene = views.scene_of(spec)
@@ -235,14 +235,15 @@ def page() -> str:
         "# The founding figures",
         "",
         (
-            "The figures and drawings of the five founding documents, drawn by tilewright, each beside"
-            " what it illustrates and with the lines that draw it. On the command line, `tilewright show` has the same"
-            " options: `tilewright show 4x8 --dtype uint8 --layout tile --tile 2x2 --label row_major --address hex`."
+            "Here are the figures and drawings of the five [founding documents](founding.md), drawn by tilewright. Each"
+            " one names the lines that it illustrates, and has the code that draws it. On the command line,"
+            " `tilewright show` has the same options:"
+            " `tilewright show 4x8 --dtype uint8 --layout tile --tile 2x2 --label row_major --address hex`."
         ),
         "",
         (
-            "This page is written by [`images/make_founding_figures.py`](images/make_founding_figures.py), which runs"
-            " the lines under every picture after these:"
+            "This page is written by [`images/make_founding_figures.py`](images/make_founding_figures.py). The code"
+            " below each picture runs after these lines:"
         ),
         "",
         *GALLERY["IMPORTS"],

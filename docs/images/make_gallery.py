@@ -8,6 +8,7 @@ the files with what this script would write.
 """
 
 import linecache
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,6 +48,37 @@ IMPORTS = (
 )
 
 
+INTRODUCTION = """\
+Here is one picture of each kind that tilewright draws. Choose one to see it in full, with the code that makes it.
+
+In a notebook, an object draws itself. In a terminal, call `.show()`. Give a file name to write a file:
+`.show("x.svg")`, `.show("x.html")` or `.show("x.txt")`, and `.show("x.png")` if cairosvg or Chromium is installed. On
+the command line, `tilewright show` does the same. The HTML file needs nothing else, can be used with the keyboard, and
+highlights both ends of whatever you point at."""
+
+OPTIONS = """\
+All pictures accept `label=` and `color=`, which choose the attributes that label and colour the cells, and
+`address="hex"`. An option that a picture does not have is refused by name. `views.side_by_side(a, b)` puts pictures
+beside each other. The [founding figures](founding-figures.md) show these options at work.
+
+This page is written by [`images/make_gallery.py`](images/make_gallery.py). The code below each picture runs after these
+lines:"""
+
+MOVING = """\
+## Pictures that move
+
+A schedule, a copy and a reshard can be played. `--animate` writes an HTML page with a player, or a GIF:
+
+```console
+$ tilewright show 40x60 --tiles 16x16 --pipeline double --animate -o pipeline.html
+...pipeline.html (... bytes)
+$ tilewright show "(8,8):(8,1)" "(8,8):(1,8)" --animate -o copy.html
+...copy.html (... bytes)
+$ tilewright show 512x512:shard=block:grid=2x1 512x512:shard=height:grid=4x2 --layout tile --animate -o reshard.html
+...reshard.html (... bytes)
+```"""
+
+
 @dataclass(frozen=True)
 class Picture:
     """A picture: the name of its file, its title, what there is to see, and the code whose `scene` it shows."""
@@ -81,8 +113,8 @@ PICTURES = (
     Picture(
         "layout",
         "A layout",
-        "Every coordinate with its offset, and memory beside it with the element that lives there. Tiles are outlined,"
-        " because the shape nests.",
+        "Each coordinate with its offset, and memory with the element at each place. Tiles are outlined because the"
+        " shape is nested.",
         """
         layout = tw.blocked_product(tw.row_major(4, 4), tw.row_major(2, 3))
         scene = views.scene_of(layout)
@@ -91,7 +123,7 @@ PICTURES = (
     Picture(
         "banks",
         "Named axes: pages over banks",
-        "Places on named axes are painted by the first axis. Five tiles a row do not divide twelve banks.",
+        "Cells are coloured by the first named axis. Five tiles per row do not divide twelve banks evenly.",
         """
         pages = tw.Layout((12, 100), (1 @ bank, 2048 @ addr))
         scene = views.scene_of(tw.compose(pages, tw.row_major(4, 5)))
@@ -108,7 +140,7 @@ PICTURES = (
     Picture(
         "swizzle",
         "A swizzle, and what it is for",
-        "Eight banks before and after: reading a column no longer waits eight times.",
+        "Eight banks, before and after. Reading a column takes one step instead of eight.",
         """
         swizzled = tw.compose(tw.Swizzle(3, 0, 3), tw.row_major(8, 8))
         scene = views.scene_of(swizzled, banks=8)
@@ -126,7 +158,7 @@ PICTURES = (
     Picture(
         "distribute",
         "A tensor distributed over threads",
-        "Vectors of four elements, dealt to 32 threads; the first access is coalesced and free of conflicts.",
+        "Vectors of four elements, distributed over 32 threads. The first access is coalesced and free of conflicts.",
         """
         scene = views.distribute_scene(tw.row_major(8, 32), tw.row_major(4, 8), vector=(1, 4))
         """,
@@ -184,7 +216,7 @@ PICTURES = (
     Picture(
         "plan",
         "A copy plan",
-        "Row-major float32 to tiled bfloat16. Both memories are painted by the place in the source.",
+        "From row-major float32 to tiled bfloat16. Both memories are coloured by the place in the source.",
         """
         target = tiled_layout((7, 10), tile=(4, 4), face=(2, 2))
         scene = views.scene_of(plan_copy(Placement(tw.row_major(7, 10), "float32"), Placement(target, "bfloat16")))
@@ -203,7 +235,7 @@ PICTURES = (
     Picture(
         "where",
         "Where an element lives",
-        "The whole way before anything runs: element, face, tile, page, bank, address.",
+        "From an element to its face, tile, page, bank and address, before anything runs.",
         """
         spec = tw.TensorSpec((100, 150), "bfloat16", "tile", chip="wormhole_n150")
         scene = views.scene_of(spec, at=(70, 118))
@@ -212,8 +244,7 @@ PICTURES = (
     Picture(
         "page",
         "The elements of a page",
-        "One tile of a padded tensor with its faces: what is data and what is padding, painted in the order of"
-        " storage.",
+        "One tile of a padded tensor with its faces: data and padding, coloured in storage order.",
         """
         spec = tw.TensorSpec((100, 150), "bfloat8_b", "tile", chip="wormhole_n150")
         scene = views.page_scene(spec, at=(98, 140))
@@ -222,7 +253,7 @@ PICTURES = (
     Picture(
         "shards",
         "Shards over cores",
-        "A block-sharded tensor: pages painted by shard, the cores that hold them, and how even that is.",
+        "A block-sharded tensor: pages coloured by shard, the cores that hold them, and how even the distribution is.",
         """
         memory = tw.block_sharded((4, 4))
         spec = tw.TensorSpec((512, 384), "bfloat8_b", "tile", memory=memory, chip="wormhole_n150")
@@ -250,7 +281,7 @@ PICTURES = (
     Picture(
         "file",
         "The tensors of a file",
-        "Where every tensor lies in its file; here two files of a folder.",
+        "The place of every tensor in its file; here for two files of a folder.",
         """
         np.save(f"{folder}/bias.npy", np.zeros(640, np.float32))
         np.save(f"{folder}/query.npy", np.zeros((64, 64), np.float16))
@@ -271,7 +302,7 @@ PICTURES = (
     Picture(
         "mesh",
         "A mesh of devices",
-        "A tensor that eight devices share: four parts, each on two devices, and where each part lies on its chip.",
+        "A tensor that eight devices share: four parts, each on two devices, and the place of each part on its chip.",
         """
         mesh = tw.files.Mesh.dividing((256, 1024), (2, 4), (None, 1))
         spec = tw.TensorSpec(mesh.part_shape, "bfloat8_b", memory=tw.width_sharded((8, 1), buffer_type="dram"))
@@ -289,7 +320,7 @@ PICTURES = (
     Picture(
         "trace",
         "A recorded run",
-        "What a `Trace` recorded, as it happened: most of the moving was hidden behind the computing.",
+        "A run as a `Trace` recorded it. Most transfers were hidden behind the computation.",
         """
         happened = [TraceSpan("import", k, 0, 1000 * k, 1000 * k + 900) for k in range(6)]
         happened += [TraceSpan("compute", k, 0, 1000 * k + 950, 1000 * k + 1850) for k in range(6)]
@@ -300,8 +331,8 @@ PICTURES = (
     Picture(
         "pipeline",
         "A pipeline",
-        "Double buffering, if an import and an export take 1 and a compute 1.5: timeline, and what every"
-        " buffer is used for. A recorded `Trace` has the same picture.",
+        "Double buffering, if import and export take 1 and compute takes 1.5: the timeline, and the use of every"
+        " buffer. A recorded `Trace` has the same picture.",
         """
         scene = views.scene_of(Schedule("double", 9), times=(1, 1.5, 1))
         """,
@@ -365,7 +396,7 @@ PICTURES = (
     Picture(
         "atom",
         "A matrix instruction",
-        "Which thread holds which element of A, B and C, and as which of its values.",
+        "Which thread holds which element of A, B and C, and as which of its values it holds it.",
         """
         scene = views.atom_scene(tw.atoms["SM80_16x8x8_F32F16F16F32_TN"])
         """,
@@ -382,8 +413,8 @@ PICTURES = (
     Picture(
         "kernel",
         "A kernel with a race",
-        "Who touched which element of shared memory between two barriers, in a block of a kernel that the SIMT machine"
-        " ran: without a barrier after the first line, threads read what others may not have written yet.",
+        "Which thread accessed which element of shared memory between two barriers, as the SIMT machine recorded it."
+        " There is no barrier after the first line, so threads may read elements that others have not written yet.",
         """
         def transpose(out, a):
             tile = tw.simt.shared_array((4, 4))
@@ -398,36 +429,23 @@ PICTURES = (
 )
 
 
+def thumbnails(pictures: tuple[Picture, ...]) -> list[str]:
+    """Return the lines of a grid of small pictures, each a link to its section."""
+    lines = ['<div class="thumbnails">', ""]
+    for picture in pictures:
+        anchor = "-".join(re.sub(r"[^\w\s-]", "", picture.title.lower()).split())
+        image = f'<img src="images/{picture.file}" alt="" width="180" loading="lazy">'
+        lines += [f'<a href="#{anchor}">{image}<br>{picture.title}</a>']
+    return [*lines, "", "</div>"]
+
+
 def page() -> str:
     """Return the text of the gallery."""
-    parts = [
-        "# Gallery",
-        "",
-        (
-            "Everything that has a picture shows it by itself in a notebook, and by `.show()` in a terminal;"
-            ' `.show("x.svg")`, `.show("x.html")` and `.show("x.txt")` write files, `.show("x.png")` too where'
-            " cairosvg or Chromium is installed, and `tilewright show` does the same from the command line. The HTML"
-            " file needs nothing else, can be used with the keyboard, and marks both ends of whatever one points at."
-            " Pictures follow the reader's light or dark setting."
-        ),
-        "",
-        (
-            "Every picture takes `label=` and `color=`, the attributes that are written into its cells and color them,"
-            ' and `address="hex"`; an option that it does not have is refused by name. `views.side_by_side(a, b)` sets'
-            " pictures beside each other. The [founding figures](founding-figures.md) show what these are for."
-        ),
-        "",
-        (
-            "This page is written by [`images/make_gallery.py`](images/make_gallery.py), which runs the lines under"
-            " every picture after these:"
-        ),
-        "",
-        *IMPORTS,
-    ]
+    text = views.to_text(PICTURES[0].scene())
+    parts = ["# Gallery", "", INTRODUCTION, "", *thumbnails(PICTURES), "", OPTIONS, "", *IMPORTS]
     for picture in PICTURES:
         parts += picture.section()
-    text = views.to_text(PICTURES[0].scene())
-    parts += ["", "## The same in a terminal", "", "```text", text, "```", ""]
+    parts += ["", MOVING, "", "## The same in a terminal", "", "```text", text, "```", ""]
     return "\n".join(parts)
 
 

@@ -23,7 +23,12 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Return a page in which links to files outside docs/ are their text: the site does not carry those files."""
+    """Return a page in which links to files outside docs/ are their text: the site does not have those files.
+
+    Sessions are marked as such, so that prompts and answers look different; doctest's `<BLANKLINE>` is a blank line.
+    """
+    markdown = re.sub(r"^```python(?=\n>>> )", "```pycon", markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^<BLANKLINE>$", "", markdown, flags=re.MULTILINE)
     here = DOCS / Path(page.file.src_uri).parent
 
     def without(link: re.Match[str]) -> str:

@@ -16,14 +16,16 @@ from typing import TypeVar
 Test = TypeVar("Test", bound=Callable[..., object])
 PAGE = Path(__file__).parents[2] / "docs" / "founding.md"
 _INTRODUCTION = """\
-tilewright was founded on five documents: two pages and the `ttnn.Tensor` reference of Tenstorrent, the reference of
-Mojo's `TileTensor`, and the page on physical tensors of Khronos' OpenCL Tensor and Tile Library. This page lists their
-{total} statements, the test in `tests/founding/` that shows each, and what differs: {literal} hold as written,
-after the rule that each dictionary states in its first paragraph. Where a document is wrong or dated, the last
-column says what is right, and so does the dictionary.
+Here you can look up any statement of the five documents that tilewright is based on, and the test that shows it. The
+documents are two pages and the `ttnn.Tensor` reference of Tenstorrent, the reference of Mojo's `TileTensor`, and the
+page on physical tensors of Khronos' OpenCL Tensor and Tile Library.
 
-The figures are in [the founding figures](founding-figures.md). This page is written from the marks of the tests by
-`python -m tests.founding.statements`, and a test fails if it is stale."""
+They make {total} statements. {literal} of them hold as written, with the rule of translation that each dictionary
+states at its start. For the others, a document is wrong, out of date or not valid Python. The last column then says
+what is right, and the dictionary says so, too.
+
+The figures of the documents are in [the founding figures](founding-figures.md). Tests are in `tests/founding/`. This
+page is generated from them by `python -m tests.founding.statements`, and a test fails if it is out of date."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +124,13 @@ def write_page() -> str:
             "",
             f"## {document.title}",
             "",
-            "| row | lines | statement | test | differs |",
+            "| row | lines | statement | test | holds, or what differs |",
             "|---|---|---|---|---|",
         ]
         for row in document.row_names:
             if row in found:
                 s = found[row]
-                lines.append(f"| {s.row} | {s.lines} | {_cell(s.text)} | `{s.test}` | {_cell(s.differs)} |")
+                lines.append(f"| {s.row} | {s.lines} | {_cell(s.text)} | `{s.test}` | {_cell(s.differs or 'holds')} |")
     return "\n".join(lines) + "\n"
 
 
