@@ -65,8 +65,8 @@ _HEADERS = {
 def page_files() -> dict[str, tuple[bytes, str]]:
     """Return the files of the page by path, each with its content type.
 
-    >>> sorted(page_files())[:3]
-    ['/', '/asking.js', '/chain.js']
+    >>> sorted(page_files())[:2]
+    ['/', '/asking.js']
     """
     folder = resources.files(__package__).joinpath("page")
     views = resources.files(__package__.rpartition(".")[0]).joinpath("views")
