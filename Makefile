@@ -205,6 +205,10 @@ docs: $(SITE_TOOLS) ## build the site into build/site, and check it
 	@TILEWRIGHT_SITE=build/site $(BIN)/python -m pytest -q tests/docs/test_site.py
 	@echo "the site is in build/site: python3 -m http.server -d build/site serves it, with search"
 
+playground: $(INSTALLED) ## build the page that runs tilewright in the browser, into build/playground
+	@$(BIN)/python playground/build.py
+	@echo "the playground is in build/playground: python3 -m http.server -d build/playground serves it"
+
 # On Linux auditwheel looks at what the library needs, and gives the wheel the tag of the oldest systems that have it.
 wheel: $(INSTALLED) ## build a wheel into dist/, tagged manylinux on Linux
 	@mkdir -p build/wheel dist && rm -f build/wheel/*.whl

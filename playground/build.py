@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect what the page in the browser runs on, into build/playground: Pyodide, and tilewright in plain Python.
+"""Build the playground, a page that needs no server, in build/playground: the explorer, Pyodide and tilewright.
 
     python playground/build.py [--into build/playground]
 
@@ -32,6 +32,12 @@ OLDEST = (0, 27)  # the first Pyodide with Python 3.12
 NEEDED = re.compile(r"package/(pyodide\.mjs|pyodide\.asm\.\w+|python_stdlib\.zip|pyodide-lock\.json)")
 MOST_BYTES = 200 << 20  # of a download, and of what is in it
 ARCHIVE = "tilewright.zip"
+LIBRARY = ROOT / "src" / "tilewright"
+# The page may load its own files and nothing else; what its worker may load is said by whoever serves it.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
+    " worker-src 'self'; base-uri 'none'; form-action 'none'"
+)
 
 
 def main() -> None:
@@ -45,10 +51,31 @@ def main() -> None:
         wheel = build_wheel(Path(scratch))
         shutil.copyfile(wheel, folder / ARCHIVE)
     is_compiled = compile_archive(folder)
+    copy_page(folder)
     facts = {"pyodide": version, "archive": ARCHIVE, "wheel": wheel.name, "compiled": is_compiled}
     (folder / "playground.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     for path in sorted(folder.iterdir()):
         print(f"{path.stat().st_size:>12,}  {path.name}")
+
+
+def copy_page(folder: Path) -> None:
+    """Copy the files of the explorer into a folder; its page is told that the engine is the browser."""
+    shared = [LIBRARY / "views" / name for name in ("marks.js", "player.js")]
+    for path in (*(LIBRARY / "explorer" / "page").iterdir(), *shared):
+        shutil.copyfile(path, folder / path.name)
+    page = folder / "index.html"
+    text = page.read_text(encoding="utf-8")
+    changes = {
+        '<meta name="tilewright-engine" content="server">': '<meta name="tilewright-engine" content="browser">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        "<title>tilewright explorer</title>": "<title>tilewright playground</title>",
+        "tilewright <b>explorer</b>": "tilewright <b>playground</b>",
+    }
+    for old, new in changes.items():
+        if old not in text:
+            sys.exit(f"index.html lacks {old}")
+        text = text.replace(old, new)
+    page.write_text(text, encoding="utf-8")
 
 
 def fetch_pyodide(scratch: Path) -> bytes:

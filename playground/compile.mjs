@@ -28,7 +28,7 @@ for path in root.rglob("*.py"):
         path.unlink()
 with zipfile.ZipFile("/archive.zip", "w", zipfile.ZIP_DEFLATED) as packed:
     for path in sorted(root.rglob("*")):
-        if path.is_file():
+        if path.is_file() and path.parent.name != "page":  # which lies beside the archive
             packed.write(path, path.relative_to(root))
 `);
 fs.writeFileSync(file, python.FS.readFile("/archive.zip"));

@@ -53,10 +53,11 @@ SLOW = (
     "conversion/test_real_weights.py", "conversion/test_resume.py", "copying/test_device_errors.py",
     "copying/test_fuzz_plans.py", "docs/test_cluster_guide.py", "docs/test_notebooks.py", "layout/test_fuzz_script.py",
     "matrix/test_cells.py", "mojo/test_bracket_typing.py", "native/test_shifted_lines.py", "native/test_transposes.py",
-    "test_distribution.py", "test_example_scripts.py", "test_packaging.py", "tiling/test_interrupts.py",
-    "tiling/test_plan_on_dask.py", "tiling/test_plan_robustness.py", "tiling/test_plans.py",
+    "playground/test_page.py", "test_distribution.py", "test_example_scripts.py", "test_packaging.py",
+    "tiling/test_interrupts.py", "tiling/test_plan_on_dask.py", "tiling/test_plan_robustness.py",
+    "tiling/test_plans.py",
     "tiling/test_soak_script.py", "tiling/test_store_location.py", "views/test_animation.py",
-    "views/test_browser.py", "views/test_explorer_page.py",
+    "views/test_browser.py", "views/test_explorer_page.py", "views/test_explorer_tabs.py",
 )  # fmt: skip
 CASES = 2  # of each parametrised test
 

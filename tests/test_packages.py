@@ -47,6 +47,7 @@ PACKAGES = (
     "mojo",
     "ttl",
     "ttnn",
+    "explorer",  # the page, which asks all of the above
     "cli",
     "__main__",
 )

@@ -92,14 +92,14 @@ def test_wheel_with_the_native_library(tmp_path):
         assert not name.endswith("-any.whl")
         contents = wheel.namelist()
         assert f"tilewright/{native_library._FILE_NAME}" in contents
-        page = {path.name for path in (ROOT / "src/tilewright/views/explorer/page").iterdir()}
+        page = {path.name for path in (ROOT / "src/tilewright/explorer/page").iterdir()}
         assert {"index.html", "main.js", "style.css"} <= page
         data = {
             "py.typed",
             "formats/ggml_code_books.txt",
             "views/page.css",
             "views/marks.js",
-            *(f"views/explorer/page/{name}" for name in page),
+            *(f"explorer/page/{name}" for name in page),
         }
         headers = {path.name for path in (ROOT / "src/tilewright/copying/codegen/headers").iterdir()}
         assert {"cuda.h", "opencl.h"} <= headers

@@ -11,7 +11,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright.cli.explore import remove_key
-from tilewright.views.explorer import Explorer
+from tilewright.explorer.server import Explorer
 
 
 def test_it_serves_until_it_is_interrupted(start):

@@ -21,7 +21,7 @@ record("load Pyodide");
 const extractDir = python.runPython("import site; site.getsitepackages()[0]");
 python.unpackArchive(new Uint8Array(fs.readFileSync(path.join(folder, "tilewright.zip"))), "zip", { extractDir });
 record("unpack tilewright");
-python.runPython("from tilewright.views.explorer.answers import placement_picture, render_for_page");
+python.runPython("from tilewright.explorer.answers import placement_picture, render_for_page");
 record("import the explorer");
 python.runPython(`render_for_page(placement_picture({"shape": "256x192", "chip": "n150"}))`);
 record("first picture");

@@ -233,12 +233,22 @@ def use_pictures():
 
 
 def use_explorer():
-    from tilewright.views.explorer.answers import ANSWERS, PICTURES, render_for_page
+    from tilewright.explorer.answers import ANSWERS, PICTURES, render_for_page
+    from tilewright.explorer.kernel_programs import list_kernel_choices
+    from tilewright.explorer.kernel_tab import describe_kernel
 
     words = {"shape": "256x192", "chip": "n150", "dtype": "bfloat16", "at": "33,5", "core": "0,0", "bank": "0"}
     words |= {"to_memory": "height_sharded", "to_buffer": "l1", "to_grid": "4x1", "mesh": "1x2", "cut": "1"}
     words |= {"notation": "Sw<3,0,3> o (8,8):(8,1)", "scheme": "double"}
-    answers = {}
+    layouts = [
+        {"notation": "(8,12):(12,1)", "op": "zipped_divide", "other": "<4,6>"},
+        {"notation": "(32,32):(32,1)", "threads": "32:1"},
+        {"notation": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8"},
+        {"notation": "(4,8):(8,1)", "op": "right_inverse"},
+    ]
+    answers = {"layouts": [digest(json.dumps(ANSWERS["layout"](each), sort_keys=True)) for each in layouts]}
+    programs = [example for example in list_kernel_choices()["kernels"] if example["language"] == "mojo"]
+    answers["kernels"] = [digest(json.dumps(describe_kernel(each)["reports"], sort_keys=True)) for each in programs]
     for name, answer in ANSWERS.items():
         answers[name] = digest(json.dumps(answer(words), sort_keys=True))
     for name, picture in PICTURES.items():

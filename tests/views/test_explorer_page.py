@@ -9,8 +9,9 @@ import pytest
 
 import tilewright as tw
 from tilewright.cli.explore import remove_key
-from tilewright.views.explorer import Explorer, parse_spec
-from tilewright.views.explorer.answers import PICTURES
+from tilewright.explorer import parse_spec
+from tilewright.explorer.answers import PICTURES
+from tilewright.explorer.server import Explorer
 from tilewright.views.html import panel_markup
 
 from .browser import open_browser, watched
@@ -217,13 +218,13 @@ def test_a_link_shows_the_same_again(look, explorer):
     page = look({**BLOCK, "at": "0,2,33,17", "b.shape": "64x64", "b.chip": "blackhole_p150", "scheme": "duplex"})
     page.get_by_role("button", name="Share").click()
     link = page.get_by_label("The link").input_value()
-    assert link.startswith(f"{explorer.url}#")
-    assert "key" not in link
+    assert link.startswith("https://tilewright.github.io/tilewright/playground/#")
+    assert explorer.key not in link
     command = page.get_by_label("The command").input_value()
     assert command == f"tilewright explore '#{link.partition('#')[2]}'"
     assert remove_key(command.partition("'")[2][1:-1]) == link.partition("#")[2]  # as the command reads it
     other = page.context.new_page()  # the same browser, which kept the key
-    other.goto(link)
+    other.goto(f"{explorer.url}#{link.partition('#')[2]}")
     settled(other)
     assert steps(other)["element"] == "(0, 2, 33, 17)"
     assert field(other, "chip", 1).input_value() == "blackhole_p150"
@@ -253,7 +254,7 @@ def test_the_back_button_goes_from_change_to_change(look):
     second = fragment(page)
     assert second["shape"] == "256x320"
     page.wait_for_timeout(900)
-    page.get_by_role("button", name="Layout").click()
+    page.get_by_role("tab", name="Layout").click()
     page.wait_for_function("location.hash.includes('view=layout')")
     page.go_back()
     page.wait_for_function("!location.hash.includes('view=layout')")
@@ -333,15 +334,15 @@ def test_the_schedule_follows_its_fields(look):
 
 def test_layouts_are_drawn_as_they_are_typed(look):
     page = look(refused=REFUSED)
-    page.get_by_role("button", name="Layout").click()
+    page.get_by_role("tab", name="Layout").click()
     settled(page)
     field(page, "notation").fill("(4,8):(1,4)")
     settled(page)
-    assert "(4,8):(1,4)" in page.locator("#notation dl").inner_text()
+    assert "(4,8):(1,4)" in page.locator("#layout dl").first.inner_text()
     assert fragment(page)["notation"] == "(4,8):(1,4)"
     field(page, "notation").fill("(4,8):(1")
     settled(page)
-    assert page.locator("#notation [role=alert]").is_visible()
+    assert page.locator("#layout [role=alert]").is_visible()
 
 
 def test_the_keyboard_is_enough(look):
@@ -349,7 +350,7 @@ def test_the_keyboard_is_enough(look):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "sides"
+    assert page.evaluate("document.activeElement.id") == "tensor"
     assert fragment(page)["shape"] == "64x64"
     page.keyboard.press("Shift+Tab")
     for _ in range(40):  # to the field, by nothing but the Tab key
@@ -433,6 +434,7 @@ HOSTILE = (
     {"shard": EVIL, "b.shape": "64x64", "b.chip": EVIL, "b.dtype": EVIL, "b.at": EVIL},
     {"at": EVIL, "core": EVIL, "scheme": EVIL, "tile_moved": EVIL, "b.shape": EVIL},
     {"view": "layout", "notation": EVIL, "nobody": EVIL},
+    {"view": "layout", "notation": "4:1", "layout.op": "compose", "layout.other": "4:1", "layout.tile": EVIL},
 )
 
 

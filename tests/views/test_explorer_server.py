@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tilewright.views.explorer import Explorer
-from tilewright.views.explorer.server import HOST, KEY_HEADER, LONGEST_TARGET, MOST_CONNECTIONS, MOST_FIELDS
+from tilewright.explorer.server import HOST, KEY_HEADER, LONGEST_TARGET, MOST_CONNECTIONS, MOST_FIELDS, Explorer
 
 SPEC = "shape=64x96&dtype=bfloat8_b&chip=wormhole_n150"
 
@@ -116,7 +115,7 @@ def test_localhost_is_this_machine(explorer):
     assert ask(explorer, "/", Host=f"localhost:{explorer.server_port}")[0] == 200
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
 def test_only_reading_is_allowed(explorer, method):
     status, headers, _ = ask(explorer, f"/ask/words/placement?{SPEC}", method=method)
     assert status == 405
@@ -300,3 +299,41 @@ def test_hostile_words_stay_words(explorer):
     for name in ("svg", "html"):
         path = f"/ask/export/layout.{name}?notation=%3Cscript%3E"
         assert ask(explorer, path)[0] == 422
+
+
+def test_long_queries_come_in_the_body_and_are_bounded(explorer):
+    source = urlencode({"language": "mojo", "source": "# " + "x" * 9000 + "\ndef main():\n    print(6 * 7)"})
+    status, _, body = ask(explorer, "/ask/words/kernel", method="POST", body=source)
+    assert (status, json.loads(body)["output"]) == (200, "42\n")
+    for path in ("/ask/words/kernel", "/ask/file?name=x.npy", "/"):
+        assert ask(explorer, path, method="POST", body=b"x" * 10, key="wrong")[0] == (405 if path == "/" else 401)
+    assert ask(explorer, "/ask/words/layout", body=b"notation=4:1")[0] == 413  # GET has no body
+    port = explorer.server_port
+    for length in ("70000", "-1", "9" * 30, "0x10"):
+        head = f"POST /ask/words/kernel HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {length}\r\n\r\n"
+        assert raw(explorer, head.encode())[9:12] in (b"413", b"400"), length
+    status, _, body = ask(explorer, "/ask/words/kernel?language=python&source=print(1)")
+    assert status == 422
+    assert json.loads(body)["field"] == "language"
+
+
+def test_a_file_is_known_by_its_start(explorer, tmp_path):
+    head = json.dumps({"w": {"dtype": "F32", "shape": [1 << 20, 1 << 10], "data_offsets": [0, 1 << 32]}}).encode()
+    start = len(head).to_bytes(8, "little") + head
+    size = len(start) + (1 << 32)
+    status, _, body = ask(explorer, f"/ask/file?name=model.safetensors&size={size}", method="POST", body=start)
+    found = json.loads(body)
+    assert (status, found["tensors"][0]["shape"], found["bytes"]) == (200, "1048576x1024", 1 << 32)
+    refused = {
+        "name=model.safetensors&size=3": start,  # shorter than what was sent
+        "name=model.safetensors&size=999999999999999": start,
+        "name=../../etc/passwd&size=99": start[:99],
+        "name=a.pt&size=99": start[:99],
+        "name=model.safetensors": b"",
+        "name=model.gguf&size=64": b"GGUF" + bytes(60),
+        "name=model.tensorbin&size=64": b"\xff" * 64,
+    }
+    for query, data in refused.items():
+        status, _, body = ask(explorer, f"/ask/file?{query}", method="POST", body=data)
+        assert status == 422, (query, body)
+        assert b"/tmp" not in body, query

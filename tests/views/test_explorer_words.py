@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.errors import TilewrightError
+from tilewright.explorer import answers, layout_tab, reshard_tab
+from tilewright.explorer import form as questions
+from tilewright.explorer.form import FieldError, parse_spec, spell_spec
 from tilewright.views import to_svg, to_text
-from tilewright.views.explorer import answers, reshards
-from tilewright.views.explorer import answers as pictures
-from tilewright.views.explorer import form as questions
-from tilewright.views.explorer.form import FieldError, parse_spec, spell_spec
 
 from ..cases import examples
 
@@ -102,8 +101,8 @@ def test_anything_typed_gives_an_answer_or_a_field_to_correct(words):
         answers.describe_placement,
         answers.describe_element,
         answers.describe_core,
-        pictures.placement_picture,
-        pictures.schedule_picture,
+        answers.placement_picture,
+        answers.schedule_picture,
     )
     for ask in asked:
         with suppress(TilewrightError):  # anything else is a bug
@@ -125,13 +124,13 @@ def test_a_chip_of_ones_own_has_no_words():
 
 def test_the_schedule_is_that_of_the_library():
     words = {"shape": "128x64", "scheme": "duplex", "chip": "wormhole_n150", "times": "1x1x1"}
-    scene = pictures.schedule_picture(words)
+    scene = answers.schedule_picture(words)
     assert [span.label for span in scene.panels[0].spans if span.kind == "compute"] == ["0", "1", "2", "3"]
     # two buffers of a tile of 32 x 64 bfloat16
     assert scene.facts[-1].value.startswith("2 x 4096 = 8192 bytes")
     assert scene.facts[-1].tone == "good"
     with pytest.raises(FieldError, match="unknown scheme"):
-        pictures.schedule_picture({"shape": "128x64", "scheme": "sextuple", "chip": "wormhole_n150"})
+        answers.schedule_picture({"shape": "128x64", "scheme": "sextuple", "chip": "wormhole_n150"})
 
 
 def test_circular_buffers_that_clash_are_told():
@@ -203,10 +202,10 @@ def test_alternatives_of_a_part_keep_the_entire_tensor():
 @examples(60)
 def test_any_reshard_is_planned_and_drawn_or_has_a_field_to_correct(source, target, operation, grid):
     words = spell_spec(source)
-    to = {f"to_{name}": value for name, value in spell_spec(target).items() if name in reshards.TARGET_FIELDS}
+    to = {f"to_{name}": value for name, value in spell_spec(target).items() if name in reshard_tab.TARGET_FIELDS}
     for fields in ({**words, **to, "op": operation}, {**words, **to, "to_grid": grid}):
         with suppress(FieldError):  # anything else is a bug
-            if reshards.describe_reshard(fields)["empty"]:
+            if reshard_tab.describe_reshard(fields)["empty"]:
                 continue
             for name in ("flows", "links", "timeline"):
                 with suppress(tw.MemoryConfigError):  # of a chip whose network or times are not known
@@ -214,3 +213,44 @@ def test_any_reshard_is_planned_and_drawn_or_has_a_field_to_correct(source, targ
                     assert max(map(len, to_text(scene).splitlines())) <= 80
                     answers.render_for_page(scene)
                     to_svg(scene)
+
+
+LAYOUT_TEXTS = st.sampled_from(
+    [
+        "(4,8):(8,1)",
+        "Sw<3,0,3> o (8,8):(8,1)",
+        "Sw<2,0,3>",
+        "4",
+        "<2,2>",
+        "<_,4>",
+        "",
+        "(2,(2,2)):(1,(2,4))",
+        "4:1@bank",
+    ]
+) | st.text("(),:<>_0123456789 oSwLayut@", max_size=24)
+
+
+@given(
+    LAYOUT_TEXTS,
+    st.sampled_from(["", *layout_tab.OPERATIONS, "eval"]),
+    LAYOUT_TEXTS,
+    LAYOUT_TEXTS,
+    st.sampled_from(["", "4x4", "2x", "99999999x9", "0x0"]),
+)
+@examples(150)
+def test_any_layout_gives_an_answer_or_a_field_to_correct(notation, operation, other, threads, tile):
+    words = {"notation": notation, "op": operation, "other": other, "threads": threads, "tile": tile}
+    with suppress(FieldError):  # anything else is a bug
+        answer = layout_tab.describe_layout(words)
+        assert set(answer["problems"]) <= set(words) | {"itemsize"}
+
+
+def test_large_layouts_are_bounded():
+    huge = {"notation": "(1073741824,1073741824):(1073741824,1)", "threads": "(1073741824,4):(1,1)", "tile": "16x8"}
+    answer = layout_tab.describe_layout(huge)
+    assert "at most" in answer["problems"]["threads"]
+    assert "at most" in answer["problems"]["tile"]
+    for text in ("(" * 3999, "1" * 4001, "<" + "(" * 3000 + ">", "((2," * 900 + "2" + "))" * 900):
+        for words in ({"notation": text}, {"notation": "4:1", "op": "compose", "other": text}):
+            with pytest.raises(FieldError):
+                layout_tab.describe_layout(words)

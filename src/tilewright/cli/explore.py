@@ -48,7 +48,7 @@ def command(
     tilewright explore cache/ --tensor layers.0.attention.wo --device 0,1
     tilewright explore 'http://127.0.0.1:8654/#shape=64x64&dtype=bfloat16'
     """
-    from ..views.explorer.server import PORT, Explorer
+    from ..explorer.server import PORT, Explorer
 
     subject = None if start is None else _parse_start(start, tensor, device, follow_links)
     if subject is None or subject.stored is None:
@@ -95,7 +95,7 @@ def _parse_start(start: str, tensor: str | None, device: Any, follow_links: bool
 
 def _initial_fragment(subject: Drawable, device: Any, options: SpecOptions) -> str:
     """Return the URL fragment that spells a tensor and the mesh that shares it."""
-    from ..views.explorer import spell_mesh, spell_spec
+    from ..explorer import spell_mesh, spell_spec
 
     stored, typed = subject.stored, typed_options(click.get_current_context())
     words: dict[str, Any] = spell_spec(subject.spec(options, typed))

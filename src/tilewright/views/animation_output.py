@@ -35,20 +35,33 @@ def to_player(animation: Animation) -> str:
     >>> "<button" in to_player(animate(Schedule("double", 3)))
     True
     """
+    drawings, data = draw_frames(animation)
+    frames = len(animation.captions)
+    controls = (
+        '<div id="player"><button type="button">Play</button>'
+        f'<input type="range" aria-label="frame" min="0" max="{frames - 1}" value="0"><output></output></div>'
+    )
+    return page_markup(
+        animation.scene,
+        drawings,
+        above=f'{controls}<script id="frames" type="application/json">{embed_json(data)}</script>',
+        script=read_asset("player.js") + _START,
+    )
+
+
+def draw_frames(animation: Animation) -> tuple[list[Drawing], dict[str, Any]]:
+    """Return what a player needs: the panels of an `animation`, and the paths, captions and seconds of its frames.
+
+    >>> from tilewright.tiling import Schedule
+    >>> from tilewright.views.animation import animate
+    >>> sorted(draw_frames(animate(Schedule("double", 3)))[1])
+    ['captions', 'paths', 'seconds']
+    """
     drawings = draw_panels(_without_arrows(animation.scene))
     frames = range(len(animation.captions))
     paths = [[_overlay_paths(*pair, frame) for pair in _panels(animation)] for frame in frames]
     data = {"paths": paths, "captions": animation.captions, "seconds": animation.seconds}
-    controls = (
-        '<div id="player"><button type="button">Play</button>'
-        f'<input type="range" aria-label="frame" min="0" max="{len(paths) - 1}" value="0"><output></output></div>'
-    )
-    return page_markup(
-        animation.scene,
-        [_draw_overlay(drawing, ("", "", "")) for drawing in drawings],
-        above=f'{controls}<script id="frames" type="application/json">{embed_json(data)}</script>',
-        script=read_asset("player.js") + _START,
-    )
+    return [_draw_overlay(drawing, ("", "", "")) for drawing in drawings], data
 
 
 def to_frames(animation: Animation) -> list[str]:

@@ -87,21 +87,19 @@ def panel_figures(scene: Scene) -> str:
 
 
 def _figures(scene: Scene, drawings: list[Drawing]) -> str:
-    return "\n".join(f"<figure>{svg}</figure>" for svg in _panel_elements(scene, drawings))
+    return "\n".join(f"<figure>{svg}</figure>" for svg in panel_markup(scene, drawings))
 
 
-def panel_markup(scene: Scene) -> list[str]:
+def panel_markup(scene: Scene, drawings: list[Drawing] | None = None) -> list[str]:
     """Return every panel of a scene as an SVG element that can be reached with the keyboard.
+
+    `drawings` are those of its panels, if they are not the usual ones.
 
     >>> panel_markup(Scene("", (Grid(1, 1, title="one"),)))[0][:4]
     '<svg'
     """
-    return _panel_elements(scene, draw_panels(scene))
-
-
-def _panel_elements(scene: Scene, drawings: list[Drawing]) -> list[str]:
     parts = []
-    for k, (panel, drawing) in enumerate(zip(scene.panels, drawings, strict=True)):
+    for k, (panel, drawing) in enumerate(zip(scene.panels, drawings or draw_panels(scene), strict=True)):
         width, height = round(drawing.width), round(drawing.height)
         name = escape_text(panel.title or scene.title)
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'

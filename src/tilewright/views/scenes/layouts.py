@@ -80,8 +80,7 @@ def layout_panels(
     ... )
     (2, 1)
     """
-    if not sheet.rows * sheet.columns:
-        raise LayoutError(f"cannot draw {sheet.layout}: it is empty; give every mode an extent of at least 1")
+    _require_elements(sheet)
     places = sheet.places()
     valid, link = sheet.valid(), link_numbers(list(places.values()))
     fields = [place_field(name, table, valid if sheet.has_holes else None) for name, table in places.items()]
@@ -244,6 +243,7 @@ def swizzle_scene(
         )
     after = compose(swizzle, layout)
     sheets = [sample_layout(layout, side), sample_layout(after, side)]
+    _require_elements(sheets[0])
     grids = [
         _bank_grid(sheet, name, itemsize, banks, width) for sheet, name in zip(sheets, ("before", "after"), strict=True)
     ]
@@ -254,6 +254,11 @@ def swizzle_scene(
                 worst = _worst_access(sheet, axis, itemsize, banks, width)
                 facts.append(Fact(f"read a {name}, {when}", str(worst), "good" if worst.conflict_free else "bad"))
     return Scene(f"{swizzle} on {layout_title(layout)}", tuple(grids), tuple(facts))
+
+
+def _require_elements(sheet: LayoutGrid) -> None:
+    if not sheet.rows * sheet.columns:
+        raise LayoutError(f"cannot draw {sheet.layout}: it is empty; give every mode an extent of at least 1")
 
 
 def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: int) -> Grid:

@@ -35,9 +35,10 @@ def thread_value_scene(layout: LayoutLike, shape: Any, **options: Unpack[SceneOp
     """
     require_layout(layout, "thread_value_scene")
     rows, columns = (int(n) for n in product_each(shape)) if isinstance(shape, tuple) and len(shape) == 2 else (0, 0)
-    if layout.rank != 2 or layout.axes or not rows:
+    if layout.rank != 2 or layout.axes or not rows * columns or not layout.size:
         raise LayoutError(
-            f"thread_value_scene needs a layout of (thread, value) and a tile of two extents, got {layout} and {shape}"
+            "thread_value_scene needs a layout of (thread, value) and a tile of two extents, none of them 0,"
+            f" got {layout} and {shape}"
         )
     table = np.asarray(layout.offsets())
     threads, values = table.shape

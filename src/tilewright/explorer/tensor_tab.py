@@ -1,37 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answers of the explorer: choices, fit, one element and one core as plain data, and pictures as scenes."""
+"""The tab of a tensor: its spec, fit, elements and cores as plain data, and its pictures as scenes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
-from math import prod
 from typing import Any
 
-from ...errors import OutOfMemory, TilewrightError
-from ...files.mesh import format_devices
-from ...formats.catalogue import BLOCK_FORMATS
-from ...formats.scalar_format import SCALAR_FORMATS
-from ...layout.linear import Linear
-from ...memory import Allocator, TensorSpec, chip_names, explain, explain_address, fit
-from ...memory.placement_rules import placement_violations
-from ...memory.shape import HEIGHTS, WIDTHS
-from ...ndarrays import has_numpy, np
-from ...notation import WRITABLE, parse, write
-from ...tiling import Schedule, Tiler
-from ...tiling.schedule import SCHEMES
-from ..html import panel_data, panel_markup
-from ..scene import Fact, Scene
-from ..scenes import scene_of
-from ..scenes.memory_maps import memory_scene
-from ..scenes.meshes import mesh_scene
-from ..scenes.pages import page_scene
-from ..scenes.pipelines import schedule_scene, tiler_scene
-from ..scenes.specs import spec_scene
+from ..errors import OutOfMemory, TilewrightError
+from ..files.mesh import format_devices
+from ..memory import Allocator, TensorSpec, explain, explain_address, fit
+from ..memory.placement_rules import placement_violations
+from ..ndarrays import has_numpy, np
+from ..views.scene import Scene
+from ..views.scenes.memory_maps import memory_scene
+from ..views.scenes.meshes import mesh_scene
+from ..views.scenes.pages import page_scene
+from ..views.scenes.specs import spec_scene
 from .form import (
-    BASES,
-    MEMORIES,
     FieldError,
     FormFields,
     attribute_scene,
@@ -50,36 +35,13 @@ from .form import (
     spell_mesh,
     spell_spec,
 )
-from .reshards import describe_reshard, flows_picture, links_picture, list_reshard_choices, timeline_picture
+from .page_data import render_for_page
 
 MOST_LISTED = 1 << (22 if has_numpy() else 18)  # pages searched for those of a core
 MOST_ROWS = 64  # runs of pages listed for a core
+MOST_SIDE = 64  # rows and columns of a picture on the page
 # Where a step of the explanation turns from the value to its detail.
 _DETAIL = re.compile(r",? (?=of |after |shared |which |= buffer )")
-_DTYPES = (*SCALAR_FORMATS, *BLOCK_FORMATS)
-
-
-def list_choices(fields: FormFields) -> dict[str, Any]:
-    """Return the choices of each field.
-
-    >>> list_choices({})["layout"]
-    ['tile', 'row_major']
-    """
-    first = ("bfloat16", "bfloat8_b", "bfloat4_b", "float32", "int32", "uint32", "uint16", "uint8")
-    return {
-        "dtype": [*first, *(name for name in _DTYPES if name not in first)],
-        "layout": ["tile", "row_major"],
-        "tile": [f"{high}x{wide}" for wide in WIDTHS for high in HEIGHTS],
-        "memory": list(MEMORIES),
-        "buffer": ["dram", "l1"],
-        "orientation": ["row_major", "col_major"],
-        "distribution": ["round_robin_1d", "grid_2d", "contiguous_1d"],
-        "chip": chip_names(),
-        "dispatch": ["fast", "slow"],
-        "scheme": list(SCHEMES),
-        "base": list(BASES),
-        **list_reshard_choices(),
-    }
 
 
 def describe_placement(fields: FormFields) -> dict[str, Any]:
@@ -308,21 +270,6 @@ def _page_origin(spec: TensorSpec, page: int) -> str:
     return f"row {page // across * high}, column {page % across * wide}"
 
 
-ANSWERS: dict[str, Callable[[FormFields], dict[str, Any]]] = {
-    "choices": list_choices,
-    "placement": describe_placement,
-    "element": describe_element,
-    "core": describe_core,
-    "reshard": describe_reshard,
-}
-
-
-MOST_BUFFERS = 16
-MOST_TILES_DRAWN = 24
-MOST_SIDE = 64  # rows and columns of a picture on the page
-MOST_TILE_SIDE = 32  # of the tiles of a pipeline, which only accompany its schedule
-
-
 def placement_picture(fields: FormFields) -> Scene:
     """Return the pages of the spec, and the banks or cores that hold them.
 
@@ -367,137 +314,3 @@ def memory_picture(fields: FormFields) -> Scene:
         whole=bool(circular),
         **parse_scene_options(fields),
     )
-
-
-def pipeline_tiler(fields: FormFields) -> Tiler:
-    """Return the tiler of the pipeline in the form.
-
-    >>> pipeline_tiler({"shape": "64x64", "tile_moved": "32x64", "chip": "n150"}).count
-    2
-    """
-    spec = parse_spec(fields)
-    shape = spec.shape.logical or (1,)
-    tile = parse_integers(fields, "tile_moved", format_extents(shape)) or _default_tile(spec)
-    if len(tile) < len(shape):
-        tile = (1,) * (len(shape) - len(tile)) + tile
-    overlap = parse_integer(fields, "overlap", 0)
-    halo = (0,) * (len(shape) - min(2, len(shape))) + (overlap,) * min(2, len(shape))
-    try:
-        return Tiler(shape, tile, overlap=halo)
-    except TilewrightError as problem:
-        raise FieldError("tile_moved", str(problem)) from None
-
-
-def _default_tile(spec: TensorSpec) -> tuple[int, ...]:
-    shape = spec.shape.logical
-    rows = min(shape[-2], spec.tile.height) if len(shape) > 1 else 1
-    return ((1,) * (len(shape) - 2) + (rows, shape[-1])) if len(shape) > 1 else shape or (1,)
-
-
-def tiles_picture(fields: FormFields) -> Scene:
-    """Return the tiles of the pipeline in the form.
-
-    >>> tiles_picture({"shape": "64x64", "chip": "n150"}).title
-    '64 x 64 in tiles of 32 x 64'
-    """
-    return tiler_scene(pipeline_tiler(fields), side=MOST_TILE_SIDE, **parse_scene_options(fields))
-
-
-def schedule_picture(fields: FormFields) -> Scene:
-    """Return the schedule of the pipeline in the form.
-
-    >>> schedule_picture({"shape": "64x64", "scheme": "duplex", "chip": "n150"}).title
-    'duplex buffering'
-    """
-    scheme = fields.get("scheme") or "double"
-    depth = parse_integer(fields, "depth", 3 if scheme in ("buffered", "direct") else 2)
-    if not 1 <= depth <= MOST_BUFFERS:
-        raise FieldError("depth", f"depth {depth} is too large to draw; use 1 to {MOST_BUFFERS}")
-    times = parse_integers(fields, "times", "1x2x1: import, compute, export", 3) or (2, 3, 2)
-    if len(times) != 3 or not all(times):
-        raise FieldError(
-            "times", f"{fields.get('times')!r}: expected the times of import, compute and export, such as 1x2x1"
-        )
-    tiler = pipeline_tiler(fields)
-    tiles = tiler.count
-    if not tiles:
-        raise FieldError("shape", "the tensor has no elements; give every dimension at least 1")
-    try:
-        schedule = Schedule(scheme, min(tiles, 1 << 40), depth=2 if scheme == "double" else depth)
-    except TilewrightError as problem:
-        raise FieldError("scheme", str(problem)) from None
-    scene = schedule_scene(schedule, times=times, tiles=MOST_TILES_DRAWN)
-    return replace(scene, facts=(*scene.facts, _buffer_fact(parse_spec(fields), tiler, schedule)))
-
-
-def _buffer_fact(spec: TensorSpec, tiler: Tiler, schedule: Schedule) -> Fact:
-    """Return how much L1 the buffers of a pipeline take, if elements have the format of the tensor."""
-    each = -(-prod(tiler.largest_tile) * spec.page_bytes // spec.page_elements)
-    total, available = len(schedule.buffers) * each, spec.known_chip.bank_bytes("l1")
-    words = f"{len(schedule.buffers)} x {each} = {total} bytes, of {available} in the L1 of a core"
-    return Fact("buffers", words, "good" if total <= available else "bad")
-
-
-def layout_picture(fields: FormFields) -> Scene:
-    """Return the picture of the layout in the form.
-
-    >>> layout_picture({"notation": "(4,8):(8,1)"}).title
-    '(4,8):(8,1)'
-    """
-    text = fields.get("notation", "").strip()
-    if not text:
-        raise FieldError("notation", "the layout is missing; write one, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
-    try:
-        parsed = parse(text)
-        layout = getattr(parsed, "layout", parsed)
-        sides = {} if isinstance(layout, Linear) else {"side": MOST_SIDE}
-        scene = attribute_scene(fields, lambda options: scene_of(layout, **sides, **options))
-        return replace(scene, facts=(*scene.facts, *_translations(layout, text)))
-    except FieldError:
-        raise
-    except (TilewrightError, TypeError) as problem:
-        raise FieldError("notation", str(problem)) from None
-
-
-def _translations(layout: Any, text: str) -> list[Fact]:
-    """Return a layout in the notations that can say it, without the one in which it was given."""
-    facts = []
-    for name in WRITABLE:
-        try:
-            written = write(layout, name)
-        except TilewrightError:
-            continue
-        if written not in (text, str(layout)):
-            facts.append(Fact(f"in {name}", written))
-    return facts
-
-
-PICTURES: dict[str, Callable[[FormFields], Scene]] = {
-    "placement": placement_picture,
-    "mesh": mesh_picture,
-    "memory": memory_picture,
-    "tiles": tiles_picture,
-    "schedule": schedule_picture,
-    "layout": layout_picture,
-    "flows": flows_picture,
-    "links": links_picture,
-    "timeline": timeline_picture,
-}
-
-
-def render_for_page(scene: Scene) -> dict[str, Any]:
-    """Return a scene for the page: every panel as SVG, with the data shown on pointing.
-
-    >>> from tilewright import row_major
-    >>> sorted(render_for_page(scene_of(row_major(2, 2))))
-    ['facts', 'note', 'panels', 'title']
-    """
-    return {
-        "title": scene.title,
-        "note": scene.note,
-        "facts": [{"name": fact.name, "value": fact.value, "tone": fact.tone} for fact in scene.facts],
-        "panels": [
-            {"svg": svg, "data": panel_data(panel)}
-            for svg, panel in zip(panel_markup(scene), scene.panels, strict=True)
-        ],
-    }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of the explorer: local, read-only, bounded; every query needs a key.
+"""The server of the explorer: local, bounded; every query needs a key.
 
 The files of the page hold nothing secret. Queries need the key, which is in the fragment of the printed address:
 browsers do not send fragments, so the key is in no request line, log or referrer. The page sends it as a header, which
@@ -9,7 +9,6 @@ other sites cannot do.
 from __future__ import annotations
 
 import hmac
-import json
 import secrets
 import socket
 import sys
@@ -24,19 +23,18 @@ from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from ...errors import TilewrightError
-from ...version import __version__
-from ..html import to_html
-from ..scene import Scene, to_json
-from ..svg import to_svg
-from .answers import ANSWERS, PICTURES, render_for_page
-from .form import FieldError, FormFields
+from ..version import __version__
+from .answers import ANSWERS, Reply, answer_query, encode_json, guard_answer, refuse
+from .file_tab import MOST_BYTES, describe_file, start_of_file
+from .form import FieldError, FormFields, parse_integer
+from .kernel_process import run_in_process
 
 HOST = "127.0.0.1"
 PORT = 8654  # tried first, so that links keep working from one run to the next
 KEY_HEADER = "X-Tilewright-Key"
 LONGEST_TARGET = 8192  # characters of a request's path and query
-MOST_FIELDS = 40
+LONGEST_QUERY = 1 << 16  # bytes of a query that is too long for the request's path
+MOST_FIELDS = 60
 MOST_CONNECTIONS = 32
 MOST_AT_ONCE = 2  # queries answered at a time: they are CPU-bound
 TIMEOUT = 15.0  # seconds for a request to arrive, and for its turn
@@ -47,11 +45,7 @@ _KINDS = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-_EXPORTS = {
-    "svg": (to_svg, "image/svg+xml"),
-    "html": (to_html, "text/html; charset=utf-8"),
-    "json": (to_json, "application/json"),
-}
+_ANSWERS = {**ANSWERS, "kernel": run_in_process}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -71,12 +65,13 @@ _HEADERS = {
 def page_files() -> dict[str, tuple[bytes, str]]:
     """Return the files of the page by path, each with its content type.
 
-    >>> sorted(page_files())[:3]
-    ['/', '/asking.js', '/chain.js']
+    >>> sorted(page_files())[:2]
+    ['/', '/asking.js']
     """
     folder = resources.files(__package__).joinpath("page")
-    marks = resources.files(__package__.rpartition(".")[0]).joinpath("marks.js")  # the same as in saved pages
-    files = [each for each in (*folder.iterdir(), marks) if Path(each.name).suffix in _KINDS]
+    views = resources.files(__package__.rpartition(".")[0]).joinpath("views")
+    shared = [views.joinpath(name) for name in ("marks.js", "player.js")]  # the same as in saved pages
+    files = [each for each in (*folder.iterdir(), *shared) if Path(each.name).suffix in _KINDS]
     found = {f"/{each.name}": (each.read_bytes(), _KINDS[Path(each.name).suffix]) for each in files}
     return {"/": found.pop("/index.html"), **found}
 
@@ -223,6 +218,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a request without a body."""
         self.do_GET()
 
+    def do_POST(self) -> None:
+        """Answer a query whose fields, or whose start of a file, are too long for the path."""
+        self.do_GET()
+
     def _validate_request(self) -> None:
         """Refuse requests that a browser showing our page would not send."""
         hosts = {f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}
@@ -234,9 +233,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestRefusedError(
                 HTTPStatus.REQUEST_URI_TOO_LONG, f"the request is longer than {LONGEST_TARGET} characters"
             )
-        length = self.headers.get("Content-Length", "0").strip()
-        if self.headers.get("Transfer-Encoding") or length != "0":
-            raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "requests must not have a body")
+        if self.headers.get("Transfer-Encoding") or self._body_length() > self._most_bytes():
+            raise RequestRefusedError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {self._most_bytes()} bytes here"
+            )
         if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_navigation():
             raise RequestRefusedError(HTTPStatus.FORBIDDEN, "requests from other sites are refused")
 
@@ -244,23 +244,47 @@ class _Handler(BaseHTTPRequestHandler):
         """Return whether the request follows a link to the page, which any site may have."""
         return self.headers.get("Sec-Fetch-Mode") == "navigate" and urlsplit(self.path).path == "/"
 
+    def _body_length(self) -> int:
+        length = self.headers.get("Content-Length", "0").strip()
+        if not (length.isascii() and length.isdigit() and len(length) < 12):
+            raise RequestRefusedError(HTTPStatus.BAD_REQUEST, "the Content-Length is not a number")
+        return int(length)
+
+    def _most_bytes(self) -> int:
+        """Return how many bytes the body may have: only queries have one."""
+        if self.command != "POST":
+            return 0
+        return MOST_BYTES if urlsplit(self.path).path == "/ask/file" else LONGEST_QUERY
+
     def _route_request(self) -> None:
         target = urlsplit(self.path)
+        if self.command == "POST" and not target.path.startswith("/ask/"):
+            raise RequestRefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "only queries are posted")
         if target.path in self.server.files:
             self._send_response(HTTPStatus.OK, *self.server.files[target.path])
             return
-        parts = target.path.split("/")
-        if len(parts) != 4 or parts[1] != "ask" or parts[2] not in ("words", "picture", "export"):
+        if not target.path.startswith("/ask/"):
             raise RequestRefusedError(HTTPStatus.NOT_FOUND, "not found")
-        endpoint, name = parts[2:]
         given = self.headers.get(KEY_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.server.key.encode()):
             raise RequestRefusedError(
                 HTTPStatus.UNAUTHORIZED, "the key is missing or outdated; open the address that the terminal shows"
             )
-        self._answer_query(endpoint, name, self._parse_query(target.query))
+        body = self.rfile.read(self._body_length())
+        path = target.path.removeprefix("/ask/")
+        if not self.server.working.acquire(timeout=TIMEOUT):
+            raise RequestRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many queries at once; try again")
+        try:
+            fields = self._parse_query(target.query)
+            if path == "file":
+                reply = guard_answer(lambda: _answer_file(fields, body))
+            else:
+                reply = answer_query(path, fields | self._parse_query(body.decode("latin-1")), _ANSWERS)
+        finally:
+            self.server.working.release()
+        self._send_response(reply.status, reply.body.encode("utf-8"), reply.kind)
 
-    def _parse_query(self, query: str) -> FormFields:
+    def _parse_query(self, query: str) -> dict[str, str]:
         try:
             pairs = parse_qsl(query, max_num_fields=MOST_FIELDS, errors="strict")
         except (ValueError, UnicodeDecodeError):
@@ -268,38 +292,9 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestRefusedError(HTTPStatus.BAD_REQUEST, reason) from None
         return dict(pairs)
 
-    def _answer_query(self, endpoint: str, name: str, fields: FormFields) -> None:
-        stem, _, suffix = name.partition(".")
-        known = ANSWERS if endpoint == "words" else PICTURES
-        if stem not in known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
-            raise RequestRefusedError(HTTPStatus.NOT_FOUND, "not found")
-        if not self.server.working.acquire(timeout=TIMEOUT):
-            raise RequestRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many queries at once; try again")
-        try:
-            found = known[stem](fields)
-            if isinstance(found, Scene) and endpoint == "export":
-                render, kind = _EXPORTS[suffix]
-                body = render(found).encode("utf-8")
-            else:
-                body, kind = (
-                    _encode_json(render_for_page(found) if isinstance(found, Scene) else found),
-                    "application/json",
-                )
-        except TilewrightError as problem:
-            field = problem.field if isinstance(problem, FieldError) else None
-            self._send_problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem), field)
-            return
-        except Exception as problem:  # unexpected: the page shows it, and the server goes on
-            reason = f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report it"
-            self._send_problem(HTTPStatus.INTERNAL_SERVER_ERROR, reason)
-            return
-        finally:
-            self.server.working.release()
-        self._send_response(HTTPStatus.OK, body, kind)
-
-    def _send_problem(self, status: HTTPStatus, reason: str, field: str | None = None) -> None:
-        """Answer with a reason, and the field of the form that it is about."""
-        self._send_response(status, _encode_json({"error": reason, "field": field}), "application/json")
+    def _send_problem(self, status: HTTPStatus, reason: str) -> None:
+        """Answer with a reason."""
+        self._send_response(status, refuse(status, reason).body.encode("utf-8"), "application/json")
 
     def _send_response(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.send_response(status)
@@ -326,5 +321,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Do not log requests to the terminal."""
 
 
-def _encode_json(data: Any) -> bytes:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8")
+def _answer_file(fields: FormFields, start: bytes) -> Reply:
+    """Return what the header of a file says, of which the page has sent the start."""
+    if not start:
+        raise FieldError("file", "the file is empty")
+    with start_of_file(fields.get("name", ""), parse_integer(fields, "size", len(start)), start) as path:
+        return Reply(HTTPStatus.OK, encode_json(describe_file(path)))

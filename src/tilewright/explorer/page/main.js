@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The explorer: what the address says is shown, and what is shown goes back into the address.
 
-import { ask, remember } from "./asking.js";
+import { ask, engine } from "./asking.js";
 import { comparison } from "./compare.js";
 import { make } from "./dom.js";
-import { Notation } from "./notation.js";
+import { ChosenFile } from "./files.js";
+import { Kernel } from "./kernels.js";
+import { LayoutTab } from "./layouts.js";
 import { Reshard } from "./reshard.js";
-import { read, written } from "./sharing.js";
+import { VIEWS, read, written } from "./sharing.js";
 import { Side } from "./side.js";
 import { themes } from "./theme.js";
 
-const at = (id) => document.getElementById(id);
-const VIEWS = { tensor: "sides", reshard: "reshard", layout: "notation" }; // each with the element that shows it
-const state = { view: "tensor", sides: [], reshard: null, notation: null, choices: null, quiet: true, moved: 0 };
+const PLAYGROUND = "https://tilewright.github.io/tilewright/playground/";
 const TYPING = 800; // milliseconds between changes that are steps of one, and not worth a place in the history
+const at = (id) => document.getElementById(id);
+const state = { view: "tensor", sides: [], reshard: null, layout: null, kernel: null, file: null, choices: null, quiet: true, leap: false, moved: 0 };
 
 /** Put what is shown into the address, and compare if there are two, which look at the same element if both have it. */
 function changed(side) {
@@ -21,23 +23,35 @@ function changed(side) {
   const [a, b] = state.sides;
   const other = side === a ? b : a;
   if (b && side?.chosen && other.chosen && other.chosen !== side.chosen && other.shape() === side.shape()) other.look({ at: side.chosen });
-  const shown = {
-    tensor: () => ({ a: a.words(), b: b?.words() }),
-    reshard: () => ({ a: a.words(), to: state.reshard.words() }),
-    layout: () => ({ a: {}, notation: state.notation.words(), drawn: state.notation.drawn() }),
-  };
-  const fragment = written({ view: state.view, ...shown[state.view]() });
-  remembered(`#${fragment}`);
+  remembered();
   at("comparison").hidden = !b || state.view !== "tensor";
   if (b) at("comparison").replaceChildren(...comparison(a, b));
   if (!at("sharing").hidden) share();
 }
 
-/** Put a fragment into the address; the back button goes from change to change, not out of the page. */
-function remembered(fragment) {
+/** Return the fragment of what is shown. */
+function shown() {
+  const [a, b] = state.sides;
+  const parts = {
+    tensor: () => ({ a: a.words(), b: b?.words() }),
+    reshard: () => ({ a: a.words(), to: state.reshard.words() }),
+    layout: () => ({ layout: state.layout.words() }),
+    kernel: () => ({ kernel: state.kernel.words() }),
+    file: () => ({}), // what is in a file is nobody's business
+  };
+  return written({ view: state.view, ...parts[state.view]() });
+}
+
+/** The next change is a step in the history, however quickly it follows. */
+const leap = () => { state.leap = true; };
+
+/** Put what is shown into the address; the back button goes from change to change, not out of the page. */
+function remembered() {
+  const fragment = `#${shown()}`;
   if (fragment === location.hash) return;
   const now = Date.now();
-  const step = state.quiet || now - state.moved < TYPING;
+  const step = state.quiet || (!state.leap && now - state.moved < TYPING);
+  state.leap = false;
   if (!state.quiet) state.moved = now;
   history[step ? "replaceState" : "pushState"](null, "", fragment);
 }
@@ -45,9 +59,11 @@ function remembered(fragment) {
 function show(view) {
   const [before, [side]] = [state.view, state.sides];
   state.view = view;
-  for (const [name, id] of Object.entries(VIEWS)) {
-    at(`tab-${name}`).setAttribute("aria-pressed", String(name === view));
-    at(id).hidden = name !== view;
+  for (const name of VIEWS) {
+    const tab = at(`tab-${name}`);
+    tab.setAttribute("aria-selected", String(name === view));
+    tab.tabIndex = name === view ? 0 : -1;
+    at(name).hidden = name !== view;
   }
   at("compare").hidden = view !== "tensor";
   // The form of spec A is that of the source, too: it is on the page once, in the view that is shown.
@@ -62,8 +78,22 @@ function show(view) {
     side.element.prepend(side.form.element);
     if (before === "reshard" && view === "tensor") side.update();
   }
-  if (view === "layout" && !state.notation.shown.firstChild) state.notation.update();
+  if (view === "tensor") for (const each of state.sides) if (!each.asked) each.update(); // not before anybody looks
+  if (view === "layout" && !state.layout.asked) state.layout.update();
   changed();
+}
+
+/** Somebody chose another tab: that is a step in the history. */
+function choose(view) {
+  leap();
+  show(view);
+}
+
+/** Open a spec of another tab in the tab of tensors. */
+function openTensor(words) {
+  history.pushState(null, "", `#${written({ view: "tensor", a: words })}`);
+  build({ ...read(""), a: words });
+  scrollTo(0, 0);
 }
 
 function addSide(name, words) {
@@ -71,12 +101,12 @@ function addSide(name, words) {
   state.sides.push(side);
   at("sides").append(side.element);
   at("sides").dataset.count = state.sides.length;
-  return side.update();
+  return side;
 }
 
 function toggleCompare() {
   if (state.sides.length === 1) {
-    addSide("B", state.sides[0].words());
+    addSide("B", state.sides[0].words()).update();
   } else {
     state.sides.pop().remove();
     at("sides").dataset.count = 1;
@@ -102,14 +132,15 @@ function copied(id, label, value) {
 
 const command = (fragment) => `tilewright explore '#${fragment.replaceAll("'", "%27")}'`;
 
-/** Offer what shows the same again: a command for anybody, and the address for this browser. Neither has the key. */
+/** Offer what shows the same again: a link for anybody, and a command. Neither has the key. */
 function share() {
-  const fragment = location.hash.slice(1);
+  const fragment = shown();
+  const page = engine.runsPython ? `${location.origin}${location.pathname}` : PLAYGROUND; // which is the playground itself
   at("sharing").replaceChildren(
-    make("label", { for: "command" }, "This command opens the same view on any machine with tilewright."),
-    copied("command", "The command", command(fragment)),
-    make("label", { for: "link" }, "This link opens it in this browser while the explorer runs."),
-    copied("link", "The link", `${location.origin}/#${fragment}`));
+    make("label", { for: "link" }, "This link opens the same view in any browser: the playground, with nothing to install."),
+    copied("link", "The link", `${page}#${fragment}`),
+    make("label", { for: "command" }, "This command opens it on a machine with tilewright."),
+    copied("command", "The command", command(fragment)));
 }
 
 function trouble(message) {
@@ -117,10 +148,20 @@ function trouble(message) {
   at("trouble").textContent = message;
 }
 
+/** Say what the engine is doing, and offer to stop what takes long. */
+function progress(text, slow) {
+  const [line, stop] = at("progress").children;
+  at("progress").hidden = !text;
+  line.textContent = text;
+  stop.hidden = !slow;
+}
+
 async function start() {
   themes(at("theme"));
+  engine.report(progress);
+  at("progress").querySelector("button").addEventListener("click", () => engine.stop());
   const asked = read(location.hash);
-  remember(asked.key);
+  engine.remember(asked.key);
   if (asked.key) history.replaceState(null, "", `#${written(asked)}`); // the key is not for the history of the browser
   try {
     state.choices = await ask("choices", {});
@@ -130,42 +171,55 @@ async function start() {
         + ` with: ${command(written(asked))}` : problem.message);
     return;
   }
-  at("tab-tensor").addEventListener("click", () => show("tensor"));
-  at("tab-reshard").addEventListener("click", () => show("reshard"));
-  at("tab-layout").addEventListener("click", () => show("layout"));
+  for (const name of VIEWS) at(`tab-${name}`).addEventListener("click", () => choose(name));
+  at("tab-tensor").parentElement.addEventListener("keydown", moveTab);
   at("compare").addEventListener("click", toggleCompare);
   at("share").addEventListener("click", () => {
     at("sharing").hidden = !at("sharing").hidden;
     at("share").setAttribute("aria-expanded", String(!at("sharing").hidden));
-    if (!at("sharing").hidden) { share(); at("command").focus(); at("command").select(); }
+    if (!at("sharing").hidden) { share(); at("link").focus(); at("link").select(); }
   });
+  state.file = new ChosenFile(openTensor); // once: going back does not forget a file
+  at("file").append(state.file.element);
   await build(asked);
   document.documentElement.dataset.ready = "yes";
+}
+
+/** Move from tab to tab with the arrow keys, as the pattern of tabs asks. */
+function moveTab(event) {
+  const last = VIEWS.length - 1;
+  const now = VIEWS.indexOf(state.view);
+  const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now === 0 ? last : now - 1, Home: 0, End: last }[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  choose(VIEWS[next]);
+  at(`tab-${VIEWS[next]}`).focus();
 }
 
 /** Show what an address says, in place of whatever is shown. */
 async function build(asked) {
   state.quiet = true; // what the address says already is no step
   for (const side of state.sides) side.remove();
-  state.notation?.element.remove();
-  state.reshard?.remove();
+  for (const each of [state.layout, state.kernel, state.reshard]) each?.remove();
   state.sides = [];
   state.reshard = new Reshard(asked.to, state.choices, changed);
   at("reshard").append(state.reshard.element);
-  state.notation = new Notation(asked.notation, asked.drawn, changed);
-  at("notation").append(state.notation.element);
-  const ready = [addSide("A", asked.a)];
-  if (asked.b) ready.push(addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b));
+  state.layout = new LayoutTab(asked.layout, state.choices, () => changed(), leap);
+  at("layout").append(state.layout.element);
+  state.kernel = new Kernel(asked.kernel, state.choices, () => changed());
+  at("kernel").append(state.kernel.element);
+  addSide("A", asked.a);
+  if (asked.b) addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b);
   at("compare").setAttribute("aria-pressed", String(Boolean(asked.b)));
   show(asked.view);
-  await Promise.all(ready);
+  await Promise.all(state.sides.map((side) => side.asked));
   state.quiet = false;
 }
 
 // Not by the address, which says what is shown.
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
-  at(VIEWS[state.view]).focus();
+  at(state.view).focus();
 });
 // Somebody went back, or pasted another link into the address bar: show that.
 window.addEventListener("popstate", () => {

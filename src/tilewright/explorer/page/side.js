@@ -21,6 +21,7 @@ export class Side {
     this.holder = words.core ? { core: words.core } : words.bank ? { bank: words.bank } : null;
     this.found = null;
     this.chosen = null;
+    this.asked = null; // the last question, once there is one
     this.instead = null; // what is asked in place of all this, while another view shows the form
     this.form = new SpecForm(name, words, choices, () => this.later());
     this.chain = new Chain(name, words.at ?? "", (where) => { this.where = where; this.later("element"); });
@@ -66,7 +67,11 @@ export class Side {
   }
 
   /** Ask for everything that changed, and show it; what was asked before is forgotten. */
-  async update(part = "all") {
+  update(part = "all") {
+    return (this.asked = this.answer(part));
+  }
+
+  async answer(part) {
     clearTimeout(this.timer);
     // Whatever is still to be asked, or was not answered yet, is asked together with this.
     if ([this.part, this.running].some((other) => other !== undefined && other !== part)) part = "all";

@@ -7,16 +7,20 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from ...errors import MemoryConfigError, TilewrightError
-from ...memory import TensorSpec
-from ...traffic import ReshardPlan, reshard
-from ...traffic.planning import KERNELS
-from ...traffic.step_choice import OPERATIONS
-from ..scene import Scene
-from ..scenes.reshards import reshard_facts, reshard_scene
+from ..errors import MemoryConfigError, TilewrightError
+from ..memory import TensorSpec
+from ..traffic import ReshardPlan, reshard
+from ..traffic.planning import KERNELS
+from ..traffic.step_choice import OPERATIONS
+from ..views.animation import animate
+from ..views.animation_output import draw_frames
+from ..views.html import panel_markup
+from ..views.scene import Scene
+from ..views.scenes.reshards import reshard_facts, reshard_scene
 from .form import FieldError, FormFields, parse_mesh, parse_spec, require_drawable, require_placement
 
 TARGET_FIELDS = ("memory", "buffer", "grid", "shard", "orientation", "distribution")  # with "to_" before them
+MOST_PLAYED = 1 << 16  # requests that are drawn as frames
 MOST_PAGES = 1 << 18  # of a tensor whose reshard is planned on the page
 
 
@@ -112,6 +116,22 @@ def describe_reshard(fields: FormFields) -> dict[str, Any]:
         "warnings": [warning for step in plan.steps for warning in step.warnings],
         "python": f"tw.reshard(\n    {plan.source!r},\n    {plan.target!r}{more},\n)",
     }
+
+
+def play_reshard(fields: FormFields) -> dict[str, Any]:
+    """Return the requests of the reshard in the form as an animation: panels, and the frames that are drawn over them.
+
+    >>> answer = play_reshard({"shape": "64x64", "chip": "n150", "to_buffer": "l1"})
+    >>> len(answer["panels"]), answer["frames"]["captions"][-1]
+    (2, 'done: 16 KiB')
+    """
+    plan = parse_reshard(fields)
+    requests = sum([len(step.requests.nbytes) for step in plan.steps])
+    if requests > MOST_PLAYED:
+        raise FieldError("shape", f"{requests} requests are more than can be played here ({MOST_PLAYED})")
+    animation = animate(plan)
+    drawings, frames = draw_frames(animation)
+    return {"panels": panel_markup(animation.scene, drawings), "frames": frames}
 
 
 def flows_picture(fields: FormFields) -> Scene:

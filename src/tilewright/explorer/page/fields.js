@@ -49,19 +49,31 @@ function isShared(words) {
   return Boolean(words.mesh);
 }
 
-/** Return a labelled field: a select where there are choices, else a line of text. */
-export function field(name, label, value, choices, hint, changed) {
+/** Return a labelled field: a select where there are choices, else a line of text; `texts` says how choices are called. */
+export function field(name, label, value, choices, hint, changed, texts = SAID) {
   const id = `${name}-${Math.random().toString(36).slice(2, 8)}`;
   const common = { id, name, oninput: changed };  // not onchange: leaving a field would draw everything again, under the hands of a reader
   let control;
   if (choices) {
-    control = make("select", common, ...choices.map((choice) => make("option", { value: choice }, SAID[choice] ?? choice)));
+    control = make("select", common, ...choices.map((choice) => make("option", { value: choice }, texts[choice] ?? choice)));
     control.value = choices.includes(value) ? value : choices[0];
   } else {
     control = make("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", placeholder: hint || "" });
     control.value = value;
   }
   return { control, row: make("div", { class: "field" }, make("label", { for: id }, label), control) };
+}
+
+/** Show a problem below a field, or none. */
+export function showProblem({ control, row }, message) {
+  row.querySelector(".error")?.remove();
+  control.toggleAttribute("aria-invalid", false);
+  control.removeAttribute("aria-describedby");
+  if (!message) return;
+  const id = `${control.id}-error`;
+  row.append(make("p", { class: "error", role: "alert", id }, message));
+  control.setAttribute("aria-invalid", "true");
+  control.setAttribute("aria-describedby", id);
 }
 
 /** The form of one spec; `changed` is called with its words whenever they change. */

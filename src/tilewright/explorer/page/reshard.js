@@ -6,6 +6,8 @@ import { card, make, sized, spaced } from "./dom.js";
 import { exports } from "./exporting.js";
 import { field, isSharded } from "./fields.js";
 import { scene } from "./pictures.js";
+import { play } from "./player.js";
+import { drawing } from "./svg.js";
 import { code } from "./verdict.js";
 
 /** What is asked about the target, and when it matters. */
@@ -114,6 +116,21 @@ export class Reshard {
     this.changed();
   }
 
+  /** Return a button that plays the requests, round by round. */
+  player(words) {
+    const place = make("div");
+    place.append(make("button", { type: "button", onclick: async () => {
+      place.setAttribute("aria-busy", "true");
+      try {
+        place.replaceChildren(played(await ask("play", words)));
+      } catch (problem) {
+        place.replaceChildren(make("p", { class: "soft" }, problem.message));
+      }
+      place.removeAttribute("aria-busy");
+    } }, "Play the requests"));
+    return place;
+  }
+
   /** Show a picture in its card, or say why there is none. */
   async draw(name, place, about, words, signal) {
     place.hidden = about.empty;
@@ -123,12 +140,23 @@ export class Reshard {
       const drawn = await picture(name, words, signal);
       drawn.facts = drawn.facts.filter((fact) => !(fact.name in about.facts)); // which are shown above
       parts.push(scene(drawn), exports(name, () => this.asked(), (message) => this.problem(message)));
+      if (name === "flows") parts.push(this.player(words));
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
       parts.push(make("p", { class: "soft" }, problem.message));
     }
     place.replaceChildren(...parts);
   }
+}
+
+/** Return the frames of a reshard with a button and a slider. */
+function played({ panels, frames }) {
+  const svgs = panels.map(drawing);
+  const controls = make("div", { class: "player" }, make("button", { type: "button" }, "Play"),
+    make("input", { type: "range", "aria-label": "frame", min: "0", max: String(frames.paths.length - 1), value: "0" }), make("output"));
+  const element = make("div", { class: "scene" }, controls, make("div", { class: "panels" }, ...svgs.map((svg) => make("figure", {}, svg))));
+  play(svgs, frames.paths, frames.captions, controls, frames.seconds);
+  return element;
 }
 
 /** Return the card that says what a reshard takes. */

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answers of the explorer: every question has a name and gets fields of text; both engines of the page ask here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from ..errors import TilewrightError
+from ..formats.catalogue import BLOCK_FORMATS
+from ..formats.scalar_format import SCALAR_FORMATS
+from ..memory import chip_names
+from ..memory.shape import HEIGHTS, WIDTHS
+from ..tiling.schedule import SCHEMES
+from ..views.html import to_html
+from ..views.scene import Scene, to_json
+from ..views.svg import to_svg
+from .form import BASES, MEMORIES, FieldError, FormFields
+from .kernel_programs import list_kernel_choices
+from .layout_tab import describe_layout, layout_picture, list_layout_choices
+from .page_data import render_for_page
+from .pipeline_pictures import schedule_picture, tiles_picture
+from .reshard_tab import (
+    describe_reshard,
+    flows_picture,
+    links_picture,
+    list_reshard_choices,
+    play_reshard,
+    timeline_picture,
+)
+from .tensor_tab import (
+    describe_core,
+    describe_element,
+    describe_placement,
+    memory_picture,
+    mesh_picture,
+    placement_picture,
+)
+
+_DTYPES = (*SCALAR_FORMATS, *BLOCK_FORMATS)
+_EXPORTS: dict[str, tuple[Callable[[Scene], str], str]] = {
+    "svg": (to_svg, "image/svg+xml"),
+    "html": (to_html, "text/html; charset=utf-8"),
+    "json": (to_json, "application/json"),
+}
+Answers = Mapping[str, Callable[[FormFields], dict[str, Any]]]
+
+
+def list_choices(fields: FormFields) -> dict[str, Any]:
+    """Return the choices of each field.
+
+    >>> list_choices({})["layout"]
+    ['tile', 'row_major']
+    """
+    first = ("bfloat16", "bfloat8_b", "bfloat4_b", "float32", "int32", "uint32", "uint16", "uint8")
+    return {
+        "dtype": [*first, *(name for name in _DTYPES if name not in first)],
+        "layout": ["tile", "row_major"],
+        "tile": [f"{high}x{wide}" for wide in WIDTHS for high in HEIGHTS],
+        "memory": list(MEMORIES),
+        "buffer": ["dram", "l1"],
+        "orientation": ["row_major", "col_major"],
+        "distribution": ["round_robin_1d", "grid_2d", "contiguous_1d"],
+        "chip": chip_names(),
+        "dispatch": ["fast", "slow"],
+        "scheme": list(SCHEMES),
+        "base": list(BASES),
+        **list_reshard_choices(),
+        **list_layout_choices(),
+        **list_kernel_choices(),
+    }
+
+
+ANSWERS: Answers = {
+    "choices": list_choices,
+    "placement": describe_placement,
+    "element": describe_element,
+    "core": describe_core,
+    "reshard": describe_reshard,
+    "play": play_reshard,
+    "layout": describe_layout,
+}
+"""Questions that are answered in words. A kernel is another: how it is run depends on the engine."""
+
+PICTURES: dict[str, Callable[[FormFields], Scene]] = {
+    "placement": placement_picture,
+    "mesh": mesh_picture,
+    "memory": memory_picture,
+    "tiles": tiles_picture,
+    "schedule": schedule_picture,
+    "layout": layout_picture,
+    "flows": flows_picture,
+    "links": links_picture,
+    "timeline": timeline_picture,
+}
+"""Questions that are answered by a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a question: a `status` of HTTP, the `body`, and its content type, `kind`.
+
+    >>> reply = Reply(HTTPStatus.OK, "{}")
+    >>> reply.kind
+    'application/json'
+    """
+
+    status: HTTPStatus
+    body: str
+    kind: str = "application/json"
+
+
+def answer_query(path: str, fields: FormFields, answers: Answers = ANSWERS) -> Reply:
+    """Return the answer to the question at a `path`: words/NAME, picture/NAME, or export/NAME.SUFFIX.
+
+    `fields` are what the form says, and `answers` the questions that are answered in words.
+
+    >>> answer_query("picture/layout", {"notation": "4:x"}).status, answer_query("words/nothing", {}).status.value
+    (<HTTPStatus.UNPROCESSABLE_ENTITY: 422>, 404)
+    """
+    endpoint, _, name = path.partition("/")
+    stem, _, suffix = name.partition(".")
+    known: Mapping[str, Callable[[FormFields], Any]] = answers if endpoint == "words" else PICTURES
+    is_known = endpoint in ("words", "picture", "export") and stem in known
+    if not is_known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
+        return refuse(HTTPStatus.NOT_FOUND, "not found")
+    return guard_answer(lambda: _answer(known[stem], fields, suffix))
+
+
+def _answer(function: Callable[[FormFields], Any], fields: FormFields, suffix: str) -> Reply:
+    found = function(fields)
+    if suffix:
+        render, kind = _EXPORTS[suffix]
+        return Reply(HTTPStatus.OK, render(found), kind)
+    return Reply(HTTPStatus.OK, encode_json(render_for_page(found) if isinstance(found, Scene) else found))
+
+
+def guard_answer(make: Callable[[], Reply]) -> Reply:
+    """Return what `make` returns; an error becomes the answer that says so.
+
+    >>> def fail():
+    ...     raise FieldError("shape", "no shape")
+    >>> guard_answer(fail).body
+    '{"error":"no shape","field":"shape"}'
+    """
+    try:
+        return make()
+    except TilewrightError as problem:
+        field = problem.field if isinstance(problem, FieldError) else None
+        return refuse(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem), field)
+    except Exception as problem:  # unexpected: the page shows it, and the engine goes on
+        reason = f"tilewright failed: {type(problem).__name__}: {problem}; this is a bug, please report it"
+        return refuse(HTTPStatus.INTERNAL_SERVER_ERROR, reason)
+
+
+def refuse(status: HTTPStatus, reason: str, field: str | None = None) -> Reply:
+    """Return an answer with a `status` other than OK, the `reason`, and the `field` that it is about.
+
+    >>> refuse(HTTPStatus.NOT_FOUND, "not found").body
+    '{"error":"not found","field":null}'
+    """
+    return Reply(status, encode_json({"error": reason, "field": field}))
+
+
+def encode_json(data: Any) -> str:
+    """Return `data` as compact JSON.
+
+    >>> encode_json({"a": [1, 2]})
+    '{"a":[1,2]}'
+    """
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)

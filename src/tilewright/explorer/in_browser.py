@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine of the page in a browser: the worker of the playground calls it, in Pyodide."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from importlib import import_module
+from pathlib import Path
+
+from .answers import ANSWERS, Reply, answer_query, encode_json, guard_answer
+from .file_tab import describe_file
+
+
+def answer_fields(path: str, fields: str) -> tuple[int, str]:
+    """Return the status and the body of the answer to the question at a `path`; `fields` are those of a form, as JSON.
+
+    >>> answer_fields("words/reshard", '{"shape": "4xfoo"}')[0]
+    422
+    """
+    answers = dict(ANSWERS)
+    if path == "words/kernel":  # Mojo is loaded when it is needed, so that the first picture need not wait for it
+        answers["kernel"] = import_module(f"{__package__}.kernel_tab").describe_kernel
+    reply = answer_query(path, json.loads(fields), answers)
+    return int(reply.status), reply.body
+
+
+def answer_file(path: str) -> tuple[int, str]:
+    """Return the status and the body of the answer about the file at a `path`.
+
+    >>> answer_file("missing.npy")[0]
+    422
+    """
+    reply = guard_answer(lambda: Reply(HTTPStatus.OK, encode_json(describe_file(Path(path)))))
+    return int(reply.status), reply.body

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tab of a layout: any notation, an operation of the algebra with its steps, threads, and bank conflicts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..analysis import AlgebraStep, bank_conflicts, explain_steps, find_swizzle
+from ..analysis.accesses import access_offsets
+from ..analysis.derivations import format_operand
+from ..errors import LayoutError, TilewrightError
+from ..layout import ComposedLayout, LayoutLike, Swizzle
+from ..layout.linear import Linear
+from ..notation import WRITABLE, parse, write
+from ..views.scene import Scene
+from ..views.scenes import scene_of
+from ..views.scenes.accesses import bank_scene
+from ..views.scenes.threads import thread_value_scene
+from .form import FieldError, FormFields, attribute_scene, parse_integer, parse_integers
+from .page_data import render_for_page
+
+Made = TypeVar("Made")
+OPERATIONS = {
+    "compose": "compose(A, B)",
+    "logical_divide": "logical_divide(A, B)",
+    "zipped_divide": "zipped_divide(A, B)",
+    "logical_product": "logical_product(A, B)",
+    "blocked_product": "blocked_product(A, B)",
+    "raked_product": "raked_product(A, B)",
+    "complement": "complement(A, B)",
+    "coalesce": "coalesce(A)",
+    "right_inverse": "right_inverse(A)",
+    "left_inverse": "left_inverse(A)",
+}
+"""The operations that the page offers, as they are written."""
+ITEM_SIZES = ("1", "2", "4", "8", "16")
+LONGEST_TEXT = 4000  # characters of a layout
+MOST_SIDE = 64  # rows and columns of a picture
+MOST_OPERAND_SIDE = 32  # of an operand, which only accompanies the result
+MOST_PLACES = 1 << 12  # elements and threads that are listed one by one
+MOST_SEARCHED = 1 << 14  # elements of memory for which a swizzle is searched
+_TILER = re.compile(r"\s*<(.*)>\s*", re.DOTALL)
+
+
+def list_layout_choices() -> dict[str, Any]:
+    """Return the choices of the fields of a layout.
+
+    >>> list_layout_choices()["operation"]["coalesce"]
+    'coalesce(A)'
+    """
+    return {"operation": OPERATIONS, "itemsize": list(ITEM_SIZES)}
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutQuestion:
+    """What the form asks: the `operands`, their names being A and B, the `result`, and the `steps` to it.
+
+    >>> question = LayoutQuestion({"A": Swizzle(1, 0, 1)}, None, ())
+    >>> question.steps
+    ()
+    """
+
+    operands: Mapping[str, Any]
+    result: Any
+    steps: tuple[AlgebraStep, ...]
+
+
+def parse_question(fields: FormFields) -> LayoutQuestion:
+    """Return the layout of the form, or what the operation of the form makes of it.
+
+    >>> fields = {"notation": "(4,8):(8,1)", "op": "compose", "other": "8:4"}
+    >>> print(parse_question(fields).result)
+    8:1
+    """
+    first = _parse_layout(fields, "notation")
+    operation = fields.get("op", "")
+    if not operation:
+        return LayoutQuestion({}, first, ())
+    if operation not in OPERATIONS:
+        raise FieldError("op", f"unknown operation {operation!r}; choose one of {', '.join(OPERATIONS)}")
+    operands = {"A": first}
+    has_text = bool(fields.get("other", "").strip())
+    if "B" in OPERATIONS[operation] and (has_text or operation != "complement"):
+        operands["B"] = _parse_operand(fields, "other")
+    if isinstance(first, Linear):
+        raise FieldError("op", "a map of registers has no operations here; clear the operation to see it drawn")
+    steps = _attribute("op", lambda: explain_steps(operation, *operands.values()))
+    return LayoutQuestion(operands, steps[-1].result, steps)
+
+
+def describe_layout(fields: FormFields) -> dict[str, Any]:
+    """Return a layout with its operands, steps, threads, bank conflicts and notations; scenes are plain data.
+
+    What a field beside the layout gets wrong is in `problems`, by the name of the field.
+
+    >>> answer = describe_layout({"notation": "(32,32):(32,1)", "threads": "32:1"})
+    >>> answer["banks"]["facts"][0]["value"], answer["remedy"]["text"]
+    ('32-way conflict', 'Sw<5,0,5> o (32,32):(32,1)')
+    """
+    asked = parse_question(fields)
+    problems: dict[str, str] = {}
+
+    def draw_part(field: str, draw: Callable[[], Any]) -> Any:
+        """Return what `draw` returns if the field is filled; its errors are those of the field alone."""
+        if not fields.get(field, "").strip():
+            return None
+        try:
+            return draw()
+        except TilewrightError as problem:
+            problems[problem.field if isinstance(problem, FieldError) else field] = str(problem)
+            return None
+
+    threads = draw_part("tile", lambda: render_for_page(_thread_picture(fields, asked.result)))
+    banks = draw_part("threads", lambda: _describe_banks(fields, asked.result))
+    return {
+        "text": str(asked.result),
+        "operands": [
+            {"name": name, "text": format_operand(operand), **_draw_operand(operand)}
+            for name, operand in asked.operands.items()
+        ],
+        "scene": render_for_page(_result_picture(fields, asked.result)),
+        "steps": [_describe_step(step) for step in asked.steps],
+        "notations": _translate(asked.result, fields.get("notation", "")),
+        "threads": threads,
+        "banks": banks and banks["scene"],
+        "remedy": banks and banks["remedy"],
+        "problems": problems,
+    }
+
+
+def layout_picture(fields: FormFields) -> Scene:
+    """Return the picture of the layout in the form.
+
+    >>> layout_picture({"notation": "(4,8):(8,1)"}).title
+    '(4,8):(8,1)'
+    """
+    return _result_picture(fields, parse_question(fields).result)
+
+
+def _parse_layout(fields: FormFields, field: str) -> Any:
+    text = fields.get(field, "").strip()
+    if not text:
+        raise FieldError(field, "the layout is missing; write one, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
+    if len(text) > LONGEST_TEXT:
+        raise FieldError(field, f"the layout has {len(text)} characters; use at most {LONGEST_TEXT}")
+    shape = parse_integers(fields, "extents", "8x8") or None if field == "notation" else None
+
+    def read() -> Any:
+        parsed = parse(text, shape)
+        return getattr(parsed, "layout", parsed)
+
+    return _attribute(field, read)
+
+
+def _parse_operand(fields: FormFields, field: str) -> Any:
+    """Return an operand: a layout, a number, or a tiler with one of these per mode, written as <4:1,8>."""
+    text = fields.get(field, "").strip()
+    tiler = _TILER.fullmatch(text)
+    parts = _split_parts(tiler[1]) if tiler else [text]
+    operands = tuple([int(part) if _is_number(part) else _parse_layout({field: part}, field) for part in parts])
+    return operands if tiler else operands[0]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 12
+
+
+def _split_parts(text: str) -> list[str]:
+    """Return what the commas outside of brackets separate."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "(<[") - (character in ")>]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+def _attribute(field: str, make: Callable[[], Made]) -> Made:
+    try:
+        return make()
+    except FieldError:
+        raise
+    except (TilewrightError, TypeError, RecursionError) as problem:
+        raise FieldError(field, str(problem)) from None
+
+
+def _result_picture(fields: FormFields, layout: Any) -> Scene:
+    sides = {} if isinstance(layout, Linear) else {"side": MOST_SIDE}
+    return _attribute("notation", lambda: attribute_scene(fields, lambda options: scene_of(layout, **sides, **options)))
+
+
+def _draw_operand(operand: Any) -> dict[str, Any]:
+    """Return the picture of an operand, or a note on one that cannot be drawn, such as a swizzle or a number."""
+    if not isinstance(operand, LayoutLike):
+        return {"scene": None, "note": "It has no shape of its own to draw."}
+    try:
+        return {"scene": render_for_page(scene_of(operand, side=MOST_OPERAND_SIDE, memory=False))}
+    except TilewrightError as problem:
+        return {"scene": None, "note": str(problem)}
+
+
+def _describe_step(step: AlgebraStep) -> dict[str, str]:
+    operands = ", ".join([format_operand(operand) for operand in step.operands])
+    return {"name": step.title, "operands": operands, "result": format_operand(step.result), "why": step.sentence}
+
+
+def _require_listable(layout: Any, field: str) -> Any:
+    if not isinstance(layout, LayoutLike):
+        raise FieldError(field, f"threads need a layout of elements, got {type(layout).__name__}")
+    if layout.size > MOST_PLACES:
+        raise FieldError(field, f"{layout} has {layout.size} elements; at most {MOST_PLACES} are listed here")
+    return layout
+
+
+def _thread_picture(fields: FormFields, layout: Any) -> Scene:
+    extents = parse_integers(fields, "tile", "16x8", 2)
+    if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MOST_PLACES:
+        raise FieldError("tile", f"a tile has two extents and at most {MOST_PLACES} elements; write it as 16x8")
+    return thread_value_scene(_require_listable(layout, "tile"), extents)
+
+
+def _describe_banks(fields: FormFields, memory: Any) -> dict[str, Any]:
+    """Return the conflicts of an access to the layout as shared memory, and the swizzle that would prevent them."""
+    threads = _require_listable(_parse_layout(fields, "threads"), "threads")
+    itemsize = parse_integer(fields, "itemsize", 4)
+    if str(itemsize) not in ITEM_SIZES:
+        raise FieldError("itemsize", f"an element has {', '.join(ITEM_SIZES)} bytes, got {itemsize}")
+    report = bank_conflicts(memory, threads, itemsize=itemsize)
+    remedy = None if report.conflict_free else _find_remedy(memory, threads, itemsize)
+    return {"scene": render_for_page(bank_scene(report)), "remedy": remedy}
+
+
+def _find_remedy(memory: Any, threads: Any, itemsize: int) -> dict[str, str] | None:
+    plain = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
+    if not isinstance(plain, LayoutLike) or plain.cosize > MOST_SEARCHED:
+        return {"text": "", "note": f"Swizzles are searched for memory of at most {MOST_SEARCHED} elements."}
+    offsets, touched = access_offsets(plain, threads, "the threads")
+    try:
+        found = find_swizzle([offsets if touched.all() else offsets[touched.all(axis=1)]], itemsize=itemsize)
+    except LayoutError as problem:
+        return {"text": "", "note": str(problem)}
+    if not isinstance(found.remedy, Swizzle):
+        return {"text": "", "note": f"The best of {found.searched} candidates is {found.remedy}."}
+    after, ideal = sum(found.wavefronts), sum(found.ideal)
+    free = "without conflicts" if found.is_conflict_free else f"with {after} wavefronts instead of {ideal}"
+    return {"text": f"{found.remedy} o {plain}", "note": f"The smallest of {found.searched} tried, {free}."}
+
+
+def _translate(layout: Any, text: str) -> list[dict[str, str]]:
+    """Return a layout in the notations that can say it, without the one in which it was given."""
+    found = []
+    for name in WRITABLE:
+        try:
+            written = write(layout, name)
+        except TilewrightError:
+            continue
+        if written != text.strip():
+            found.append({"name": name, "text": written})
+    return found

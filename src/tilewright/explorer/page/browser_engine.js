@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine in this browser: tilewright in Pyodide, in a worker, which answers one question after the other.
+
+const SLOW = 3000; // milliseconds after which a question can be stopped
+
+export class Engine {
+  constructor(Refusal) {
+    this.Refusal = Refusal;
+    this.runsPython = true;
+    this.stops = true;
+    this.about = "The file is read here, by this page, in your browser. It is not sent anywhere.";
+    this.waiting = []; // questions that the worker has not got yet
+    this.current = null;
+    this.said = () => {};
+    this.start();
+  }
+
+  remember() {} // there is no key: nobody else can ask
+
+  /** Call `said(text, slow)` with what the engine is doing: "" for nothing, slow if it can be stopped. */
+  report(said) {
+    this.said = said;
+    said(this.loading ?? "", false);
+  }
+
+  start() {
+    this.ready = false;
+    this.say("Loading Python …");
+    this.worker = new Worker("browser_worker.js", { type: "module" });
+    this.worker.addEventListener("message", ({ data }) => this.receive(data));
+    this.worker.addEventListener("error", (event) => this.fail(event.message || "Python could not be started; reload the page"));
+  }
+
+  say(text) {
+    this.loading = text;
+    this.said(text, false);
+  }
+
+  receive(data) {
+    if (data.loading !== undefined) { this.say(data.loading); return; }
+    if (data.failed !== undefined) { this.fail(data.failed); return; }
+    if (data.ready) this.ready = true;
+    else this.finish((question) => question.resolve(data));
+    this.say("");
+    this.next();
+  }
+
+  /** The worker is broken: everything that was asked fails. */
+  fail(message) {
+    this.say("");
+    this.broken = message;
+    const all = [this.current, ...this.waiting].filter(Boolean);
+    this.current = null;
+    this.waiting = [];
+    for (const question of all) question.reject(new this.Refusal(message, null, 0));
+  }
+
+  finish(answer) {
+    clearTimeout(this.timer);
+    const question = this.current;
+    this.current = null;
+    if (question) answer(question);
+  }
+
+  next() {
+    if (!this.ready || this.current || !this.waiting.length) return;
+    const question = (this.current = this.waiting.shift());
+    this.timer = setTimeout(() => this.said("Python is still working on the last question.", true), SLOW);
+    this.worker.postMessage(question.message);
+  }
+
+  put(message, signal) {
+    return new Promise((resolve, reject) => {
+      const aborted = () => new DOMException("another question was asked", "AbortError");
+      if (signal?.aborted) { reject(aborted()); return; }
+      if (this.broken) { reject(new this.Refusal(this.broken, null, 0)); return; }
+      const question = { message, resolve, reject };
+      signal?.addEventListener("abort", () => {
+        this.waiting = this.waiting.filter((other) => other !== question);
+        reject(aborted()); // one that the worker has is answered to nobody
+      });
+      this.waiting.push(question);
+      this.next();
+    });
+  }
+
+  ask(path, words, signal) {
+    return this.put({ path, words }, signal);
+  }
+
+  askFile(file, signal) {
+    return this.put({ path: "file", file }, signal);
+  }
+
+  /** End the worker with what it is doing, and start another. */
+  stop() {
+    this.worker.terminate();
+    this.finish((question) => question.reject(new this.Refusal("Stopped.", null, 0)));
+    this.start();
+  }
+}

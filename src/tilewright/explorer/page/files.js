@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file of this computer: its tensors, by its header, and how each would be placed on a chip.
+
+import { askFile, engine, picture } from "./asking.js";
+import { card, make, sized, spaced } from "./dom.js";
+import { factsOf, scene } from "./pictures.js";
+
+const KINDS = ".safetensors,.gguf,.tensorbin,.npy";
+
+/** The tab of files; open(words) shows a tensor's placement in the tab of tensors. */
+export class ChosenFile {
+  constructor(open) {
+    this.open = open;
+    this.input = make("input", { type: "file", id: "chosen", class: "unseen", accept: KINDS, onchange: () => this.take(this.input.files[0]) });
+    this.error = make("p", { class: "error", role: "alert", hidden: true });
+    this.shown = make("div", { class: "plan" });
+    const target = make("label", { class: "drop", for: "chosen",
+      ondragover: (event) => { event.preventDefault(); target.classList.add("over"); },
+      ondragleave: () => target.classList.remove("over"),
+      ondrop: (event) => { event.preventDefault(); target.classList.remove("over"); this.take(event.dataTransfer.files[0]); } },
+      make("b", {}, "Drop a file here, or choose one"), make("span", {}, ".safetensors, .gguf, .tensorbin or .npy"), make("span", {}, engine.about));
+    this.element = make("div", { class: "single" }, make("div", { class: "card" }, this.input, target, this.error), this.shown);
+  }
+
+  problem(message) {
+    this.error.hidden = !message;
+    this.error.textContent = message;
+  }
+
+  async take(file) {
+    if (!file) return;
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    this.element.setAttribute("aria-busy", "true");
+    try {
+      this.show(await askFile(file, asking.signal), file);
+      this.problem("");
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      this.shown.replaceChildren();
+      this.problem(problem.message);
+    }
+    if (this.asking === asking) this.element.removeAttribute("aria-busy");
+    this.input.value = ""; // so that the same file can be chosen again
+  }
+
+  show(found, file) {
+    this.tensor = make("div", { class: "plan" });
+    const facts = [
+      ["kind", found.kind], ["tensors", spaced(found.count)], ["size of the file", sized(file.size)], ["tensors' bytes", sized(found.bytes)],
+      ...(found.padding ? [["padding", sized(found.padding)]] : []),
+    ].map(([name, value]) => ({ name, value, tone: "plain" }));
+    const entries = found.metadata.map(([name, value]) => ({ name, value, tone: "plain" }));
+    this.shown.replaceChildren(
+      card(file.name, factsOf(facts), this.table(found)),
+      this.tensor,
+      ...(found.scene ? [card("Bytes of the file", scene({ ...found.scene, facts: [] }))] : []),
+      ...(entries.length ? [card("Metadata", factsOf(entries))] : []));
+  }
+
+  table(found) {
+    const head = ["tensor", "shape", "format", "stored as", "bytes", "padding"];
+    const row = (tensor) => make("tr", {},
+      make("td", {}, make("button", { type: "button", class: "link", onclick: () => this.draw(tensor) }, tensor.name)),
+      make("td", {}, tensor.shape), make("td", {}, tensor.format), make("td", {}, tensor.placed),
+      make("td", { class: "number" }, spaced(tensor.bytes)), make("td", { class: "number" }, tensor.padding ? spaced(tensor.padding) : "–"));
+    return make("div", {}, make("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Tensors of the file" }, make("table", {},
+      make("thead", {}, make("tr", {}, ...head.map((each) => make("th", { scope: "col", class: ["bytes", "padding"].includes(each) ? "number" : "" }, each)))),
+      make("tbody", {}, ...found.tensors.map(row)))),
+    found.count > found.tensors.length ? make("p", { class: "soft" }, `and ${spaced(found.count - found.tensors.length)} more`) : null);
+  }
+
+  /** Show one tensor: where its pages go. */
+  async draw(tensor) {
+    const parts = [make("p", { class: "soft" }, [tensor.problem, tensor.note].filter(Boolean).join(" "))];
+    this.tensor.replaceChildren(card(tensor.name, ...parts));
+    if (!tensor.words) return;
+    this.element.setAttribute("aria-busy", "true");
+    try {
+      parts.push(scene(await picture("placement", tensor.words)));
+    } catch (problem) {
+      parts.push(make("p", { class: "problem" }, problem.message));
+    }
+    parts.push(make("p", {}, make("button", { type: "button", onclick: () => this.open(tensor.words) }, "Open in the tab Tensor")));
+    this.tensor.replaceChildren(card(tensor.name, ...parts));
+    this.element.removeAttribute("aria-busy");
+    this.tensor.scrollIntoView({ block: "nearest" });
+  }
+}

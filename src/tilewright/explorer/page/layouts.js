@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts as they are written: what an operation makes of them and how, which thread holds what, and bank conflicts.
+
+import { ask } from "./asking.js";
+import { card, make } from "./dom.js";
+import { exports } from "./exporting.js";
+import { field, showProblem } from "./fields.js";
+import { factsOf, scene } from "./pictures.js";
+
+const PAUSE = 160; // milliseconds of no typing before anything is asked
+const EXAMPLES = {
+  "rows": { notation: "(4,8):(8,1)" },
+  "swizzle": { notation: "Sw<3,0,3> o (8,8):(8,1)" },
+  "divide into tiles": { notation: "(8,12):(12,1)", op: "zipped_divide", other: "<4,6>" },
+  "product of tiles": { notation: "(2,4):(4,1)", op: "blocked_product", other: "(3,2):(2,1)" },
+  "compose": { notation: "(6,2):(8,2)", op: "compose", other: "(4,3):(3,1)" },
+  "bank conflicts": { notation: "(32,32):(32,1)", threads: "32:1", itemsize: "4" },
+  "threads of an instruction": { notation: "((4,8),(2,2)):((32,1),(16,8))", tile: "16x8" },
+  "XLA": { notation: "bf16[16,128]{1,0:T(8,128)(2,1)}" },
+  "banks and addresses": { notation: "(12,10):(1@bank,2048@addr)" },
+};
+const USUAL = { notation: "(4,8):(8,1)", base: "decimal", itemsize: "4" };
+
+const MORE = ["label", "color", "base", "extents"]; // fields that few need
+
+/** The tab of a layout; `changed` is called when it shows something else, `leapt` before that is a step in the history. */
+export class LayoutTab {
+  constructor(words, choices, changed, leapt) {
+    this.changed = changed;
+    this.leapt = leapt;
+    this.asked = false;
+    this.texts = { "": "none: the layout itself", ...choices.operation };
+    const operations = ["", ...Object.keys(choices.operation)];
+    const add = (name, label, hint, picked, texts) => field(name, label, words[name] ?? USUAL[name] ?? "", picked, hint, () => this.later(name), texts);
+    this.rows = {
+      notation: add("notation", "Layout A, as shape:stride, or as CuTe, XLA, MLIR, Triton, oneDNN or ttnn write it", "(4,8):(8,1)"),
+      op: add("op", "Operation", "", operations, this.texts),
+      other: add("other", "Layout B, or a tiler such as <4,6>", "(4,3):(3,1)"),
+      extents: add("extents", "Shape", "8x8"),
+      label: add("label", "Label of cells", "offset"),
+      color: add("color", "Color of cells", "offset"),
+      base: add("base", "Addresses", "", ["decimal", "hex"]),
+      tile: add("tile", "Tile, to color it by thread", "16x8"),
+      threads: add("threads", "Threads, to count bank conflicts", "32:1"),
+      itemsize: add("itemsize", "Bytes per element", "", choices.itemsize),
+    };
+    this.shown = make("div", { class: "plan" });
+    const rows = (...names) => make("div", { class: "row" }, ...names.map((name) => this.rows[name].row));
+    this.more = make("details", {}, make("summary", { class: "soft" }, "How it is drawn, and a shape for notations without one"), rows(...MORE));
+    this.more.open = MORE.some((name) => words[name]);
+    const examples = Object.entries(EXAMPLES).map(([title, example]) => make("button", { type: "button", class: "example", onclick: () => this.fill(example) }, title));
+    this.element = make("div", { class: "single" },
+      make("form", { class: "card", "aria-label": "Layout", onsubmit: (event) => event.preventDefault() },
+        make("p", { class: "soft examples" }, "Try ", ...examples),
+        this.rows.notation.row, rows("op", "other", "tile", "threads", "itemsize"), this.more),
+      this.shown);
+    this.relevant();
+  }
+
+  /** Take an example, or another layout, in place of all that was typed. */
+  fill(words) {
+    for (const [name, { control }] of Object.entries(this.rows)) control.value = words[name] ?? USUAL[name] ?? "";
+    this.relevant();
+    this.leapt();
+    this.update();
+  }
+
+  relevant() {
+    this.rows.other.row.hidden = !this.texts[this.rows.op.control.value]?.includes("B");
+    this.rows.itemsize.row.hidden = !this.rows.threads.control.value.trim();
+  }
+
+  /** Return what is asked, and what a link says: what is not as usual. */
+  words() {
+    const typed = Object.entries(this.rows).filter(([, { row }]) => !row.hidden).map(([name, { control }]) => [name, control.value.trim()]);
+    return Object.fromEntries(typed.filter(([name, value]) => value && (name === "notation" || value !== USUAL[name])));
+  }
+
+  remove() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    this.element.remove();
+  }
+
+  later(name) {
+    this.relevant();
+    this.element.setAttribute("aria-busy", "true");
+    clearTimeout(this.timer);
+    if (name === "op") this.leapt(); // a step of its own
+    this.timer = setTimeout(() => this.update(), PAUSE);
+  }
+
+  problems(found) {
+    for (const [name, made] of Object.entries(this.rows)) showProblem(made, found[name]);
+    if (MORE.some((name) => found[name])) this.more.open = true;
+  }
+
+  async update() {
+    clearTimeout(this.timer);
+    this.asked = true;
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    this.element.setAttribute("aria-busy", "true");
+    try {
+      const found = await ask("layout", this.words(), asking.signal);
+      this.problems(found.problems);
+      this.shown.replaceChildren(...this.cards(found));
+      this.shown.classList.remove("faded");
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      this.problems({ [problem.field in this.rows ? problem.field : "notation"]: problem.message });
+      this.shown.classList.add("faded");
+    }
+    if (this.asking === asking) this.element.removeAttribute("aria-busy");
+    this.changed();
+  }
+
+  cards(found) {
+    const failed = (message) => this.problems({ notation: message });
+    const operands = found.operands.map(({ name, text, note, scene: drawn }) => card(`${name} = ${text}`,
+      drawn ? scene(drawn, null, { facts: false }) : make("p", { class: "soft" }, note)));
+    const title = found.operands.length ? `${this.texts[this.rows.op.control.value]} = ${found.text}` : found.text;
+    return [
+      operands.length ? make("div", { class: "operands" }, ...operands) : null,
+      found.threads ? card("Which thread holds which element", scene(found.threads)) : null,
+      found.banks ? card("Bank conflicts, as shared memory", scene(found.banks), this.remedy(found.remedy)) : null,
+      card(title, scene(found.scene), exports("layout", () => this.words(), failed)),
+      found.steps.length ? card("Step by step", steps(found.steps)) : null,
+      found.notations.length ? card("In other notations", notations(found.notations)) : null,
+    ].filter(Boolean);
+  }
+
+  /** Offer the swizzle that prevents conflicts. */
+  remedy(found) {
+    if (!found) return null;
+    if (!found.text) return make("p", { class: "soft" }, found.note);
+    return make("p", { class: "remedy" }, "Instead: ",
+      make("button", { type: "button", onclick: () => { const { threads, itemsize } = this.words(); this.fill({ notation: found.text, threads, itemsize }); } }, found.text),
+      make("span", { class: "soft" }, ` ${found.note}`));
+  }
+}
+
+function steps(found) {
+  return make("ol", { class: "steps" }, ...found.map(({ name, operands, result, why }) =>
+    make("li", {}, make("code", {}, `${name}(${operands}) = `, make("b", {}, result)), make("p", { class: "soft" }, why))));
+}
+
+function notations(found) {
+  return factsOf(found.map(({ name, text }) => ({ name, value: text, tone: "notation" })));
+}

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tabs of layouts, kernels and files, and the tabs themselves: in a real browser, with the server's engine."""
+
+import json
+import re
+import struct
+
+import tilewright as tw
+
+from .test_explorer_page import EVIL, REFUSED, browser, explorer, field, fragment, look, settled
+
+__all__ = ["browser", "explorer", "look"]  # fixtures
+
+DIVIDE = {"view": "layout", "notation": "(8,12):(12,1)", "layout.op": "zipped_divide", "layout.other": "<4,6>"}
+
+
+def test_an_operation_is_shown_with_its_operands_and_steps(look):
+    page = look(DIVIDE, refused=REFUSED)
+    steps = tw.analysis.explain_steps("zipped_divide", tw.row_major(8, 12), (4, 6))
+    result = steps[-1].result
+    assert page.get_by_role("heading", name=f"zipped_divide(A, B) = {result}").is_visible()
+    assert page.get_by_role("heading", name="A = (8,12):(12,1)").is_visible()
+    assert page.locator(".steps li").count() == len(steps)
+    page.locator("#layout [name=op]").select_option("coalesce")
+    settled(page)
+    assert page.locator("[name=other]").is_hidden()
+    assert "layout.other" not in fragment(page)
+    page.locator("#layout [name=op]").select_option("compose")
+    page.locator("[name=other]").fill("7:")
+    settled(page)
+    assert page.locator("[name=other]").get_attribute("aria-invalid") == "true"
+    page.go_back()  # changing the operation is a step
+    page.wait_for_url(re.compile(r".*coalesce.*"))
+    settled(page)
+    assert page.locator("#layout [name=op]").input_value() == "coalesce"
+
+
+def test_bank_conflicts_have_a_remedy_and_threads_their_colors(look):
+    page = look({"view": "layout"}, refused=REFUSED)
+    page.get_by_role("button", name="bank conflicts").click()
+    settled(page)
+    assert "32-way conflict" in page.locator("#layout").inner_text()
+    page.get_by_role("button", name="Sw<5,0,5> o (32,32):(32,1)").click()
+    settled(page)
+    assert field(page, "notation").input_value() == "Sw<5,0,5> o (32,32):(32,1)"
+    assert "no conflict" in page.locator("#layout").inner_text()
+    page.get_by_role("button", name="threads of an instruction").click()
+    settled(page)
+    assert page.locator("svg[aria-label='elements of each thread']").count() == 1
+    page.locator("#layout [name=tile]").fill("2x2")
+    settled(page)
+    assert "outside a tile of 2 x 2" in page.locator("#layout [role=alert]").inner_text()
+
+
+def test_kernels_run_when_asked_and_are_stopped_if_they_do_not_end(look, monkeypatch):
+    page = look({"view": "kernel", "kernel.source": f"def main():\n    print('{EVIL}')"}, refused=REFUSED)
+    assert "<img" not in page.locator("#kernel .plan").inner_text()  # nothing has run yet
+    run = page.get_by_role("button", name="Run")
+    run.click()
+    settled(page)
+    assert EVIL in page.locator("#kernel .plan").inner_text()
+    assert page.locator("img").count() == 1
+    page.get_by_role("button", name="a missing barrier").click()
+    run.click()
+    settled(page)
+    assert "race" in page.locator("#kernel .defect").first.inner_text()
+    assert page.locator("#kernel svg").count() >= 3
+    page.get_by_role("button", name="an early return").click()
+    run.click()
+    settled(page)
+    assert "not run here" in page.locator("#kernel [role=alert]").inner_text()
+    page.locator("[name=language]").select_option("mojo")
+    page.locator("[name=source]").fill("def main():\n    while True:\n        pass\n")
+    monkeypatch.setattr("tilewright.explorer.kernel_process.SECONDS", 2)
+    page.keyboard.press("Control+Enter")
+    page.locator("[aria-busy]").first.wait_for(state="detached", timeout=20_000)
+    assert "longer than 2 seconds" in page.locator("#kernel [role=alert]").inner_text()
+    assert "while" in fragment(page)["kernel.source"]
+
+
+def safetensors(count: int) -> bytes:
+    tensors = {
+        f"layers.{k}.w": {"dtype": "BF16", "shape": [64, 96], "data_offsets": [k * 12288, (k + 1) * 12288]}
+        for k in range(count)
+    }
+    tensors[EVIL] = {"dtype": "F32", "shape": [2], "data_offsets": [count * 12288, count * 12288 + 8]}
+    head = json.dumps({"__metadata__": {"by": EVIL}, **tensors}).encode()
+    return struct.pack("<Q", len(head)) + head + bytes(count * 12288 + 8)
+
+
+def test_a_file_is_inspected_and_its_tensors_are_drawn(look, tmp_path):
+    page = look({"view": "file"}, refused=REFUSED)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(safetensors(3))
+    page.set_input_files("#chosen", path)
+    settled(page)
+    table = page.get_by_role("region", name="Tensors of the file")
+    assert table.locator("tbody tr").count() == 4
+    assert EVIL in table.inner_text()
+    assert page.locator("img").count() == 1
+    page.get_by_role("button", name="layers.1.w").click()
+    settled(page)
+    assert page.locator("#file svg[aria-label^='pages of 32 x 32']").count() == 1
+    page.get_by_role("button", name="Open in the tab Tensor").click()
+    page.wait_for_url(re.compile(r".*64x96.*"))
+    settled(page)
+    assert field(page, "shape").input_value() == "64x96"
+    page.go_back()
+    page.wait_for_url(re.compile(r".*view=file.*"))
+    assert table.is_visible()  # the file is not forgotten
+    path.write_bytes(b"\xff" * 64)
+    page.set_input_files("#chosen", path)
+    settled(page)
+    assert "model.safetensors" in page.locator("#file [role=alert]").inner_text()
+    assert "/tmp" not in page.locator("#file [role=alert]").inner_text()
+
+
+def test_tabs_are_moved_through_with_the_arrow_keys(look):
+    page = look({"view": "layout"})
+    tab = page.get_by_role("tab", name="Layout")
+    assert tab.get_attribute("aria-selected") == "true"
+    tab.focus()
+    for name in ("Reshard", "Kernel", "File", "Tensor"):
+        page.keyboard.press("ArrowRight")
+        settled(page)
+        assert page.evaluate("document.activeElement.textContent") == name
+        assert page.get_by_role("tabpanel", name=name).is_visible(), name
+        assert page.get_by_role("tabpanel").count() == 1, name
+    page.go_back()
+    page.wait_for_url(re.compile(r".*view=file.*"))
+    assert page.get_by_role("tabpanel", name="File").is_visible()
+
+
+def test_every_tab_fits_a_phone_in_the_dark(look):
+    for words in (DIVIDE, {"view": "kernel"}, {"view": "file"}, {"view": "layout", "layout.threads": "4:1"}):
+        page = look(words, width=390, height=844, scheme="dark")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, words
+
+
+def test_a_reshard_is_played(look):
+    words = {"view": "reshard", "shape": "128x64", "memory": "interleaved", "buffer": "dram", "to.buffer": "l1"}
+    page = look({**words, "chip": "wormhole_n150", "to.memory": "height_sharded", "to.grid": "2x1"})
+    page.get_by_role("button", name="Play the requests").click()
+    page.locator(".player").wait_for()
+    page.locator(".player input").fill("0")
+    assert "requested" in page.locator(".player output").inner_text()
+    assert page.locator(".tw-current-flows").first.get_attribute("d")
