@@ -68,7 +68,8 @@ def test_every_form_of_a_coordinate_leads_to_the_same_place(layout):
         assert layout(index) == expected
         assert layout(nested) == expected
         if isinstance(shape, tuple):
-            assert layout(*nested) == expected
+            if len(shape) != 1:  # one argument is the whole coordinate
+                assert layout(*nested) == expected
             assert layout(*by_mode) == expected
             assert layout(tuple(by_mode)) == expected
             assert layout(list(by_mode)) == expected

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .cells import clean_environment, without_compiler
 
-MOST_WHEEL_BYTES = 2_000_000
+MOST_WHEEL_BYTES = 3_500_000
 
 
 @dataclass
