@@ -9,5 +9,5 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     if name != "Explorer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn("tilewright.views.explorer.Explorer is now tilewright.explorer.server.Explorer", DeprecationWarning, 2)
+    warnings.warn(f"{__name__}.Explorer is now tilewright.explorer.server.Explorer", DeprecationWarning, stacklevel=2)
     return import_module("tilewright.explorer.server").Explorer
