@@ -118,7 +118,7 @@ function toggleCompare() {
 /** Return a line that can be copied, with a button that does it. */
 function copied(id, label, value) {
   const line = make("input", { type: "text", readonly: true, id, "aria-label": label,
-    onfocus: () => line.setSelectionRange(0, line.value.length, "backward") }); // backward: its beginning is in view
+    onfocus: () => { line.select(); line.scrollLeft = 0; } }); // the beginning is what people recognise
   line.value = value;
   const copy = make("button", {
     type: "button",
