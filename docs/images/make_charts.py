@@ -58,6 +58,7 @@ def draw_chart(title: str, table: Table) -> str:
         body.append(f'<rect x="{x:g}" y="38" width="11" height="11" fill="{color}"/>')
         body.append(text_element(x + 16, 48, name, 12, "soft"))
         x += 34 + text_width(name, 12)
+    is_ratio, one = "ratio" in title, LABELS_WIDTH + scale
     for row, label in enumerate(table.labels):
         top = TOP + row * group
         middle = top + BAR * len(table.series) / 2 + 4
@@ -68,10 +69,12 @@ def draw_chart(title: str, table: Table) -> str:
                 length = float(cell) * scale
                 size = f'width="{length:.1f}" height="{BAR - 2}"'
                 body.append(f'<rect x="{LABELS_WIDTH}" y="{y}" {size} fill="{COLORS[k]}"/>')
-                body.append(text_element(round(LABELS_WIDTH + length + 5, 1), y + BAR - 3, cell, 11, "soft"))
-    if "ratio" in title:
-        x = LABELS_WIDTH + scale
-        body.append(f'<path d="M{x:.1f} {TOP - 6}V{height - 10}" stroke="{LIGHT["soft"]}" stroke-dasharray="3 3"/>')
+                x = LABELS_WIDTH + length + 5
+                if is_ratio and x - 3 < one < x + text_width(cell, 11) + 3:
+                    x = one + 5  # beside the line, not across it
+                body.append(text_element(round(x, 1), y + BAR - 3, cell, 11, "soft"))
+    if is_ratio:
+        body.append(f'<path d="M{one:.1f} {TOP - 6}V{height - 10}" stroke="{LIGHT["soft"]}" stroke-dasharray="3 3"/>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     paper = f'<rect class="tw-paper" width="{width}" height="{height}" fill="{LIGHT["paper"]}"/>'
     return "\n".join([f'{head} font-family="{SANS}">', dark_style(), paper, *body, "</svg>", ""])

@@ -255,6 +255,8 @@ def test_texts_that_are_refused():
     line = "!ttg.memdesc<64xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 32, elementBitWidth = 16}>, #smem>"
     with pytest.raises(LayoutError, match="for matrices"):
         parse(line).layout  # noqa: B018
+    with pytest.raises(LayoutError, match="a type with a shape around the encoding"):
+        parse("#ttg.blocked<{order = [1, 0]}>")
 
 
 def test_fields_of_the_wrong_kind_are_refused():

@@ -220,6 +220,8 @@ def test_a_link_shows_the_same_again(look, explorer):
     link = page.get_by_label("The link").input_value()
     assert link.startswith("https://tilewright.github.io/tilewright/playground/#")
     assert explorer.key not in link
+    assert page.evaluate("document.activeElement.id") == "link"
+    assert page.evaluate("document.activeElement.scrollLeft") == 0  # its beginning is in view
     command = page.get_by_label("The command").input_value()
     assert command == f"tilewright explore '#{link.partition('#')[2]}'"
     assert remove_key(command.partition("'")[2][1:-1]) == link.partition("#")[2]  # as the command reads it

@@ -113,6 +113,10 @@ def test_a_file_is_inspected_and_its_tensors_are_drawn(look, tmp_path):
     settled(page)
     assert "model.safetensors" in page.locator("#file [role=alert]").inner_text()
     assert "/tmp" not in page.locator("#file [role=alert]").inner_text()
+    page.get_by_role("button", name="a layer of a small Llama").click()  # for somebody without a file
+    settled(page)
+    assert "model.layers.0.self_attn.q_proj.weight" in table.inner_text()
+    assert page.locator("#file [role=alert]").is_hidden()
 
 
 def test_tabs_are_moved_through_with_the_arrow_keys(look):

@@ -101,7 +101,8 @@ def describe_error(problem: BaseException) -> ErrorReport:
 def _message(problem: BaseException) -> str:
     if isinstance(problem, click.UsageError):
         where = problem.ctx.command_path if problem.ctx is not None else "tilewright"
-        return f"{problem.format_message().rstrip('.')}; see {where} --help"
+        message = problem.format_message().rstrip(".")
+        return f"{message} See {where} --help" if message.endswith("?") else f"{message}; see {where} --help"
     if isinstance(problem, click.ClickException):
         return problem.format_message()
     if isinstance(problem, OSError) and problem.strerror:

@@ -14,7 +14,7 @@ LONGEST_SOURCE = 12_000  # characters of a program
 EXAMPLES = {
     "reverse.mojo": "a missing barrier",
     "transpose.mojo": "bank conflicts",
-    "sum.mojo": "a sum, all right",
+    "sum.mojo": "a correct sum",
     "early_return.py.txt": "an early return",
 }
 """The examples of the page, each with what it shows."""

@@ -71,7 +71,8 @@ class ParsedText:
         if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
             if self.shape is None:
                 raise LayoutError(
-                    f"{self.notation} text has no shape of its own; give it one: parse(text, shape=(...))"
+                    f"{self.notation} text has no shape of its own; give it one: shape=(8, 8) in Python, --shape 8x8 on"
+                    " the command line, or Shape in the explorer"
                 )
             return value.layout(self.shape)
         if isinstance(value, LayoutLike):
@@ -119,7 +120,10 @@ _TTNN = re.compile(
 # The notations, by name: what their texts begin with, and how they are read. The first that matches is tried.
 _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "tt-mlir": (re.compile(r"\s*#ttnn\.ttnn_layout\b"), parse_mlir_layout),
-    "triton": (re.compile(r"\s*(?:#\w+\s*=\s*#(?:ttg|triton_gpu)\.|!ttg\.memdesc\b|tensor\s*<)"), parse_triton_type),
+    "triton": (
+        re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|triton_gpu)\.|!ttg\.memdesc\b|tensor\s*<)"),
+        parse_triton_type,
+    ),
     "memref": (re.compile(r"\s*memref\s*<"), parse_strided_memref),
     "mlir": (re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"), parse_index_expressions),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), parse_mosaic),

@@ -235,11 +235,11 @@ def estimate_requests(requests: Requests, profiler: bool = False, interleaved_dr
     total = rates.barrier * int(requests.barrier_counts.max()) + bound.cycles
     reasons = []
     if not rates.is_fitted:
-        reasons.append(f"{noc_map.chip.arch} was not recorded")
+        reasons.append(f"no recordings on {noc_map.chip.arch}")
     if requests.writes.any():
-        reasons.append("writes were not recorded")
+        reasons.append("no recordings of writes")
     if not profiler:
-        reasons.append("runs without the profiler were not recorded")
+        reasons.append("no recordings without the profiler")
     expected = f"estimated, not calibrated: {', '.join(reasons)}" if reasons else CALIBRATED
     return Estimate(float(total), bound, clock, not reasons, expected)
 

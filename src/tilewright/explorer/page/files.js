@@ -7,6 +7,26 @@ import { factsOf, scene } from "./pictures.js";
 
 const KINDS = ".safetensors,.gguf,.tensorbin,.npy";
 
+/** Return a small checkpoint, made here: weights of zeros under the names of a Llama. */
+function sampleFile() {
+  const layer = "model.layers.0";
+  const shapes = {
+    "model.embed_tokens.weight": [1000, 256], [`${layer}.input_layernorm.weight`]: [256],
+    [`${layer}.self_attn.q_proj.weight`]: [256, 256], [`${layer}.self_attn.k_proj.weight`]: [128, 256],
+    [`${layer}.self_attn.v_proj.weight`]: [128, 256], [`${layer}.self_attn.o_proj.weight`]: [256, 256],
+    [`${layer}.mlp.gate_proj.weight`]: [688, 256], [`${layer}.mlp.up_proj.weight`]: [688, 256], [`${layer}.mlp.down_proj.weight`]: [256, 688],
+  };
+  let end = 0;
+  const header = Object.fromEntries(Object.entries(shapes).map(([name, shape]) => {
+    const start = end;
+    end += 2 * shape.reduce((product, extent) => product * extent, 1);
+    return [name, { dtype: "BF16", shape, data_offsets: [start, end] }];
+  }));
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const length = new BigUint64Array([BigInt(text.length)]); // little-endian, as every browser's machine is
+  return new File([length, text, new Uint8Array(end)], "sample.safetensors");
+}
+
 /** The tab of files; open(words) shows a tensor's placement in the tab of tensors. */
 export class ChosenFile {
   constructor(open) {
@@ -19,7 +39,9 @@ export class ChosenFile {
       ondragleave: () => target.classList.remove("over"),
       ondrop: (event) => { event.preventDefault(); target.classList.remove("over"); this.take(event.dataTransfer.files[0]); } },
       make("b", {}, "Drop a file here, or choose one"), make("span", {}, ".safetensors, .gguf, .tensorbin or .npy"), make("span", {}, engine.about));
-    this.element = make("div", { class: "single" }, make("div", { class: "card" }, this.input, target, this.error), this.shown);
+    const example = make("button", { type: "button", class: "example", onclick: () => this.take(sampleFile()) }, "a layer of a small Llama");
+    this.element = make("div", { class: "single" },
+      make("div", { class: "card" }, this.input, target, make("p", { class: "soft examples" }, "No file at hand? Try ", example), this.error), this.shown);
   }
 
   problem(message) {

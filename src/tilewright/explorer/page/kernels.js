@@ -75,6 +75,7 @@ export class Kernel {
     this.element.setAttribute("aria-busy", "true");
     this.button.disabled = true;
     this.stop.hidden = false;
+    this.shown.replaceChildren(card("Report", make("p", { class: "soft" }, "Running …"))); // not what the last program did
     try {
       const found = await ask("kernel", { language: this.language.control.value, source: this.source.control.value }, asking.signal);
       this.problems({});

@@ -117,12 +117,13 @@ function toggleCompare() {
 
 /** Return a line that can be copied, with a button that does it. */
 function copied(id, label, value) {
-  const line = make("input", { type: "text", readonly: true, id, "aria-label": label });
+  const line = make("input", { type: "text", readonly: true, id, "aria-label": label,
+    onfocus: () => { line.select(); line.scrollLeft = 0; } }); // the beginning is what people recognise
   line.value = value;
   const copy = make("button", {
     type: "button",
     onclick: async () => {
-      line.select();
+      line.focus();
       await navigator.clipboard?.writeText(line.value).catch(() => {});
       copy.textContent = "Copied";
     },
@@ -177,7 +178,7 @@ async function start() {
   at("share").addEventListener("click", () => {
     at("sharing").hidden = !at("sharing").hidden;
     at("share").setAttribute("aria-expanded", String(!at("sharing").hidden));
-    if (!at("sharing").hidden) { share(); at("link").focus(); at("link").select(); }
+    if (!at("sharing").hidden) { share(); at("link").focus(); }
   });
   state.file = new ChosenFile(openTensor); // once: going back does not forget a file
   at("file").append(state.file.element);

@@ -24,9 +24,7 @@ export class Motion {
       [each, field(each, about.label, given[each] ?? about.usual, about.pick && choices[each], about.hint, () => { this.relevant(); changed(); })]));
     this.error = make("p", { class: "error", role: "alert", id: `error-motion-${name}`, hidden: true });
     this.pictures = make("div", { class: "pictures" });
-    const failed = (message) => this.problem(message);
-    this.element = card("Pipeline", make("div", { class: "row" }, ...Object.values(this.rows).map(({ row }) => row)), this.error, this.pictures,
-      make("div", { class: "row" }, exports("schedule", () => ({ ...this.given(), ...this.words() }), failed), exports("tiles", () => ({ ...this.given(), ...this.words() }), failed)));
+    this.element = card("Pipeline", make("div", { class: "row" }, ...Object.values(this.rows).map(({ row }) => row)), this.error, this.pictures);
     this.relevant();
   }
 
@@ -48,12 +46,17 @@ export class Motion {
     }
   }
 
+  /** Return the buttons that save a picture, to stand under it. */
+  exports(name) {
+    return exports(name, () => ({ ...this.given(), ...this.words() }), (message) => this.problem(message));
+  }
+
   async update(words, signal) {
     const asked = { ...words, ...this.words() };
     try {
       const [schedule, tiles] = await Promise.all([picture("schedule", asked, signal), picture("tiles", asked, signal)]);
       this.problem("");
-      this.pictures.replaceChildren(scene(schedule), scene(tiles));
+      this.pictures.replaceChildren(scene(schedule), this.exports("schedule"), scene(tiles), this.exports("tiles"));
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
       this.problem(problem.message, problem.field);

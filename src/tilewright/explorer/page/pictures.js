@@ -9,7 +9,7 @@ import { drawing } from "./svg.js";
 export function scene(found, picked, { facts = true } = {}) {
   const svgs = found.panels.map((panel) => drawing(panel.svg));
   const told = make("output", { class: "told", "aria-live": "polite" },
-    "Point, or move with the arrow keys; click or press Enter to choose.");
+    picked ? "Point, or move with the arrow keys; click or press Enter to choose." : "Point, or move with the arrow keys.");
   const data = found.panels.map((panel) => panel.data);
   const links = data.map((panel) => panel.link);
   follow(svgs, data, told, (number, at) => {

@@ -39,10 +39,12 @@ def bank_scene(report: BankReport, **options: Unpack[SceneOptions]) -> Scene:
     threads = {(clash.phase, clash.bank): str(clash).partition(": ")[2] for clash in report.collisions}
     banks = table.shape[1]
     waiting = tuple([threads.get((row, bank)) for row in range(len(table)) for bank in range(banks)])
+    # Nothing is hot where no thread waits.
+    words = Field.of_table("words", table, "ramp" if report.conflict_free else "heat")
     grid = Grid(
         len(table),
         banks,
-        (Field.of_table("words", table, "heat"), Field("waiting", waiting)),
+        (words, Field("waiting", waiting)),
         title="words that each bank serves",
         color="words",
         label="words",
