@@ -83,7 +83,7 @@ soak: $(INSTALLED) ## run random pipelines with faults for half an hour, and wat
 	$(BIN)/python -m tests.fuzz.soak --seconds $(SOAK_SECONDS) --seed $(SEED)
 
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
-# Since GCC 13 frames may be put on a heap that is not aligned for vectors of 64 bytes (GCC bug 110027): not here.
+# Since GCC 13 frames may be put on a heap of the sanitizer's own; functions with vectors of 64 bytes crash there.
 ASAN := detect_leaks=0:detect_stack_use_after_return=0
 SANITIZED := build/sanitize/native/_native.so
 sanitize: $(INSTALLED) ## run the native engine's tests under the address and undefined-behaviour sanitizers
