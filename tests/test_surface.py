@@ -58,5 +58,14 @@ def test_names_that_have_moved_still_work_and_say_where_they_are():
         assert value is getattr(importlib.import_module(f"tilewright.{package}"), name), name
 
 
+def test_the_explorer_is_still_found_at_its_old_place():
+    old = importlib.import_module("tilewright.views.explorer")
+    with pytest.warns(DeprecationWarning, match="is now tilewright.explorer.server.Explorer$"):
+        moved = old.Explorer
+    assert moved is importlib.import_module("tilewright.explorer.server").Explorer
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        old.Nothing  # noqa: B018
+
+
 if __name__ == "__main__":
     RECORD.write_text(surface(), encoding="utf-8")

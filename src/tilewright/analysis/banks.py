@@ -141,8 +141,8 @@ def bank_conflicts(
     >>> print(bank_conflicts(Layout(32, 32)))  # a column of a 32 x 32 tile
     32-way conflict
     >>> tile = compose(Swizzle(3, 3, 3), Layout((16, 64), (64, 1)))
-    >>> rows = Layout((16, 2), (1, 16 * 8))  # lanes 0 to 15: rows, at column 0; 16 to 31: at column 8
-    >>> bank_conflicts(tile, Layout(((16, 2),), ((1, 128),)), itemsize=2, instruction="ldmatrix.x4").wavefronts
+    >>> rows = Layout(((16, 2),), ((1, 16 * 8),))  # lanes 0 to 15: rows, at column 0; 16 to 31: at column 8
+    >>> bank_conflicts(tile, rows, itemsize=2, instruction="ldmatrix.x4").wavefronts
     4
     """
     places, touched, request = _request(memory, threads, itemsize, vector, instruction, active, machine)

@@ -128,8 +128,9 @@ def parse_cores(fields: FormFields, chip: Chip) -> CoreRangeSet:
     if not text:
         return CoreRangeSet.of(tuple(chip.shard_grid(fields.get("buffer") or "dram")))
     parts = text.replace("+", " ").split()
-    if all(_RANGE.fullmatch(part) for part in parts) and "," in text and "-" in text:
-        corners = [[int(n) for n in _RANGE.fullmatch(part).groups() if n is not None] for part in parts]  # type: ignore[union-attr]
+    matches = [found for part in parts if (found := _RANGE.fullmatch(part))]
+    if len(matches) == len(parts) and "," in text and "-" in text:
+        corners = [[int(number) for number in found.groups() if number is not None] for found in matches]
         ranges = [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
         sizes = [(last[0] - first[0] + 1) * (last[1] - first[1] + 1) for first, last in ranges]
     else:
