@@ -57,6 +57,9 @@ def test_pictures_in_the_terminal_and_in_files(run, tmp_path, view):
     done = run("reshard", BLOCKS, ROWS, "--layout", "tile", f"--{view}")
     assert words[view] in done.out
     assert all(len(line) <= 80 for line in done.out.splitlines())
+    assert "largest flows" in done.out or view != "map"  # what the picture alone says
+    for told in ("6201 cycles", "bound by", "stays where it is", "while both tensors live"):
+        assert done.out.count(told) == 1, told
     target = tmp_path / "picture.svg"
     done = run("reshard", BLOCKS, ROWS, "--layout", "tile", f"--{view}", "-o", str(target))
     assert "wrote" in done.out

@@ -209,7 +209,7 @@ class Allocator(Shown):
             raise OutOfMemory(
                 f"{total} bytes of {kind} over {banks} banks need {size} bytes per bank, but the largest free block has"
                 f" {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated and {view.free}"
-                " free; fit(spec) lists alternatives"
+                " free; fit lists alternatives"
             )
         return self._record(region, kind, address, size, spec)
 

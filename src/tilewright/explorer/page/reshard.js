@@ -159,6 +159,8 @@ function played({ panels, frames }) {
   return element;
 }
 
+const ABOVE = ["estimate", "bound by"]; // facts that the time says already, where it is known
+
 /** Return the card that says what a reshard takes. */
 function cost(found) {
   if (found.empty) return card("Cost", make("p", { class: "pill good" }, "Nothing to do"), make("p", {}, "Source and target are the same memory."));
@@ -166,9 +168,9 @@ function cost(found) {
   return card("Cost",
     make("p", { class: found.fits ? "pill good" : "pill bad" }, found.fits ? "Fits" : "Does not fit", make("span", {}, ` ${found.chip}, with both tensors`)),
     make("p", { class: "numbers" },
-      ...(time ? [make("b", {}, spaced(time.cycles)), ` cycles, ${time.microseconds.toPrecision(3)} us, estimated`, make("span", { class: "soft" }, ` · bound by ${time.bound}`)] : ["The time is not known for this chip."])),
-    time && !time.calibrated ? make("p", { class: "soft" }, `${time.worth[0].toUpperCase()}${time.worth.slice(1)}.`) : null,
+      ...(time ? ["about ", make("b", {}, spaced(time.cycles)), ` cycles, ${time.microseconds.toPrecision(3)} us`, make("span", { class: "soft" }, ` · bound by ${time.bound}`)] : ["The time is not known for this chip."])),
+    time ? make("p", { class: "soft" }, `${time.worth[0].toUpperCase()}${time.worth.slice(1)}.`) : null,
     make("p", { class: "numbers" }, make("b", {}, sized(found.noc_bytes)), ` of ${sized(found.bytes)} cross the network`),
     ...found.warnings.map((warning) => make("p", { class: "problem" }, warning)),
-    make("dl", { class: "facts" }, ...Object.entries(found.facts).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))));
+    make("dl", { class: "facts" }, ...Object.entries(found.facts).filter(([name]) => !time || !ABOVE.includes(name)).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))));
 }
