@@ -114,7 +114,9 @@ def draw_zoom() -> list[str]:
             x, y = left + j * FACE * scale, top + i * FACE * scale
             out.append(box(x, y, FACE * scale, FACE * scale, "none", INK))
             first = tile(FACE * i, FACE * j)
-            out.append(text(x + 8, y + FACE * scale - 12, f"face {faces(i, j)}, from {first}", 12, ON_COLOUR, halo(tint)))
+            out.append(
+                text(x + 8, y + FACE * scale - 12, f"face {faces(i, j)}, from {first}", 12, ON_COLOUR, halo(tint))
+            )
     x, y = left + col * scale, top + row * scale
     out.append(box(left + col // FACE * FACE * scale, y, FACE * scale, scale, MARK, "none", 'opacity="0.25"'))
     out.append(box(x, y, scale, scale, MARK, MARK))
@@ -217,7 +219,9 @@ def picture() -> str:
     way = "<style>@media (prefers-color-scheme: dark){.way{stroke:#ff8a80}}</style>"
     panel = draw_frame(800, 456)
     parts = [draw_matrix(), draw_zoom(), draw_steps(), draw_banks(), draw_way()]
-    return "\n".join([head, dark_style(), way, hatch, panel, *(line for part in parts for line in part), "</svg>"]) + "\n"
+    return (
+        "\n".join([head, dark_style(), way, hatch, panel, *(line for part in parts for line in part), "</svg>"]) + "\n"
+    )
 
 
 if __name__ == "__main__":

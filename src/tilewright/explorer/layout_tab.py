@@ -247,8 +247,8 @@ def _find_remedy(memory: Any, threads: Any, itemsize: int) -> dict[str, str] | N
     if not isinstance(found.remedy, Swizzle):
         return {"text": "", "note": f"The best of {found.searched} candidates is {found.remedy}."}
     after, ideal = sum(found.wavefronts), sum(found.ideal)
-    free = "without conflicts" if found.is_conflict_free else f"with {after} wavefronts instead of {ideal}"
-    return {"text": f"{found.remedy} o {plain}", "note": f"The smallest of {found.searched} tried, {free}."}
+    worth = "It has no conflicts" if found.is_conflict_free else f"It takes {after} wavefronts, ideally {ideal}"
+    return {"text": f"{found.remedy} o {plain}", "note": f"{worth}; {found.searched} were tried."}
 
 
 def _translate(layout: Any, text: str) -> list[dict[str, str]]:

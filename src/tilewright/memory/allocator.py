@@ -207,9 +207,9 @@ class Allocator(Shown):
         if address is None:
             view = self.memory_view(kind)
             raise OutOfMemory(
-                f"{total} bytes of {kind} over {banks} banks need {size} bytes per bank, but the largest free block has"
-                f" {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated and {view.free}"
-                " free; fit lists alternatives"
+                f"{total} bytes of {kind} over {banks} bank{'s' * (banks != 1)} need {size} bytes per bank, but the largest"
+                f" free block has {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated"
+                f" and {view.free} free; fit lists alternatives"
             )
         return self._record(region, kind, address, size, spec)
 

@@ -47,9 +47,7 @@ def spec_scene(
     shards = spec.paging.num_shards if spec.memory.is_sharded else 0
     if shards > _MOST_SHARDS or spec.nbytes > _MOST_BYTES:
         what = f"{shards} shards" if shards > _MOST_SHARDS else f"{spec.nbytes} bytes"
-        raise LayoutError(
-            f"{what} are too many to draw; draw a part of the tensor, or explain single elements"
-        )
+        raise LayoutError(f"{what} are too many to draw; draw a part of the tensor, or explain single elements")
     if spec.chip is None:
         return _unplaced_scene(spec, at, side, title, options)
     pages = PageSheet.of(spec, side)
