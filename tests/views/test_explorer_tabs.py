@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tabs of layouts, reshards, kernels and files, and the tabs themselves: in a real browser, by the server's engine."""
+"""The tabs of layouts, reshards, kernels and files, and the tabs themselves: in a real browser, with a server."""
 
 import json
 import re

@@ -185,8 +185,8 @@ def _drop_facts(scene: Scene, plan: ReshardPlan) -> Scene:
     """Return a picture without the facts of its plan, which the lines above it tell."""
     from ..views.scenes.reshards import reshard_facts
 
-    told = reshard_facts(plan)
-    return replace(scene, facts=tuple([fact for fact in scene.facts if fact not in told]))
+    above = reshard_facts(plan)
+    return replace(scene, facts=tuple([fact for fact in scene.facts if fact not in above]))
 
 
 def _write_exports(plan: ReshardPlan, trace: str | None, workload: str | None) -> None:
