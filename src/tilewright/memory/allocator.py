@@ -208,8 +208,8 @@ class Allocator(Shown):
         if address is None:
             view = self.memory_view(kind)
             raise OutOfMemory(
-                f"{total} bytes of {kind} over {count_of(banks, 'bank')} need {size} bytes per bank, but the largest free"
-                f" block has {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated"
+                f"{total} bytes of {kind} over {count_of(banks, 'bank')} need {size} bytes per bank, but the largest"
+                f" free block has {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated"
                 f" and {view.free} free; fit lists alternatives"
             )
         return self._record(region, kind, address, size, spec)

@@ -178,7 +178,7 @@ function cost(found) {
     make("p", { class: found.fits ? "pill good" : "pill bad" }, found.fits ? "Fits" : "Does not fit", make("span", {}, ` ${found.chip}, with both tensors`)),
     make("p", { class: "numbers" },
       ...(time ? ["about ", make("b", {}, spaced(time.cycles)), ` cycles, ${time.microseconds.toPrecision(3)} us`, make("span", { class: "soft" }, ` · bound by ${time.bound}`)] : ["The time is not known for this chip."])),
-    time ? make("p", { class: "soft" }, `${time.worth[0].toUpperCase()}${time.worth.slice(1)}.`) : null,
+    time ? make("p", { class: "soft" }, time.calibrated ? `An estimate, checked against ${time.worth}.` : `${time.worth[0].toUpperCase()}${time.worth.slice(1)}.`) : null,
     make("p", { class: "numbers" }, make("b", {}, sized(found.noc_bytes)), ` of ${sized(found.bytes)} cross the network`),
     ...found.warnings.map((warning) => make("p", { class: "problem" }, warning)));
 }
