@@ -128,7 +128,7 @@ def test_nothing_to_do(run):
         ((BLOCKS, "shard=height:dtype=float32"), "a reshard moves a tensor as it is; give it to SOURCE"),
         (("abc", ROWS), "'abc' is not a shape; write extents as 4x60x90"),
         ((BLOCKS, "256x256"), "256"),
-        ((BLOCKS, ROWS, "--op", "interleaved_to_sharded"), "leave out op"),
+        ((BLOCKS, ROWS, "--op", "interleaved_to_sharded"), "leave the operation out"),
         ((BLOCKS, ROWS, "-o", "picture.gif"), ".svg"),
         ((BLOCKS, ROWS, "--step", "1"), "--step has no effect without a picture; add --map"),
         ((BLOCKS, "MemoryConfig(memory_layout="), "TARGET: a text of ttnn: expected a TensorMemoryLayout"),

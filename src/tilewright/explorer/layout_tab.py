@@ -227,6 +227,8 @@ def _thread_picture(fields: FormFields, layout: Any) -> Scene:
 def _describe_banks(fields: FormFields, memory: Any) -> dict[str, Any]:
     """Return the conflicts of an access to the layout as shared memory, and the swizzle that would prevent them."""
     threads = _require_listable(_parse_layout(fields, "threads"), "threads")
+    if isinstance(memory, LayoutLike) and memory.axes:
+        raise FieldError("threads", f"{memory} maps to named axes; shared memory has one, so write it without names")
     itemsize = parse_integer(fields, "itemsize", 4)
     if str(itemsize) not in ITEM_SIZES:
         raise FieldError("itemsize", f"an element has {', '.join(ITEM_SIZES)} bytes, got {itemsize}")
