@@ -70,7 +70,7 @@ export class ChosenFile {
   show(found, file) {
     this.tensor = make("div", { class: "plan" });
     const facts = [
-      ["kind", found.kind], ["tensors", spaced(found.count)], ["size of the file", sized(file.size)], ["tensors' bytes", sized(found.bytes)],
+      ["kind", found.kind], ["tensors", spaced(found.count)], ["size of the file", sized(file.size)], ["bytes of tensors", sized(found.bytes)],
       ...(found.padding ? [["padding", sized(found.padding)]] : []),
     ].map(([name, value]) => ({ name, value, tone: "plain" }));
     const entries = found.metadata.map(([name, value]) => ({ name, value, tone: "plain" }));
