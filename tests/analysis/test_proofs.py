@@ -2,6 +2,7 @@
 """Proofs about layouts with named sizes: they hold for every size that is tried, and counterexamples are real."""
 
 import itertools
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,8 @@ from tilewright import Layout, LayoutError
 from tilewright.analysis import prove
 
 from ..cases import examples
+
+needs_islpy = pytest.mark.skipif(find_spec("islpy") is None, reason="islpy is not installed")
 
 
 def offsets(layout):
@@ -34,6 +37,7 @@ def named_layouts(draw):
 SIZES = [dict(zip("mn", pair, strict=True)) for pair in itertools.product((1, 2, 3, 5), repeat=2)]
 
 
+@needs_islpy
 @examples(40)
 @given(named_layouts())
 def test_injective(case):
@@ -51,6 +55,7 @@ def test_injective(case):
         assert layout(*first) == layout(*second) == proof.counterexample["offset"]
 
 
+@needs_islpy
 @examples(40)
 @given(named_layouts(), st.sampled_from(["m", "8*m", "4 * n", 16, 40]))
 def test_within(case, bound):
@@ -66,6 +71,7 @@ def test_within(case, bound):
         assert place == proof.counterexample["offset"]
 
 
+@needs_islpy
 def test_disjoint():
     assert prove("(m,4):(8,1)", disjoint="(m,4):(8,1)+4")
     proof = prove("(m,5):(8,1)", disjoint="(m,4):(8,1)+4")
@@ -83,6 +89,7 @@ def test_sizes_that_multiply_each_other():
         prove("(m,n):(5,n)", injective=True)
 
 
+@needs_islpy
 def test_one_claim_at_a_time():
     with pytest.raises(LayoutError, match="one claim at a time"):
         prove("(m):(1)")

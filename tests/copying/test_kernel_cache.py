@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_a_failed_write_leaves_nothing_behind(folder, monkeypatch):
     def no_room(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kernel_cache.os, "replace", no_room)
+    monkeypatch.setattr(Path, "replace", no_room)
     assert kernel_cache.load_or_compile(["a"], lambda: b"code") == b"code"
     assert list(folder.iterdir()) == []
 

@@ -34,8 +34,10 @@ TOOLS_BESIDE_EXTRAS = ["islpy>=2024.1", "mypy>=1.11", "pyopencl[pocl]; sys_platf
 NOT_OF_THE_PACKAGE = [
     "tests/docs",
     "tests/matrix",
+    "tests/playground",
     "tests/test_distribution.py",
     "tests/test_packaging.py",
+    "tests/test_messages.py",
     "tests/test_packages.py",
 ]
 

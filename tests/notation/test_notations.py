@@ -301,7 +301,7 @@ def test_maps_need_the_shape_of_their_indices():
     for text, shape in (("() -> (0)", (4,)), ("(i, j) -> (j, i)", (4,)), ("(i) -> (i)", (0,)), ("(i)[s] -> (s)", (4,))):
         with pytest.raises(LayoutError, match="the map"):
             parse(text, shape=shape).layout  # noqa: B018
-    with pytest.raises(LayoutError, match="beyond 64 bits"):
+    with pytest.raises(LayoutError, match=r"beyond 64 bits|not strided"):  # NumPy 1.26 computes with such numbers
         parse(f"T.index_map(lambda i: (i + 1) % T.int64({10**20}) // T.int64(2))", shape=(4,)).layout  # noqa: B018
 
 

@@ -6,7 +6,6 @@ import io
 import numpy as np
 import pytest
 from hypothesis import given
-from playwright.sync_api import expect
 
 import tilewright as tw
 from tilewright import views
@@ -100,11 +99,12 @@ def test_a_gif_has_every_frame():
 
 
 def test_the_player_plays_pauses_and_steps(tmp_path):
+    playwright = pytest.importorskip("playwright.sync_api")
     animation = copy_of(tw.row_major(4, 4), tw.col_major(4, 4))
     path = views.save(animation, tmp_path / "copy.html")
     with open_browser() as browser, open_page(browser, path) as page:
         caption, slider = page.locator("#player output"), page.locator("#player input")
-        expect(caption).to_have_text("3 of 16 elements copied")  # it plays by itself
+        playwright.expect(caption).to_have_text("3 of 16 elements copied")  # it plays by itself
         page.locator("#player button").click()
         assert page.locator("#player button").inner_text() == "Play"
         slider.fill("3")

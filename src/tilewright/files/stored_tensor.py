@@ -127,8 +127,8 @@ class StoredTensor:
     def __post_init__(self) -> None:
         if prod([n for n in self.shape if n]) > _MAX_ELEMENTS:
             raise FileFormatError(
-                f"{self.name!r} has shape {list(self.shape)}; arrays have extents whose product, those of 0 left out, is at"
-                f" most {_MAX_ELEMENTS}"
+                f"{self.name!r} has shape {list(self.shape)}; arrays have extents whose product, those of 0 left out,"
+                f" is at most {_MAX_ELEMENTS}"
             )
 
     @classmethod

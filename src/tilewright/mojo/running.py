@@ -103,11 +103,8 @@ def run_collecting(
 ) -> Outcome:
     """Run a program for the command line: return its error instead of raising it, and with `check` all reports.
 
-    >>> print(run_collecting("print(1 // 0)", True, (), {}, False).problem)
-    division by zero
-      at <stdin>:1:7
-        print(1 // 0)
-              ^^^^^^
+    >>> str(run_collecting("print(1 // 0)", True, (), {}, False).problem).splitlines()[0]
+    'division by zero'
     """
     loaded: dict[Path, Program | None] = {}
     reports: list[KernelReport] = []

@@ -43,10 +43,10 @@ _inside = _FileTable()
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the source of a kernel.
+    """A place in the source of a kernel; `column` is 0 where Python does not tell it, before 3.11.
 
-    >>> print(Site("kernel.py", 12, 5))
-    kernel.py:12:5
+    >>> print(Site("kernel.py", 12, 5), Site("kernel.py", 12, 0))
+    kernel.py:12:5 kernel.py:12
     """
 
     file: str
@@ -71,8 +71,17 @@ class Site:
         """
         return self.file if self.file.startswith("<") else Path(self.file).name
 
+    @property
+    def position(self) -> str:
+        """Return the line and the column as text.
+
+        >>> Site("scan.py", 12, 5).position
+        '12:5'
+        """
+        return f"{self.line}:{self.column}" if self.column else str(self.line)
+
     def __str__(self) -> str:
-        return f"{self.short_file}:{self.line}:{self.column}"
+        return f"{self.short_file}:{self.position}"
 
 
 class AccessOperation(NamedTuple):
@@ -369,19 +378,19 @@ def site_of(code: CodeType, instruction: int) -> Site:
     """Return the place in the source of an instruction of a code object.
 
     >>> site_of(site_of.__code__, -1).column
-    1
+    0
     """
     positions = list(code.co_positions()) if hasattr(code, "co_positions") else []
     at = instruction // 2
     if 0 <= at < len(positions):
         line, _, column, _ = positions[at]
         if line is not None:
-            return Site(code.co_filename, line, 1 if column is None else column + 1)
+            return Site(code.co_filename, line, 0 if column is None else column + 1)
     line = code.co_firstlineno
     for start, end, number in code.co_lines():
         if start <= instruction < end and number is not None:
             line = number
-    return Site(code.co_filename, line, 1)
+    return Site(code.co_filename, line, 0)
 
 
 _ASSIGNMENT = re.compile(r"^\s*(?:(?:var|let|ref)\s+)?([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)")

@@ -22,6 +22,7 @@ import builtins
 import copy
 import linecache
 import os
+import sys
 from collections.abc import Callable, Generator
 from functools import partial
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
@@ -35,7 +36,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, ParamSpec, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 Function: TypeAlias = Callable[..., Any]
 Arguments = ParamSpec("Arguments")
@@ -294,6 +295,9 @@ def _without_expressions(arguments: ast.arguments) -> ast.arguments:
     )
 
 
+_Comprehension = TypeVar("_Comprehension", ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
 class _SuspendCalls(ast.NodeTransformer):
     """Make calls wait for their results, as far as they may have to."""
 
@@ -301,6 +305,7 @@ class _SuspendCalls(ast.NodeTransformer):
         self.resolve = resolve
         self.awaits = 0
         self._in_iterable = False  # of a comprehension, where Python allows no assignment
+        self._in_comprehension = False
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         callee = self._callee(node.func)
@@ -333,9 +338,19 @@ class _SuspendCalls(ast.NodeTransformer):
         node.ifs = [self.visit(condition) for condition in node.ifs]
         return node
 
+    def _visit_comprehension_as_whole(self, node: _Comprehension) -> _Comprehension:
+        if self._in_comprehension and sys.version_info < (3, 11):
+            return node  # there a comprehension within another one cannot wait
+        outer, self._in_comprehension = self._in_comprehension, True
+        self.generic_visit(node)
+        self._in_comprehension = outer
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = _visit_comprehension_as_whole  # noqa: N815
+
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
         before = self.awaits
-        self.generic_visit(node)
+        self._visit_comprehension_as_whole(node)
         if self.awaits == before:
             return node
         # one that waits would be an asynchronous generator, which `sum` and the like do not take

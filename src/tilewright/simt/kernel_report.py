@@ -259,7 +259,7 @@ class KernelReport(Shown):
             space = f"{cost.space} {textwrap.shorten(cost.memory, 16, placeholder='..')}"
             rows.append(
                 (
-                    f"{cost.site.line}:{cost.site.column}" if len(files) == 1 else str(cost.site),
+                    cost.site.position if len(files) == 1 else str(cost.site),
                     space,
                     cost.action,
                     str(cost.accesses),

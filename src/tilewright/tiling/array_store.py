@@ -182,7 +182,10 @@ def inner_arrays(array: Any) -> Iterator[Any]:
     seen = {id(array)}
     for _ in range(_MAX_DEPTH):
         following = []
-        for referent in gc.get_referents(*level):
+        # Before Python 3.11 attributes are referents of the dict of an object, not of the object.
+        attributes = [vars(each) for each in level if isinstance(getattr(each, "__dict__", None), dict)]
+        seen.update(map(id, attributes))
+        for referent in gc.get_referents(*level, *attributes):
             if id(referent) in seen or isinstance(referent, _LEAF_TYPES):
                 continue
             seen.add(id(referent))

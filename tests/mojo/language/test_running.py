@@ -2,6 +2,7 @@
 """Running programs from Python and from the command line: values, imports, arguments, failures."""
 
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -73,7 +74,7 @@ def test_errors_of_programs_are_those_of_the_library():
         mojo.run("raise Error('no ', 3)")
     with pytest.raises(FailedAssertion, match="n is 3"):
         mojo.run("var n = 3\nassert n == 4, t'n is {n}'")
-    with pytest.raises(ProgramFailure, match=r"Int has no member 'size' here[^@]*at a.mojo:2:7"):
+    with pytest.raises(ProgramFailure, match=r"Int has no member 'size' here[^@]*at a.mojo:2(:7)?"):
         mojo.run("var n = 3\nprint(n.size)", name="a.mojo")
     with pytest.raises(ProgramFailure, match="division by zero"):
         mojo.run("print(1 // 0)")
@@ -85,13 +86,16 @@ def test_a_failure_shows_the_calls_of_the_source():
     text = "def inner[n: Int](x: Int) raises:\n    raise Error('bad')\n\ndef main() raises:\n    inner[2](1)\n"
     with pytest.raises(Error) as caught:
         mojo.run(text, name="a.mojo")
-    assert describe_failure(caught.value, frozenset({"a.mojo"})).splitlines() == [
+    lines = [
         "bad",
         "  at a.mojo:2:5 in inner",
         "    raise Error('bad')",
         "    ^^^^^^^^^^^^^^^^^^",
         "  called from a.mojo:5:5 in main",
     ]
+    if sys.version_info < (3, 11):  # which knows only the lines of its instructions
+        lines = [line.replace(":5 in", " in") for line in lines if "^" not in line]
+    assert describe_failure(caught.value, frozenset({"a.mojo"})).splitlines() == lines
 
 
 def test_the_command(tmp_path):

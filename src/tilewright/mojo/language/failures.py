@@ -22,6 +22,8 @@ TYPE_NAMES = {"int": "Int", "bool": "Bool", "float": "Float64", "str": "String",
 class Call:
     """A place in a Mojo source that is being carried out: `column` counts from 1, `width` is that of the expression.
 
+    Before Python 3.11 only the line is known, and `column` is 0.
+
     >>> place = Call("a.mojo", 3, 5, 2, "main")
     >>> str(place)
     'a.mojo:3:5 in main'
@@ -34,7 +36,8 @@ class Call:
     function: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}" + (f" in {self.function}" if self.function else "")
+        column = f":{self.column}" if self.column else ""
+        return f"{self.file}:{self.line}{column}" + (f" in {self.function}" if self.function else "")
 
     def show(self) -> list[str]:
         """Return the source line and a mark below the expression.
@@ -46,6 +49,8 @@ class Call:
         stripped = text.lstrip()
         if not stripped:
             return []
+        if not self.column:
+            return [f"    {stripped}"]
         start = max(0, self.column - 1 - (len(text) - len(stripped)))
         return [f"    {stripped}", f"    {' ' * start}{'^' * max(1, min(self.width, len(stripped) - start))}"]
 
@@ -76,7 +81,7 @@ def _make_call(code: CodeType, instruction: int, line_number: int) -> Call:
     begin = len(text[: column or 0].decode("utf-8", "replace"))
     end = len(text[: end_column or 0].decode("utf-8", "replace")) if end_line == line else len(text)
     function = "" if name.startswith("<module") else "lambda" if name == "<lambda>" else name
-    return Call(code.co_filename, line or 1, begin + 1, end - begin, function)
+    return Call(code.co_filename, line or 1, 0 if column is None else begin + 1, end - begin, function)
 
 
 class ProgramFailure(TilewrightError, RuntimeError):  # noqa: N818  (what happened)
@@ -104,11 +109,8 @@ def explain(problem: BaseException) -> str:
         hint = suggest(problem.name, members) or "; if Mojo has it, tilewright does not run it yet"
         return f"{name} has no member {problem.name!r} here{hint}"
     if isinstance(problem, UnboundLocalError):
-        return (
-            str(problem)
-            .replace("cannot access local variable", "variable")
-            .replace("where it is not associated with a value", "has no value here")
-        )
+        unset = re.search(r"variable '(\w+)'", str(problem))  # what stands around it differs between versions of Python
+        return f"variable {unset[1]!r} has no value here" if unset else str(problem)
     message = re.sub(r"\S+<locals>\.", "", str(problem)).replace("·body", "").replace("·", ".") or "no reason was given"
     if isinstance(problem, FailedAssertion):
         return f"assertion failed: {message}"
