@@ -235,12 +235,12 @@ def estimate_requests(requests: Requests, profiler: bool = False, interleaved_dr
     total = rates.barrier * int(requests.barrier_counts.max()) + bound.cycles
     reasons = []
     if not rates.is_fitted:
-        reasons.append(f"no recordings on {noc_map.chip.arch}")
+        reasons.append(noc_map.chip.arch)
     if requests.writes.any():
-        reasons.append("no recordings of writes")
+        reasons.append("writes")
     if not profiler:
-        reasons.append("no recordings without the profiler")
-    expected = f"estimated, not calibrated: {', '.join(reasons)}" if reasons else CALIBRATED
+        reasons.append("runs without the profiler")
+    expected = f"estimated, not calibrated for {' and '.join(reasons)}" if reasons else CALIBRATED
     return Estimate(float(total), bound, clock, not reasons, expected)
 
 
