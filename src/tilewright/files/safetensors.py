@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -182,7 +182,9 @@ def _make_tensor(
             f"expected U8 of shape [{spec.nbytes}] for {entry.name!r} ({spec}), got {entry.kind} of shape"
             f" {list(entry.shape)}"
         )
-    return StoredTensor.paged(entry.name, entry.kind, spec, file, data_start + entry.start)
+    made = StoredTensor.paged(entry.name, entry.kind, spec, file, data_start + entry.start)
+    order = metadata.get("order")
+    return made if order is None else replace(made, source_order=expect_integers(order, "the order"))
 
 
 def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> bytes:

@@ -97,7 +97,7 @@ class StoredTensor:
     pages of the spec `host`, with dimensions in the order that `order` undoes; `swapped` elements are big-endian. On a
     `mesh` of devices, `shape` is that of the entire tensor, and `spec` and `host` are those of each device's part.
     Where a tensor is a view, `strides` are the steps between its elements in the file, and `byte_range` is all from its
-    first element to its last.
+    first element to its last. `source_order` is how a conversion permuted the dimensions of its source, if it did.
 
     >>> import tempfile
     >>> from tilewright.files import open_tensors
@@ -122,6 +122,7 @@ class StoredTensor:
     image: BankImage | None = None
     mesh: Mesh | None = None
     strides: tuple[int, ...] | None = None
+    source_order: tuple[int, ...] | None = None
 
     @classmethod
     def dense(
@@ -319,7 +320,7 @@ class StoredTensor:
         part = next(part for part in self.device_parts if part.box == window)
         whole = Box((0,) * len(part.box.shape), part.box.shape)
         parts = (StoredPart(whole, part.byte_range[0]),)
-        return replace(self, shape=part.box.shape, byte_range=part.byte_range, parts=parts, mesh=None)
+        return replace(self, shape=part.box.shape, byte_range=part.byte_range, parts=parts, mesh=None, source_order=None)
 
     def crop(self, box: Box) -> StoredTensor:
         """Return the part of the tensor in a box, to be read like a tensor; it has no spec of its own.
@@ -330,7 +331,7 @@ class StoredTensor:
         """
         start = box.permute(inverse_order(self.order)).offset
         parts = tuple([StoredPart(part.box.relative_to(start), part.offset) for part in self.parts])
-        return replace(self, shape=box.shape, spec=None, parts=parts, mesh=None)
+        return replace(self, shape=box.shape, spec=None, parts=parts, mesh=None, source_order=None)
 
     def explain_stored(
         self, coordinate: Sequence[int], base: int | None = None, device: DeviceLike | None = None
