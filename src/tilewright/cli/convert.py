@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -194,7 +195,11 @@ def report_output_errors(plan: ConversionPlan) -> Iterator[None]:
         if problem.filename in {str(tensor.path) for item in plan.items for tensor in item.source.tensors.values()}:
             raise
         reason = (problem.strerror or str(problem)).lower()
-        hint = "" if isinstance(problem, BlockingIOError) else "; finished tensors are saved, continue with --resume"
+        hint = "; choose another output, or continue with --resume"
+        if problem.errno == errno.ENOSPC:
+            hint = "; make space and continue with --resume, which keeps finished tensors, or choose another output"
+        if isinstance(problem, BlockingIOError):
+            hint = ""
         raise CommandError(f"{problem.filename or out}: {reason}{hint}", ExitCode.OUTPUT) from problem
 
 

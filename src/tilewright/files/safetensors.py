@@ -98,7 +98,8 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
             raise FileFormatError(f"{entry.name!r} at bytes {entry.start} to {entry.end} {problem}")
         reached = entry.end
     if reached != data_bytes:
-        raise FileFormatError(f"the tensors take {reached} bytes, but {data_bytes} follow the header")
+        remedy = "; the file is incomplete: download or copy it again" if data_bytes < reached else ""
+        raise FileFormatError(f"the tensors take {reached} bytes, but {data_bytes} follow the header{remedy}")
     return entries, metadata
 
 
