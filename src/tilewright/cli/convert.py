@@ -70,9 +70,10 @@ def command(
 ) -> Answer:
     """Convert checkpoints to tiled files, in bounded memory, resumably.
 
-    SOURCE is .safetensors (also sharded, by its index), .npy, .npz, .tensorbin, or a directory of these. OUT is a
-    directory with one .tensorbin per tensor and a manifest, or one .safetensors file. --dtype leaves
-    integer tensors as they are; rules are more specific, and the last line that matches a name wins:
+    SOURCE is a checkpoint of safetensors, GGUF, PyTorch, ONNX or HDF5 (also sharded, by its index), .npy, .npz,
+    .tensorbin, a directory of these, or a URL. OUT is a directory with one .tensorbin per tensor and a manifest, or
+    one .safetensors file. --dtype leaves integer tensors as they are; rules are more specific, and the last line that
+    matches a name wins:
 
     \b
     "*" = {dtype = "bfloat8_b"}
