@@ -111,9 +111,9 @@ def test_layouts_of_shared_memory_are_written_for_triton(layout, padding, data):
 def written_encoding(linear, dtype="f16"):
     """Return the encoding that a map is written with, which must have the same map."""
     text = write(linear, "triton", dtype=dtype)
-    parsed = parse(text)
-    assert parsed.layout == linear, text
-    return parsed.value.encoding
+    written = parse(text).value
+    assert linear_of_encoding(written.encoding, written.shape, written.bits) == linear, text
+    return written.encoding
 
 
 def test_what_was_read_from_triton_is_written_with_an_encoding_of_the_same_map():
