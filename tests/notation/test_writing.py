@@ -226,7 +226,7 @@ def test_refusals_name_the_reason():
         (Layout((2, 2), (1, 2 @ tw.bank)), "triton", "several results"),
         (Linear({"thread": [1]}, {"dim0": 2}), "triton", "register, lane, warp"),
         (tw.Swizzle(2, 0, 2), "triton", "linear maps"),
-        (linear, "xla", "not a strided layout"),
+        (linear, "xla", "no text for a linear map"),
         (5, "cute", "says layouts, got int"),
         (parse("Shape([4, 8])"), "cute", "not a layout"),
     ]:

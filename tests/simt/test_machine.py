@@ -343,6 +343,6 @@ def test_a_list_of_numbers_is_refused_since_its_accesses_cannot_be_seen():
     def kernel(out, taps):
         out[thread_idx.x] = taps[thread_idx.x]
 
-    with pytest.raises(TypeError, match="out is a list of numbers, .* use a NumPy array"):
+    with pytest.raises(TypeError, match=r"out is a list of numbers, .* use a NumPy array"):
         launch(kernel, [0, 0], (1, 2), grid=1, block=2)
     assert launch(kernel, np.zeros(2), (1, 2), grid=1, block=2).clean

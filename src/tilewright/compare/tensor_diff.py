@@ -73,7 +73,8 @@ class ComparedTensor:
     """One side of a comparison: an array or a stored tensor, read box by box in the shape of the other side.
 
     `shape` is that of the source, or its dimensions permuted (`order` has those of the source), or differs in
-    dimensions of extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it is that of each device's part.
+    dimensions of extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it is that of each
+    device's part.
 
     >>> ComparedTensor(np.zeros((1, 2, 3)), (2, 3), None).read(Box((0, 0), (1, 2))).shape
     (1, 2)

@@ -308,9 +308,9 @@ def _compare_with_source(
         if not np.array_equal(expected, stored):
             at = int(np.flatnonzero(expected != stored)[0])
             holders = "" if not converted.device_parts else f" on {_name_devices(converted.device_parts[each.window])}"
-            values = [converted.decode(pages, spec) for pages in (expected, stored)]
-            found = f"converting the source gives different bytes, first at byte {at} of {whole}{holders}"
-            return Verdict(name, size, f"{found}: {describe_difference(*values, whole)}")
+            place = f"first at byte {at} of {whole}{holders}"
+            found = describe_difference(converted.decode(expected, spec), converted.decode(stored, spec), whole)
+            return Verdict(name, size, f"converting the source gives different bytes, {place}: {found}")
         away, most = _largest_difference(source.read(whole), converted.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
     return Verdict(name, size, None, error, largest)

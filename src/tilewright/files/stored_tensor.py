@@ -320,7 +320,8 @@ class StoredTensor:
         part = next(part for part in self.device_parts if part.box == window)
         whole = Box((0,) * len(part.box.shape), part.box.shape)
         parts = (StoredPart(whole, part.byte_range[0]),)
-        return replace(self, shape=part.box.shape, byte_range=part.byte_range, parts=parts, mesh=None, source_order=None)
+        shape, byte_range = part.box.shape, part.byte_range
+        return replace(self, shape=shape, byte_range=byte_range, parts=parts, mesh=None, source_order=None)
 
     def crop(self, box: Box) -> StoredTensor:
         """Return the part of the tensor in a box, to be read like a tensor; it has no spec of its own.

@@ -134,7 +134,8 @@ def collect_reports(check: bool | str = "report") -> Iterator[list[KernelReport]
 def _as_tensor(name: str, value: Any) -> Any:
     if type(value) is list and value and all(isinstance(each, (int, float)) for each in value):
         raise TypeError(
-            f"{name} is a list of numbers, in which accesses cannot be checked; use a NumPy array, or a tuple of constants"
+            f"{name} is a list of numbers, in which accesses cannot be checked; use a NumPy array, or a tuple of"
+            " constants"
         )
     return TileTensor(value) if isinstance(value, np.ndarray) else value
 

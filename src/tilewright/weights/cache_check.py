@@ -127,7 +127,8 @@ def check_cache(
     problems += [*others, *_check_markers(folder, expected)]
     if 1 < len(names) < 2 * other:
         notes.append(
-            f"{other} of {len(names)} files differ from the checkpoint; is {source} the model that the cache was made from?"
+            f"{other} of {len(names)} files differ from the checkpoint; is {source} the model that the cache was made"
+            " from?"
         )
     if WorkFolder(folder.path, single=False).has_records:
         notes.append("a run of prepare is not finished; continue it with --resume")

@@ -55,8 +55,8 @@ class ContentCheck:
                 part = held.shards[device]
                 stored = np.concatenate([part[start : start + size] for start, size in runs])
                 if not np.array_equal(stored, expected):
-                    values = [from_bytes(pages, spec) for pages in (expected, stored)]
-                    return f"{DIFFERS} on device {device}, in {whole}: {describe_difference(*values, whole)}"
+                    found = describe_difference(from_bytes(expected, spec), from_bytes(stored, spec), whole)
+                    return f"{DIFFERS} on device {device}, in {whole}: {found}"
         return None
 
 
