@@ -383,7 +383,9 @@ class Comparison(Shown):
             rows.append((each.name, *figures, verdict))
         for side, names in ((self.a, self.only_a), (self.b, self.only_b)):
             rows += [(name, "", "", "", "", f"only in {side}") for name in names]
-        return "\n".join(format_table(rows, width, right=[1, 2, 3, 4]))
+        reasons = max([len(row[-1]) for row in rows]) - len("DIFFERS")  # they may be long, and exceed the width
+        columns = None if width is None else width + max(0, reasons)
+        return "\n".join(format_table(rows, columns, right=[1, 2, 3, 4]))
 
     def text(self, width: int | None = None) -> str:
         """Return the comparison as text; names are shortened to fit `width`, if it is given.
