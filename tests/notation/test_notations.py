@@ -378,3 +378,13 @@ def test_an_attribute_without_its_type_takes_a_shape():
             parse(text)
     with pytest.raises(LayoutError, match="cute has no text for a linear map from register, lane, warp, block"):
         write(parse(blocked, (64, 64)), "cute")
+
+
+def test_the_error_is_that_of_the_notation_that_the_text_looks_like():
+    for text, words in {
+        "garbage": "'garbage' is not a layout in any of the notations tilewright, cute",
+        "(4,8):(8": "expected ',' at position 8",
+        "Layout<Shape<_4": "a CuTe layout: expected ','",
+    }.items():
+        with pytest.raises(LayoutError, match=re.escape(words)):
+            parse(text)

@@ -43,6 +43,8 @@ from .xla import LOOKS_LIKE as LOOKS_LIKE_XLA
 from .xla import parse_xla, write_xla
 
 MAX_TEXT = 1 << 20
+_OWN = re.compile(r"\s*(?:[(\d_+@-]|S(?:w|W|_)?[<_]|\Z)")  # how texts of layouts, ours and CuTe's, begin
+_CUTE_TYPE = re.compile(r"\s*(?:cute::|make_)?(?:Composed)?(?:Layout|Swizzle|layout)\s*[<(]")
 _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
 
 
@@ -221,8 +223,15 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
             raise
         try:
             found = parse_cute(text)
-        except FileFormatError:
-            raise own_problem from None
+        except FileFormatError as problem:
+            if _OWN.match(text):
+                raise own_problem from None
+            if _CUTE_TYPE.match(text):
+                raise LayoutError(str(problem)) from None
+            raise LayoutError(
+                f"{text.strip()[:40]!r} is not a layout in any of the notations {', '.join(NOTATIONS)}; a layout is"
+                " written as (4,8):(8,1)"
+            ) from None
     is_plain = not found.pointer and found.bits is None and isinstance(found.layout, (LayoutLike, Swizzle))
     return found.layout if is_plain else ParsedText("cute", found)
 
