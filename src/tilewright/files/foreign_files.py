@@ -9,6 +9,7 @@ from ..errors import FileFormatError
 from .source_file import SourceFile
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_WEB_PAGES = (b"<!doctype html", b"<html")
 _MAX_POINTER_BYTES = 1024
 _START_BYTES = 512
 
@@ -92,7 +93,7 @@ def refuse_foreign_file(file: SourceFile, known: str) -> NoReturn:
     ...         print(str(problem).removeprefix(folder).partition(";")[0])
     /flax_model.msgpack is a Flax checkpoint, which tilewright does not read
     """
-    refuse_lfs_pointer(file)
+    refuse_stand_in(file)
     kind = _find_foreign_kind(file)
     if kind is not None:
         raise FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
@@ -110,10 +111,12 @@ def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:
     return _SUFFIXES.get(file.path.suffix.lower()) if file.size else None
 
 
-def refuse_lfs_pointer(file: SourceFile) -> None:
-    """Raise an error if a file is a pointer that Git LFS left in the place of the file.
+def refuse_stand_in(file: SourceFile) -> None:
+    """Raise an error if a file is what a download left in its place: a pointer of Git LFS, or a web page.
 
-    >>> refuse_lfs_pointer(SourceFile(__file__))
+    >>> refuse_stand_in(SourceFile(__file__))
     """
     if len(_LFS_POINTER) <= file.size <= _MAX_POINTER_BYTES and file.read(0, len(_LFS_POINTER)) == _LFS_POINTER:
         raise FileFormatError(f"{file.path} is a Git LFS pointer, not the file itself; download it with: git lfs pull")
+    if file.read(0, min(file.size, len(_WEB_PAGES[0]))).lower().startswith(_WEB_PAGES):
+        raise FileFormatError(f"{file.path} is a web page, perhaps of a failed download; download the file again")
