@@ -82,5 +82,5 @@ def test_files_are_read_by_content(tmp_path, name):
 def test_web_pages_in_the_place_of_a_file(tmp_path):
     for name, page in {"model.safetensors": b"<!DOCTYPE html><html>404</html>", "m.gguf": b"<html>no</html>"}.items():
         (tmp_path / name).write_bytes(page)
-        with pytest.raises(tw.FileFormatError, match="is a web page, .*download the file again"):
+        with pytest.raises(tw.FileFormatError, match=r"is a web page, .*download it again"):
             tw.open_tensors(tmp_path / name)

@@ -9,7 +9,6 @@ from ..errors import FileFormatError
 from .source_file import SourceFile
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_WEB_PAGES = (b"<!doctype html", b"<html")
 _MAX_POINTER_BYTES = 1024
 _START_BYTES = 512
 
@@ -96,9 +95,13 @@ def refuse_foreign_file(file: SourceFile, known: str) -> NoReturn:
     refuse_stand_in(file)
     kind = _find_foreign_kind(file)
     if kind is not None:
-        raise FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
+        raise _foreign_error(file, kind)
     content = "unknown content" if file.size else "no content: it is empty"
     raise FileFormatError(f"{file.path} has unknown suffix {file.path.suffix!r} and {content}; known suffixes: {known}")
+
+
+def _foreign_error(file: SourceFile, kind: ForeignKind) -> FileFormatError:
+    return FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
 
 
 def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:
@@ -118,5 +121,5 @@ def refuse_stand_in(file: SourceFile) -> None:
     """
     if len(_LFS_POINTER) <= file.size <= _MAX_POINTER_BYTES and file.read(0, len(_LFS_POINTER)) == _LFS_POINTER:
         raise FileFormatError(f"{file.path} is a Git LFS pointer, not the file itself; download it with: git lfs pull")
-    if file.read(0, min(file.size, len(_WEB_PAGES[0]))).lower().startswith(_WEB_PAGES):
-        raise FileFormatError(f"{file.path} is a web page, perhaps of a failed download; download the file again")
+    if _find_foreign_kind(file) is _WEB_PAGE:
+        raise _foreign_error(file, _WEB_PAGE)
