@@ -8,6 +8,7 @@ from typing import NamedTuple, NoReturn
 from ..errors import FileFormatError
 from .source_file import SourceFile
 
+_MAX_PAGE_BYTES = 1 << 20
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _MAX_POINTER_BYTES = 1024
 _START_BYTES = 512
@@ -121,5 +122,5 @@ def refuse_stand_in(file: SourceFile) -> None:
     """
     if len(_LFS_POINTER) <= file.size <= _MAX_POINTER_BYTES and file.read(0, len(_LFS_POINTER)) == _LFS_POINTER:
         raise FileFormatError(f"{file.path} is a Git LFS pointer, not the file itself; download it with: git lfs pull")
-    if _find_foreign_kind(file) is _WEB_PAGE:
+    if file.size <= _MAX_PAGE_BYTES and _find_foreign_kind(file) is _WEB_PAGE:  # others are not worth a request
         raise _foreign_error(file, _WEB_PAGE)
