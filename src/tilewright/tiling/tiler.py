@@ -39,7 +39,8 @@ def as_extents(value: Extents, name: str, rank: int | None = None) -> tuple[int,
     except TypeError:
         raise LayoutError(f"expected an integer or one integer per axis as {name}, got {value!r}") from None
     if rank is not None and len(numbers) != rank:
-        raise LayoutError(f"{name} {numbers} has {len(numbers)} axes, but the space has {rank}")
+        given = "1 axis" if len(numbers) == 1 else f"{len(numbers)} axes"
+        raise LayoutError(f"{name} {numbers} has {given}, but the space has {rank}; give one integer, or one per axis")
     return numbers
 
 
