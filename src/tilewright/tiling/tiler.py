@@ -39,8 +39,9 @@ def as_extents(value: Extents, name: str, rank: int | None = None) -> tuple[int,
     except TypeError:
         raise LayoutError(f"expected an integer or one integer per axis as {name}, got {value!r}") from None
     if rank is not None and len(numbers) != rank:
-        given = "1 axis" if len(numbers) == 1 else f"{len(numbers)} axes"
-        raise LayoutError(f"{name} {numbers} has {given}, but the space has {rank}; give one integer, or one per axis")
+        raise LayoutError(
+            f"{name} {numbers} has {_count_axes(numbers)}, but the space has {rank}; give one integer, or one per axis"
+        )
     return numbers
 
 
@@ -56,10 +57,14 @@ def as_margins(value: Margins, name: str, rank: int) -> tuple[tuple[int, int], .
     pairs = [as_extents(side, name, 2) for side in sides]
     if len(pairs) != rank:
         raise LayoutError(
-            f"{name} {value!r} has {len(pairs)} axes, but the space has {rank}; give one number or one (before, after)"
-            " pair per axis"
+            f"{name} {value!r} has {_count_axes(pairs)}, but the space has {rank}; give one number or one (before,"
+            " after) pair per axis"
         )
     return tuple([(before, after) for before, after in pairs])
+
+
+def _count_axes(values: Sequence[Any]) -> str:
+    return "1 axis" if len(values) == 1 else f"{len(values)} axes"
 
 
 @dataclass(frozen=True, init=False)
