@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product as combinations
 from math import prod
 from operator import index
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import CoordinateError, LayoutError
 from ..layout.box import Box, empty_box
