@@ -346,3 +346,14 @@ def test_a_list_of_numbers_is_refused_since_its_accesses_cannot_be_seen():
     with pytest.raises(TypeError, match=r"out is a list of numbers, .* use a NumPy array"):
         launch(kernel, [0, 0], (1, 2), grid=1, block=2)
     assert launch(kernel, np.zeros(2), (1, 2), grid=1, block=2).clean
+
+
+def test_one_thread_that_misses_a_barrier_is_named():
+    def kernel(last):
+        if thread_idx.x <= last:
+            return
+        barrier()
+
+    for last, words in {0: "thread (0,0,0) of the block has returned", 2: "3 of 4 threads of the block, such as"}.items():
+        message = launch(kernel, last, grid=1, block=4, check="report").errors[0].message
+        assert message.startswith(words), message
