@@ -37,8 +37,8 @@ TWO = [((0, 0), (1, 0)), ((3, 0), (3, 0))]
 
 SPECS = [
     # arguments of the spec, words that its message must hold
-    ({"dtype": "bfloat8_b", "page_layout": "row_major"}, "bfloat8_b needs tiles; use page_layout='tile'"),
-    ({"dtype": "float8_e4m3", "page_layout": "tile"}, "use page_layout='row_major'"),
+    ({"dtype": "bfloat8_b", "page_layout": "row_major"}, "bfloat8_b needs tiles; use the page layout 'tile'"),
+    ({"dtype": "float8_e4m3", "page_layout": "tile"}, "use the page layout 'row_major'"),
     ({"tile": (16, 32)}, "cannot have tiles of 16 x 32; leave tile out"),
     ({"memory": MemoryConfig("height_sharded", "l1")}, "HEIGHT_SHARDED needs a shard shape; pass a ShardSpec"),
     ({"memory": "system_memory"}, "SYSTEM_MEMORY has no banks; use DRAM or L1"),

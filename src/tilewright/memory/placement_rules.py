@@ -181,16 +181,16 @@ def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
 def _dtype_violations(spec: PageGeometry) -> Iterator[Violation]:
     tiled = spec.is_tiled
     if spec.dtype.has_blocks and not tiled:
-        yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "use page_layout='tile'")
+        yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "use the page layout 'tile'")
     if spec.dtype.name == "float8_e4m3" and tiled:
-        yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", "use page_layout='row_major'")
+        yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", "use the page layout 'row_major'")
     if tiled and not spec.tile.is_on_chips and (spec.chip is not None or spec.dtype.has_blocks):
         yield from _tile_violations(spec)
     if not tiled and not spec.tile.is_default:
         yield Violation(
             "rows have no tile",
             f"a row-major tensor cannot have tiles of {spec.tile}",
-            "leave tile out, or use page_layout='tile'",
+            "leave tile out, or use the page layout 'tile'",
         )
     if spec.memory.buffer_type is BufferType.SYSTEM_MEMORY:
         yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", "use DRAM or L1")
