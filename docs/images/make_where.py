@@ -12,6 +12,8 @@ from pathlib import Path
 import tilewright as tw
 from tilewright import addr, bank
 from tilewright.layout.tuples import ceil_div
+from tilewright.views.svg_elements import dark_style
+from tilewright.views.svg_grid import draw_frame
 
 ROWS, COLS = 100, 150  # the matrix
 TILE, FACE = 32, 16
@@ -23,6 +25,8 @@ TILES = HEIGHT_IN_TILES * WIDTH_IN_TILES
 DEEP = ceil_div(TILES, BANKS)  # pages in the fullest bank
 
 INK, SOFT, LINE, MARK, PANEL = "#1f2328", "#57606a", "#8c959f", "#b3261e", "#fdfcf9"
+TONES = {INK: "tw-ink", SOFT: "tw-soft"}  # classes of what changes on a dark ground
+ON_COLOUR = "#000000"  # words on a pale colour, which is the same on every ground
 CELL, ZOOM = 56, 224  # pixels: one tile in the matrix, the tile drawn large
 MATRIX_AT, ZOOM_AT, STEPS_AT, BANKS_AT = (28, 46), (348, 46), (598, 46), (84, 364)
 SLOT_WIDTH, SLOT_HEIGHT = 57, 34
@@ -42,13 +46,18 @@ def colour(number: int) -> str:
     return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
 
 
+def tone(fill: str) -> str:
+    """Return the class of a colour that changes on a dark ground, as an attribute."""
+    return f' class="{TONES[fill]}"' if fill in TONES else ""
+
+
 def text(x: float, y: float, words: str, size: int = 12, fill: str = INK, more: str = "") -> str:
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}" {more}>{words}</text>'
+    return f'<text{tone(fill)} x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}" {more}>{words}</text>'
 
 
 def box(x: float, y: float, width: float, height: float, fill: str, stroke: str = LINE, more: str = "") -> str:
     size = f'width="{width:g}" height="{height:g}"'
-    return f'<rect x="{x:g}" y="{y:g}" {size} fill="{fill}" stroke="{stroke}" {more}/>'
+    return f'<rect{tone(fill)} x="{x:g}" y="{y:g}" {size} fill="{fill}" stroke="{stroke}" {more}/>'
 
 
 def path(points: str, more: str = "") -> str:
@@ -84,7 +93,7 @@ def draw_matrix() -> list[str]:
         for j in range(WIDTH_IN_TILES):
             x, y, number = left + CELL * j, top + CELL * i, where(TILE * i, TILE * j).bank
             out.append(box(x, y, CELL, CELL, "none"))
-            out.append(text(x + 8, y + CELL - 24, str(number), 16, more=halo(colour(number))))
+            out.append(text(x + 8, y + CELL - 24, str(number), 16, ON_COLOUR, halo(colour(number))))
     padded = f"{HEIGHT_IN_TILES * TILE} x {WIDTH_IN_TILES * TILE}"
     legend = f"number: bank; hatched: padding to {padded}"
     out.append(text(left, bottom + 18, legend, 12, SOFT))
@@ -105,7 +114,9 @@ def draw_zoom() -> list[str]:
             x, y = left + j * FACE * scale, top + i * FACE * scale
             out.append(box(x, y, FACE * scale, FACE * scale, "none", INK))
             first = tile(FACE * i, FACE * j)
-            out.append(text(x + 8, y + FACE * scale - 12, f"face {faces(i, j)}, from {first}", 12, more=halo(tint)))
+            out.append(
+                text(x + 8, y + FACE * scale - 12, f"face {faces(i, j)}, from {first}", 12, ON_COLOUR, halo(tint))
+            )
     x, y = left + col * scale, top + row * scale
     out.append(box(left + col // FACE * FACE * scale, y, FACE * scale, scale, MARK, "none", 'opacity="0.25"'))
     out.append(box(x, y, scale, scale, MARK, MARK))
@@ -166,7 +177,7 @@ def draw_banks() -> list[str]:
         place = pages(TILE * TILE * page)
         x, y = left + SLOT_WIDTH * place.bank, top + SLOT_HEIGHT * (place.addr // PAGE)
         out.append(box(x, y, SLOT_WIDTH, SLOT_HEIGHT, colour(place.bank)))
-        out.append(text(x + SLOT_WIDTH / 2, y + 22, f"page {page}", 12, more='text-anchor="middle"'))
+        out.append(text(x + SLOT_WIDTH / 2, y + 22, f"page {page}", 12, ON_COLOUR, 'text-anchor="middle"'))
     return out
 
 
@@ -180,7 +191,7 @@ def draw_way() -> list[str]:
     zx, zy = ZOOM_AT[0] + (ELEMENT[1] % TILE + 0.5) * zoom, ZOOM_AT[1] + (ELEMENT[0] % TILE + 0.5) * zoom
     slot_x = BANKS_AT[0] + SLOT_WIDTH * place.bank
     slot_y = BANKS_AT[1] + SLOT_HEIGHT * (place.addr // PAGE)
-    line = f'stroke="{MARK}" stroke-width="1.6"'
+    line = f'class="way" stroke="{MARK}" stroke-width="1.6"'
     out = [
         box(x0, y0, CELL, CELL, "none", MARK, 'stroke-width="2.5"'),
         path(f"M{x0 + CELL} {y0}L{ZOOM_AT[0]} {ZOOM_AT[1]}", f'{line} stroke-dasharray="4 3"'),
@@ -205,9 +216,12 @@ def picture() -> str:
         f'<rect width="6" height="6" fill="{PANEL}" fill-opacity="0.55"/>'
         f'<path d="M0 6L6 0" stroke="{SOFT}" stroke-width="0.8"/></pattern></defs>'
     )
-    panel = box(0.5, 0.5, 799, 455, PANEL, "#d0d7de", 'rx="10"')
+    way = "<style>@media (prefers-color-scheme: dark){.way{stroke:#ff8a80}}</style>"
+    panel = draw_frame(800, 456)
     parts = [draw_matrix(), draw_zoom(), draw_steps(), draw_banks(), draw_way()]
-    return "\n".join([head, hatch, panel, *(line for part in parts for line in part), "</svg>"]) + "\n"
+    return (
+        "\n".join([head, dark_style(), way, hatch, panel, *(line for part in parts for line in part), "</svg>"]) + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class MemoryConfigError(TilewrightError, ValueError):
     ...     tw.CoreRange((3, 0), (1, 0))
     ... except tw.MemoryConfigError as problem:
     ...     print(problem)
-    a core range must not start after its end, got (3, 0) to (1, 0); use CoreRange((1, 0), (3, 0))
+    a core range must not start after its end, got (3, 0) to (1, 0); use (1, 0) to (3, 0)
     """
 
 

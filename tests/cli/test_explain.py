@@ -101,7 +101,7 @@ def test_a_tensor_of_a_file_is_placed_as_the_file_says(run, files):
         ([".", "--tensor", "v"], "has no tensor 'v'"),
         (["w.npy", "--dtype", "float32"], "--dtype cannot be used with a file: w.npy already says"),
         (["4x4", "--tensor", "w"], "--tensor needs a file, but 4x4 is a shape"),
-        (["nothing.npy"], "is not a shape; write extents as 4x60x90, or name an existing file"),
+        (["nothing"], "is not a shape; write extents as 4x60x90, or name an existing file"),
     ],
 )
 def test_files_and_shapes_are_told_apart(run, files, arguments, message):
@@ -112,3 +112,30 @@ def test_the_core_of_a_dram_tensor_is_a_bank(run):
     said = run("explain", "60x90", "--core", "1,0", "--address", "0x100040").out
     assert "of core (1, 0), which is DRAM bank 1" in said
     assert "DRAM banks 0 to 11, got bank 99" in run("explain", "60x90", "--bank", "99", "--address", "0", status=2).err
+
+
+def test_what_is_missing_is_said_before_the_options(run):
+    for name in ("missing.safetensors", "missing/"):
+        assert run("explain", name, status=3).err.startswith(f"tilewright: error: {name}: no such file or directory;")
+    assert "'missing' is not a shape" in run("explain", "missing", status=2).err
+    assert "--at" in run("explain", "4x4", status=2).err
+
+
+def test_remedies_are_what_one_types_here(run):
+    """Messages that reach the command line do not name calls of Python."""
+    requests = (
+        ("explain", "4x4", "--at", "0,0", "--chip", "nonsense"),
+        ("explain", "4x4", "--core", "0,0", "--address", "0", "--chip", "none"),
+        ("explain", "8192x8192", "--shard", "height", "--grid", "1x1", "--at", "0,0"),
+        ("explain", "64x64", "--layout", "row_major", "--dtype", "bfloat8_b", "--at", "0,0"),
+        ("explain", "64x64", "--layout", "row_major", "--tile", "16x16", "--at", "0,0"),
+        ("explain", "64x64", "--shard", "block", "--grid", "3,3-1,1", "--at", "0,0"),
+        ("explain", "(4,8):(8,1)", "--at", "9,9"),
+        ("reshard", "64x64:shard=height:grid=2x1", "dram", "--step", "9", "--map"),
+        ("reshard", "64x64", "l1", "--chip", "grayskull_e150", "--links"),
+    )
+    for request in requests:
+        message = run(*request, status=2).err
+        for call in ("Chip.read", "chip=", "fit()", "page_layout", "CoreRange(", "extended", "step=", "tw."):
+            assert call not in message, (request, message)
+    assert "the path of a .toml file" in run(*requests[0], status=2).err

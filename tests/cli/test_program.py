@@ -115,6 +115,7 @@ def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
         (["fit", "4x60:colour=blue"], 2, "is not a setting of a tensor"),
         (["fit", "4x60", "--cb", "lots"], 2, "'lots' is not a size; write it as 256MiB"),
         (["fit"], 2, "Missing argument"),
+        (["fit", "none.npy"], 3, "none.npy: no such file or directory; check the path"),
         (["inspect", "none.npy"], 3, "none.npy: no such file or directory; check the path"),
         (["inspect", "none.txt"], 3, "none.txt: no such file"),
         (["diff", "none.npy", "none.npy"], 3, "none.npy: no such file"),

@@ -57,6 +57,9 @@ def test_pictures_in_the_terminal_and_in_files(run, tmp_path, view):
     done = run("reshard", BLOCKS, ROWS, "--layout", "tile", f"--{view}")
     assert words[view] in done.out
     assert all(len(line) <= 80 for line in done.out.splitlines())
+    assert "largest flows" in done.out or view != "map"  # what the picture alone says
+    for told in ("6201 cycles", "bound by", "stays where it is", "while both tensors live"):
+        assert done.out.count(told) == 1, told
     target = tmp_path / "picture.svg"
     done = run("reshard", BLOCKS, ROWS, "--layout", "tile", f"--{view}", "-o", str(target))
     assert "wrote" in done.out
@@ -125,7 +128,7 @@ def test_nothing_to_do(run):
         ((BLOCKS, "shard=height:dtype=float32"), "a reshard moves a tensor as it is; give it to SOURCE"),
         (("abc", ROWS), "'abc' is not a shape; write extents as 4x60x90"),
         ((BLOCKS, "256x256"), "256"),
-        ((BLOCKS, ROWS, "--op", "interleaved_to_sharded"), "leave out op"),
+        ((BLOCKS, ROWS, "--op", "interleaved_to_sharded"), "leave the operation out"),
         ((BLOCKS, ROWS, "-o", "picture.gif"), ".svg"),
         ((BLOCKS, ROWS, "--step", "1"), "--step has no effect without a picture; add --map"),
         ((BLOCKS, "MemoryConfig(memory_layout="), "TARGET: a text of ttnn: expected a TensorMemoryLayout"),

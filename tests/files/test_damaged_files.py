@@ -220,6 +220,20 @@ def test_npy_headers_that_cannot_be(tmp_path, header, version):
         open_tensors(tmp_path / "x.npy")
 
 
+@pytest.mark.parametrize("shape", [(2**60, 0), (2**62, 4, 0), (0, 900719925474099311, 3)])
+def test_empty_tensors_of_shapes_that_no_array_has(tmp_path, shape):
+    """An extent of 0 takes no bytes, whatever the others are; found by the fuzzer."""
+    header = f'{{"a": {{"dtype": "F32", "shape": {list(shape)}, "data_offsets": [0, 0]}}}}'.encode()
+    files = {
+        "x.npy": npy_with(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}"),
+        "x.safetensors": len(header).to_bytes(8, "little") + header,
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(tw.FileFormatError, match="extents whose product"):
+            open_tensors(tmp_path / name)
+
+
 def test_npz_with_strange_members(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("../../evil.npy", npy_bytes(np.arange(3)))

@@ -104,7 +104,7 @@ def test_errors_by_condition(name):
     with pytest.raises(OutOfMemory, match=f"536870912 bytes of L1 over {banks} banks"):
         Allocator(chip).allocate(TensorSpec((1, 1, 16384, 16384), "bfloat16", "tile", memory="l1", chip=chip))
     shards = height_sharded((1, 1), (2048, 1024))
-    with pytest.raises(OutOfMemory, match="4194304 bytes of L1 over 1 banks need 4194304 bytes"):
+    with pytest.raises(OutOfMemory, match="4194304 bytes of L1 over 1 bank need 4194304 bytes"):
         Allocator(chip).allocate(TensorSpec((2048, 1024), "bfloat16", "tile", memory=shards, chip=chip))
     down = chip.compute_grid.y
     off = height_sharded([((0, 0), (0, down))], (32, 32))

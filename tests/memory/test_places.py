@@ -170,7 +170,7 @@ def test_a_scalar_has_a_place():
 
 
 def test_questions_about_banks_need_a_chip():
-    with pytest.raises(MemoryConfigError, match="pass one, such as chip='wormhole_n150'"):
+    with pytest.raises(MemoryConfigError, match="choose one, such as wormhole_n150"):
         TensorSpec((4, 4)).where(0, 0)
 
 

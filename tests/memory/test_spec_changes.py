@@ -152,7 +152,7 @@ def test_conversions():
     spec = TensorSpec((64, 64), "float32", "tile")
     assert convert_spec(spec, "float32").kind is VIEW
     assert convert_spec(spec, "bfloat8_b").kind is COPY
-    with pytest.raises(MemoryConfigError, match="use the page layout 'tile'"):
+    with pytest.raises(MemoryConfigError, match="choose the tile layout"):
         convert_spec(TensorSpec((64, 64), "float32"), "bfloat8_b")
 
 

@@ -197,6 +197,28 @@ def test_tensors_are_distributed_and_joined_in_their_format(mesh):
     np.testing.assert_array_equal(back.plain.pages, whole.plain.pages)
 
 
+def test_a_single_part_is_the_whole_however_it_is_joined(mesh):
+    """As the real ttnn answers: dimensions that repeat, or do not exist, do not matter when nothing is joined."""
+    values = VALUES[:1, :2]
+    tensor = ttnn.from_torch(values, mesh_mapper=ttnn.ShardTensorToMesh(mesh, 0))  # seven devices hold nothing
+    for dims, shape in [((0, 0), (2, 4)), ((0, 1), (1, 2)), ((5, 7), (2, 2)), ((9,), (8,)), ((0, 1, 1), (2, 2, 2))]:
+        composer = ttnn.create_mesh_composer(mesh, ttnn.MeshComposerConfig(dims, shape))
+        np.testing.assert_array_equal(ttnn.to_torch(tensor, mesh_composer=composer), values, err_msg=f"{dims} {shape}")
+    two = ttnn.from_torch(VALUES[:2, :2], mesh_mapper=ttnn.ShardTensorToMesh(mesh, 0))
+    for dims, shape in [((0, 1), (2, 4)), ((2,), (8,))]:
+        with pytest.raises(tw.LayoutError):
+            ttnn.to_torch(two, mesh_composer=ttnn.create_mesh_composer(mesh, ttnn.MeshComposerConfig(dims, shape)))
+
+
+def test_a_composer_of_devices_without_parts_gives_an_empty_tensor(mesh):
+    config = ttnn.MeshMapperConfig(
+        [ttnn.PlacementShard(0), ttnn.PlacementReplicate()], (1, 1), mesh_offset_override=(1, 1)
+    )
+    tensor = ttnn.from_torch(VALUES, mesh_mapper=ttnn.create_mesh_mapper(mesh, config))
+    first_row = ttnn.create_mesh_composer(mesh, ttnn.MeshComposerConfig([0], (4,)))
+    assert ttnn.to_torch(tensor, mesh_composer=first_row).shape == (0,)
+
+
 def test_submeshes_share_devices(mesh):
     halves = mesh.create_submeshes(ttnn.MeshShape(2, 2))
     assert [half.get_device_ids() for half in halves] == [[0, 1, 4, 5], [2, 3, 6, 7]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tabs of layouts, kernels and files, and the tabs themselves: in a real browser, with the server's engine."""
+"""The tabs of layouts, reshards, kernels and files, and the tabs themselves: in a real browser, with a server."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import struct
 
 import tilewright as tw
 
-from .test_explorer_page import EVIL, REFUSED, browser, explorer, field, fragment, look, settled
+from .test_explorer_page import BLOCK, EVIL, REFUSED, browser, cell, explorer, field, fragment, look, settled
 
 __all__ = ["browser", "explorer", "look"]  # fixtures
 
@@ -149,3 +149,123 @@ def test_a_reshard_is_played(look):
     page.locator(".player input").fill("0")
     assert "requested" in page.locator(".player output").inner_text()
     assert page.locator(".tw-current-flows").first.get_attribute("d")
+
+
+MOVE = {
+    "view": "reshard", "shape": "512x512", "dtype": "bfloat16", "memory": "block_sharded", "buffer": "l1",
+    "grid": "2x1", "chip": "wormhole_n150", "to.memory": "height_sharded", "to.buffer": "l1", "to.grid": "4x2",
+}  # fmt: skip
+
+
+def test_a_reshard_shows_what_moves_and_what_it_takes(look):
+    page = look(MOVE)
+    spec = tw.TensorSpec((512, 512), "bfloat16", "tile", memory=tw.block_sharded((2, 1)), chip="wormhole_n150")
+    plan = tw.reshard(spec, spec.with_memory(tw.height_sharded((4, 2))))
+    results = page.locator("#reshard .plan")
+    assert f"{plan.cycles.cycles:.0f}" in results.inner_text().replace("\u202f", "")
+    for told in ("not calibrated", "bound by", "stays where it is"):
+        assert results.inner_text().count(told) == 1, told
+    flows = page.locator("svg[aria-label='flows']")
+    flows.hover(position=cell(page, "svg[aria-label='flows']", 1, 1))
+    assert flows.locator(".mark-flow.leaves").count() == 7
+    assert flows.locator(".mark-flow.arrives").count() == 1
+    assert "32 KiB from (1, 0)" in page.locator("#reshard .told").first.inner_text()
+    assert page.locator("svg[aria-label^='NOC_']").count() == 4
+    assert page.locator("svg[aria-label^='RISCs (estimate']").count() == 1
+    assert page.locator("#reshard pre").inner_text().startswith("tw.reshard(")
+
+
+def test_a_reshard_follows_both_forms_and_the_address(look):
+    page = look(MOVE)
+    page.locator("[name='to_memory']").select_option("interleaved")
+    page.locator("[name='to_buffer']").select_option("dram")
+    settled(page)
+    assert page.locator("[name='to_grid']").is_hidden()
+    assert "ShardedToInterleaved" in page.locator("#reshard .facts").last.inner_text()
+    assert fragment(page)["to.buffer"] == "dram"
+    assert fragment(page)["view"] == "reshard"
+    field(page, "shape").fill("256x256")
+    settled(page)
+    assert fragment(page)["shape"] == "256x256"
+    assert "128 KiB" in page.locator("#reshard .numbers").last.inner_text()
+    page.locator("#tab-tensor").click()  # the form goes with the view, and its results are of what was typed
+    settled(page)
+    assert page.locator("#sides .spec").count() == 1
+    assert "256x256" in page.locator("#sides .facts").last.inner_text()
+    page.locator("#tab-reshard").click()
+    settled(page)
+    assert page.locator("#reshard .spec").count() == 1
+    page.reload()
+    settled(page)
+    assert page.locator("[name='to_memory']").input_value() == "interleaved"
+
+
+def test_a_reshard_that_cannot_be_says_why_beside_its_field(look):
+    page = look({**MOVE, "to.grid": "40x1"}, refused=REFUSED)
+    error = page.locator("#error-reshard")
+    assert error.is_visible()
+    assert "use cores (0, 0) to (7, 7)" in error.inner_text()
+    assert page.locator("#reshard .pill").inner_text() == "No plan"
+    assert page.get_by_text("use cores (0, 0) to (7, 7)").count() == 1
+    assert page.get_by_role("heading", name="Flows on the chip").is_hidden()  # there is nothing under it
+    page.locator("[name='to_grid']").fill("4x2")
+    settled(page)
+    assert error.is_hidden()
+    field(page, "shape").fill("nonsense")
+    settled(page)
+    assert field(page, "shape").get_attribute("aria-invalid") == "true"
+    field(page, "shape").fill("512x512")
+    for name, value in (("to_memory", "block_sharded"), ("to_grid", None)):
+        control = page.locator(f"[name='{name}']")
+        control.select_option(value) if value else control.fill("2x1")
+    settled(page)
+    assert "Nothing to do" in page.locator("#reshard .pill").inner_text()
+    assert page.locator("svg[aria-label='flows']").is_hidden()
+
+
+def test_a_reshard_fits_a_phone_and_the_dark(look):
+    page = look(MOVE, width=390, height=800, scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("svg[aria-label='flows']").is_visible()
+
+
+def test_tabs_have_titles_and_changes_are_announced(look):
+    page = look({**BLOCK, "shape": "64x64"})
+    said = page.locator("#said")
+    assert said.get_attribute("role") == "status"
+    assert "Fits wormhole_n150" in said.text_content()
+    page.locator("#tab-tensor").focus()
+    for tab, words in (("Layout", "Drawn: (4,8):(8,1)"), ("Reshard", "cycles"), ("Kernel", ""), ("File", "")):
+        page.keyboard.press("ArrowRight")
+        settled(page)
+        assert page.title() == f"{tab} · tilewright explorer"
+        assert words in said.text_content(), tab
+    page.go_back()
+    page.wait_for_function("document.title.startsWith('Kernel')")
+
+
+def test_on_a_phone_forms_fold_and_the_picture_is_in_sight(look):
+    page = look(BLOCK, width=390, height=844, refused=REFUSED)
+    top = "document.querySelector('[role=tabpanel]:not([hidden]) .panels svg').getBoundingClientRect().top"
+    assert page.evaluate(top) < 600
+    line = page.locator("#tensor summary").first
+    assert line.inner_text() == "1x4x60x90 bfloat8_b in tiles of 32x32, block sharded in L1, wormhole_n150 · change"
+    assert field(page, "shape").is_hidden()
+    line.focus()
+    page.keyboard.press("Enter")
+    field(page, "shape").fill("64x96")
+    settled(page)
+    assert line.inner_text().startswith("64x96 ")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    assert field(page, "shape").is_hidden()
+    page.get_by_role("tab", name="Reshard").click()
+    settled(page)
+    assert page.evaluate(top) < 720
+    page.evaluate("location.hash = 'shape=64xfoo'")  # what is wrong is shown
+    page.wait_for_selector("[aria-invalid=true]")
+    settled(page)
+    assert field(page, "shape").is_visible()
+    page.set_viewport_size({"width": 1280, "height": 844})  # as when a phone is turned
+    assert page.locator("#tensor summary").first.is_hidden()
+    assert field(page, "chip").is_visible()

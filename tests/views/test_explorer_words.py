@@ -191,6 +191,26 @@ def test_impossible_meshes_name_their_field(words, field):
     assert problem.value.field == field
 
 
+def test_problems_are_said_in_the_words_of_their_field():
+    tensor = {"shape": "64x96", "chip": "n150"}
+    cases = (
+        ("element", {**tensor, "shape": "4xfoo"}, "'4xfoo' is not a shape; write it as 1x4x60x90"),
+        ("element", {**tensor, "memory": "height_sharded", "grid": "zz"}, "'zz' is not a grid of cores; write it"),
+        ("element", {**tensor, "at": "z"}, "'z' is not the index of an element; write it as 0,0"),
+        ("element", {**tensor, "bank": "0", "address": "z"}, "'z' is not an address; write 1048640 or 0x100040"),
+        ("element", {**tensor, "bank": "z", "address": "1"}, "'z' is not a whole number"),
+        ("reshard", {**tensor, "to_buffer": "l1", "op": "reshard"}, "leave the operation out"),
+    )
+    for name, words, message in cases:
+        with pytest.raises(FieldError) as problem:
+            answers.ANSWERS[name](words)
+        assert message in str(problem.value), words
+    with pytest.raises(FieldError, match="depth 0 cannot be drawn; use 1 to"):
+        answers.PICTURES["schedule"]({**tensor, "scheme": "buffered", "depth": "0"})
+    found = answers.ANSWERS["layout"]({"notation": "(4,8):(1@bank,4@addr)", "threads": "4:1"})
+    assert "write it without names" in found["problems"]["threads"]
+
+
 def test_alternatives_of_a_part_keep_the_entire_tensor():
     words = {"shape": "65536x8192", "mesh": "1x2", "cut": "0", "dtype": "float32", "buffer": "l1", "chip": "n150"}
     found = answers.describe_placement(words)

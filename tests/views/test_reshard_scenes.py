@@ -119,7 +119,7 @@ def test_refusals_name_the_value_and_the_remedy():
     for options, words in (
         ({"view": "maps"}, "view='maps': expected one of map, links, timeline"),
         ({"view": ()}, "view='': expected one of map"),
-        ({"step": 2}, "step=2: expected a step of the plan, from 1 to 1"),
+        ({"step": 2}, "step 2: expected a step of the plan, from 1 to 1"),
         ({"hex": True}, "a ReshardPlan cannot be drawn with 'hex'"),
     ):
         with pytest.raises(tw.LayoutError) as problem:

@@ -384,6 +384,17 @@ def _make_bar(unit: str, color: bool | None) -> RichProgress | None:
     )
 
 
+def check_input_path(text: str) -> None:
+    """Raise if `text` is the path of a file or directory of tensors, by how it ends, and there is none.
+
+    >>> check_input_path("4x60x90")
+    """
+    from ..files.file_kinds import SUFFIXES
+
+    if text.endswith((*SUFFIXES, os.sep)) and "://" not in text and not os.path.exists(text):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
+
+
 def check_output_path(path: str | Path, replace: bool = True) -> Path:
     """Return the path of a file to be written, if its folder exists and nothing is overwritten unasked.
 

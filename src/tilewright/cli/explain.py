@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from .console import Answer
+from ..errors import CoordinateError
+from .console import Answer, check_input_path
 from .options import ADDRESS, CHIP_OPTIONS, COORDINATE, CORE, SHAPE, SpecOptions, device_option, spec_options
 from .program import follow_links_option, verb
 
@@ -61,13 +62,19 @@ def command(
     """
     from ..memory import explain, explain_address
 
-    _check_options(at, address, core, bank)
     layout = _parse_layout(what)
+    if layout is None:
+        _check_subject(what)  # before the options: where there is nothing to explain, they do not matter
+    _check_options(at, address, core, bank)
     if layout is not None:
         if at is None:
             raise click.UsageError("--address is for tensors on a chip; a layout takes --at I,J")
         found_at = explain(layout, at)
-        return Answer(lambda: str(found_at), {"layout": str(layout), **found_at.to_json()})
+        try:
+            data = found_at.to_json()
+        except CoordinateError as problem:
+            raise click.UsageError(str(problem).partition("; ")[0]) from None  # the rest is for Python
+        return Answer(lambda: str(found_at), {"layout": str(layout), **data})
     stored = _open_stored(ctx, what, tensor, device, follow_links)
     spec = _choose_spec(stored, what, options)
     if at is not None:
@@ -127,14 +134,7 @@ def _open_stored(
     ctx: click.Context, what: str, tensor: str | None, device: Any, follow_links: bool
 ) -> StoredTensor | None:
     """Return the tensor that a file name refers to, or None if `what` is a shape."""
-    try:
-        SHAPE.convert(what, None, ctx)
-    except click.BadParameter as problem:
-        from pathlib import Path
-
-        if "://" not in what and not Path(what).exists():
-            raise click.UsageError(f"{problem.message}, or name an existing file") from None
-    else:
+    if _is_shape(what):
         for name, value in (("--tensor", tensor), ("--device", device)):
             if value is not None:
                 raise click.UsageError(f"{name} needs a file, but {what} is a shape")
@@ -169,6 +169,18 @@ def _parse_layout(what: str) -> Any:
 
     parsed = parse(what)
     return getattr(parsed, "layout", parsed)
+
+
+def _check_subject(what: str) -> None:
+    """Raise unless `what` is a shape, or names a file that exists."""
+    try:
+        SHAPE.convert(what, None, None)
+    except click.BadParameter as problem:
+        from pathlib import Path
+
+        check_input_path(what)
+        if "://" not in what and not Path(what).exists():
+            raise click.UsageError(f"{problem.message}, or name an existing file") from None
 
 
 def _is_shape(what: str) -> bool:

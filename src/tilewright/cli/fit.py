@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer, CommandError, ExitCode, wrap_lines
+from .console import Answer, CommandError, ExitCode, check_input_path, wrap_lines
 from .options import CHIP_OPTIONS, SHAPE, SIZE, SpecOptions, spec_options, typed_options
 from .program import follow_links_option, verb
 
@@ -86,6 +86,7 @@ def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[
     from ..weights.model_fit import DeviceTensor
 
     if "://" not in text and not Path(text).exists():
+        check_input_path(text)
         return [DeviceTensor("", _parse_request(text, options))]
     from ..files import open_tensors
 

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..byte_sizes import parse_size
+from ..errors import MemoryConfigError
 from ..spelling import canonical_word
 from .program import SectionedOption
 
@@ -134,11 +135,21 @@ def _format_names() -> Iterable[str]:
 
 def _parse_chip(text: str) -> Chip | str:
     """Return a chip by name, or from the TOML file that describes one; "none" is itself."""
-    from ..memory import Chip
+    from ..memory import Chip, chip_names
 
     if text == NO_CHIP:
         return text
-    return Chip.read(text) if text.endswith(".toml") else Chip.named(text)
+    if text.endswith(".toml"):
+        return Chip.read(text)
+    try:
+        return Chip.named(text)
+    except MemoryConfigError as problem:
+        if not str(problem).startswith("unknown chip"):
+            raise
+        known = ", ".join(chip_names())
+        raise ValueError(
+            f"unknown chip {text!r}; use one of {known}, or the path of a .toml file that describes another"
+        ) from None
 
 
 def _chip_names() -> Iterable[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +168,7 @@ def command(
         width = table_width() or 80
         parts = [wrap_lines("\n".join(lines), width) for lines in _sections(plan, reads, chains)]
         if drawn is not None:
-            parts.append(picture_text(drawn))
+            parts.append(picture_text(_drop_facts(drawn, plan)))
         parts += ["\n".join(f"wrote {path} ({Path(path).stat().st_size} bytes)" for path in written)]
         return "\n\n".join(part for part in parts if part)
 
@@ -178,6 +179,14 @@ def _draw(plan: ReshardPlan, views: Sequence[str], step: int | None) -> Scene:
     from ..views import reshard_scene
 
     return reshard_scene(plan, view=views, step=step)
+
+
+def _drop_facts(scene: Scene, plan: ReshardPlan) -> Scene:
+    """Return a picture without the facts of its plan, which the lines above it tell."""
+    from ..views.scenes.reshards import reshard_facts
+
+    above = reshard_facts(plan)
+    return replace(scene, facts=tuple([fact for fact in scene.facts if fact not in above]))
 
 
 def _write_exports(plan: ReshardPlan, trace: str | None, workload: str | None) -> None:

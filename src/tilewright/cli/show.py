@@ -14,7 +14,7 @@ import click
 
 from ..tables import count_of
 from .animations import animate_copy, check_animation_path
-from .console import Answer, CommandError, ExitCode, check_output_path, describe_error, save_picture
+from .console import Answer, CommandError, ExitCode, check_input_path, check_output_path, describe_error, save_picture
 from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, device_option, spec_options, typed_options
 from .program import SectionedOption, follow_links_option, verb
 
@@ -418,11 +418,9 @@ class Drawable:
         if _SHAPE.fullmatch(text):
             shape, _, settings = text.partition(":")
             return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
-        from ..files.file_kinds import SUFFIXES
         from ..notation import parse
 
-        if text.endswith(SUFFIXES):
-            raise FileNotFoundError(2, "No such file or directory", text)
+        check_input_path(text)
         parsed = parse(text)
         return cls(text, layout=getattr(parsed, "layout", parsed))
 

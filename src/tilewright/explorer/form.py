@@ -51,6 +51,20 @@ FIELDS = (
 )
 BASES = ("decimal", "hex")
 MEMORIES = ("interleaved", *_STRATEGIES, "nd_sharded")
+_NOUNS = {
+    "shape": "a shape",
+    "extents": "a shape",
+    "grid": "a grid of cores",
+    "tile": "the shape of a tile",
+    "tile_moved": "the shape of a tile",
+    "shard": "the shape of a shard",
+    "alignment": "an alignment",
+    "mesh": "the shape of a mesh",
+    "device": "a device",
+    "at": "the index of an element",
+    "core": "a core",
+    "times": "a list of times",
+}  # what a field of several integers holds
 _RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
 
 
@@ -82,7 +96,7 @@ def parse_integers(fields: FormFields, field: str, example: str, most: int = MOS
         return ()
     parts = [part.strip() for part in re.split(r"[x×*,\s]+", inner.strip().strip(","))]
     if not all(re.fullmatch(r"[0-9]+", part) for part in parts):
-        raise FieldError(field, f"{text!r} is not a list of integers; write it as {example}")
+        raise FieldError(field, f"{text!r} is not {_NOUNS.get(field, 'a whole number')}; write it as {example}")
     if len(parts) > most:
         raise FieldError(field, f"{text!r} has {len(parts)} numbers, expected at most {most}; write it as {example}")
     if max(map(len, parts)) > MOST_DIGITS:

@@ -228,6 +228,8 @@ def _thread_picture(fields: FormFields, layout: Any) -> Scene:
 def _describe_banks(fields: FormFields, memory: Any) -> dict[str, Any]:
     """Return the conflicts of an access to the layout as shared memory, and the swizzle that would prevent them."""
     threads = _require_listable(_parse_layout(fields, "threads"), "threads")
+    if isinstance(memory, LayoutLike) and memory.axes:
+        raise FieldError("threads", f"{memory} maps to named axes; shared memory has one, so write it without names")
     itemsize = parse_integer(fields, "itemsize", 4)
     if str(itemsize) not in ITEM_SIZES:
         raise FieldError("itemsize", f"an element has {', '.join(ITEM_SIZES)} bytes, got {itemsize}")
@@ -248,8 +250,8 @@ def _find_remedy(memory: Any, threads: Any, itemsize: int) -> dict[str, str] | N
     if not isinstance(found.remedy, Swizzle):
         return {"text": "", "note": f"The best of {found.searched} candidates is {found.remedy}."}
     after, ideal = sum(found.wavefronts), sum(found.ideal)
-    free = "without conflicts" if found.is_conflict_free else f"with {after} wavefronts instead of {ideal}"
-    return {"text": f"{found.remedy} o {plain}", "note": f"The smallest of {found.searched} tried, {free}."}
+    worth = "It has no conflicts" if found.is_conflict_free else f"It takes {after} wavefronts, ideally {ideal}"
+    return {"text": f"{found.remedy} o {plain}", "note": f"{worth}; {found.searched} were tried."}
 
 
 def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:

@@ -69,7 +69,7 @@ def schedule_picture(fields: FormFields) -> Scene:
     scheme = fields.get("scheme") or "double"
     depth = parse_integer(fields, "depth", 3 if scheme in ("buffered", "direct") else 2)
     if not 1 <= depth <= MOST_BUFFERS:
-        raise FieldError("depth", f"depth {depth} is too large to draw; use 1 to {MOST_BUFFERS}")
+        raise FieldError("depth", f"depth {depth} cannot be drawn; use 1 to {MOST_BUFFERS}")
     times = parse_integers(fields, "times", "1x2x1: import, compute, export", 3) or (2, 3, 2)
     if len(times) != 3 or not all(times):
         raise FieldError(

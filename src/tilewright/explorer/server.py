@@ -37,7 +37,7 @@ LONGEST_QUERY = 1 << 16  # bytes of a query that is too long for the request's p
 MOST_FIELDS = 60
 MOST_CONNECTIONS = 32
 MOST_AT_ONCE = 2  # queries answered at a time: they are CPU-bound
-TIMEOUT = 15.0  # seconds for a request to arrive, and for its turn
+TIMEOUT = 15.0  # seconds of silence that end a connection, and for a query to have its turn
 
 _KINDS = {
     ".html": "text/html; charset=utf-8",

@@ -174,10 +174,8 @@ def _parse_bank(fields: FormFields, spec: TensorSpec) -> int:
 
 def _parse_address(fields: FormFields) -> int:
     text = fields["address"].strip().lower()
-    if not text.startswith("0x"):
-        return parse_integer(fields, "address", 0)
     try:
-        return int(text[:18], 16)
+        return int(text[:18], 16) if text.startswith("0x") else parse_integer(fields, "address", 0)
     except ValueError:
         raise FieldError("address", f"{fields['address']!r} is not an address; write 1048640 or 0x100040") from None
 

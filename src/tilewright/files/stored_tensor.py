@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..copying.assembly import Part
 from ..copying.host_memory import aligned_empty
-from ..errors import FormatError, LayoutError
+from ..errors import FileFormatError, FormatError, LayoutError
 from ..formats import Format, ScalarFormat
 from ..layout.box import Box
 from ..memory import TensorSpec, from_bytes
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Decoder = Callable[[ByteArray, TensorSpec], Array]
 _DEFAULT_CHIP = "wormhole_n150"  # of tensors that name none
+_MAX_ELEMENTS = 2**59  # whose values, of 8 bytes and more, still have a size; an extent of 0 does not excuse the others
 
 
 def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
@@ -123,6 +124,13 @@ class StoredTensor:
     mesh: Mesh | None = None
     strides: tuple[int, ...] | None = None
     source_order: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if prod([n for n in self.shape if n]) > _MAX_ELEMENTS:
+            raise FileFormatError(
+                f"{self.name!r} has shape {list(self.shape)}; arrays have extents whose product, those of 0 left out, is at"
+                f" most {_MAX_ELEMENTS}"
+            )
 
     @classmethod
     def dense(

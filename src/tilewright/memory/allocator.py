@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import MemoryConfigError, OutOfMemory
 from ..layout.tuples import ceil_div, round_up
 from ..showing import Shown
+from ..tables import count_of
 from .chip import Chip, ChipLike
 from .memory_config import BufferType, BufferTypeLike
 from .placement_rules import placement_violations
@@ -207,9 +208,9 @@ class Allocator(Shown):
         if address is None:
             view = self.memory_view(kind)
             raise OutOfMemory(
-                f"{total} bytes of {kind} over {banks} banks need {size} bytes per bank, but the largest free block has"
-                f" {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated and {view.free}"
-                " free; fit(spec) lists alternatives"
+                f"{total} bytes of {kind} over {count_of(banks, 'bank')} need {size} bytes per bank, but the largest"
+                f" free block has {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated"
+                f" and {view.free} free; fit lists alternatives"
             )
         return self._record(region, kind, address, size, spec)
 

@@ -61,8 +61,7 @@ class CoreRange:
         if first.x > last.x or first.y > last.y:
             low, high = map(min, first, last), map(max, first, last)
             raise MemoryConfigError(
-                f"a core range must not start after its end, got {first} to {last};"
-                f" use CoreRange({tuple(low)}, {tuple(high)})"
+                f"a core range must not start after its end, got {first} to {last}; use {tuple(low)} to {tuple(high)}"
             )
         object.__setattr__(self, "start", first)
         object.__setattr__(self, "end", last)

@@ -147,7 +147,7 @@ class BankMemory:
         except (OSError, ValueError, MemoryError) as problem:
             raise OutOfMemory(
                 f"cannot reserve {size} bytes of address space for {self.name} ({problem}); describe a chip with less"
-                " memory for Chip.read"
+                " memory in a .toml file"
             ) from None
         if self.stride >= _MIN_HUGE_PAGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
             pages.madvise(mmap.MADV_HUGEPAGE)

@@ -256,7 +256,7 @@ def _select_chip(requests: list[FitRequest], chip: ChipLike | None) -> Chip:
         own = request.get("chip") if isinstance(request, Mapping) else request.chip
         if own is not None:
             return Chip.of(own)
-    raise MemoryConfigError("whether tensors fit depends on the chip; pass one, such as chip='wormhole_n150'")
+    raise MemoryConfigError("whether tensors fit depends on the chip; choose one, such as wormhole_n150")
 
 
 def _check_request(

@@ -240,7 +240,7 @@ class PageGeometry:
         'wormhole_n150'
         """
         if self.chip is None:
-            raise MemoryConfigError("banks and addresses depend on the chip; pass one, such as chip='wormhole_n150'")
+            raise MemoryConfigError("banks and addresses depend on the chip; choose one, such as wormhole_n150")
         return self.chip
 
     @cached_property

@@ -147,7 +147,7 @@ def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Itera
             _ENOUGH_MEMORY,
             f"the tensor needs {needed} bytes per {buffer} bank, but a bank of {chip.name} has"
             f" {chip.bank_bytes(buffer)}",
-            f"{'use more cores, or DRAM' if buffer.is_l1 else 'split it'}; spec.fit() lists alternatives",
+            f"{'use more cores, or DRAM' if buffer.is_l1 else 'split it'}; fit lists alternatives",
         )
 
 
@@ -181,16 +181,16 @@ def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
 def _dtype_violations(spec: PageGeometry) -> Iterator[Violation]:
     tiled = spec.is_tiled
     if spec.dtype.has_blocks and not tiled:
-        yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "use the page layout 'tile'")
+        yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "choose the tile layout")
     if spec.dtype.name == "float8_e4m3" and tiled:
-        yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", "use the page layout 'row_major'")
+        yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", "choose the row-major layout")
     if tiled and not spec.tile.is_on_chips and (spec.chip is not None or spec.dtype.has_blocks):
         yield from _tile_violations(spec)
     if not tiled and not spec.tile.is_default:
         yield Violation(
             "rows have no tile",
             f"a row-major tensor cannot have tiles of {spec.tile}",
-            "leave tile out, or use the page layout 'tile'",
+            "leave the tile out, or choose the tile layout",
         )
     if spec.memory.buffer_type is BufferType.SYSTEM_MEMORY:
         yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", "use DRAM or L1")

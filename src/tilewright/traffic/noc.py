@@ -68,8 +68,8 @@ class NocMap:
         """
         if len(self.chip.noc_size) != 2:
             raise MemoryConfigError(
-                f"the routes of {self.chip.name} are not known; describe its network in [noc] of a file for Chip.read:"
-                " size, columns and rows"
+                f"the routes of {self.chip.name} are not known; describe its network in [noc] of its"
+                " .toml file: size, columns and rows"
             )
         return self.chip.noc_size[0], self.chip.noc_size[1]
 

@@ -41,7 +41,7 @@ def explain_plan(plan: ReshardPlan) -> str:
         lines += [f"step {number}: {step}", *[f"  {line}" for line in _explain_step(step)]]
     try:
         lines.append(f"time: {plan.cycles}")
-        if plan.busiest_link is not None:
+        if plan.busiest_link is not None and plan.cycles.bound_by.resource != "link":  # which the time names already
             link, size = plan.busiest_link
             lines.append(f"busiest link: {link}, {format_bytes(size)}")
     except MemoryConfigError as problem:

@@ -188,19 +188,19 @@ def _asked_step(
     if sharded != needed:
         words = ["sharded" if flag else "interleaved" for flag in (*needed, *sharded)]
         raise MemoryConfigError(
-            f"{operation} moves from {words[0]} to {words[1]} memory, got {words[2]} and {words[3]}; leave out op for"
-            " what the runtime would choose"
+            f"{operation} moves from {words[0]} to {words[1]} memory, got {words[2]} and {words[3]}; leave the"
+            " operation out for what the runtime would choose"
         )
     if operation == "reshard":
         if (problem := reshard_problem(source, target)) is not None:
-            raise MemoryConfigError(f"{problem}; leave out op for what the runtime does instead")
+            raise MemoryConfigError(f"{problem}; leave the operation out for what the runtime does instead")
         return step(RESHARD, reshard_factory(source, target))
     if operation in ("interleaved_to_sharded", "sharded_to_interleaved"):
         problem = shards_problem(target if operation == "interleaved_to_sharded" else source)
         if operation == "sharded_to_interleaved" and not source.memory.buffer_type.is_l1:
             problem = f"the source must be in L1, got {source.memory}"
         if problem is not None:
-            raise MemoryConfigError(f"{problem}; leave out op for what the runtime does instead")
+            raise MemoryConfigError(f"{problem}; leave the operation out for what the runtime does instead")
     if operation == "interleaved_to_sharded":
         return step(TO_SHARDED, "InterleavedToShardedProgramFactory")
     if operation == "sharded_to_interleaved":

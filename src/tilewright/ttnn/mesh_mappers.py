@@ -216,16 +216,17 @@ class MeshToTensor:
         (1,)
         """
         devices = [tuple(at) for at in self._devices]
-        if len(devices) > 1:  # one part is the whole, whichever dimensions it would be joined along
+        held = [at for at in devices if at in holders]
+        if len(held) == 1:  # one part is the whole, whichever dimensions it would be joined along
+            return Topology((1,), (None,), tuple(held))
+        if held:
             _validate_dims(self._dims, len(part_shape))
+        if len(self._shape) == 1:  # a line of devices of which the last ones may hold nothing
+            return Topology((len(held),), self._dims, tuple(held))
         missing = [MeshCoordinate(at) for at in devices if at not in holders]
-        shape = tuple(self._shape)
-        if missing and len(shape) == 1:  # a line of devices of which the last ones may hold nothing
-            shape = (len(devices) - len(missing),)
-            devices = [at for at in devices if at in holders]
-        elif missing:
+        if missing:
             raise LayoutError(f"device {missing[0]} holds no part; compose along the mesh that the tensor is on")
-        return Topology(shape, self._dims, tuple(devices))
+        return Topology(tuple(self._shape), self._dims, tuple(devices))
 
 
 def create_mesh_composer(mesh_device: OpenDevice | Sequence[int], config: MeshComposerConfig) -> MeshToTensor:

@@ -162,7 +162,8 @@ class MeshParts:
             )
         shape = self.first.shape.logical
         topology = composer.arrange(shape, self.by_device)
-        whole = np.empty(topology.global_shape(shape), self.first.dtype.value_format.dtype)
+        joined = topology.global_shape(shape) if topology.coordinates else (0,)  # of no part, as ttnn has it
+        whole = np.empty(joined, self.first.dtype.value_format.dtype)
         for index, at in enumerate(topology.coordinates):
             copy(self.by_device[at].numpy(), whole[topology.device_window(index, shape)])
         return whole

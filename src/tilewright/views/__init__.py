@@ -3,6 +3,7 @@
 
 from .animation import Animation, PanelSteps, animate
 from .html import to_fragment, to_html
+from .notebook_widget import widget
 from .output import notebook_html, save, show
 from .png import to_png
 from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
@@ -77,4 +78,5 @@ __all__ = [
     "to_text",
     "trace_scene",
     "values_scene",
+    "widget",
 ]

@@ -62,19 +62,33 @@ def page_markup(scene: Scene, drawings: list[Drawing], above: str = "", script: 
 </head>
 <body>
 <header><h1>{title}</h1>{note}</header>
-{_entries_markup(scene.entries)}{above}<main>
+{_entries_markup(scene.entries)}{above}{_main(scene, drawings)}
+<script id="scene" type="application/json">{embed_json([panel_data(panel) for panel in scene.panels])}</script>
+<script type="module">{read_asset("marks.js")}{_START}{script}</script>
+</body>
+</html>
+"""
+
+
+def widget_markup(scene: Scene) -> str:
+    """Return a `scene` with its style, for a tree of its own within another page.
+
+    >>> widget_markup(Scene("", (Grid(1, 1),))).startswith("<style>:host{")
+    True
+    """
+    style = f"<style>{_color_variables(':host')}{read_asset('page.css')}</style>{dark_style()}"
+    return f"{style}{_entries_markup(scene.entries)}{_main(scene, draw_panels(scene))}"
+
+
+def _main(scene: Scene, drawings: list[Drawing]) -> str:
+    return f"""<main>
 {_figures(scene, drawings)}
 <aside>
 <h2>Under the pointer</h2>
 <output id="told" aria-live="polite">{_HOW}</output>
 {_facts_markup(scene.facts)}
 </aside>
-</main>
-<script id="scene" type="application/json">{embed_json([panel_data(panel) for panel in scene.panels])}</script>
-<script type="module">{read_asset("marks.js")}{_START}{script}</script>
-</body>
-</html>
-"""
+</main>"""
 
 
 def panel_figures(scene: Scene) -> str:
@@ -189,10 +203,10 @@ def read_asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _color_variables() -> str:
+def _color_variables(root: str = ":root") -> str:
     light = "".join(f"--{tone}:{color};" for tone, color in LIGHT.items())
     dark = "".join(f"--{tone}:{color};" for tone, color in DARK.items())
-    return f":root{{color-scheme:light dark;{light}}}@media (prefers-color-scheme: dark){{:root{{{dark}}}}}"
+    return f"{root}{{color-scheme:light dark;{light}}}@media (prefers-color-scheme: dark){{{root}{{{dark}}}}}"
 
 
 def to_fragment(scene: Scene) -> str:

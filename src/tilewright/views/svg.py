@@ -39,6 +39,7 @@ from .svg_grid import draw_frame, draw_grid
 PAGE = 1020  # pixels within which panels are set side by side
 _MARGIN, _GAP = 18, 28
 _FACT_SIZE, _FACT_COLUMNS = 11, 46
+_SHORT = 300  # pixels of facts that may stand beside anything
 
 WIDTH = 640  # pixels of the axis
 _NAME_SIZE = 10
@@ -111,7 +112,10 @@ def compose_svg(scene: Scene, panels: list[Drawing]) -> str:
     """
     drawings = list(panels)
     if scene.facts:
-        beside = sum(drawing.width + _GAP for drawing in drawings) + draw_facts(scene.facts).width + _MARGIN <= PAGE
+        column = draw_facts(scene.facts)
+        tallest = max([drawing.height for drawing in drawings], default=column.height)
+        beside = sum(drawing.width + _GAP for drawing in drawings) + column.width + _MARGIN <= PAGE
+        beside &= column.height <= max(2 * tallest, _SHORT)  # beside a much lower picture most would be empty
         drawings.append(draw_facts(scene.facts, 1 if beside else min(3, len(scene.facts))))
     body = [text_element(_MARGIN, _MARGIN + 13, scene.title, 15, bold=True)]
     y: float = _MARGIN + 30

@@ -25,7 +25,7 @@ export function comparison(left, right) {
   return [
     make("h2", {}, "Comparison"),
     make("p", { class: "soft" }, differing ? `${differing} of ${rows.length - 2} lines differ` : "Both specs have the same placement."),
-    make("label", { class: "choice" }, choice, "Show equal lines, too"),
+    make("label", { class: "choice" }, choice, "Show equal lines too"),
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison table" }, table),
   ];
 }

@@ -18,6 +18,11 @@ export function card(title, ...children) {
   return make("section", { class: "card" }, make("h3", {}, title), ...children);
 }
 
+/** Tell what has changed to those who do not see it. */
+export function announce(text) {
+  document.getElementById("said").textContent = text;
+}
+
 /** Return 1536 as "1 536", the way it stays readable. */
 export function spaced(number) {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");

@@ -2,6 +2,7 @@
 // The fields of a spec: what can be typed or picked, which of them matter, and where a problem is shown.
 
 import { make } from "./dom.js";
+import { fold } from "./folding.js";
 
 /** What each field is called, how it is filled at first, and when it matters. */
 export const FIELDS = {
@@ -26,7 +27,8 @@ export const FIELDS = {
   color: { label: "Color of pages", usual: "", hint: "bank or shard" },
   base: { label: "Addresses", usual: "decimal", pick: true },
 };
-const SAID = {
+/** How choices are called, where it is not by their names. */
+export const SAID = {
   row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
   width_sharded: "width sharded", block_sharded: "block sharded", nd_sharded: "ND sharded", dram: "DRAM", l1: "L1",
   to_memory_config: "runtime's choice", interleaved_to_sharded: "interleaved to sharded", sharded_to_interleaved: "sharded to interleaved",
@@ -92,7 +94,7 @@ export class SpecForm {
       return made.row;
     })));
     this.element = make("form", { class: "spec card", "aria-label": `Spec ${name}`, onsubmit: (event) => event.preventDefault() },
-      make("h2", {}, make("span", { class: "letter" }, name), this.title = make("span", {}, "Spec")), ...groups, this.error);
+      make("h2", {}, make("span", { class: "letter" }, name), this.title = make("span", {}, "Spec")), this.fold = fold(this.line = make("span"), ...groups), this.error);
     this.relevant();
   }
 
@@ -115,20 +117,24 @@ export class SpecForm {
   relevant() {
     const typed = Object.fromEntries(Object.entries(this.rows).map(([name, { control }]) => [name, control.value]));
     for (const [name, { row }] of Object.entries(this.rows)) row.hidden = !(FIELDS[name].when ?? (() => true))(typed);
+    const pages = typed.layout === "row_major" ? "in rows" : `in tiles of ${typed.tile}`;
+    this.line.textContent = `${typed.shape} ${typed.dtype} ${pages}, ${SAID[typed.memory]} in ${SAID[typed.buffer]}, ${typed.chip}`;
   }
 
-  /** Show a problem beside the fields, or none. */
+  /** Show a problem beside the field that it is about, or none; return whether there is such a field. */
   problem(message, name) {
-    this.error.hidden = !message;
+    const own = name in this.rows;
+    this.error.hidden = !message || !own;
     if (this.error.textContent !== message) this.error.textContent = message;
+    if (message && own) this.fold.open = true;
     // Below the fields it is about, so that what is being typed into does not move.
-    const place = this.rows[name]?.row.parentElement ?? this.element;
-    if (message && this.error.parentElement !== place) place.append(this.error);
+    if (message && own) this.rows[name].row.parentElement.append(this.error);
     for (const [each, { control }] of Object.entries(this.rows)) {
       const guilty = Boolean(message) && each === name;
       control.toggleAttribute("aria-invalid", guilty);
       if (guilty) { control.setAttribute("aria-invalid", "true"); control.setAttribute("aria-describedby", this.error.id); }
       else control.removeAttribute("aria-describedby");
     }
+    return own;
   }
 }

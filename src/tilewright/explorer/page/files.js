@@ -2,7 +2,7 @@
 // A file of this computer: its tensors, by its header, and how each would be placed on a chip.
 
 import { askFile, engine, picture } from "./asking.js";
-import { card, make, sized, spaced } from "./dom.js";
+import { announce, card, make, sized, spaced } from "./dom.js";
 import { factsOf, scene } from "./pictures.js";
 
 const KINDS = ".safetensors,.gguf,.tensorbin,.npy";
@@ -33,7 +33,7 @@ export class ChosenFile {
     this.open = open;
     this.input = make("input", { type: "file", id: "chosen", class: "unseen", accept: KINDS, onchange: () => this.take(this.input.files[0]) });
     this.error = make("p", { class: "error", role: "alert", hidden: true });
-    this.shown = make("div", { class: "plan" });
+    this.shown = make("div", { class: "plan", tabindex: "-1" });
     const target = make("label", { class: "drop", for: "chosen",
       ondragover: (event) => { event.preventDefault(); target.classList.add("over"); },
       ondragleave: () => target.classList.remove("over"),
@@ -57,6 +57,7 @@ export class ChosenFile {
     try {
       this.show(await askFile(file, asking.signal), file);
       this.problem("");
+      announce(`${file.name}: ${this.shown.querySelectorAll("tbody tr").length} tensors are listed`);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       this.shown.replaceChildren();
@@ -69,7 +70,7 @@ export class ChosenFile {
   show(found, file) {
     this.tensor = make("div", { class: "plan" });
     const facts = [
-      ["kind", found.kind], ["tensors", spaced(found.count)], ["size of the file", sized(file.size)], ["tensors' bytes", sized(found.bytes)],
+      ["kind", found.kind], ["tensors", spaced(found.count)], ["size of the file", sized(file.size)], ["bytes of tensors", sized(found.bytes)],
       ...(found.padding ? [["padding", sized(found.padding)]] : []),
     ].map(([name, value]) => ({ name, value, tone: "plain" }));
     const entries = found.metadata.map(([name, value]) => ({ name, value, tone: "plain" }));

@@ -2,8 +2,9 @@
 // Kernels: a program in Mojo or Python, run thread by thread when somebody asks for it, and what is wrong with it.
 
 import { ask, engine } from "./asking.js";
-import { card, make } from "./dom.js";
+import { announce, card, make } from "./dom.js";
 import { field, showProblem } from "./fields.js";
+import { isNarrow } from "./folding.js";
 import { scene } from "./pictures.js";
 
 const NAMES = { mojo: "Mojo", python: "Python" };
@@ -25,7 +26,7 @@ export class Kernel {
     this.stop = make("button", { type: "button", hidden: true, onclick: () => { this.asking?.abort(); if (engine.stops) engine.stop(); } }, "Stop");
     const examples = choices.kernels.map((example) => make("button", { type: "button", class: "example", onclick: () => this.fill(example) },
       `${example.title} (${NAMES[example.language]})`));
-    this.shown = make("div", { class: "plan" });
+    this.shown = make("div", { class: "plan", tabindex: "-1" });
     this.element = make("div", { class: "kernel" },
       make("form", { class: "card", "aria-label": "Kernel", onsubmit: (event) => { event.preventDefault(); this.run(); } },
         make("p", { class: "soft examples" }, "Try ", ...examples), this.source.row,
@@ -80,6 +81,8 @@ export class Kernel {
       const found = await ask("kernel", { language: this.language.control.value, source: this.source.control.value }, asking.signal);
       this.problems({});
       this.shown.replaceChildren(...cards(found));
+      announce([...this.shown.querySelectorAll("h3, .pill")].map((each) => each.textContent).join(": "));
+      if (isNarrow()) this.shown.scrollIntoView(); // it is below the program
     } catch (problem) {
       this.shown.replaceChildren();
       if (problem.name === "AbortError") this.hint();
@@ -103,9 +106,9 @@ function cards(found) {
 }
 
 function report(found) {
-  const [name, ...rest] = found.title.split(": ");
+  const [name, launched = "its blocks", verdict = found.clean ? "no errors" : "errors"] = found.title.split(": "); // as in "reverse: 2 blocks of 16 threads: 1 error"
   return card(`Kernel ${name}`,
-    make("p", { class: found.clean ? "pill good" : "pill bad" }, found.clean ? "No errors" : "Errors", make("span", {}, ` ${rest.join(": ")}`)),
+    make("p", { class: found.clean ? "pill good" : "pill bad" }, `${verdict[0].toUpperCase()}${verdict.slice(1)}`, make("span", {}, ` in ${launched}`)),
     ...found.defects.map(defect),
     found.scene ? scene({ ...found.scene, facts: [] }) : null,
     found.lines.length ? lines(found.lines) : null);

@@ -2,7 +2,7 @@
 // Layouts as they are written: what an operation makes of them and how, which thread holds what, and bank conflicts.
 
 import { ask } from "./asking.js";
-import { card, make } from "./dom.js";
+import { announce, card, make } from "./dom.js";
 import { exports } from "./exporting.js";
 import { field, showProblem } from "./fields.js";
 import { factsOf, scene } from "./pictures.js";
@@ -44,7 +44,7 @@ export class LayoutTab {
       threads: add("threads", "Threads, to count bank conflicts", "32:1"),
       itemsize: add("itemsize", "Bytes per element", "", choices.itemsize),
     };
-    this.shown = make("div", { class: "plan" });
+    this.shown = make("div", { class: "plan", tabindex: "-1" });
     const rows = (...names) => make("div", { class: "row" }, ...names.map((name) => this.rows[name].row));
     this.more = make("details", {}, make("summary", { class: "soft" }, "How it is drawn, and a shape for notations without one"), rows(...MORE));
     this.more.open = MORE.some((name) => words[name]);
@@ -106,6 +106,7 @@ export class LayoutTab {
       this.problems(found.problems);
       this.shown.replaceChildren(...this.cards(found));
       this.shown.classList.remove("faded");
+      announce(`Drawn: ${found.text}`);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       this.problems({ [problem.field in this.rows ? problem.field : "notation"]: problem.message });

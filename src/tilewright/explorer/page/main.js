@@ -3,7 +3,7 @@
 
 import { ask, engine } from "./asking.js";
 import { comparison } from "./compare.js";
-import { make } from "./dom.js";
+import { announce, make } from "./dom.js";
 import { ChosenFile } from "./files.js";
 import { Kernel } from "./kernels.js";
 import { LayoutTab } from "./layouts.js";
@@ -14,6 +14,7 @@ import { themes } from "./theme.js";
 
 const PLAYGROUND = "https://tilewright.github.io/tilewright/playground/";
 const TYPING = 800; // milliseconds between changes that are steps of one, and not worth a place in the history
+const NAME = document.title;
 const at = (id) => document.getElementById(id);
 const state = { view: "tensor", sides: [], reshard: null, layout: null, kernel: null, file: null, choices: null, quiet: true, leap: false, moved: 0 };
 
@@ -65,6 +66,7 @@ function show(view) {
     tab.tabIndex = name === view ? 0 : -1;
     at(name).hidden = name !== view;
   }
+  document.title = `${at(`tab-${view}`).textContent} · ${NAME}`;
   at("compare").hidden = view !== "tensor";
   // The form of spec A is that of the source, too: it is on the page once, in the view that is shown.
   if (view === "reshard") {
@@ -126,6 +128,7 @@ function copied(id, label, value) {
       line.focus();
       await navigator.clipboard?.writeText(line.value).catch(() => {});
       copy.textContent = "Copied";
+      announce("Copied");
     },
   }, "Copy");
   return make("div", { class: "row" }, line, copy);
@@ -220,7 +223,7 @@ async function build(asked) {
 // Not by the address, which says what is shown.
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
-  at(state.view).focus();
+  at(state.view).querySelector(".results, .plan").focus();
 });
 // Somebody went back, or pasted another link into the address bar: show that.
 window.addEventListener("popstate", () => {

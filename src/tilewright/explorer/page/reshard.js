@@ -2,13 +2,14 @@
 // A reshard: the tensor of spec A moves to another memory. Who sends what to whom, over which links, and how long.
 
 import { ask, picture } from "./asking.js";
-import { card, make, sized, spaced } from "./dom.js";
+import { announce, card, make, sized, spaced } from "./dom.js";
 import { exports } from "./exporting.js";
-import { field, isSharded } from "./fields.js";
-import { scene } from "./pictures.js";
+import { SAID, field, isSharded } from "./fields.js";
+import { fold } from "./folding.js";
+import { factsOf, scene } from "./pictures.js";
 import { play } from "./player.js";
 import { drawing } from "./svg.js";
-import { code } from "./verdict.js";
+import { code, unanswered } from "./verdict.js";
 
 /** What is asked about the target, and when it matters. */
 const TARGET = {
@@ -32,11 +33,13 @@ export class Reshard {
       [name, field(ALONE.includes(name) ? name : `to_${name}`, about.label, words[name] ?? about.usual, about.pick && choices[name], about.hint, () => { this.relevant(); this.later(); })]));
     this.error = make("p", { class: "error", role: "alert", id: "error-reshard", hidden: true });
     const target = make("form", { class: "card target", "aria-label": "Target", onsubmit: (event) => event.preventDefault() },
-      make("h2", {}, "Target"), make("div", { class: "fields" }, ...Object.values(this.rows).map(({ row }) => row)), this.error);
+      make("h2", {}, "Target"), this.fold = fold(this.line = make("span"), make("div", { class: "fields" }, ...Object.values(this.rows).map(({ row }) => row))), this.error);
     this.cost = make("div");
     this.cards = { flows: card("Flows on the chip"), links: card("Load of the links"), timeline: card("Timeline, as estimated") };
+    for (const each of Object.values(this.cards)) each.hidden = true; // until there is something in it
+    this.plan = make("div");
     this.python = make("div");
-    this.results = make("div", { class: "plan" }, this.cost, ...Object.values(this.cards), this.python);
+    this.results = make("div", { class: "plan", tabindex: "-1" }, this.cost, ...Object.values(this.cards), this.plan, this.python);
     this.element = make("section", { class: "reshard", "aria-label": "Reshard" }, make("div", { class: "right" }, target, this.results));
     this.relevant();
   }
@@ -54,6 +57,8 @@ export class Reshard {
   relevant() {
     const typed = this.typed();
     for (const [name, { row }] of Object.entries(this.rows)) row.hidden = !(TARGET[name].when ?? (() => true))(typed);
+    const cores = isSharded(typed) && typed.grid ? ` on ${typed.grid} cores` : "";
+    this.line.textContent = `${SAID[typed.memory]} in ${SAID[typed.buffer]}${cores}`;
   }
 
   /** Return what a link has to say about the target: what is not as usual, and what it is. */
@@ -83,14 +88,16 @@ export class Reshard {
 
   problem(message, name = null) {
     const own = Object.keys(this.rows).find((each) => (ALONE.includes(each) ? each : `to_${each}`) === name);
-    const mine = Boolean(message) && (own !== undefined || !this.source.rows[name]);
-    this.source.problem(mine ? "" : message, mine ? null : name);
+    const mine = Boolean(message) && own !== undefined;
+    const marked = this.source.problem(mine ? "" : message, mine ? null : name) || mine;
+    if (mine) this.fold.open = true;
     this.error.hidden = !mine;
     this.error.textContent = mine ? message : "";
     for (const [each, { control }] of Object.entries(this.rows)) {
       if (mine && each === own) { control.setAttribute("aria-invalid", "true"); control.setAttribute("aria-describedby", this.error.id); }
       else { control.removeAttribute("aria-invalid"); control.removeAttribute("aria-describedby"); }
     }
+    return marked;
   }
 
   async update() {
@@ -103,14 +110,16 @@ export class Reshard {
       const found = await ask("reshard", words, asking.signal);
       this.problem("");
       this.cost.replaceChildren(cost(found));
+      this.plan.replaceChildren(...(found.empty ? [] : [facts(found)]));
+      announce(found.empty ? "Nothing to do" : this.cost.querySelector(".numbers").textContent);
       this.python.replaceChildren(...(found.python ? [card("In Python", code(found.python))] : []));
       await Promise.all(Object.entries(this.cards).map(([name, place]) => this.draw(name, place, found, words, asking.signal)));
       this.element.classList.remove("stale");
     } catch (problem) {
       if (problem.name === "AbortError") return;
-      this.problem(problem.message, problem.field);
+      const marked = this.problem(problem.message, problem.field);
       this.element.classList.add("stale");
-      this.cost.replaceChildren(card("Cost", make("p", { class: "pill" }, "No plan"), make("p", { class: "problem" }, problem.message)));
+      this.cost.replaceChildren(unanswered("Cost", "No plan", { message: problem.message, field: marked }));
     }
     if (this.asking === asking) this.element.removeAttribute("aria-busy");
     this.changed();
@@ -159,6 +168,8 @@ function played({ panels, frames }) {
   return element;
 }
 
+const ABOVE = ["estimate", "bound by"]; // facts that the time says already, where it is known
+
 /** Return the card that says what a reshard takes. */
 function cost(found) {
   if (found.empty) return card("Cost", make("p", { class: "pill good" }, "Nothing to do"), make("p", {}, "Source and target are the same memory."));
@@ -166,9 +177,14 @@ function cost(found) {
   return card("Cost",
     make("p", { class: found.fits ? "pill good" : "pill bad" }, found.fits ? "Fits" : "Does not fit", make("span", {}, ` ${found.chip}, with both tensors`)),
     make("p", { class: "numbers" },
-      ...(time ? [make("b", {}, spaced(time.cycles)), ` cycles, ${time.microseconds.toPrecision(3)} us, estimated`, make("span", { class: "soft" }, ` · bound by ${time.bound}`)] : ["The time is not known for this chip."])),
-    time && !time.calibrated ? make("p", { class: "soft" }, `${time.worth[0].toUpperCase()}${time.worth.slice(1)}.`) : null,
+      ...(time ? ["about ", make("b", {}, spaced(time.cycles)), ` cycles, ${time.microseconds.toPrecision(3)} us`, make("span", { class: "soft" }, ` · bound by ${time.bound}`)] : ["The time is not known for this chip."])),
+    time ? make("p", { class: "soft" }, time.calibrated ? `An estimate, checked against ${time.worth}.` : `${time.worth[0].toUpperCase()}${time.worth.slice(1)}.`) : null,
     make("p", { class: "numbers" }, make("b", {}, sized(found.noc_bytes)), ` of ${sized(found.bytes)} cross the network`),
-    ...found.warnings.map((warning) => make("p", { class: "problem" }, warning)),
-    make("dl", { class: "facts" }, ...Object.entries(found.facts).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))));
+    ...found.warnings.map((warning) => make("p", { class: "problem" }, warning)));
+}
+
+/** Return the card that says what is done; the cost is told above. */
+function facts(found) {
+  const told = Object.entries(found.facts).filter(([name]) => !found.time || !ABOVE.includes(name));
+  return card("Plan", factsOf(told.map(([name, value]) => ({ name, value, tone: "plain" }))));
 }

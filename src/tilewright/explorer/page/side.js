@@ -3,13 +3,13 @@
 
 import { ask, picture } from "./asking.js";
 import { Chain } from "./chain.js";
-import { card, make } from "./dom.js";
+import { announce, card, make } from "./dom.js";
 import { exports } from "./exporting.js";
 import { SpecForm } from "./fields.js";
 import { holding } from "./holding.js";
 import { Motion } from "./motion.js";
 import { scene } from "./pictures.js";
-import { about, noVerdict, verdict } from "./verdict.js";
+import { about, unanswered, verdict } from "./verdict.js";
 
 const PAUSE = 160; // milliseconds of no typing before anything is asked
 
@@ -32,7 +32,7 @@ export class Side {
     this.mesh = card("Devices");
     this.placement = card("Placement");
     this.memory = card("Memory map");
-    this.results = make("div", { class: "results empty" },
+    this.results = make("div", { class: "results empty", tabindex: "-1" },
       this.fit, this.mesh, this.placement, this.holding, this.chain.element, this.memory, this.motion.element, this.about);
     this.element = make("section", { class: "side", "aria-label": `Spec ${name}` }, this.form.element, this.results);
   }
@@ -85,14 +85,14 @@ export class Side {
       if (part === "all") await this.everything(words, signal);
       else if (part === "element") await this.element_(words, signal);
       else await this.motion.update(words, signal);
-      this.element.classList.toggle("stale", this.form.error.hidden === false && !this.found?.spec);
+      this.element.classList.toggle("stale", Boolean(this.found && !this.found.spec));
       if (this.way) this.results.classList.remove("empty");
     } catch (problem) {
       if (problem.name === "AbortError") return;
-      this.form.problem(problem.message, problem.field);
+      const marked = this.form.problem(problem.message, problem.field);
       this.element.classList.add("stale");
       this.found = null;
-      this.fit.replaceChildren(noVerdict(problem.message)); // an old verdict would be about another spec
+      this.fit.replaceChildren(unanswered("Fit", "No verdict", { message: problem.message, field: marked })); // an old verdict would be about another spec
       this.about.replaceChildren();
     }
     if (this.asking === asking) {
@@ -105,17 +105,19 @@ export class Side {
   async everything(words, signal) {
     this.found = await ask("placement", words, signal);
     const { fit, spec } = this.found;
-    this.form.problem(fit.fits ? "" : fit.problems.join("\n"), null);
+    this.form.problem("");
+    announce(`${fit.fits ? "Fits" : "Does not fit"} ${fit.chip}`);
     this.fit.replaceChildren(verdict(this.found, (chosen) => { this.form.fill(chosen); this.update(); }));
     this.about.replaceChildren(...[about(this.found)].filter(Boolean));
     if (!spec || !fit.banks) return;
     if (this.drawn && this.drawn !== this.shape()) this.within(this.shape().split("x").map(Number));
     this.drawn = this.shape();
     this.mesh.hidden = !words.mesh;
+    this.memory.hidden = !fit.fits; // a map of what cannot be allocated is empty
     await Promise.all([
       words.mesh ? this.shown(this.mesh, "Devices", "mesh", words, signal, (cell) => this.move(cell)) : null,
       this.shown(this.placement, "Placement", "placement", words, signal, (cell, number, link) => this.pick(cell, number, link)),
-      this.shown(this.memory, "Memory map", "memory", words, signal),
+      fit.fits ? this.shown(this.memory, "Memory map", "memory", words, signal) : null,
       this.element_(words, signal),
       this.motion.update(words, signal),
       this.hold(words, signal),

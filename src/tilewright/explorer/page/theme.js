@@ -12,7 +12,6 @@ export function themes(button) {
     if (now === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = now;
     button.textContent = { system: "Theme: auto", light: "Theme: light", dark: "Theme: dark" }[now];
-    button.setAttribute("aria-label", `Theme: ${now === "system" ? "as the system" : now}`);
   };
   if (!THEMES.includes(now)) now = "system";
   button.addEventListener("click", () => {

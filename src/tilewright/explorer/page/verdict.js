@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether it fits: the verdict, how full a bank gets, and what would fit instead.
 
-import { card, make, sized, spaced } from "./dom.js";
+import { announce, card, make, sized, spaced } from "./dom.js";
 
 /** Return the verdict on a spec; choose(words) takes one of the alternatives. */
 export function verdict(found, choose) {
@@ -19,7 +19,7 @@ export function verdict(found, choose) {
         fit.address === null ? null : make("span", { class: "soft" }, ` · buffer at ${spaced(fit.address)}`)),
     );
   }
-  parts.push(...fit.problems.map((problem) => make("p", { class: "problem" }, problem)));
+  parts.push(...fit.problems.map((problem) => make("p", { class: "problem", role: "alert" }, problem)));
   parts.push(...fit.warnings.map((warning) => make("p", { class: "soft" }, warning)));
   if (fit.alternatives.length) {
     parts.push(make("h4", {}, "What would fit, nearest first"), make("ul", { class: "alternatives" },
@@ -28,9 +28,10 @@ export function verdict(found, choose) {
   return card("Fit", ...parts);
 }
 
-/** Return the card of a form that spells no spec: there is nothing to judge. */
-export function noVerdict(message) {
-  return card("Fit", make("p", { class: "pill" }, "No verdict"), make("p", { class: "problem" }, message));
+/** Return a card without an answer: the problem, unless it is said beside a field of the form. */
+export function unanswered(title, pill, { message, field }) {
+  return card(title, make("p", { class: "pill" }, pill),
+    field ? make("p", { class: "soft" }, "Correct the field that is marked in the form.") : make("p", { class: "problem", role: "alert" }, message));
 }
 
 function bar(used, circular, whole) {
@@ -58,8 +59,9 @@ export function code(text) {
     onclick: async () => {
       await navigator.clipboard?.writeText(text).catch(() => {});
       copy.textContent = "Copied";
+      announce("Copied");
       setTimeout(() => { copy.textContent = "Copy"; }, 1500);
     },
   }, "Copy");
-  return make("div", { class: "code" }, make("pre", { tabindex: "0", "aria-label": "The spec in Python" }, make("code", {}, text)), copy);
+  return make("div", { class: "code" }, make("pre", { tabindex: "0", "aria-label": "In Python" }, make("code", {}, text)), copy);
 }

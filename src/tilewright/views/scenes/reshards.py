@@ -87,7 +87,7 @@ def choose_steps(plan: ReshardPlan, step: int | None) -> tuple[ReshardStep, ...]
     if step is None:
         return plan.steps
     if not 1 <= step <= len(plan.steps):
-        raise SceneOptionError(f"step={step}: expected a step of the plan, from 1 to {len(plan.steps)}")
+        raise SceneOptionError(f"step {step}: expected a step of the plan, from 1 to {len(plan.steps)}")
     return plan.steps[step - 1 : step]
 
 

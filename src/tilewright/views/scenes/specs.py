@@ -47,9 +47,7 @@ def spec_scene(
     shards = spec.paging.num_shards if spec.memory.is_sharded else 0
     if shards > _MOST_SHARDS or spec.nbytes > _MOST_BYTES:
         what = f"{shards} shards" if shards > _MOST_SHARDS else f"{spec.nbytes} bytes"
-        raise LayoutError(
-            f"{what} are too many to draw; draw a part of the tensor, or use spec.where(...) for single elements"
-        )
+        raise LayoutError(f"{what} are too many to draw; draw a part of the tensor, or explain single elements")
     if spec.chip is None:
         return _unplaced_scene(spec, at, side, title, options)
     pages = PageSheet.of(spec, side)
@@ -92,7 +90,7 @@ def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: S
         Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding"),
         Fact(
             "banks and addresses",
-            "depend on the chip; give one, as in chip='wormhole_n150'"
+            "depend on the chip; choose one, such as wormhole_n150"
             if spec.tile.is_on_chips
             else f"no chip has tiles of {spec.tile}",
         ),
