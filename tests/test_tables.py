@@ -22,6 +22,15 @@ def test_nothing_is_cut_in_a_pipe_or_where_it_would_not_help():
     assert shorten_names(["a" * 50], 20) == ["a" * 50]
 
 
+def test_names_with_little_in_common_lose_their_own_middle():
+    names = [f"encoder.layer.{k}.attention.output.LayerNorm.weight" for k in range(2)]
+    assert shorten_names([*names, "embeddings.position_embeddings.weight"], 30) == [
+        "encoder.layer.0.at..orm.weight",
+        "encoder.layer.1.at..orm.weight",
+        "embeddings.positio..ngs.weight",
+    ]
+
+
 def test_short_names_stay_as_they_are():
     assert shorten_names([*LAYERS, "lm_head.weight"], 30)[-1] == "lm_head.weight"
 

@@ -23,7 +23,7 @@ def shorten_names(names: Sequence[str], width: int | None) -> list[str]:
     """Return names of at most `width` characters: what the long ones have in common is cut; None cuts nothing.
 
     The start or the end that they share loses its middle, so that what tells them apart remains. If that is not enough,
-    names stay as they are.
+    each loses its own middle; names that would become equal stay as they are.
 
     >>> shorten_names(["model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.up_proj.weight", "norm"], 26)
     ['mode..mlp.gate_proj.weight', 'mode..mlp.up_proj.weight', 'norm']
@@ -46,7 +46,17 @@ def shorten_names(names: Sequence[str], width: int | None) -> list[str]:
             result[name] = _cut_common(result[name], common, size, from_end)
     shortened = [result[name] for name in names]
     is_useful = excess <= 0 and len(set(shortened)) == len(set(names))
-    return shortened if is_useful else list(names)
+    return shortened if is_useful else _cut_middles(names, width)
+
+
+def _cut_middles(names: Sequence[str], width: int) -> list[str]:
+    """Return names of at most `width` characters without the middle of long ones, if they stay different."""
+    for tail in (2 * width // 3, width // 2, width // 3):
+        head = width - len(_ELISION) - tail
+        result = [name if len(name) <= width else name[:head] + _ELISION + name[-tail:] for name in names]
+        if len(set(result)) == len(set(names)):
+            return result
+    return list(names)
 
 
 def _cut_common(name: str, common: int, size: int, from_end: bool) -> str:

@@ -108,6 +108,12 @@ def test_files_and_shapes_are_told_apart(run, files, arguments, message):
     assert message in run("explain", *arguments, "--at", "0,0", status=2).err
 
 
+def test_the_core_of_a_dram_tensor_is_a_bank(run):
+    said = run("explain", "60x90", "--core", "1,0", "--address", "0x100040").out
+    assert "of core (1, 0), which is DRAM bank 1" in said
+    assert "DRAM banks 0 to 11, got bank 99" in run("explain", "60x90", "--bank", "99", "--address", "0", status=2).err
+
+
 def test_what_is_missing_is_said_before_the_options(run):
     for name in ("missing.safetensors", "missing/"):
         assert run("explain", name, status=3).err.startswith(f"tilewright: error: {name}: no such file or directory;")

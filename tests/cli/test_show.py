@@ -98,7 +98,7 @@ def test_one_of_many_tensors_has_to_be_chosen(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (("foo",), 2, "cannot parse 'foo' as a layout"),
+        (("foo",), 2, "'foo' is not a layout in any of the notations"),
         (("missing.npy",), 3, "check the path"),
         (("4x8", "-o", "x.gif"), 2, "expected a name that ends in"),
         (

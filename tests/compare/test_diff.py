@@ -248,3 +248,32 @@ def test_json_text_and_pictures(tmp_path):
         assert thing._repr_html_().startswith("<div")
     assert repr(found) == "<Comparison of 2 tensors: different>"
     assert "unequal" in repr(found["a"])
+
+
+def test_a_transposed_conversion_is_compared_with_its_source_in_the_same_coordinates(tmp_path):
+    values = {
+        "square": RNG.standard_normal((64, 64)).astype(np.float32),
+        "wide": RNG.standard_normal((32, 96)).astype(np.float32),
+        "cube": RNG.standard_normal((3, 40, 5)).astype(np.float32),
+        "plain": RNG.standard_normal((64, 64)).astype(np.float32),
+    }
+    source = tmp_path / "m.npz"
+    np.savez(source, **values)
+    rules = {"square": {"transpose": True}, "wide": {"transpose": True}, "cube": {"transpose": [2, 0, 1]}}
+    for out in (tmp_path / "tiles", tmp_path / "tiles.safetensors"):
+        tw.convert(source, out, rules=rules)
+        assert [tw.diff(a, b).same for a, b in ((source, out), (out, source), (out, out))] == [True] * 3, out
+        orders = {each.name: each.order for each in tw.diff(source, out).tensors}
+        assert orders == {"square": (1, 0), "wide": (1, 0), "cube": (2, 0, 1), "plain": None}
+        plainly = tw.diff(source, out, transpose=False)
+        assert [each.same for each in map(plainly.__getitem__, ("square", "wide", "cube", "plain"))] == [0, 0, 0, 1]
+        assert "say so (transpose=True, or --transpose)" in plainly["wide"].problem
+        assert str(plainly.a) == str(source), "JSON names the files"
+    changed = tw.diff({"square": values["square"]}, {"square": tw.open_tensors(tmp_path / "tiles")["square"]})
+    assert not changed.same, "arrays in memory have no manifest to go by"
+    damaged = {**values, "cube": values["cube"].copy()}
+    damaged["cube"][1, 2, 3] += 1
+    np.savez(tmp_path / "n.npz", **damaged)
+    found = tw.diff(tmp_path / "n.npz", tmp_path / "tiles")["cube"]
+    assert found.first.coordinate == (1, 2, 3)
+    assert "order (2, 0, 1)" in str(found)

@@ -159,3 +159,15 @@ def test_padding_that_outweighs_the_data_is_noted(tmp_path):
 def test_padding_of_a_mesh_counts_every_part(tmp_path):
     plan = plan_conversion({"w": np.zeros((40, 40), np.float32)}, tmp_path / "out", mesh=[1, 2], cut=0)
     assert plan.padding_bytes == 2 * (32 * 64 - 20 * 40) * 4
+
+
+def test_notes_say_what_was_not_done_as_asked(tmp_path):
+    source = {"n": np.arange(6, dtype=np.int64).reshape(2, 3)}
+    (note,) = tw.conversion.plan_conversion(source, tmp_path / "out", dtype="uint16").notes
+    assert note == (
+        "n: int64 becomes int32, since tensorbin files cannot store int64; use a pattern to choose another format for"
+        " integers"
+    )
+    for name, is_noted in {"w.npz": True, "w.pt": True, "w.gguf": True, "w.v2": False, "w.safetensors": False}.items():
+        notes = tw.conversion.plan_conversion({"x": np.zeros((2, 2), np.float32)}, tmp_path / name).notes
+        assert any("is a directory" in note for note in notes) == is_noted, name

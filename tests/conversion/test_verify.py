@@ -147,3 +147,17 @@ def test_files_that_no_chip_takes_are_bad(tmp_path, monkeypatch):
         report = tw.verify(out)
         assert not report
         assert "invalid placement" in report.problems[0].problem
+
+
+def test_damage_is_located_with_the_source(tmp_path):
+    values = np.arange(64 * 96, dtype=np.float32).reshape(64, 96)
+    np.savez(tmp_path / "m.npz", w=values)
+    tw.convert(tmp_path / "m.npz", tmp_path / "out", dtype="float32")
+    path = tmp_path / "out" / "w.tensorbin"
+    place = tw.explain(tw.open_tensors(tmp_path / "out")["w"], (40, 70)).offset
+    data = bytearray(path.read_bytes())
+    data[place + 3] ^= 0x80
+    path.write_bytes(data)
+    (verdict,) = tw.verify(tmp_path / "out", tmp_path / "m.npz").problems
+    assert "1 of 6144 values, the first at (40, 70): -3910 instead of 3910" in verdict.problem
+    assert "its bytes have changed" in verdict.problem

@@ -77,3 +77,10 @@ def test_files_are_read_by_content(tmp_path, name):
     with (tmp_path / name).open("wb") as file:
         np.savez(file, w=np.arange(3))
     assert tw.open_tensors(tmp_path / name)["w"].read().tolist() == [0, 1, 2]
+
+
+def test_web_pages_in_the_place_of_a_file(tmp_path):
+    for name, page in {"model.safetensors": b"<!DOCTYPE html><html>404</html>", "m.gguf": b"<html>no</html>"}.items():
+        (tmp_path / name).write_bytes(page)
+        with pytest.raises(tw.FileFormatError, match=r"is a web page, .*download it again"):
+            tw.open_tensors(tmp_path / name)

@@ -91,3 +91,11 @@ def test_without_a_chip_pages_follow_one_another():
     assert explain(tw.TensorSpec((4, 8), "uint8"), (1, 3), base=100).where.address == 111
     with pytest.raises(tw.MemoryConfigError, match="depend on the chip"):
         explain(tw.TensorSpec((64, 64), "uint8", "tile", memory=tw.height_sharded((2, 1))), (1, 3))
+
+
+def test_a_bank_that_the_chip_does_not_have_is_refused():
+    spec = tw.TensorSpec((60, 90), chip="n150")
+    for bank in (12, 99, -1):
+        with pytest.raises(tw.MemoryConfigError, match=f"DRAM banks 0 to 11, got bank {bank}"):
+            spec.element_at(bank, spec.first_address)
+    assert spec.element_at(11, spec.first_address) == (11, 0)

@@ -220,9 +220,16 @@ def test_triton_encodings():
         expected = {name: [tuple(image) for image in images] for name, images in bases.items() if name != "alignment"}
         assert linear_of_encoding(parsed.encoding, parsed.shape, parsed.bits).bases == expected, case
         definitions = "\n".join([f"#{name} = {value}" for name, value in case["aliases"].items()])
-        assert parse(f"{definitions}\n{case['type']}").layout.bases == expected
+        found = parse(f"{definitions}\n{case['type']}").layout
+        if isinstance(found, Linear):
+            assert (found.bases, parsed.encoding.padding) == (expected, ()), case
+        else:  # shared memory that is strided or swizzled: coordinates to offsets, with the padding
+            for k, image in enumerate(expected["offset"]):
+                padding = sum([(1 << k) // interval * extra for interval, extra in parsed.encoding.padding])
+                assert not any(image) or found(*image) == (1 << k) + padding, case  # no image: a gap
         for index, offset in case.get("points", ()):
             assert memory_layout_of_encoding(parsed.encoding, parsed.shape)(*index) == offset, case
+            assert isinstance(found, Linear) or found(*index) == offset, case
         again = parse_encoding(str(parsed.encoding))
         assert again == parsed.encoding
 
@@ -337,3 +344,47 @@ def test_writers_say_why_not():
         parse("(4):(1)", notation="klingon")
     with pytest.raises(LayoutError, match="give it one"):
         parse("nchw").layout  # noqa: B018
+
+
+def test_a_translation_has_the_element_type_of_its_source():
+    expected = {
+        ("bf16[4,8]{1,0}", "memref"): "memref<4x8xbf16, strided<[8, 1]>>",
+        ("s8[4,8]{1,0}", "memref"): "memref<4x8xi8, strided<[8, 1]>>",
+        ("u8[4,8]{1,0}", "memref"): "memref<4x8xui8, strided<[8, 1]>>",
+        ("pred[4,8]{1,0}", "memref"): "memref<4x8xi1, strided<[8, 1]>>",
+        ("f8e4m3fn[4,8]{1,0}", "memref"): "memref<4x8xf8E4M3FN, strided<[8, 1]>>",
+        ("memref<4x8xi8>", "xla"): "s8[4,8]{1,0}",
+        ("memref<4x8xbf16>", "xla"): "bf16[4,8]{1,0}",
+        ("!ttg.memdesc<4x8xi1, #ttg.shared_linear<{offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]}>, #m>", "xla"): (
+            "pred[4,8]{1,0}"
+        ),
+        ("memref<4x8xindex>", "xla"): "f32[4,8]{1,0}",
+    }
+    for (text, notation), result in expected.items():
+        assert write(parse(text), notation) == result, text
+    assert write(parse("bf16[4,8]{1,0}"), "memref", dtype="f16") == "memref<4x8xf16, strided<[8, 1]>>"
+
+
+def test_an_attribute_without_its_type_takes_a_shape():
+    blocked = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
+    assert parse(f"#b = {blocked}", (64, 64)).layout == parse(f"tensor<64x64xf16, {blocked}>").layout
+    sliced = f"#ttg.slice<{{dim = 1, parent = {blocked}}}>"
+    assert parse(sliced, (64,)).layout == parse(f"tensor<64xf16, {sliced}>").layout
+    swizzled = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
+    assert write(parse(swizzled, (8, 64)), "cute") == "Sw<3,3,3> o 0 o (8,64):(64,1)"
+    assert parse("strided<[64, 1], offset: 3>", (8, 64)).layout == Layout((8, 64), (64, 1), offset=3)
+    for text in (blocked, "strided<[64, 1]>"):
+        with pytest.raises(LayoutError, match="or a shape"):
+            parse(text)
+    with pytest.raises(LayoutError, match="cute has no text for a linear map from register, lane, warp, block"):
+        write(parse(blocked, (64, 64)), "cute")
+
+
+def test_the_error_is_that_of_the_notation_that_the_text_looks_like():
+    for text, words in {
+        "garbage": "'garbage' is not a layout in any of the notations tilewright, cute",
+        "(4,8):(8": "expected ',' at position 8",
+        "Layout<Shape<_4": "a CuTe layout: expected ','",
+    }.items():
+        with pytest.raises(LayoutError, match=re.escape(words)):
+            parse(text)

@@ -321,3 +321,40 @@ def test_a_race_says_whether_the_same_number_is_written():
 
     report = launch(rows, np.zeros((2, 4)), grid=1, block=2, check="report")
     assert report.errors[0].message.startswith("two threads write the same number to out[0, 0]")
+
+
+def test_the_last_write_of_a_block_is_compared_before_its_memory_is_cleared():
+    def kernel():
+        flag = shared_array(1, "int32")
+        flag[0] = 1
+
+    report = launch(kernel, grid=3, block=4, check="lenient")
+    assert [(defect.count, defect.harmless) for defect in report.errors] == [(3, True)], str(report)
+
+
+def test_errors_of_the_library_inside_a_kernel_are_one_error_each():
+    def kernel():
+        shared_array(8, "floot32")
+
+    with pytest.raises(KernelError, match="\nerror: cannot go on: unknown format 'floot32'"):
+        launch(kernel, grid=1, block=1)
+
+
+def test_a_list_of_numbers_is_refused_since_its_accesses_cannot_be_seen():
+    def kernel(out, taps):
+        out[thread_idx.x] = taps[thread_idx.x]
+
+    with pytest.raises(TypeError, match=r"out is a list of numbers, .* use a NumPy array"):
+        launch(kernel, [0, 0], (1, 2), grid=1, block=2)
+    assert launch(kernel, np.zeros(2), (1, 2), grid=1, block=2).clean
+
+
+def test_one_thread_that_misses_a_barrier_is_named():
+    def kernel(last):
+        if thread_idx.x <= last:
+            return
+        barrier()
+
+    for last, words in {0: "thread (0,0,0) of the block has returned", 2: "3 of 4 threads of the block, such"}.items():
+        message = launch(kernel, last, grid=1, block=4, check="report").errors[0].message
+        assert message.startswith(words), message

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import tilewright as tw
 from tilewright import FileFormatError, FormatError
 from tilewright.conversion.output_file import hash_range
-from tilewright.files import Tensorbin, read_tensorbin, write_tensorbin
+from tilewright.files import Tensorbin, read_tensorbin, write_safetensors, write_tensorbin
 from tilewright.weights import prepare, retarget_cache
 
 from ..cli.runner import invoke
@@ -317,3 +318,17 @@ def test_retargeted_caches_are_good(source, cache, tmp_path):
     retarget_cache(cache, tmp_path / "out", "P300")
     assert tw.check_cache(tmp_path / "out", source, full=True)
     assert tw.check_cache(tmp_path / "out")
+
+
+def test_a_changed_value_is_named_and_another_model_is_suspected(source, cache, tmp_path):
+    change(cache / NORM, one_byte)
+    report = tw.check_cache(cache, source)
+    (problem,) = report.problems
+    assert re.search(r"1 of \d+ values, the first at \(.*\): \S+ instead of \S+$", problem.problem), problem
+    assert not any("is the model" in note or "made from" in note for note in report.notes)
+    other = tmp_path / source.name
+    shutil.copytree(source, other)
+    weights = {name: np.asarray(each.read()) * 2 for name, each in tw.open_tensors(source).items()}
+    write_safetensors(other / "model.safetensors", weights)
+    report = tw.check_cache(cache, other)
+    assert any("is " + str(other) + " the model that the cache was made from?" in note for note in report.notes)

@@ -358,7 +358,8 @@ class AtomCatalogue(Mapping[str, "MatrixAtom | CopyAtom"]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._known():
             near = get_close_matches(str(name), list(self._known()), 1)
-            raise LayoutError(f"unknown instruction {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            remedy = f"did you mean {near[0]!r}?" if near else "list(tw.atoms) has all names"
+            raise LayoutError(f"unknown instruction {name!r}; {remedy}")
         return _atom(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal, TypeAlias
 
-from ..errors import LayoutError
+from ..errors import LayoutError, MissingPackage
 from ..layout import Layout
 from ..layout.layout_like import LayoutLike
 from ..layout.tuples import MAX_DEPTH, leaves
@@ -322,7 +322,7 @@ def _sample(
     try:
         import islpy
     except ImportError:
-        raise LayoutError(
+        raise MissingPackage(
             "this claim is decided by islpy, which is not installed; pip install 'tilewright[prove]'"
         ) from None
     sizes = sorted(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -69,9 +70,10 @@ def command(
 ) -> Answer:
     """Convert checkpoints to tiled files, in bounded memory, resumably.
 
-    SOURCE is .safetensors (also sharded, by its index), .npy, .npz, .tensorbin, or a directory of these. OUT is a
-    directory with one .tensorbin per tensor and a manifest, or one .safetensors file. --dtype leaves
-    integer tensors as they are; rules are more specific, and the last line that matches a name wins:
+    SOURCE is a checkpoint of safetensors, GGUF, PyTorch, ONNX or HDF5 (also sharded, by its index), .npy, .npz,
+    .tensorbin, a directory of these, or a URL. OUT is a directory with one .tensorbin per tensor and a manifest, or
+    one .safetensors file. --dtype leaves integer tensors as they are; rules are more specific, and the last line that
+    matches a name wins:
 
     \b
     "*" = {dtype = "bfloat8_b"}
@@ -194,7 +196,11 @@ def report_output_errors(plan: ConversionPlan) -> Iterator[None]:
         if problem.filename in {str(tensor.path) for item in plan.items for tensor in item.source.tensors.values()}:
             raise
         reason = (problem.strerror or str(problem)).lower()
-        hint = "" if isinstance(problem, BlockingIOError) else "; finished tensors are saved, continue with --resume"
+        hint = "; choose another output, or continue with --resume"
+        if problem.errno == errno.ENOSPC:
+            hint = "; make space and continue with --resume, which keeps finished tensors, or choose another output"
+        if isinstance(problem, BlockingIOError):
+            hint = ""
         raise CommandError(f"{problem.filename or out}: {reason}{hint}", ExitCode.OUTPUT) from problem
 
 

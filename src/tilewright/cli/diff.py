@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     "--ulp", type=click.FloatRange(0), metavar="N", help="Errors up to N steps of the coarser format pass, too."
 )
 @click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="The correlation must be at least P.")
-@click.option("--transpose", is_flag=True, help="B has its last two dimensions swapped.")
+@click.option(
+    "--transpose/--no-transpose",
+    default=None,
+    help="B has its last two dimensions swapped, or not.  [as the manifest of a conversion says]",
+)
 @click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Memory limit. [64MiB]")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
 @click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save that picture: .svg or .html.")
@@ -41,7 +45,7 @@ def command(
     rtol: float,
     ulp: float | None,
     pcc: float | None,
-    transpose: bool,
+    transpose: bool | None,
     memory: int,
     with_map: bool,
     show: str | None,

@@ -90,6 +90,8 @@ def command(
     assert place is not None  # checked above
     resident = explain_address(spec, place, address, bit, base)
     place_name = f"bank {bank}" if core is None else f"core ({core[0]}, {core[1]})"
+    if core is not None and not spec.memory.buffer_type.is_l1:
+        place_name += f", which is DRAM bank {core[0]}"
     lines = [("address", f"{address} ({address:#x}) of {place_name}"), ("holds", str(resident))]
     if stored is not None and stored.mesh is not None:
         lines.insert(0, ("mesh", str(stored.mesh)))

@@ -94,9 +94,10 @@ def command(
 ) -> Answer:
     """Write the weight cache that tt_transformers would build on the card, from a checkpoint.
 
-    SOURCE is a Hugging Face directory or hub snapshot with config.json, or a GGUF file. OUT is what TT_CACHE_PATH will
-    name, by default model_cache/SOURCE: it gets the directories and files that tt_transformers looks for, a manifest,
-    and the marker that makes it start without the checkpoint.
+    SOURCE is a Hugging Face directory or hub snapshot with config.json and weights (safetensors, PyTorch or ONNX),
+    hf://ORG/NAME, or a GGUF file. OUT is what TT_CACHE_PATH will name, by default model_cache/SOURCE: it gets the
+    directories and files that tt_transformers looks for, a manifest, and the marker that makes it start without the
+    checkpoint.
 
     \b
     tilewright prepare Llama-3.1-8B-Instruct cache/ --for N300

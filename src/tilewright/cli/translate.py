@@ -53,6 +53,7 @@ def command(
     is 1 if the notation cannot say it.
     """
     from ..notation import WRITABLE, parse
+    from ..notation.any_text import element_options
 
     if text == "-":
         text = sys.stdin.read()
@@ -65,9 +66,14 @@ def command(
     if language is not None:
         code = layout.code(language)
         return Answer(code, {**facts, "language": language, "code": code})
-    written = {name: _write(layout, name, dtype) for name in ([target] if target else WRITABLE)}
+    written = {
+        name: _write(layout, name, element_options(parsed, name), dtype) for name in ([target] if target else WRITABLE)
+    }
     if target is None:
-        rows = [(name, result or f"no: {problem}") for name, (result, problem) in written.items()]
+        rows = [
+            (name, f"no: {problem}" if result is None else result.replace("\n", "; "))
+            for name, (result, problem) in written.items()
+        ]
         return Answer(
             lambda: "\n".join(format_table([("notation", "text"), *rows], table_width())),
             {**facts, "texts": {name: result for name, (result, _) in written.items()}},
@@ -80,11 +86,12 @@ def command(
     return Answer(lambda: result, {**facts, "to": target, "result": result})
 
 
-def _write(layout: Any, name: str, dtype: str | None) -> tuple[str | None, str]:
+def _write(layout: Any, name: str, options: dict[str, str], dtype: str | None) -> tuple[str | None, str]:
     """Return a layout in a notation, or None and why it has no such text."""
     from ..notation import write
 
-    options = {"dtype": dtype} if dtype is not None and name in ("xla", "memref", "triton") else {}
+    if dtype is not None and name in ("xla", "memref", "triton"):
+        options = {"dtype": dtype}
     try:
         return write(layout, name, **options), ""
     except TilewrightError as problem:

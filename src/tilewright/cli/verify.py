@@ -78,7 +78,7 @@ def _format_answer(report: VerifyReport) -> str:
     match = "matches its" if len(report.verdicts) == 1 else "match their"
     lines.append(f"{good} {report.out}: {count}, {size}, {match} {against}")
     if report.against_source and report.verdicts:
-        worst = max(report.verdicts, key=lambda each: (each.largest_error or 0) / (each.largest_value or 1))
+        worst = max(report.verdicts, key=lambda each: each.largest_error or 0)
         lines.append(
             f"largest error: {worst.largest_error:.3g} in {worst.name}, where the largest value is"
             f" {worst.largest_value:.3g}"

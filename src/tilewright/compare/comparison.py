@@ -229,7 +229,7 @@ class TensorComparison(Shown):
 
     `different` counts the elements beyond the tolerance, `unequal` those that are not exactly equal. `max_ulp` is in
     steps of `ulp_format`, the coarser of the two. `error_map` has the largest error of every `map_block` of rows and
-    columns. `problem` says why they could not be compared.
+    columns. `problem` says why they could not be compared, and `order` how the dimensions of B were permuted for it.
 
     >>> from tilewright.compare import diff
     >>> found = diff(np.zeros((4, 4)), np.eye(4)).tensors[0]
@@ -261,6 +261,7 @@ class TensorComparison(Shown):
     worst: Difference | None = None
     map_block: tuple[int, int] = (1, 1)
     error_map: NDArray[np.float64] | None = None
+    order: tuple[int, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as plain data.
@@ -282,6 +283,8 @@ class TensorComparison(Shown):
         result = [("tensor", f"{self.name or 'the array'}: {shape}, {self.format_a} and {self.format_b}")]
         if self.problem:
             return [*result, ("problem", self.problem)]
+        if self.order is not None:
+            result.append(("order", f"B has the dimensions of A in the order {self.order}"))
         if not self.unequal:
             return [*result, ("equal", f"all {self.count} elements"), ("PCC", "every element is equal")]
         beyond = "" if self.different == self.unequal else f", {self.different} of them beyond the tolerance"
@@ -380,7 +383,9 @@ class Comparison(Shown):
             rows.append((each.name, *figures, verdict))
         for side, names in ((self.a, self.only_a), (self.b, self.only_b)):
             rows += [(name, "", "", "", "", f"only in {side}") for name in names]
-        return "\n".join(format_table(rows, width, right=[1, 2, 3, 4]))
+        reasons = max([len(row[-1]) for row in rows]) - len("DIFFERS")  # they may be long, and exceed the width
+        columns = None if width is None else width + max(0, reasons)
+        return "\n".join(format_table(rows, columns, right=[1, 2, 3, 4]))
 
     def text(self, width: int | None = None) -> str:
         """Return the comparison as text; names are shortened to fit `width`, if it is given.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod, sqrt
 from typing import Any, NamedTuple, overload
@@ -13,7 +13,7 @@ from ..copying.dlpack import as_host_array
 from ..errors import LayoutError, TilewrightError
 from ..files.mesh import DeviceLike, Mesh
 from ..files.stored_tensor import StoredTensor, as_box
-from ..files.tensor_file import open_tensors, select_names
+from ..files.tensor_file import TensorFile, open_tensors, select_names
 from ..files.tensor_values import decode_step_sizes, read_step_sizes
 from ..files.tensorbin import Tensorbin
 from ..formats import Format, format_of
@@ -72,8 +72,9 @@ def row_pieces(start: int, count: int, width: int, max_elements: int = 1 << 14) 
 class ComparedTensor:
     """One side of a comparison: an array or a stored tensor, read box by box in the shape of the other side.
 
-    `shape` is that of the source, or has its last two dimensions swapped (`transposed`), or differs in dimensions of
-    extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it is that of each device's part.
+    `shape` is that of the source, or its dimensions permuted (`order` has those of the source), or differs in
+    dimensions of extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it is that of each
+    device's part.
 
     >>> ComparedTensor(np.zeros((1, 2, 3)), (2, 3), None).read(Box((0, 0), (1, 2))).shape
     (1, 2)
@@ -83,7 +84,7 @@ class ComparedTensor:
     shape: tuple[int, ...]
     format: Format | None
     spec: TensorSpec | None = None
-    transposed: bool = False
+    order: tuple[int, ...] | None = None
     steps: Array | None = None  # of every element of a block format in memory
     mesh: Mesh | None = None
 
@@ -105,10 +106,8 @@ class ComparedTensor:
 
     def _read_through(self, box: Box, read: Callable[[Box], Array]) -> Array:
         """Return what `read` returns for the same box of the source, in the shape of the box."""
-        rank = len(self.shape)
-        if self.transposed:
-            order = (*range(rank - 2), rank - 1, rank - 2)
-            return read(box.permute(order)).transpose(order)
+        if self.order is not None:
+            return read(box.permute(self.order)).transpose(invert_order(self.order))
         if self.shape == self.source.shape:
             return read(box)
         longer = iter([part for part, n in zip(box.slices, self.shape, strict=True) if n != 1])
@@ -156,20 +155,46 @@ def _compare_parts(tensorbin: Tensorbin) -> ComparedTensor:
     return ComparedTensor(whole, whole.shape, spec.dtype, spec, steps=steps, mesh=mesh)
 
 
-def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool = False) -> ComparedTensor:
+def invert_order(order: Sequence[int]) -> tuple[int, ...]:
+    """Return the permutation that undoes one, as `numpy.transpose` has them.
+
+    >>> invert_order((2, 0, 1))
+    (1, 2, 0)
+    """
+    return tuple([order.index(axis) for axis in range(len(order))])
+
+
+def _conversion_order(a: ComparedTensor, b: ComparedTensor) -> tuple[int, ...] | None:
+    """Return the order of b's dimensions in a's coordinates, if one of two files was made from the other, permuted."""
+    if not isinstance(a.source, StoredTensor) or not isinstance(b.source, StoredTensor):
+        return None
+    one, other = a.source.source_order, b.source.source_order
+    made = one or other
+    if made is None or (one and other) or sorted(made) != list(range(len(b.shape))):
+        return None
+    order = other or invert_order(made)
+    return order if tuple([b.shape[axis] for axis in invert_order(order)]) == a.shape else None
+
+
+def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool | None = None) -> ComparedTensor:
     """Return b with the shape of a: dimensions of extent 1 are added or removed, `transpose` swaps the last two.
+
+    By default, the dimensions of a file that was converted from the other one are those that its manifest says.
 
     >>> match_shape(*[_as_compared_tensor(np.zeros(shape)) for shape in ((2, 3), (1, 2, 3))]).shape
     (2, 3)
     """
     swapped = (*b.shape[:-2], *b.shape[:-3:-1])
+    order = _conversion_order(a, b) if transpose is None else None
     if transpose and len(b.shape) > 1 and swapped == a.shape:
-        return replace(b, shape=a.shape, spec=None, mesh=None, transposed=True)
+        order = (*range(len(b.shape) - 2), len(b.shape) - 1, len(b.shape) - 2)
+    if order is not None:
+        return replace(b, shape=a.shape, spec=None, mesh=None, order=order)
     if a.shape == b.shape:
         return b
     if [n for n in a.shape if n != 1] == [n for n in b.shape if n != 1]:
         return replace(b, shape=a.shape, spec=None, mesh=None)
-    hint = "; if B is A transposed, use transpose=True" if swapped == a.shape else ""
+    hint = "; if B is A transposed, say so (transpose=True, or --transpose)" if swapped == a.shape else ""
     raise LayoutError(f"shapes {list(a.shape)} and {list(b.shape)} differ{hint}")
 
 
@@ -185,7 +210,7 @@ def diff(
     ulp: float | None = None,
     pcc: float | None = None,
     tensors: Any = None,
-    transpose: bool = False,
+    transpose: bool | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[int, int], None] | None = None,
     device: DeviceLike | None = None,
@@ -199,7 +224,7 @@ def diff(
     ulp: float | None = None,
     pcc: float | None = None,
     tensors: Any = None,
-    transpose: bool = False,
+    transpose: bool | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[int, int], None] | None = None,
     device: DeviceLike | None = None,
@@ -214,7 +239,8 @@ def diff(
         atol, rtol, ulp, pcc: the tolerance: elements are the same within atol + rtol x |a|, or within `ulp` ULPs; `pcc`
             is the least correlation.
         tensors: names or patterns of the tensors to compare; by default all.
-        transpose: B has its last two dimensions swapped.
+        transpose: True: B has its last two dimensions swapped. By default, if one file was converted from the other
+            with its dimensions permuted, as its manifest says, they are compared in the order of A; False does not.
         memory: the most bytes of memory to use.
         progress: called with the number of compared elements, and the number of all elements.
         device: one device of a mesh, by coordinate or number: only what it holds is compared.
@@ -289,6 +315,8 @@ def _crop(tensor: ComparedTensor, box: Box) -> ComparedTensor:
 
 
 def _display_name(value: Any, default: str) -> str:
+    if isinstance(value, TensorFile):
+        value = value.path
     return os.fspath(value) if isinstance(value, (str, os.PathLike)) else default
 
 
@@ -308,7 +336,7 @@ class _TensorDiff:
     """The comparison of one pair of tensors, slab by slab."""
 
     def __init__(
-        self, name: str, a: ComparedTensor, b: ComparedTensor, tolerance: Tolerance, transpose: bool, memory: int
+        self, name: str, a: ComparedTensor, b: ComparedTensor, tolerance: Tolerance, transpose: bool | None, memory: int
     ) -> None:
         self.name, self.a, self.b, self.tolerance, self.memory = name, a, b, tolerance, memory
         self.count = prod(a.shape)
@@ -450,6 +478,7 @@ class _TensorDiff:
             worst=self._make_difference(self.worst),
             map_block=self.map.block,
             error_map=self.map.cells,
+            order=b.order,
         )
 
     def _make_difference(self, element: tuple[int, float, float] | None) -> Difference | None:

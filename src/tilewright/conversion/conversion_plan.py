@@ -15,6 +15,7 @@ from ..byte_sizes import format_bytes
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
+from ..files.file_kinds import SUFFIXES
 from ..files.paged_boxes import PagedBoxes
 from ..files.source_file import FilePath
 from ..files.stored_arrays import store_arrays
@@ -237,6 +238,8 @@ def plan_conversion(
     outputs, skipped, notes = _choose_targets(list_outputs(tensors, all_rules), all_rules, kind)
     unmatched = all_rules.unmatched_patterns(tensors)
     notes = [f"no tensor matches the pattern {pattern!r}" for pattern in unmatched] + notes
+    if kind != "safetensors" and path.suffix in SUFFIXES:
+        notes.append(f"{path.name} is a directory with a file for each tensor; name it x.safetensors to get one file")
     if not outputs:
         reason = f"all {len(tensors)} tensors are skipped" if tensors else "the source has no tensors"
         raise FormatError(f"nothing to convert: {reason}")

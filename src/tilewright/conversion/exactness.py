@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Rounding`: how many values of a tensor a conversion has changed, and by how much at most."""
+"""How values differ from their source: `Rounding` says how many a conversion has changed, and by how much at most."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from ..copying import native_library
 from ..formats import Format, ScalarFormat
+from ..layout.box import Box
 from ..ndarrays import NDArray, ml_dtypes, np
 
 _TYPE_CODES = {np.dtype(np.float32): 1, np.dtype(ml_dtypes.bfloat16): 3}  # of native/tilewright.h
@@ -64,6 +65,23 @@ def compare_values(expected: NDArray[Any], actual: NDArray[Any]) -> Rounding:
     with np.errstate(invalid="ignore"):
         away = np.abs(a[differs] - b[differs])
     return Rounding(a.size, int(differs.sum()), float(away[np.isfinite(away)].max(initial=0.0)))
+
+
+def describe_difference(expected: NDArray[Any], actual: NDArray[Any], box: Box) -> str:
+    """Return how many `actual` values in a `box` of a tensor are not the `expected` ones, and which is the first.
+
+    >>> print(describe_difference(np.zeros((2, 4)), np.eye(2, 4), Box((32, 0), (2, 4))))
+    2 of 8 values, the first at (32, 0): 1 instead of 0
+    """
+    with np.errstate(invalid="ignore"):  # of signalling NaNs
+        a, b = expected.astype(np.float64), actual.astype(np.float64)
+    differs = (a != b) & ~(np.isnan(a) & np.isnan(b))
+    if not differs.any():
+        return "only bytes of padding, or signs of zeros"
+    at = tuple([int(places[0]) for places in np.nonzero(differs)])
+    place = ", ".join([str(start + k) for start, k in zip(box.offset, at, strict=True)])
+    many = f"{np.count_nonzero(differs)} of {a.size} {'value' if a.size == 1 else 'values'}"
+    return f"{many}, the first at ({place}): {b[at]:.6g} instead of {a[at]:.6g}"
 
 
 def may_round(source: Format, target: Format) -> bool:

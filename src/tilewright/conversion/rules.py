@@ -438,7 +438,8 @@ def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) ->
         if is_choice or wanted.name not in _NEAREST_FORMAT:
             raise
         nearest = format_of(_NEAREST_FORMAT[wanted.name])
-        return nearest, f"{wanted} becomes {nearest}, since tensorbin files cannot store {wanted}"
+        skips = "; use a pattern to choose another format for integers" if is_unchanged else ""
+        return nearest, f"{wanted} becomes {nearest}, since tensorbin files cannot store {wanted}{skips}"
     return wanted, reason
 
 

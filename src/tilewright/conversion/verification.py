@@ -34,6 +34,7 @@ from ..ndarrays import np
 from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
 from .conversion_plan import Sources, open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
+from .exactness import describe_difference
 from .expressions import evaluate
 from .output_file import hash_range, hash_tensor
 from .rules import ConversionTarget
@@ -242,7 +243,7 @@ def _verify_tensor(
         result = hash_range(path, begin + entry.output.start, begin + entry.output.end)
         if result != entry.output.sha256:
             changed = f"its bytes have changed: expected SHA-256 {entry.output.sha256}, got {result}"
-            if sources is not None and tensor.mesh is not None:  # which devices have the change?
+            if sources is not None:  # what has changed?
                 located = _compare_with_source(entry, tensor, sources, slab, device).problem
                 changed = changed if located is None else f"{changed}; {located}"
             return Verdict(entry.name, size, changed)
@@ -307,9 +308,9 @@ def _compare_with_source(
         if not np.array_equal(expected, stored):
             at = int(np.flatnonzero(expected != stored)[0])
             holders = "" if not converted.device_parts else f" on {_name_devices(converted.device_parts[each.window])}"
-            return Verdict(
-                name, size, f"converting the source gives different bytes, first at byte {at} of {whole}{holders}"
-            )
+            place = f"first at byte {at} of {whole}{holders}"
+            found = describe_difference(converted.decode(expected, spec), converted.decode(stored, spec), whole)
+            return Verdict(name, size, f"converting the source gives different bytes, {place}: {found}")
         away, most = _largest_difference(source.read(whole), converted.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
     return Verdict(name, size, None, error, largest)

@@ -15,6 +15,7 @@ from ..errors import LayoutError, TilewrightError
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..layout.linear import Linear
 from ..notation import WRITABLE, parse, write
+from ..notation.any_text import element_options
 from ..views.scene import Scene
 from ..views.scenes import scene_of
 from ..views.scenes.accesses import bank_scene
@@ -123,7 +124,7 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
         ],
         "scene": render_for_page(_result_picture(fields, asked.result)),
         "steps": [_describe_step(step) for step in asked.steps],
-        "notations": _translate(asked.result, fields.get("notation", "")),
+        "notations": _translate(asked.result, fields),
         "threads": threads,
         "banks": banks and banks["scene"],
         "remedy": banks and banks["remedy"],
@@ -253,12 +254,13 @@ def _find_remedy(memory: Any, threads: Any, itemsize: int) -> dict[str, str] | N
     return {"text": f"{found.remedy} o {plain}", "note": f"{worth}; {found.searched} were tried."}
 
 
-def _translate(layout: Any, text: str) -> list[dict[str, str]]:
+def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
     """Return a layout in the notations that can say it, without the one in which it was given."""
-    found = []
+    text, found = fields.get("notation", ""), []
+    parsed = parse(text, parse_integers(fields, "extents", "8x8") or None)
     for name in WRITABLE:
         try:
-            written = write(layout, name)
+            written = write(layout, name, **element_options(parsed, name))
         except TilewrightError:
             continue
         if written != text.strip():

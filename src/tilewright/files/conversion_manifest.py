@@ -334,7 +334,7 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
         raise FileFormatError(f"unknown kind of files {to!r} in the manifest; expected tensorbin, npy or banks")
     if not matches:
         raise FileFormatError(f"the file holds {made.host}, but the manifest says {entry.spec}")
-    return made
+    return made if entry.order is None else replace(made, source_order=entry.order)
 
 
 def drop_chip(spec: TensorSpec) -> TensorSpec:

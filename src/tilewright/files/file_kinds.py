@@ -11,7 +11,7 @@ from ..errors import FileFormatError
 from ..plugins import list_plugins, load_plugin
 from .bank_image import INDEX_SUFFIX
 from .file_names import decode_file_name
-from .foreign_files import refuse_foreign_file, refuse_lfs_pointer
+from .foreign_files import refuse_foreign_file, refuse_stand_in
 from .gguf import SUFFIX as GGUF_SUFFIX
 from .gguf import read_gguf
 from .gguf_header import MAGIC as GGUF_MAGIC
@@ -151,7 +151,7 @@ def read_tensors(file: SourceFile) -> tuple[str, list[StoredTensor], dict[str, s
     ...     read_tensors(SourceFile(f"{folder}/x.npy"))[0]
     'npy'
     """
-    refuse_lfs_pointer(file)
+    refuse_stand_in(file)
     kind = find_file_kind(file)
     if kind is None:
         added = [suffix for kind in added_kinds() for suffix in kind.suffixes]

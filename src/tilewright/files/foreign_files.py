@@ -8,6 +8,7 @@ from typing import NamedTuple, NoReturn
 from ..errors import FileFormatError
 from .source_file import SourceFile
 
+_MAX_PAGE_BYTES = 1 << 20
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _MAX_POINTER_BYTES = 1024
 _START_BYTES = 512
@@ -92,12 +93,16 @@ def refuse_foreign_file(file: SourceFile, known: str) -> NoReturn:
     ...         print(str(problem).removeprefix(folder).partition(";")[0])
     /flax_model.msgpack is a Flax checkpoint, which tilewright does not read
     """
-    refuse_lfs_pointer(file)
+    refuse_stand_in(file)
     kind = _find_foreign_kind(file)
     if kind is not None:
-        raise FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
+        raise _foreign_error(file, kind)
     content = "unknown content" if file.size else "no content: it is empty"
     raise FileFormatError(f"{file.path} has unknown suffix {file.path.suffix!r} and {content}; known suffixes: {known}")
+
+
+def _foreign_error(file: SourceFile, kind: ForeignKind) -> FileFormatError:
+    return FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
 
 
 def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:
@@ -110,10 +115,12 @@ def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:
     return _SUFFIXES.get(file.path.suffix.lower()) if file.size else None
 
 
-def refuse_lfs_pointer(file: SourceFile) -> None:
-    """Raise an error if a file is a pointer that Git LFS left in the place of the file.
+def refuse_stand_in(file: SourceFile) -> None:
+    """Raise an error if a file is what a download left in its place: a pointer of Git LFS, or a web page.
 
-    >>> refuse_lfs_pointer(SourceFile(__file__))
+    >>> refuse_stand_in(SourceFile(__file__))
     """
     if len(_LFS_POINTER) <= file.size <= _MAX_POINTER_BYTES and file.read(0, len(_LFS_POINTER)) == _LFS_POINTER:
         raise FileFormatError(f"{file.path} is a Git LFS pointer, not the file itself; download it with: git lfs pull")
+    if file.size <= _MAX_PAGE_BYTES and _find_foreign_kind(file) is _WEB_PAGE:  # others are not worth a request
+        raise _foreign_error(file, _WEB_PAGE)

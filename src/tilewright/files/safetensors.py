@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -98,7 +98,8 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
             raise FileFormatError(f"{entry.name!r} at bytes {entry.start} to {entry.end} {problem}")
         reached = entry.end
     if reached != data_bytes:
-        raise FileFormatError(f"the tensors take {reached} bytes, but {data_bytes} follow the header")
+        remedy = "; the file is incomplete: download or copy it again" if data_bytes < reached else ""
+        raise FileFormatError(f"the tensors take {reached} bytes, but {data_bytes} follow the header{remedy}")
     return entries, metadata
 
 
@@ -182,7 +183,9 @@ def _make_tensor(
             f"expected U8 of shape [{spec.nbytes}] for {entry.name!r} ({spec}), got {entry.kind} of shape"
             f" {list(entry.shape)}"
         )
-    return StoredTensor.paged(entry.name, entry.kind, spec, file, data_start + entry.start)
+    made = StoredTensor.paged(entry.name, entry.kind, spec, file, data_start + entry.start)
+    order = metadata.get("order")
+    return made if order is None else replace(made, source_order=expect_integers(order, "the order"))
 
 
 def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> bytes:

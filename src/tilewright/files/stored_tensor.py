@@ -98,7 +98,7 @@ class StoredTensor:
     pages of the spec `host`, with dimensions in the order that `order` undoes; `swapped` elements are big-endian. On a
     `mesh` of devices, `shape` is that of the entire tensor, and `spec` and `host` are those of each device's part.
     Where a tensor is a view, `strides` are the steps between its elements in the file, and `byte_range` is all from its
-    first element to its last.
+    first element to its last. `source_order` is how a conversion permuted the dimensions of its source, if it did.
 
     >>> import tempfile
     >>> from tilewright.files import open_tensors
@@ -123,6 +123,7 @@ class StoredTensor:
     image: BankImage | None = None
     mesh: Mesh | None = None
     strides: tuple[int, ...] | None = None
+    source_order: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if prod([n for n in self.shape if n]) > _MAX_ELEMENTS:
@@ -327,7 +328,8 @@ class StoredTensor:
         part = next(part for part in self.device_parts if part.box == window)
         whole = Box((0,) * len(part.box.shape), part.box.shape)
         parts = (StoredPart(whole, part.byte_range[0]),)
-        return replace(self, shape=part.box.shape, byte_range=part.byte_range, parts=parts, mesh=None)
+        shape, byte_range = part.box.shape, part.byte_range
+        return replace(self, shape=shape, byte_range=byte_range, parts=parts, mesh=None, source_order=None)
 
     def crop(self, box: Box) -> StoredTensor:
         """Return the part of the tensor in a box, to be read like a tensor; it has no spec of its own.
@@ -338,7 +340,7 @@ class StoredTensor:
         """
         start = box.permute(inverse_order(self.order)).offset
         parts = tuple([StoredPart(part.box.relative_to(start), part.offset) for part in self.parts])
-        return replace(self, shape=box.shape, spec=None, parts=parts, mesh=None)
+        return replace(self, shape=box.shape, spec=None, parts=parts, mesh=None, source_order=None)
 
     def explain_stored(
         self, coordinate: Sequence[int], base: int | None = None, device: DeviceLike | None = None

@@ -236,7 +236,7 @@ def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFi
             kind, tensors, metadata = read_tensors(file)
             return TensorFile(file.path, kind, tensors, metadata)
     except FileNotFoundError:
-        raise FileFormatError(f"the index names {home!r}, which does not exist") from None
+        raise FileFormatError(f"the index names {home!r}, which does not exist; download it") from None
 
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:

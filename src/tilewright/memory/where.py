@@ -199,8 +199,9 @@ class ElementLocator:
         >>> TensorSpec((4, 4), "int32", chip="wormhole_n150").locator.page_at(1, 1048648, base=1048640)
         (1, 8)
         """
-        spec = self.spec
-        bank = place if isinstance(place, int) else spec.known_chip.bank_of(place, self._buffer_type)
+        spec, chip = self.spec, self.spec.known_chip
+        core = chip.core_of(place, self._buffer_type) if isinstance(place, int) else place
+        bank = chip.bank_of(core, self._buffer_type)
         position = spec.position_of_bank.get(bank)
         offset = address - base
         if position is None or not 0 <= offset < spec.bytes_per_bank:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FileFormatError, LayoutError
-from ..layout import LayoutLike, Swizzle
+from ..layout import LayoutLike, Swizzle, coalesce
 from ..layout import parse as parse_own
 from ..layout.linear import Linear
 from ..plain import to_plain
@@ -32,7 +32,7 @@ from .mlir_types import TensorType
 from .mosaic import MosaicTiling, parse_mosaic, write_mosaic
 from .onednn import LOOKS_LIKE as LOOKS_LIKE_ONEDNN
 from .onednn import OnednnTag, has_tag_letters, parse_onednn, write_onednn
-from .triton_encodings import linear_of_encoding
+from .triton_encodings import linear_of_encoding, memory_layout_of_encoding
 from .triton_texts import TritonType, parse_triton_type
 from .triton_writer import write_triton
 from .ttnn_texts import TtnnText, parse_ttnn
@@ -43,6 +43,9 @@ from .xla import LOOKS_LIKE as LOOKS_LIKE_XLA
 from .xla import parse_xla, write_xla
 
 MAX_TEXT = 1 << 20
+_OWN = re.compile(r"\s*(?:[(\d_+@-]|S(?:w|W|_)?[<_]|\Z)")  # how texts of layouts, ours and CuTe's, begin
+_CUTE_TYPE = re.compile(r"\s*(?:cute::|make_)?(?:Composed)?(?:Layout|Swizzle|layout)\s*[<(]")
+_ELEMENT = re.compile(r"(bf|f|si?|ui?|i|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,14 @@ class ParsedText:
     def layout(self) -> Any:
         """Return the layout from coordinates to elements; of Triton's registers, the `Linear` map to coordinates.
 
+        Shared memory of Triton that is neither strided nor swizzled is such a map, too, from offsets.
+
         >>> parse("aBcd16b", shape=(2, 20, 3, 5)).layout(0, 17, 0, 0)
         241
         """
         value = self.value
         if isinstance(value, TritonType):
-            return linear_of_encoding(value.encoding, value.shape, value.bits)
+            return _triton_layout(value)
         if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
             if self.shape is None:
                 raise LayoutError(
@@ -124,7 +129,7 @@ _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
         re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|triton_gpu)\.|!ttg\.memdesc\b|tensor\s*<)"),
         parse_triton_type,
     ),
-    "memref": (re.compile(r"\s*memref\s*<"), parse_strided_memref),
+    "memref": (re.compile(r"\s*(?:memref|strided)\s*<"), parse_strided_memref),
     "mlir": (re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"), parse_index_expressions),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), parse_mosaic),
     "axe": (LOOKS_LIKE_AXE, parse_axe),
@@ -134,6 +139,9 @@ _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "ttnn": (_TTNN, parse_ttnn),
     "onednn": (LOOKS_LIKE_ONEDNN, parse_onednn),
 }
+
+_ATTRIBUTE = re.compile(r"\s*(?:#\w+\s*=\s*)?((?:#(?:ttg|triton_gpu)\.\w+|strided)\s*<.*>)\s*", re.DOTALL)
+_TYPE = re.compile(r"\b(?:tensor|memdesc)\s*<")
 
 NOTATIONS = ("tilewright", "cute", *_READERS)
 """The names of the notations."""
@@ -164,9 +172,36 @@ def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = 
     if name not in _READERS:
         raise LayoutError(f"unknown notation {name!r}; known are {', '.join(NOTATIONS)}")
     try:
-        return ParsedText(name, _READERS[name][1](text), given)
+        return ParsedText(name, _READERS[name][1](_surround(text, given)), given)
     except FileFormatError as problem:  # a text, not a file
         raise LayoutError(str(problem)) from None
+
+
+def _triton_layout(tensor: TritonType) -> Any:
+    """Return the layout of Triton's shared memory where it is strided or swizzled, else the linear map."""
+    linear = linear_of_encoding(tensor.encoding, tensor.shape, tensor.bits)
+    if "offset" not in linear.inputs or linear.inputs.get("block", 1) != 1:
+        return linear
+    try:
+        found = memory_layout_of_encoding(tensor.encoding, tensor.shape)
+    except LayoutError:
+        if tensor.encoding.padding:  # which the map does not have
+            raise
+        return linear
+    return coalesce(found, (1,) * len(tensor.shape))
+
+
+def _surround(text: str, shape: tuple[int, ...] | None) -> str:
+    """Return the type that a layout attribute of MLIR belongs to, with a given shape; any other text as it is."""
+    found = _ATTRIBUTE.fullmatch(text)
+    if found is None or shape is None or _TYPE.search(text):
+        return text
+    attribute, extents = found[1], "x".join(map(str, shape))
+    if attribute.startswith("strided"):
+        return f"memref<{extents}xf32, {attribute}>"
+    is_memory = "shared" in attribute.partition("<")[0]
+    kind, rest = ("!ttg.memdesc", ", #ttg.shared_memory, mutable") if is_memory else ("tensor", "")
+    return f"{kind}<{extents}xf16, {attribute}{rest}>"
 
 
 def _recognize(text: str) -> str:
@@ -188,8 +223,15 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
             raise
         try:
             found = parse_cute(text)
-        except FileFormatError:
-            raise own_problem from None
+        except FileFormatError as problem:
+            if _OWN.match(text):
+                raise own_problem from None
+            if _CUTE_TYPE.match(text):
+                raise LayoutError(str(problem)) from None
+            raise LayoutError(
+                f"{text.strip()[:40]!r} is not a layout in any of the notations {', '.join(NOTATIONS)}; a layout is"
+                " written as (4,8):(8,1)"
+            ) from None
     is_plain = not found.pointer and found.bits is None and isinstance(found.layout, (LayoutLike, Swizzle))
     return found.layout if is_plain else ParsedText("cute", found)
 
@@ -213,12 +255,34 @@ WRITABLE = (*_WRITERS, *_PLACEMENT_WRITERS)
 """The notations that layouts can be written in."""
 
 
+def element_options(parsed: Any, notation: str) -> dict[str, str]:
+    """Return the option `dtype` for `write`, if a `parsed` text names an element type that a `notation` has.
+
+    >>> element_options(parse("s8[4,8]{1,0}"), "memref"), element_options(parse("memref<4xbf16>"), "xla")
+    ({'dtype': 'i8'}, {'dtype': 'bf16'})
+    """
+    value = parsed.value if isinstance(parsed, ParsedText) else None
+    said = getattr(value, "dtype", None) or getattr(value, "element", None)
+    if not isinstance(said, str) or notation not in ("xla", "memref", "triton"):
+        return {}
+    found = _ELEMENT.fullmatch(said.lower())
+    if found is None or notation == parsed.notation:
+        return {"dtype": said} if notation == parsed.notation else {}
+    kind, rest = found.groups()
+    is_bit = kind == "pred" or (kind, rest) == ("i", "1")
+    if notation == "xla":
+        return {"dtype": "pred" if is_bit else {"i": "s", "si": "s", "ui": "u"}.get(kind, kind) + rest}
+    unsigned = "ui" if notation == "memref" else "i"
+    name = {"s": "i", "si": "i", "u": unsigned, "ui": unsigned}.get(kind, kind)
+    return {"dtype": "i1" if is_bit else name + (rest.upper() if kind == "f" else rest)}
+
+
 def write(layout: Any, notation: str, **options: Any) -> str:
     """Return a layout in a `notation`, or raise with the reason why it has no such text.
 
     `layout` is a layout, a linear map, a swizzle, or what `parse` returned. "ttnn" and "tt-mlir" are about the memory
     of a chip, and take a `TensorSpec`, a `MemoryConfig` and the like. `options` are what the notation says besides,
-    such as `dtype` for "xla", "memref" and "triton".
+    such as `dtype` for "xla", "memref" and "triton"; by default that of the text, if `layout` was parsed from one.
 
     >>> from tilewright import Layout
     >>> write(Layout((4, 8), (8, 1)), "cute"), write(Layout((4, 8), (8, 1)), "xla", dtype="f32")
@@ -230,11 +294,17 @@ def write(layout: Any, notation: str, **options: Any) -> str:
         return str(layout)
     if notation in _PLACEMENT_WRITERS:
         subject = layout.placement if isinstance(layout, ParsedText) else to_plain(layout)
+        if isinstance(subject, Linear):
+            raise LayoutError(f"{notation} has no text for a linear map; make a TensorSpec or a MemoryConfig of it")
         return _PLACEMENT_WRITERS[notation](subject, **options)
+    options = element_options(layout, notation) | options
     subject = layout.layout if isinstance(layout, ParsedText) else to_plain(layout)
     if not isinstance(subject, (LayoutLike, Linear, Swizzle)):
         raise LayoutError(
             f"{notation} says layouts, got {type(subject).__name__} {subject!s:.60}; specs and memory configs are"
             f" written as {' or '.join(_PLACEMENT_WRITERS)}"
         )
+    if isinstance(subject, Linear) and notation not in ("tilewright", "triton"):
+        inputs = ", ".join(subject.inputs)
+        raise LayoutError(f"{notation} has no text for a linear map from {inputs} to coordinates, which triton has")
     return _WRITERS[notation](subject, **options)

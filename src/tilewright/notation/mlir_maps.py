@@ -176,6 +176,8 @@ def parse_strided_memref(text: str) -> StridedMemref:
     'memref<4x?xf32, strided<[?, 1]>, 3>'
     """
     cursor = TextCursor(text, "a memref")
+    if cursor.peek("strided"):
+        cursor.fail("a memref with a shape around the strides, such as memref<8x64xf32, strided<[64, 1]>>, or a shape,")
     cursor.expect("memref")
     cursor.expect("<")
     shape = cursor.extents()

@@ -147,7 +147,8 @@ class _TritonReader:
         cursor = self.cursor
         is_memory = cursor.accept("!ttg.memdesc") or cursor.accept("memdesc")
         if not is_memory and not cursor.accept("tensor"):  # people paste the encoding alone
-            cursor.fail("a type with a shape around the encoding, such as tensor<32x16xf16, #ttg.blocked<{...}>>,")
+            example = "tensor<32x16xf16, #ttg.blocked<{...}>>"
+            cursor.fail(f"a type with a shape around the encoding, such as {example}, or a shape,")
         cursor.expect("<")
         extents = cursor.extents()
         shape = tuple([extent for extent in extents if extent])

@@ -81,7 +81,8 @@ def launch(
     if not 0 <= as_integer(shared_bytes, "shared_bytes") <= limits.shared:
         raise LayoutError(f"a block has 0 to {limits.shared} bytes of shared memory, got {shared_bytes!r}")
     settings = _settings.get()
-    watched = tuple([_as_tensor(value) for value in arguments])
+    names = _argument_names(kernel, len(arguments))
+    watched = tuple([_as_tensor(name, value) for name, value in zip(names, arguments, strict=True)])
     title: str = name or str(getattr(kernel, "__name__", "kernel"))
     mode = check if settings is None else settings.check
     blocks, together = as_dim(grid, "grid"), as_dim(cluster, "cluster")
@@ -90,7 +91,7 @@ def launch(
     plan = LaunchPlan(kernel, watched, blocks, extents, int(shared_bytes), int(warp), mode, limits, title, together)
     machine = SimtMachine(plan)
     with reach_device_memory():
-        _add_regions(machine, zip(_argument_names(kernel, len(watched)), watched, strict=True))
+        _add_regions(machine, zip(names, watched, strict=True))
         try:
             report = machine.run()
         except KernelError as problem:
@@ -130,7 +131,12 @@ def collect_reports(check: bool | str = "report") -> Iterator[list[KernelReport]
         _settings.reset(token)
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(name: str, value: Any) -> Any:
+    if type(value) is list and value and all(isinstance(each, (int, float)) for each in value):
+        raise TypeError(
+            f"{name} is a list of numbers, in which accesses cannot be checked; use a NumPy array, or a tuple of"
+            " constants"
+        )
     return TileTensor(value) if isinstance(value, np.ndarray) else value
 
 

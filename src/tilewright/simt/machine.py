@@ -273,6 +273,7 @@ class SimtMachine:
         for thread in threads:
             thread.reset()
         self.block_state.clear()
+        log.settle()  # of the last write, before its memory is the next block's
         self.memory.clear()
         entries, slices = log.entries, log.slices
         runnable, rounds = threads, 0
@@ -403,12 +404,13 @@ class SimtMachine:
     def _stop_thread(self, thread: KernelThread, problem: TilewrightError) -> None:
         """Report an error of the library in a thread, which cannot go on."""
         site = _innermost_site(problem.__traceback__)
-        kind, remedy = "error", ""
+        kind, remedy, action = "cannot go on", "", "stops"
         if isinstance(problem, CoordinateError):
-            kind, remedy = "out of bounds", "guard the access: threads beyond the end of the data must not touch it"
+            kind, action = "out of bounds", "access"
+            remedy = "guard the access: threads beyond the end of the data must not touch it"
         elif isinstance(problem, LayoutError) and "read-only" in str(problem):
-            kind, remedy = "read-only memory", "write into another tensor, or make this argument mutable"
-        action = "access" if kind != "error" else "error"
+            kind, action = "read-only memory", "access"
+            remedy = "write into another tensor, or make this argument mutable"
         defect = Defect(kind, str(problem), (Witness(action, site, self.block_index, thread.position),), remedy)
         thread.done, thread.left_at, thread.pending = True, -1, None
         self.add_defect(defect)

@@ -137,11 +137,12 @@ def _report_left(machine: RunningMachine, waiting: KernelThread, left: list[Kern
     witnesses = [machine.witness("waits", waiting.request.place, waiting)]  # type: ignore[union-attr]
     if other.left_at is not None:
         witnesses.append(machine.witness("returned after waiting", other.left_at, other))
-    count = f"{len(left)} of {len(machine.threads)} threads"
+    many = f"{len(left)} of {len(machine.threads)} threads of the block, such as {other.position}, have"
+    who = many if len(left) > 1 else f"thread {other.position} of the block has"
     machine.stop_block(
         Defect(
             "barrier not reached",
-            f"{count} of the block, such as {other.position}, have returned without coming to the barrier",
+            f"{who} returned without coming to the barrier",
             tuple(witnesses),
             "let all threads come to every barrier: do not return before it; guard the work with `if` instead",
         )

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product as combinations
 from math import prod
 from operator import index
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import CoordinateError, LayoutError
 from ..layout.box import Box, empty_box
@@ -39,7 +39,9 @@ def as_extents(value: Extents, name: str, rank: int | None = None) -> tuple[int,
     except TypeError:
         raise LayoutError(f"expected an integer or one integer per axis as {name}, got {value!r}") from None
     if rank is not None and len(numbers) != rank:
-        raise LayoutError(f"{name} {numbers} has {len(numbers)} axes, but the space has {rank}")
+        raise LayoutError(
+            f"{name} {numbers} has {_count_axes(numbers)}, but the space has {rank}; give one integer, or one per axis"
+        )
     return numbers
 
 
@@ -55,10 +57,14 @@ def as_margins(value: Margins, name: str, rank: int) -> tuple[tuple[int, int], .
     pairs = [as_extents(side, name, 2) for side in sides]
     if len(pairs) != rank:
         raise LayoutError(
-            f"{name} {value!r} has {len(pairs)} axes, but the space has {rank}; give one number or one (before, after)"
-            " pair per axis"
+            f"{name} {value!r} has {_count_axes(pairs)}, but the space has {rank}; give one number or one (before,"
+            " after) pair per axis"
         )
     return tuple([(before, after) for before, after in pairs])
+
+
+def _count_axes(values: Sequence[Any]) -> str:
+    return "1 axis" if len(values) == 1 else f"{len(values)} axes"
 
 
 @dataclass(frozen=True, init=False)

@@ -252,6 +252,8 @@ def best_layout(
 
 def _stage_choices(chain: Sequence[Stage]) -> list[list[TensorSpec]]:
     """Return the specs to choose from at each stage, all of the same tensor."""
+    if not isinstance(chain, (list, tuple)):
+        raise MemoryConfigError(f"expected a list of stages, such as [source, None, target], got {chain!r}")
     if len(chain) < 2 or chain[0] is None or chain[-1] is None:
         raise MemoryConfigError("a chain needs at least two stages, and specs for the first and the last")
     stages: list[list[TensorSpec]] = []

@@ -21,7 +21,7 @@ from ..files import StoredTensor
 from ..files.conversion_manifest import MARKER_PREFIX
 from ..files.source_file import FilePath
 from ..files.tensorbin import Tensorbin
-from .cache_content import ContentCheck, find_placeholder
+from .cache_content import DIFFERS, ContentCheck, find_placeholder
 from .cache_folder import CacheFolder
 from .cache_preparation import build_item
 from .cache_relations import CONVERTED, CacheProblem, FileName, check_relations
@@ -121,9 +121,15 @@ def check_cache(
             if progress is not None:
                 progress(done, len(names))
     known = {each.file for each in problems}
+    other = sum([each.problem.startswith(DIFFERS) for each in problems])
     rules = Recipe.load(options.get("recipe", DEFAULT_RECIPE)) if expected is None else expected.recipe
     others, notes = check_relations(folder, rules, list(files.values()) if described else None, known)
     problems += [*others, *_check_markers(folder, expected)]
+    if 1 < len(names) < 2 * other:
+        notes.append(
+            f"{other} of {len(names)} files differ from the checkpoint; is {source} the model that the cache was made"
+            " from?"
+        )
     if WorkFolder(folder.path, single=False).has_records:
         notes.append("a run of prepare is not finished; continue it with --resume")
     if expected is not None:

@@ -9,14 +9,17 @@ from typing import Any
 from ..conversion.assembled_source import aligned_bytes
 from ..conversion.conversion_item import ConversionItem
 from ..conversion.conversion_run import MIN_SLAB_BYTES
+from ..conversion.exactness import describe_difference
 from ..conversion.slabs import Slab, SlabCutter
 from ..files.mesh import Coordinate
 from ..files.paged_boxes import PagedBoxes
 from ..files.tensorbin import Tensorbin
 from ..layout import Box
+from ..memory import from_bytes
 from ..ndarrays import np
 from .cache_relations import FileName
 
+DIFFERS = "differs from the checkpoint"
 _SAMPLE_BYTES = 1 << 19  # of a slab that is compared
 _SAMPLED_SLABS = 8  # of each part
 _SAMPLED_BANDS = 5  # of rows, to look for placeholders
@@ -49,10 +52,11 @@ class ContentCheck:
             source.pack(list(source.read_parts(whole, aligned_bytes)), spec, expected, aligned_bytes, target.pad_value)
             runs = boxes.runs(each.box)
             for device in devices[each.window]:
-                pages = held.shards[device]
-                stored = np.concatenate([pages[start : start + size] for start, size in runs])
+                part = held.shards[device]
+                stored = np.concatenate([part[start : start + size] for start, size in runs])
                 if not np.array_equal(stored, expected):
-                    return f"differs from the checkpoint on device {device}, in {whole}"
+                    found = describe_difference(from_bytes(expected, spec), from_bytes(stored, spec), whole)
+                    return f"{DIFFERS} on device {device}, in {whole}: {found}"
         return None
 
 
