@@ -220,7 +220,9 @@ def test_triton_encodings():
         expected = {name: [tuple(image) for image in images] for name, images in bases.items() if name != "alignment"}
         assert linear_of_encoding(parsed.encoding, parsed.shape, parsed.bits).bases == expected, case
         definitions = "\n".join([f"#{name} = {value}" for name, value in case["aliases"].items()])
-        found = parse(f"{definitions}\n{case['type']}").layout
+        text = parse(f"{definitions}\n{case['type']}")
+        assert parsed.encoding.padding or text.layout.bases == expected
+        found = text.memory_layout
         if isinstance(found, Linear):
             assert (found.bases, parsed.encoding.padding) == (expected, ()), case
         else:  # shared memory that is strided or swizzled: coordinates to offsets, with the padding

@@ -64,10 +64,13 @@ def command(
     layout: Any = parsed if is_placement and language is None else getattr(parsed, "layout", parsed)
     facts = {"text": text, "notation": getattr(parsed, "notation", "layout"), "layout": str(layout)}
     if language is not None:
-        code = layout.code(language)
+        code = getattr(parsed, "memory_layout", layout).code(language)
         return Answer(code, {**facts, "language": language, "code": code})
+    # Triton's shared memory is a layout for all others.
+    memory: Any = layout if is_placement else getattr(parsed, "memory_layout", layout)
     written = {
-        name: _write(layout, name, element_options(parsed, name), dtype) for name in ([target] if target else WRITABLE)
+        name: _write(layout if name in ("tilewright", "triton") else memory, name, element_options(parsed, name), dtype)
+        for name in ([target] if target else WRITABLE)
     }
     if target is None:
         rows = [

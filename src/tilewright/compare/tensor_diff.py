@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, prod, sqrt
 from typing import Any, NamedTuple, overload
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, overload
 from ..copying.dlpack import as_host_array
 from ..errors import LayoutError, TilewrightError
 from ..files.mesh import DeviceLike, Mesh
-from ..files.stored_tensor import StoredTensor, as_box
+from ..files.stored_tensor import StoredTensor, as_box, inverse_order
 from ..files.tensor_file import TensorFile, open_tensors, select_names
 from ..files.tensor_values import decode_step_sizes, read_step_sizes
 from ..files.tensorbin import Tensorbin
@@ -107,7 +107,7 @@ class ComparedTensor:
     def _read_through(self, box: Box, read: Callable[[Box], Array]) -> Array:
         """Return what `read` returns for the same box of the source, in the shape of the box."""
         if self.order is not None:
-            return read(box.permute(self.order)).transpose(invert_order(self.order))
+            return read(box.permute(self.order)).transpose(inverse_order(self.order))
         if self.shape == self.source.shape:
             return read(box)
         longer = iter([part for part, n in zip(box.slices, self.shape, strict=True) if n != 1])
@@ -155,15 +155,6 @@ def _compare_parts(tensorbin: Tensorbin) -> ComparedTensor:
     return ComparedTensor(whole, whole.shape, spec.dtype, spec, steps=steps, mesh=mesh)
 
 
-def invert_order(order: Sequence[int]) -> tuple[int, ...]:
-    """Return the permutation that undoes one, as `numpy.transpose` has them.
-
-    >>> invert_order((2, 0, 1))
-    (1, 2, 0)
-    """
-    return tuple([order.index(axis) for axis in range(len(order))])
-
-
 def _conversion_order(a: ComparedTensor, b: ComparedTensor) -> tuple[int, ...] | None:
     """Return the order of b's dimensions in a's coordinates, if one of two files was made from the other, permuted."""
     if not isinstance(a.source, StoredTensor) or not isinstance(b.source, StoredTensor):
@@ -172,8 +163,8 @@ def _conversion_order(a: ComparedTensor, b: ComparedTensor) -> tuple[int, ...] |
     made = one or other
     if made is None or (one and other) or sorted(made) != list(range(len(b.shape))):
         return None
-    order = other or invert_order(made)
-    return order if tuple([b.shape[axis] for axis in invert_order(order)]) == a.shape else None
+    order = other or inverse_order(made)
+    return order if tuple([b.shape[axis] for axis in inverse_order(order)]) == a.shape else None
 
 
 def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool | None = None) -> ComparedTensor:

@@ -151,7 +151,7 @@ def _parse_layout(fields: FormFields, field: str) -> Any:
 
     def read() -> Any:
         parsed = parse(text, shape)
-        return getattr(parsed, "layout", parsed)
+        return getattr(parsed, "memory_layout", parsed)
 
     return _attribute(field, read)
 

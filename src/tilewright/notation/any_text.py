@@ -63,16 +63,18 @@ class ParsedText:
 
     @property
     def layout(self) -> Any:
-        """Return the layout from coordinates to elements; of Triton's registers, the `Linear` map to coordinates.
+        """Return the layout from coordinates to elements; of Triton's encodings, the `Linear` map to coordinates.
 
-        Shared memory of Triton that is neither strided nor swizzled is such a map, too, from offsets.
+        Padding is not linear: shared memory with it has the layout that `memory_layout` is for all.
 
         >>> parse("aBcd16b", shape=(2, 20, 3, 5)).layout(0, 17, 0, 0)
         241
         """
         value = self.value
         if isinstance(value, TritonType):
-            return _triton_layout(value)
+            if value.encoding.padding:
+                return self.memory_layout
+            return linear_of_encoding(value.encoding, value.shape, value.bits)
         if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
             if self.shape is None:
                 raise LayoutError(
@@ -88,6 +90,30 @@ class ParsedText:
         raise LayoutError(
             f"this {self.notation} text describes {type(value).__name__}, which is not a layout; see .value"
         )
+
+    @property
+    def memory_layout(self) -> Any:
+        """Return the layout from coordinates to elements of memory, that of Triton's shared memory among them.
+
+        It is `layout` where there is none: of registers, and of maps that are neither strided nor swizzled.
+
+        >>> text = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
+        >>> print(parse(text, shape=(8, 64)).memory_layout)
+        Swizzle(3, 3, 3) o (8,64):(64,1)
+        """
+        value = self.value
+        if not isinstance(value, TritonType):
+            return self.layout
+        linear = linear_of_encoding(value.encoding, value.shape, value.bits)
+        if "offset" not in linear.inputs or linear.inputs.get("block", 1) != 1:
+            return linear
+        try:
+            found = memory_layout_of_encoding(value.encoding, value.shape)
+        except LayoutError:
+            if value.encoding.padding:  # which the map does not have
+                raise
+            return linear
+        return coalesce(found, (1,) * len(value.shape))
 
     @property
     def placement(self) -> Any:
@@ -175,20 +201,6 @@ def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = 
         return ParsedText(name, _READERS[name][1](_surround(text, given)), given)
     except FileFormatError as problem:  # a text, not a file
         raise LayoutError(str(problem)) from None
-
-
-def _triton_layout(tensor: TritonType) -> Any:
-    """Return the layout of Triton's shared memory where it is strided or swizzled, else the linear map."""
-    linear = linear_of_encoding(tensor.encoding, tensor.shape, tensor.bits)
-    if "offset" not in linear.inputs or linear.inputs.get("block", 1) != 1:
-        return linear
-    try:
-        found = memory_layout_of_encoding(tensor.encoding, tensor.shape)
-    except LayoutError:
-        if tensor.encoding.padding:  # which the map does not have
-            raise
-        return linear
-    return coalesce(found, (1,) * len(tensor.shape))
 
 
 def _surround(text: str, shape: tuple[int, ...] | None) -> str:
@@ -298,7 +310,9 @@ def write(layout: Any, notation: str, **options: Any) -> str:
             raise LayoutError(f"{notation} has no text for a linear map; make a TensorSpec or a MemoryConfig of it")
         return _PLACEMENT_WRITERS[notation](subject, **options)
     options = element_options(layout, notation) | options
-    subject = layout.layout if isinstance(layout, ParsedText) else to_plain(layout)
+    subject = to_plain(layout)
+    if isinstance(layout, ParsedText):
+        subject = layout.layout if notation in ("tilewright", "triton") else layout.memory_layout
     if not isinstance(subject, (LayoutLike, Linear, Swizzle)):
         raise LayoutError(
             f"{notation} says layouts, got {type(subject).__name__} {subject!s:.60}; specs and memory configs are"
