@@ -89,6 +89,12 @@ def test_sizes_that_multiply_each_other():
         prove("(m,n):(5,n)", injective=True)
 
 
+@pytest.mark.parametrize("claim", [{"within": "m +"}, {"injective": True, "where": ["m ? 3"]}, {"disjoint": "(m"}])
+def test_texts_that_cannot_be_read_are_refused(claim):
+    with pytest.raises(LayoutError, match="expected"):
+        prove("(m,8):(8,1)", **claim)
+
+
 @needs_islpy
 def test_one_claim_at_a_time():
     with pytest.raises(LayoutError, match="one claim at a time"):

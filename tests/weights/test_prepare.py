@@ -322,6 +322,14 @@ def test_a_dry_run_lists_every_file_and_writes_none(source, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
+def test_a_dry_run_in_a_narrow_terminal_takes_two_lines_a_file(source, tmp_path, monkeypatch):
+    monkeypatch.setattr("tilewright.cli.prepare.table_width", lambda: 80)
+    lines = invoke("prepare", str(source), "cache", "--for", "N300", "--dry-run").stdout.splitlines()
+    first = lines.index("  tok_embeddings.weight_dtype_BFLOAT16_layout_ROW_MAJOR.tensorbin")
+    assert lines[first + 1] == "      1x1x1003x128, interleaved in DRAM, 1x2, 2 along 3, 502 KiB"
+    assert all(len(line) <= 80 or " " not in line.strip() for line in lines), "only names of files are longer"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal, TypeAlias
 
-from ..errors import LayoutError, MissingPackage
+from ..errors import FileFormatError, LayoutError, MissingPackage
 from ..layout import Layout
 from ..layout.layout_like import LayoutLike
 from ..layout.tuples import MAX_DEPTH, leaves
@@ -109,18 +109,23 @@ def prove(
     ]
     if len(claims) != 1:
         raise LayoutError(f"prove one claim at a time: injective, within or disjoint; got {claims or 'none'}")
-    modes, offset = _read_modes(layout)
-    conditions = [_read_condition(text) for text in where]
+    try:
+        modes, offset = _read_modes(layout)
+        conditions = [_read_condition(text) for text in where]
+        bound = None if within is None else _read_monomial(str(within))
+        others = None if disjoint is None else _read_modes(disjoint)
+    except FileFormatError as problem:  # a text, not a file
+        raise LayoutError(str(problem)) from None
     if injective and not conditions and _is_nested(modes):
         return Proof("injective", True, "nested strides")
-    if within is not None and not conditions and offset == 0 and _fits_nested(modes, _read_monomial(str(within))):
+    if bound is not None and not conditions and offset == 0 and _fits_nested(modes, bound):
         return Proof(f"within {within}", True, "nested strides")
     if injective:
         return _prove_injective(modes, conditions)
-    if within is not None:
-        return _prove_within(modes, offset, _read_monomial(str(within)), conditions)
-    assert disjoint is not None
-    return _prove_disjoint(modes, offset, *_read_modes(disjoint), conditions, str(disjoint))
+    if bound is not None:
+        return _prove_within(modes, offset, bound, conditions)
+    assert others is not None
+    return _prove_disjoint(modes, offset, *others, conditions, str(disjoint))
 
 
 # Reading.

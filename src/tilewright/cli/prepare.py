@@ -275,9 +275,10 @@ def _format_plan(plan: ConversionPlan, fitting: Fit) -> str:
     lines = [f"note: {note}" for note in plan.notes]
     if plan.recipe is not None:
         lines.append(f"recipe {plan.recipe['name']}, which follows {plan.recipe['follows']}")
-    lines += [
-        f"{count_of(len(rows), 'file')} in {plan.out}",
-        *format_table(rows, table_width(), right=[4], indent="  "),
-    ]
+    table, width = format_table(rows, table_width(), right=[4], indent="  "), table_width()
+    if width is not None and any(len(line) > width for line in table):  # then in two lines each
+        table = [line for name, *facts in rows for line in (f"  {name}", f"      {', '.join(facts)}")]
+    lines += [f"{count_of(len(rows), 'file')} in {plan.out}", *table]
     lines.append(f"reads {format_bytes(plan.bytes_in)}, writes {format_bytes(plan.bytes_out)}")
-    return "\n".join([*lines, format_fit(fitting)])
+    text = "\n".join([*lines, format_fit(fitting)])
+    return text if width is None else wrap_lines(text, width)
