@@ -71,6 +71,7 @@ class RecipeRun:
         self.names: dict[str, Any] = {
             **given,
             "config": config.get,
+            "config_size": self.config_size,
             "tensor": self.tensor,
             "weight": self.weight,
             "has_weight": self.has_weight,
@@ -105,6 +106,16 @@ class RecipeRun:
             raise _LocatedError(f"{expression.where}: {problem}") from None
         finally:
             self._places.pop()
+
+    def config_size(self, key: str, default: int | None = None) -> int:
+        """Return an entry of config.json that is a positive integer, or the default if it is missing or null."""
+        value = self.config.get(key)
+        if value is None and default is not None:
+            return default
+        if type(value) is not int or value < 1:
+            found = "is missing" if key not in self.config else f"is {value!r:.40}"
+            raise _LocatedError(f"config.json: {key} {found}; expected a positive integer")
+        return value
 
     def tensor(self, name: str) -> Assembly:
         """Return a tensor of the checkpoint."""
