@@ -236,7 +236,7 @@ REFUSED = {
         {"num_attention_heads": "four"}, {}, "N300",
         "config.json: num_attention_heads is 'four'; expected a positive integer",
     ),
-    "null for a number": ({"hidden_size": None}, {}, "N300", "config.json: hidden_size is None; expected a positive"),
+    "a missing number": ({"hidden_size": None}, {}, "N300", "config.json: hidden_size is missing; expected a positive"),
     "a negative number": ({"num_key_value_heads": -2}, {}, "N300", "config.json: num_key_value_heads is -2; expected"),
     "heads": ({}, {}, "T3K", "4 heads and 2 key-value heads cannot be divided among 8 devices"),
     "narrow on a Galaxy": (

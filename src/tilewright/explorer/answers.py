@@ -118,8 +118,8 @@ def answer_query(path: str, fields: FormFields, answers: Answers = ANSWERS) -> R
 
     `fields` are what the form says, and `answers` the questions that are answered in words.
 
-    >>> answer_query("picture/layout", {"notation": "4:x"}).status, answer_query("words/nothing", {}).status.value
-    (<HTTPStatus.UNPROCESSABLE_ENTITY: 422>, 404)
+    >>> [answer_query(path, {"notation": "4:x"}).status.value for path in ("picture/layout", "words/nothing")]
+    [422, 404]
     """
     endpoint, _, name = path.partition("/")
     stem, _, suffix = name.partition(".")

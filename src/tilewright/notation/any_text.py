@@ -99,7 +99,7 @@ class ParsedText:
 
         >>> text = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
         >>> print(parse(text, shape=(8, 64)).memory_layout)
-        Swizzle(3, 3, 3) o (8,64):(64,1)
+        Sw<3,3,3> o (8,64):(64,1)
         """
         value = self.value
         if not isinstance(value, TritonType):

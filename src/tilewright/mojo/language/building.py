@@ -108,7 +108,7 @@ def with_outer(scope: FunctionScope, body: list[ast.stmt], place: ast.AST) -> li
 
 def clone(node: Node) -> Node:
     """Return a copy of a tree, whose parts can be lowered independently."""
-    copy = type(node)()
+    copy = type(node).__new__(type(node))  # its fields follow, and Python wants them at once
     copy.__dict__.update(node.__dict__)
     for name, value in ast.iter_fields(node):
         if isinstance(value, ast.AST):
