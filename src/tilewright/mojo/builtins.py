@@ -11,10 +11,23 @@ from ..errors import FormatError
 from ..ndarrays import np
 from .brackets import Bracketed
 from .dtype import DType
+from .language.raising import Error
 from .simd import SIMD, SIMDType
 from .simd_arithmetic import plain_number
 
 _WRAP = DType.int64.round_number
+
+
+def atol(text: Any, base: int = 10) -> int:
+    """Return the integer that a text says, in a base.
+
+    >>> atol(" 12 "), atol("ff", 16)
+    (12, 255)
+    """
+    try:
+        return int(_WRAP(int(str(text), base)))
+    except ValueError:
+        raise Error(f"String is not convertible to integer with base {base}: '{text}'") from None
 
 
 class _IntMeta(type):
@@ -27,10 +40,7 @@ class _IntMeta(type):
         if value.__class__ is int and Int.MIN <= value <= Int.MAX:
             return value
         if isinstance(value, str):
-            try:
-                return int(_WRAP(int(value, base)))
-            except ValueError:
-                raise FormatError(f"{value!r} is not an integer") from None
+            return atol(value, base)
         if hasattr(value, "__int__") and not isinstance(value, (SIMD, float, np.generic, np.ndarray)):
             return int(_WRAP(int(value)))
         number = plain_number(value)

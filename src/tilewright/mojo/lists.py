@@ -10,6 +10,7 @@ from ..errors import CoordinateError
 from ..layout.validation import as_integer
 from .arrays import MemoryArray, copy_memory, values_memory
 from .dtype import as_dtype
+from .language.raising import Error
 from .memory_type import MemoryType, memory_type
 from .pointer import allocate
 from .scalar_memory import Cells, write_scalar
@@ -217,7 +218,15 @@ class List(MemoryArray):
         for k, element in enumerate(self):
             if element == value:
                 return k
-        raise CoordinateError(f"{value} is not in the list")
+        raise Error("ValueError: Given element is not in list")  # as Mojo says it
+
+    def count(self, value: Any) -> int:
+        """Return how many elements are equal to `value`.
+
+        >>> List["int8"](1, 3, 1).count(1)
+        2
+        """
+        return sum(1 for element in self if element == value)
 
     def __add__(self, other: Iterable[Any]) -> List:
         joined = self.__copy__()

@@ -155,6 +155,13 @@ class ExpressionLowerer:
             return self._lower_parts(node)
         return support("divide", [self.lower(node.left), self.lower(node.right)], node)
 
+    def _lower_Compare(self, node: ast.Compare) -> ast.expr:  # noqa: N802
+        right = node.comparators[0]
+        if not isinstance(node.ops[0], (ast.Is, ast.IsNot)) or not isinstance(right, ast.Constant) or node.ops[1:]:
+            return self._lower_parts(node)
+        is_none = support("is_none", [self.lower(node.left)], node)
+        return is_none if isinstance(node.ops[0], ast.Is) else at(ast.UnaryOp(op=ast.Not(), operand=is_none), node)
+
     # Literals.
 
     def _lower_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802
