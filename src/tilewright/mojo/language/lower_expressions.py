@@ -213,13 +213,15 @@ class ExpressionLowerer:
         return node
 
     def materialize(self, node: ast.expr, lowered: ast.expr) -> ast.expr:
-        """Return a literal as the value of the type it has in a variable: a String, or a Float64."""
+        """Return a literal as the value of the type it has in a variable: a String, a Float64, or a Set."""
         if isinstance(node, ast.UnaryOp):
             node = node.operand
         if isinstance(node, ast.BinOp) and isinstance(lowered, ast.Constant):
             node = lowered
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             return support("String", [lowered], node)
+        if isinstance(node, InitializerNode) and node.arguments and not node.keywords:
+            return support("make_set", [lowered], node)
         if isinstance(node, ast.Constant) and isinstance(node.value, float):
             return support("Float64", [lowered], node)
         return lowered
