@@ -16,7 +16,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
 
     >>> numbers = Deque[int](1, 2)
     >>> numbers.appendleft(0)
-    >>> print(numbers, numbers.peek(), numbers.popleft())
+    >>> print(numbers, numbers.peek(), numbers.peekleft())
     [0, 1, 2] 2 0
     """
 
