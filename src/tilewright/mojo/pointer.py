@@ -315,6 +315,8 @@ class Pointer(metaclass=MemoryMeta):
         >>> Pointer(Store.of([1]), 0).free()
         """
 
+    unsafe_free = free
+
     def write(self, value: Any) -> None:
         """Write `value` to the element it points to.
 
