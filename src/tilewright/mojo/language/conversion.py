@@ -12,7 +12,6 @@ from ..lists import List
 from ..memory_type import MemoryType
 from ..simd import SIMD, SIMDType
 from ..simd_arithmetic import build_vector
-from ..variants import Variant
 
 EXACT, GENERAL, CONVERTED = 3, 2, 1  # how well a value fits a type
 
@@ -96,8 +95,6 @@ def convert_like(value: Any, other: Any) -> Any:
     """
     if isinstance(other, SIMD):
         return SIMDType(other.dtype, other.size)(value)
-    if isinstance(other, Variant):
-        return other.kind.convert_implicitly(value)
     return value
 
 
