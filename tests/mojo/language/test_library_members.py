@@ -68,7 +68,8 @@ def test_wrong_values_are_refused_with_our_errors():
 
 
 def test_a_buffer_needs_memory_of_a_device():
-    program = "from max.gpu.host import DeviceContext, DeviceBuffer\n" + (
+    program = (
+        "from max.gpu.host import DeviceContext, DeviceBuffer\n"
         "def main() raises:\n    _ = DeviceBuffer[DType.int32](DeviceContext(), alloc[Int32](4), 4, owning=False)\n"
     )
     with pytest.raises(LayoutError, match="unsafe_ptr"):
