@@ -127,6 +127,32 @@ def format_value(value: Any) -> str:
     return str(value) if in_mojo is None else in_mojo()
 
 
+def represent(value: Any) -> str:
+    """Return the text that says how to make a value.
+
+    >>> represent(1.5), represent("a"), represent(3), represent((1, True))
+    ('Float64(1.5)', "'a'", 'Int(3)', 'Tuple[SIMD[DType.int, 1], Bool](Int(1), True)')
+    """
+    if isinstance(value, float):
+        return f"Float64({value})"
+    if type(value) is int:
+        return f"Int({value})"
+    if type(value) is tuple:
+        return f"Tuple[{', '.join(map(name_type, value))}]({', '.join(map(represent, value))})"
+    in_mojo = getattr(value, "represent_in_mojo", None)
+    return repr(value) if in_mojo is None else str(in_mojo())
+
+
+def name_type(value: Any) -> str:
+    """Return the name of the type of a value as Mojo prints it.
+
+    >>> name_type(3), name_type("a")
+    ('SIMD[DType.int, 1]', 'String')
+    """
+    kind = type_of(value)
+    return "SIMD[DType.int, 1]" if kind is Int else repr(kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a pointer comes from: `owner` is the object that holds the memory, which a tensor keeps alive.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from ..errors import CoordinateError, LayoutError
-from .builtins import Int, format_value, type_of
+from .builtins import format_value, name_type, represent
 from .language.raising import Error
 from .parametrized import ParametrizedMeta
 
@@ -31,12 +31,7 @@ class DictKeyError(Error, CoordinateError):
         >>> DictKeyError("a").mojo_text()
         'DictKeyError[String]()'
         """
-        return f"DictKeyError[{_name_type(self.key)}]()"
-
-
-def _name_type(value: Any) -> str:
-    kind = type_of(value)
-    return "SIMD[DType.int, 1]" if kind is Int else repr(kind)
+        return f"DictKeyError[{name_type(self.key)}]()"
 
 
 class DictEntry(NamedTuple):
@@ -302,6 +297,16 @@ class Optional(metaclass=ParametrizedMeta):
 
     def __str__(self) -> str:
         return format_value(self._value)
+
+    def represent_in_mojo(self) -> str:
+        """Return what Mojo's `repr` shows.
+
+        >>> Optional(3).represent_in_mojo()
+        'Optional[SIMD[DType.int, 1]](Int(3))'
+        """
+        if self._value is None:
+            return repr(self)
+        return f"Optional[{name_type(self._value)}]({represent(self._value)})"
 
     def __repr__(self) -> str:
         return f"Optional({self._value!r})"

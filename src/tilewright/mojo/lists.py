@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ..errors import CoordinateError
 from ..layout.validation import as_integer
 from .arrays import MemoryArray, copy_memory, values_memory
+from .builtins import name_type, represent
 from .dtype import as_dtype
 from .language.raising import Error
 from .memory_type import MemoryType, memory_type
@@ -227,6 +228,16 @@ class List(MemoryArray):
         2
         """
         return sum(1 for element in self if element == value)
+
+    def represent_in_mojo(self) -> str:
+        """Return what Mojo's `repr` shows: the type of the elements, and each of them.
+
+        >>> List["int8"](1, 2).represent_in_mojo()
+        'List[SIMD[DType.int8, 1]]([Int8(1), Int8(2)])'
+        """
+        elements = list(self)
+        kind = f"[{name_type(elements[0])}]" if elements else ""
+        return f"List{kind}([{', '.join(map(represent, elements))}])"
 
     def __add__(self, other: Iterable[Any]) -> List:
         joined = self.__copy__()

@@ -44,15 +44,6 @@ def swap(left: Any, right: Any) -> None:
     raise TypeError("swap exchanges two variables; it cannot be passed as a value")
 
 
-def represent(value: Any) -> str:
-    """Return the text that says how to make a value.
-
-    >>> represent(1.5), represent("a"), represent(3)
-    ('Float64(1.5)', "'a'", '3')
-    """
-    return f"Float64({value})" if isinstance(value, float) else repr(value)
-
-
 def atof(text: Any) -> Any:
     """Return the number that a text says.
 
@@ -183,7 +174,7 @@ PRELUDE: dict[str, Any] = {
     **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
     **{name: value for name, value in vars(builtins).items() if isinstance(value, builtins.Origin)},
     "print": print_values,
-    "repr": represent,
+    "repr": builtins.represent,
     "atof": atof,
     "atol": builtins.atol,
     "index": operator.index,
