@@ -203,6 +203,8 @@ class LayoutLike(Shown):
         shape = self.shape
         if isinstance(nested, tuple) and isinstance(shape, tuple) and len(nested) != len(shape):
             flat: list[int] = leaves(shape)
+            if len(nested) == 1 and not isinstance(nested[0], tuple):
+                return nested[0]  # an index
             if len(nested) != len(flat) or any(isinstance(part, tuple) for part in nested):
                 counts = _join_alternatives({1, len(shape), len(flat)})
                 raise LayoutError(

@@ -11,10 +11,23 @@ from ..errors import FormatError
 from ..ndarrays import np
 from .brackets import Bracketed
 from .dtype import DType
+from .language.raising import Error
 from .simd import SIMD, SIMDType
 from .simd_arithmetic import plain_number
 
 _WRAP = DType.int64.round_number
+
+
+def atol(text: Any, base: int = 10) -> int:
+    """Return the integer that a text says, in a base.
+
+    >>> atol(" 12 "), atol("ff", 16)
+    (12, 255)
+    """
+    try:
+        return int(_WRAP(int(str(text), base)))
+    except ValueError:
+        raise Error(f"String is not convertible to integer with base {base}: '{text}'") from None
 
 
 class _IntMeta(type):
@@ -27,10 +40,7 @@ class _IntMeta(type):
         if value.__class__ is int and Int.MIN <= value <= Int.MAX:
             return value
         if isinstance(value, str):
-            try:
-                return int(_WRAP(int(value, base)))
-            except ValueError:
-                raise FormatError(f"{value!r} is not an integer") from None
+            return atol(value, base)
         if hasattr(value, "__int__") and not isinstance(value, (SIMD, float, np.generic, np.ndarray)):
             return int(_WRAP(int(value)))
         number = plain_number(value)
@@ -115,6 +125,32 @@ def format_value(value: Any) -> str:
         return f"{{{', '.join(f'{format_value(key)}: {format_value(each)}' for key, each in value.items())}}}"
     in_mojo = getattr(value, "mojo_text", None)
     return str(value) if in_mojo is None else in_mojo()
+
+
+def represent(value: Any) -> str:
+    """Return the text that says how to make a value.
+
+    >>> represent(1.5), represent("a"), represent(3), represent((1, True))
+    ('Float64(1.5)', "'a'", 'Int(3)', 'Tuple[SIMD[DType.int, 1], Bool](Int(1), True)')
+    """
+    if isinstance(value, float):
+        return f"Float64({value})"
+    if type(value) is int:
+        return f"Int({value})"
+    if type(value) is tuple:
+        return f"Tuple[{', '.join(map(name_type, value))}]({', '.join(map(represent, value))})"
+    in_mojo = getattr(value, "represent_in_mojo", None)
+    return repr(value) if in_mojo is None else str(in_mojo())
+
+
+def name_type(value: Any) -> str:
+    """Return the name of the type of a value as Mojo prints it.
+
+    >>> name_type(3), name_type("a")
+    ('SIMD[DType.int, 1]', 'String')
+    """
+    kind = type_of(value)
+    return "SIMD[DType.int, 1]" if kind is Int else repr(kind)
 
 
 @dataclass(frozen=True, slots=True)

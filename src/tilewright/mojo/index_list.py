@@ -228,6 +228,15 @@ class StaticTuple(list[Any]):
 
     get_subscript = __getitem__
 
+    @property
+    def size(self) -> int:
+        """Return the number of entries.
+
+        >>> StaticTuple[int, 3](7).size
+        3
+        """
+        return len(self)
+
     def _check_index(self, k: Any) -> int:
         index = int(as_integer(k, "an index"))
         if not 0 <= index < len(self):

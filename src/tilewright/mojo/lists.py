@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 from ..errors import CoordinateError
 from ..layout.validation import as_integer
 from .arrays import MemoryArray, copy_memory, values_memory
+from .builtins import name_type, represent
 from .dtype import as_dtype
+from .language.raising import Error
 from .memory_type import MemoryType, memory_type
 from .pointer import allocate
 from .scalar_memory import Cells, write_scalar
@@ -217,7 +219,25 @@ class List(MemoryArray):
         for k, element in enumerate(self):
             if element == value:
                 return k
-        raise CoordinateError(f"{value} is not in the list")
+        raise Error("ValueError: Given element is not in list")  # as Mojo says it
+
+    def count(self, value: Any) -> int:
+        """Return how many elements are equal to `value`.
+
+        >>> List["int8"](1, 3, 1).count(1)
+        2
+        """
+        return sum(1 for element in self if element == value)
+
+    def represent_in_mojo(self) -> str:
+        """Return what Mojo's `repr` shows: the type of the elements, and each of them.
+
+        >>> List["int8"](1, 2).represent_in_mojo()
+        'List[SIMD[DType.int8, 1]]([Int8(1), Int8(2)])'
+        """
+        elements = list(self)
+        kind = f"[{name_type(elements[0])}]" if elements else ""
+        return f"List{kind}([{', '.join(map(represent, elements))}])"
 
     def __add__(self, other: Iterable[Any]) -> List:
         joined = self.__copy__()

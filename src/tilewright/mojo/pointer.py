@@ -295,7 +295,7 @@ class Pointer(metaclass=MemoryMeta):
         return self
 
     as_unsafe_any_origin = unsafe_origin_cast = unsafe_mut_cast = origin_cast = mut_cast = as_any_origin
-    as_unsafe_pointer = unsafe_value = value = as_any_origin
+    as_unsafe_pointer = unsafe_leak = unsafe_value = value = as_any_origin
 
     def as_immutable(self) -> Pointer:
         """Return a pointer through which the memory cannot be written.
@@ -314,6 +314,8 @@ class Pointer(metaclass=MemoryMeta):
 
         >>> Pointer(Store.of([1]), 0).free()
         """
+
+    unsafe_free = free
 
     def write(self, value: Any) -> None:
         """Write `value` to the element it points to.
@@ -373,9 +375,14 @@ def _store(
 UnsafePointer = Pointer
 
 
+def _count_elements(*, count: Any = 1, **_: Any) -> Any:
+    return count
+
+
 def _alloc(_: Any, parameters: tuple[Any, ...], count: Any = 1, **named: Any) -> Pointer:
     kind = (*parameters, named.get("type"), named.get("T"))[0]
-    size = int(as_integer(count, "the number of elements"))
+    make = getattr(count, "make", None)  # `alloc[Float32]({count = 16})`
+    size = int(as_integer(count if make is None else make(_count_elements), "the number of elements"))
     if size < 0:
         raise LayoutError(f"the number of elements must not be negative, got {size}")
     return Pointer(allocate(kind, size), 0)

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import builtins as python
 import operator
+from functools import cmp_to_key, partial
 from typing import Any
 
 from . import arrays, builtins, containers, dtype, index_list, lists, pointer, simd, traits, type_sizes
+from .brackets import Bracketed
+from .language.codepoints import Codepoint
 from .language.raising import Error, fail_assertion
 from .language.structs import Trait, conforms_to
 from .std import math
@@ -41,27 +44,6 @@ def swap(left: Any, right: Any) -> None:
     raise TypeError("swap exchanges two variables; it cannot be passed as a value")
 
 
-def represent(value: Any) -> str:
-    """Return the text that says how to make a value.
-
-    >>> represent(1.5), represent("a"), represent(3)
-    ('Float64(1.5)', "'a'", '3')
-    """
-    return f"Float64({value})" if isinstance(value, float) else repr(value)
-
-
-def atol(text: Any, base: int = 10) -> int:
-    """Return the integer that a text says.
-
-    >>> atol(" 12 ")
-    12
-    """
-    try:
-        return int(str(text), base)
-    except ValueError:
-        raise Error(f"String is not convertible to integer with base {base}: '{text}'") from None
-
-
 def atof(text: Any) -> Any:
     """Return the number that a text says.
 
@@ -74,15 +56,24 @@ def atof(text: Any) -> Any:
         raise Error(f"String is not convertible to float: '{text}'") from None
 
 
-def sort(values: Any, *_: Any) -> None:
-    """Sort a list or a span in place.
+def _sort(_: Any, parameters: tuple[Any, ...], values: Any, cmp_fn: Any = None, **__: Any) -> None:
+    is_less = next((each for each in (cmp_fn, *parameters) if callable(each) and not isinstance(each, type)), None)
+    ordered = sorted(values, key=None if is_less is None else cmp_to_key(partial(_compare, is_less)))
+    for k, value in enumerate(ordered):
+        values[k] = value
 
-    >>> sort(numbers := lists.List(3, 1, 2))
+
+def _compare(is_less: Any, left: Any, right: Any) -> int:
+    return -1 if is_less(left, right) else int(bool(is_less(right, left)))
+
+
+class Sort(Bracketed[None]):
+    """`sort(values)`, `sort(values, is_less)` or `sort[is_less](values)`: sort a list or a span in place.
+
+    >>> Sort(_sort)(numbers := lists.List(3, 1, 2))
     >>> print(numbers)
     [1, 2, 3]
     """
-    for k, value in enumerate(sorted(values)):
-        values[k] = value
 
 
 class DebugAssert:
@@ -183,11 +174,11 @@ PRELUDE: dict[str, Any] = {
     **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
     **{name: value for name, value in vars(builtins).items() if isinstance(value, builtins.Origin)},
     "print": print_values,
-    "repr": represent,
+    "repr": builtins.represent,
     "atof": atof,
-    "atol": atol,
+    "atol": builtins.atol,
     "index": operator.index,
-    "sort": sort,
+    "sort": Sort(_sort),
     "origin_of": origin_of,
     "__origin_of": origin_of,
     "__type_of": builtins.type_of,
@@ -196,6 +187,7 @@ PRELUDE: dict[str, Any] = {
     "constrained": Constrained(),
     "Some": Some(),
     "Error": Error,
+    "Codepoint": Codepoint,
     "conforms_to": conforms_to,
     "NoneType": type(None),
     "Tuple": tuple,

@@ -263,7 +263,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         >>> SIMD[DType.uint8, 2](200, 100).reduce_add()  # 300 - 256
         UInt8(44)
         """
-        return self._reduce(np.add)
+        return self._reduce(np.add, *parameters)
 
     @brackets
     def reduce_mul(self, parameters: tuple[Any, ...]) -> SIMD:
@@ -272,7 +272,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         >>> SIMD[DType.int32, 4](1, 9, 3, 4).reduce_mul()
         Int32(108)
         """
-        return self._reduce(np.multiply)
+        return self._reduce(np.multiply, *parameters)
 
     @brackets
     def reduce_min(self, parameters: tuple[Any, ...]) -> SIMD:
@@ -281,7 +281,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         >>> SIMD[DType.int32, 2](7, 3).reduce_min()
         Int32(3)
         """
-        return self._reduce(np.minimum)
+        return self._reduce(np.minimum, *parameters)
 
     @brackets
     def reduce_max(self, parameters: tuple[Any, ...]) -> SIMD:
@@ -290,7 +290,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         >>> SIMD[DType.int32, 2](7, 3).reduce_max()
         Int32(7)
         """
-        return self._reduce(np.maximum)
+        return self._reduce(np.maximum, *parameters)
 
     @brackets
     def reduce_and(self, parameters: tuple[Any, ...]) -> SIMD:
@@ -299,7 +299,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         >>> SIMD[DType.bool, 2](True, False).reduce_and()
         Bool(False)
         """
-        return self._reduce(np.bitwise_and)
+        return self._reduce(np.bitwise_and, *parameters)
 
     @brackets
     def reduce_or(self, parameters: tuple[Any, ...]) -> SIMD:
@@ -308,13 +308,13 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         >>> SIMD[DType.bool, 2](True, False).reduce_or()
         Bool(True)
         """
-        return self._reduce(np.bitwise_or)
+        return self._reduce(np.bitwise_or, *parameters)
 
-    def _reduce(self, operation: Any) -> SIMD:
-        """Return the numbers combined in halves, as Mojo does it: (a0 + a2) + (a1 + a3)."""
+    def _reduce(self, operation: Any, size_out: int = 1) -> SIMD:
+        """Return the numbers combined in halves, as Mojo does it: (a0 + a2) + (a1 + a3), until `size_out` are left."""
         numbers = self.array
         with np.errstate(all="ignore"):
-            while numbers.size > 1:
+            while numbers.size > max(1, size_out):
                 half = numbers.size // 2
                 numbers = operation(numbers[:half], numbers[half:])
         return _make_vector(self.dtype, numbers)
@@ -411,6 +411,42 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         SIMD[DType.int32, 4](4, 1, 2, 3)
         """
         return _make_vector(self.dtype, np.roll(self.array, parameters[0]))
+
+    @brackets
+    def shift_left(self, parameters: tuple[Any, ...]) -> SIMD:
+        """Return the numbers moved to lower indices, zeros after them: `v.shift_left[1]()`.
+
+        >>> SIMD[DType.int32, 4](1, 2, 3, 4).shift_left[1]()
+        SIMD[DType.int32, 4](2, 3, 4, 0)
+        """
+        return _make_vector(self.dtype, np.append(self.array[parameters[0] :], self.array[: parameters[0]] * 0))
+
+    @brackets
+    def shift_right(self, parameters: tuple[Any, ...]) -> SIMD:
+        """Return the numbers moved to higher indices, zeros before them: `v.shift_right[1]()`.
+
+        >>> SIMD[DType.int32, 4](1, 2, 3, 4).shift_right[1]()
+        SIMD[DType.int32, 4](0, 1, 2, 3)
+        """
+        start = self.size - parameters[0]
+        return _make_vector(self.dtype, np.append(self.array[start:] * 0, self.array[:start]))
+
+    def deinterleave(self) -> tuple[SIMD, SIMD]:
+        """Return the numbers at even indices, and those at odd ones.
+
+        >>> SIMD[DType.int32, 4](1, 2, 3, 4).deinterleave()[1]
+        SIMD[DType.int32, 2](2, 4)
+        """
+        return _make_vector(self.dtype, self.array[::2]), _make_vector(self.dtype, self.array[1::2])
+
+    def split(self) -> tuple[SIMD, SIMD]:
+        """Return the two halves.
+
+        >>> SIMD[DType.int32, 4](1, 2, 3, 4).split()[1]
+        SIMD[DType.int32, 2](3, 4)
+        """
+        half = self.size // 2
+        return _make_vector(self.dtype, self.array[:half]), _make_vector(self.dtype, self.array[half:])
 
     eq, ne = _elementwise(np.equal), _elementwise(np.not_equal)
     lt, le = _elementwise(np.less), _elementwise(np.less_equal)

@@ -16,6 +16,7 @@ from ..errors import FormatError, LayoutError
 from ..formats import cast
 from ..ndarrays import np
 from .dtype import DType
+from .language.raising import Error
 
 _new = object.__new__
 
@@ -50,7 +51,7 @@ def plain_number(value: Any) -> Any:
         try:
             return float(value)
         except ValueError:
-            raise FormatError(f"{value!r} is not a number") from None
+            raise Error(f"String is not convertible to float: '{value}'") from None
     if isinstance(value, np.ndarray):
         if value.size != 1:
             raise LayoutError(f"expected one number, got a vector of {value.size}")

@@ -155,6 +155,13 @@ class ExpressionLowerer:
             return self._lower_parts(node)
         return support("divide", [self.lower(node.left), self.lower(node.right)], node)
 
+    def _lower_Compare(self, node: ast.Compare) -> ast.expr:  # noqa: N802
+        right = node.comparators[0]
+        if not isinstance(node.ops[0], (ast.Is, ast.IsNot)) or not isinstance(right, ast.Constant) or node.ops[1:]:
+            return self._lower_parts(node)
+        is_none = support("is_none", [self.lower(node.left)], node)
+        return is_none if isinstance(node.ops[0], ast.Is) else at(ast.UnaryOp(op=ast.Not(), operand=is_none), node)
+
     # Literals.
 
     def _lower_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802
@@ -206,13 +213,15 @@ class ExpressionLowerer:
         return node
 
     def materialize(self, node: ast.expr, lowered: ast.expr) -> ast.expr:
-        """Return a literal as the value of the type it has in a variable: a String, or a Float64."""
+        """Return a literal as the value of the type it has in a variable: a String, a Float64, or a Set."""
         if isinstance(node, ast.UnaryOp):
             node = node.operand
         if isinstance(node, ast.BinOp) and isinstance(lowered, ast.Constant):
             node = lowered
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             return support("String", [lowered], node)
+        if isinstance(node, InitializerNode) and node.arguments and not node.keywords:
+            return support("make_set", [lowered], node)
         if isinstance(node, ast.Constant) and isinstance(node.value, float):
             return support("Float64", [lowered], node)
         return lowered

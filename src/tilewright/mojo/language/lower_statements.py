@@ -13,6 +13,14 @@ from .scopes import Binding
 from .syntax import Brackets, Comptime, ReferenceFor, Transfer, Variable
 
 
+def _constructed_type(value: ast.expr | None) -> ast.expr | None:
+    """Return the type of `Variant[...](...)` and `Optional[...](...)`, which convert what is assigned later."""
+    function = value.func if isinstance(value, ast.Call) else None
+    if not isinstance(function, Brackets) or not isinstance(function.value, ast.Name):
+        return None
+    return clone(function) if function.value.id in ("Optional", "Variant") else None
+
+
 class StatementLowerer(ExpressionLowerer):
     """Lowers statements; one statement of Mojo may become several of Python."""
 
@@ -64,8 +72,9 @@ class StatementLowerer(ExpressionLowerer):
     def _lower_Variable(self, node: Variable) -> list[ast.stmt]:  # noqa: N802
         if node.is_reference and node.value is not None and isinstance(node.target, ast.Name):
             return self._lower_reference(node.target.id, node.value, node)
+        kind = node.annotation or _constructed_type(node.value)
         value = None if node.value is None else self.lower_value(node.value, node.annotation)
-        targets = self._declare_targets(node.target, node.annotation)
+        targets = self._declare_targets(node.target, kind)
         if value is None:  # a closure may be the first to assign it
             if self.block.scope.is_module or not isinstance(targets, ast.Name):
                 return []

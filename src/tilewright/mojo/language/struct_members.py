@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from ..builtins import represent
 from .conversion import copy_value
 from .functions import Function, Overload
 from .raising import payload
@@ -103,7 +104,8 @@ class StructValue:
     def __repr__(self) -> str:
         write_to = getattr(self, "write_repr_to", None)
         if write_to is None:
-            return str(self)
+            fields = ", ".join(f"{name}={represent(getattr(self, name))}" for name in self.FIELDS)
+            return f"{type(self).__name__}({fields})"
         writer = TextWriter()
         write_to(writer)
         return writer.text()

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..brackets import bind_parameters
 from ..builtins import String, type_of
-from ..containers import Dict, Set
+from ..containers import Dict, Optional, Set
 from ..lists import List
 from ..pointer import Pointer
 from ..scalar_memory import Cells
@@ -185,6 +185,15 @@ def make_set(values: Iterable[Any]) -> Any:
     return Set(*values)
 
 
+def is_none(value: Any) -> bool:
+    """Return whether a value is none, or an optional value without one: `x is None`.
+
+    >>> is_none(Optional()), is_none(Optional(3)), is_none(None)
+    (True, False, True)
+    """
+    return value is None or (isinstance(value, Optional) and not value)
+
+
 _NAMES: dict[str, Any] = {
     "Argument": Argument,
     "Float64": Float64,
@@ -225,6 +234,7 @@ _NAMES: dict[str, Any] = {
     "slice": slice,
     "subscript": subscript,
     "point_to": point_to,
+    "is_none": is_none,
     "with_members": with_members,
     "write_element": write_element,
     "write_member": write_member,

@@ -9,12 +9,13 @@ from typing import Any
 from ..dtype import as_dtype
 from ..lists import List
 from ..simd import SIMDType, UInt8
+from .codepoints import Codepoint
 from .struct_members import TextWriter
 from .tokens import words
 
 TEXT_MEMBERS = words(
-    "as_bytes as_string_slice byte_length bytes codepoint_slices codepoints count_codepoints graphemes is_ascii_digit "
-    "write_to"
+    "as_bytes as_string_slice ascii_center ascii_ljust ascii_rjust byte_length bytes codepoint_slices codepoints "
+    "count_codepoints graphemes is_ascii_digit is_ascii_printable is_ascii_whitespace write_to"
 )
 """Methods of Mojo's strings that Python's do not have."""
 
@@ -52,15 +53,24 @@ class Text(str):
         """
         return len(self)
 
-    def codepoints(self) -> list[str]:
-        """Return the characters.
+    def codepoints(self) -> list[Codepoint]:
+        """Return the characters as numbers.
 
         >>> Text("ab").codepoints()
+        [Codepoint(number=97), Codepoint(number=98)]
+        """
+        return [Codepoint(ord(each)) for each in self]
+
+    def codepoint_slices(self) -> list[str]:
+        """Return the characters as texts.
+
+        >>> Text("ab").codepoint_slices()
         ['a', 'b']
         """
         return list(str(self))
 
-    codepoint_slices = graphemes = codepoints
+    graphemes = codepoint_slices
+    ascii_center, ascii_ljust, ascii_rjust = str.center, str.ljust, str.rjust
 
     def as_bytes(self) -> Any:
         """Return the bytes in UTF-8.
@@ -87,6 +97,22 @@ class Text(str):
         True
         """
         return self.isascii() and self.isdigit()
+
+    def is_ascii_printable(self) -> bool:
+        """Return whether all characters are visible ones of ASCII, or spaces.
+
+        >>> Text("a b").is_ascii_printable()
+        True
+        """
+        return all(" " <= each <= "~" for each in self)
+
+    def is_ascii_whitespace(self) -> bool:
+        """Return whether there are only spaces, tabulators and ends of lines.
+
+        >>> Text(" ").is_ascii_whitespace()
+        True
+        """
+        return self.isascii() and self.isspace()
 
     def write_to(self, writer: Any) -> None:
         """Write the text.

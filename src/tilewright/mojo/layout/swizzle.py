@@ -57,7 +57,11 @@ def _log2(value: Any, name: str) -> int:
     return n.bit_length() - 1
 
 
-def _make_swizzle(_: Any, parameters: tuple[Any, ...]) -> Swizzle:
+def _make_swizzle(_: Any, parameters: tuple[Any, ...], **named: Any) -> Swizzle:
+    names = ("dtype", "mode") if "mode" in named or "dtype" in named else ("num_rows", "row_size", "access_size")
+    parameters = (*parameters, *[named[name] for name in names if name in named])
+    if len(parameters) not in (2, 3):
+        raise LayoutError("make_swizzle takes num_rows, row_size and access_size, or a dtype and a mode")
     if len(parameters) == 2:
         dtype, mode = parameters
         if not 0 <= as_integer(getattr(mode, "value", mode), "a swizzle mode") <= 3:

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from ..brackets import Bracketed
+from ..lists import List
 
 __all__ = [
     "Bench",
@@ -207,7 +208,8 @@ class Bench:
     def _measure(self, parameters: tuple[Any, ...], *arguments: Any, **_: Any) -> None:
         functions = [value for value in (*parameters, *arguments) if callable(value)]
         names = [value for value in arguments if isinstance(value, BenchId)]
-        inputs = [value for value in arguments if not callable(value) and not isinstance(value, (_Settings, list, str))]
+        others = (_Settings, list, List, str)
+        inputs = [value for value in arguments if not callable(value) and not isinstance(value, others)]
         functions[0](Bencher(), *inputs)
         self._names.append(str(names[0].values[0]) if names and names[0].values else "benchmark")
 

@@ -20,11 +20,15 @@ from ..simd_arithmetic import operand_of
 __all__ = [
     "abs",
     "acos",
+    "acosh",
     "align_down",
     "align_up",
     "asin",
+    "asinh",
     "atan",
     "atan2",
+    "atanh",
+    "cbrt",
     "ceil",
     "ceildiv",
     "clamp",
@@ -32,19 +36,23 @@ __all__ = [
     "cos",
     "cosh",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
     "factorial",
     "floor",
     "fma",
+    "gamma",
     "gcd",
+    "hypot",
     "iota",
     "isclose",
     "isfinite",
     "isinf",
     "isnan",
     "lcm",
+    "lgamma",
     "log",
     "log1p",
     "log2",
@@ -54,6 +62,7 @@ __all__ = [
     "pi",
     "pow",
     "recip",
+    "remainder",
     "round",
     "rsqrt",
     "sin",
@@ -110,7 +119,12 @@ tan = _function("tan", math.tan, np.tan)
 asin, acos = _function("asin", math.asin, np.arcsin), _function("acos", math.acos, np.arccos)
 atan, tanh = _function("atan", math.atan, np.arctan), _function("tanh", math.tanh, np.tanh)
 sinh, cosh = _function("sinh", math.sinh, np.sinh), _function("cosh", math.cosh, np.cosh)
-erf = _function("erf", math.erf, _erf_array)
+asinh, acosh = _function("asinh", math.asinh, np.arcsinh), _function("acosh", math.acosh, np.arccosh)
+atanh = _function("atanh", math.atanh, np.arctanh)
+cbrt = _function("cbrt", lambda x: float(np.cbrt(x)), np.cbrt)
+erf, erfc = _function("erf", math.erf, _erf_array), _function("erfc", math.erfc, np.vectorize(math.erfc))
+gamma = _function("gamma", math.gamma, np.vectorize(math.gamma))
+lgamma = _function("lgamma", math.lgamma, np.vectorize(math.lgamma))
 
 
 def recip(x: Any) -> Any:
@@ -236,16 +250,38 @@ def copysign(magnitude: Any, sign: Any) -> Any:
     return math.copysign(magnitude, float(sign))
 
 
+def hypot(x: Any, y: Any) -> Any:
+    """Return the distance of the point (x, y) from the origin.
+
+    >>> hypot(3.0, 4.0)
+    5.0
+    """
+    return _apply_two(math.hypot, np.hypot, x, y)
+
+
+def remainder(x: Any, y: Any) -> Any:
+    """Return `x` minus the multiple of `y` that is nearest to it.
+
+    >>> remainder(5.0, 3.0)
+    -1.0
+    """
+    return _apply_two(math.remainder, lambda left, right: left - right * np.round(left / right), x, y)
+
+
+def _apply_two(numbers: Any, arrays: Any, x: Any, y: Any) -> Any:
+    if isinstance(x, SIMD):
+        other = np.asarray(operand_of(x, y))
+        return map_numbers(lambda each: numbers(each, float(other)), lambda values: arrays(values, other), x)
+    return numbers(float(x), float(y))
+
+
 def atan2(y: Any, x: Any) -> Any:
     """Return the angle of the point (x, y).
 
     >>> atan2(0.0, 1.0)
     0.0
     """
-    if isinstance(y, SIMD):
-        other = np.asarray(operand_of(y, x))
-        return map_numbers(lambda number: math.atan2(number, float(other)), lambda values: np.arctan2(values, other), y)
-    return math.atan2(y, float(x))
+    return _apply_two(math.atan2, np.arctan2, y, x)
 
 
 def _check(numbers: Callable[[float], bool], arrays: Callable[[Any], Any]) -> Callable[[Any], Any]:

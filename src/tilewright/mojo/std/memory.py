@@ -11,12 +11,15 @@ from ...ndarrays import np
 from ..arrays import Span
 from ..brackets import Bracketed
 from ..kernel_memory import allocate_on_stack
+from ..owners import ArcPointer, OwnedPointer
 from ..pointer import AddressSpace, Pointer, UnsafePointer, alloc
 from ..scalar_memory import new_memory, number_type_of, write_scalar
 from ..simd import SIMD, as_vector, scalar_format
 
 __all__ = [
     "AddressSpace",
+    "ArcPointer",
+    "OwnedPointer",
     "Pointer",
     "Span",
     "UnsafePointer",

@@ -57,6 +57,14 @@ class DeviceBuffer(metaclass=MemoryMeta):
         """
         return memory_type(cls, (*parameters, *named.values()))
 
+    @classmethod
+    def _of_type(cls, kind: MemoryType, _: DeviceContext, pointer: Any, size: Any, **__: Any) -> DeviceBuffer:
+        """Return `DeviceBuffer[dtype](ctx, pointer, size, owning=False)`: a buffer over memory of another."""
+        owner = getattr(getattr(pointer, "memory", None), "origin", None)
+        if not isinstance(owner, DeviceBuffer):
+            raise LayoutError("a DeviceBuffer takes a pointer to memory of a device, such as buffer.unsafe_ptr()")
+        return owner.create_sub_buffer[kind.dtype or owner.dtype](pointer.offset, size)
+
     @property
     def dtype(self) -> DType:
         """Return the number type.
