@@ -72,7 +72,7 @@ def all_cases(
             if len(skipped) == len(chosen):
                 pytest.skip("; ".join(dict.fromkeys(skipped)))
 
-        taken = {name for axis in names for name in axis}
+        taken = set(itertools.chain.from_iterable(names))
         parameters = [p for p in inspect.signature(test).parameters.values() if p.name not in taken]
         parameters.append(inspect.Parameter("cases", inspect.Parameter.KEYWORD_ONLY))
         run.__signature__ = inspect.Signature(parameters)

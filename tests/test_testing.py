@@ -42,7 +42,7 @@ def test_expected_pages_of_texts_and_tensors():
     text = repr(ttnn.TensorSpec.wrap(spec.with_chip(None)))
     assert expected_pages(text, chip=CHIP)[1, 0].pages.tolist() == [2, 3, 6, 7]
     assert expected_pages(ttnn.TensorSpec.wrap(spec))[1, 0].pages.tolist() == [2, 3, 6, 7]
-    with pytest.raises(tw.MemoryConfigError, match="pass one"):
+    with pytest.raises(tw.MemoryConfigError, match="choose one"):
         expected_pages(text)
     with pytest.raises(tw.MemoryConfigError, match="what is stored"):
         expected_pages(repr(ttnn.DRAM_MEMORY_CONFIG), chip=CHIP)

@@ -104,6 +104,8 @@ UNARY = {
     "floats": lambda m, a: [m.sqrt(m.abs(a * 1.0)), m.exp(a * 1.0), m.isfinite(a), m.rint(a * 1.0), m.trunc(a * 1.0)],
     "floors": lambda m, a: [m.floor(a * 1.0), m.ceil(a * 1.0), m.log(a * 1.0), m.log2(m.abs(a * 1.0))],
     "frexp": lambda m, a: m.frexp(a * 1.0),
+    "hyperbolic": lambda m, a: [m.arcsinh(a * 1.0), m.arccosh(a * 1.0), m.arctanh(a * 0.25), m.hypot(a * 1.0, 2.0)],
+    "roots": lambda m, a: m.round(m.cbrt(a * 1.0), 12),
     "bits": lambda m, a: [m.unpackbits(a.astype(m.uint8)), m.packbits(a.reshape(-1) > 0)],
     "roll": lambda m, a: [m.roll(a, 2), m.tile(a, 2), m.tile(a, (2, 1)), m.repeat(a, 2), m.repeat(a, 2, axis=0)],
     "pad": lambda m, a: m.pad(a, 1, constant_values=1),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
 from ..errors import MemoryConfigError, OutOfMemory
@@ -153,7 +152,7 @@ class Allocator(Shown):
             BufferType.L1: _AddressRange(l1_base, l1_end - small, top_down=True),
             BufferType.L1_SMALL: _AddressRange(l1_end - small, l1_end, top_down=True),
         }
-        self._numbers = count()
+        self._next_number = 0  # a plain one, since allocators are pickled
 
     def allocate(self, spec: TensorSpec) -> Allocation:
         r"""Return the block allocated for the tensor of `spec`; its pages are `spec.pages(allocation.address)`.
@@ -174,7 +173,7 @@ class Allocator(Shown):
         for violation in placement_violations(spec, any_size=True):
             raise violation.error(str(violation))
         if not size:
-            return Allocation(next(self._numbers), kind, EMPTY_ADDRESS, 0, spec)
+            return Allocation(self._take_number(), kind, EMPTY_ADDRESS, 0, spec)
         total = spec.paging.num_shards * spec.paging.shard_pages * spec.aligned_page_bytes
         return self._allocate(kind, size, total, len(spec.used_banks), spec)
 
@@ -214,10 +213,14 @@ class Allocator(Shown):
             )
         return self._record(region, kind, address, size, spec)
 
+    def _take_number(self) -> int:
+        self._next_number += 1
+        return self._next_number - 1
+
     def _record(
         self, region: _AddressRange, kind: BufferType, address: int, size: int, spec: TensorSpec | None
     ) -> Allocation:
-        allocation = Allocation(next(self._numbers), kind, address, size, spec)
+        allocation = Allocation(self._take_number(), kind, address, size, spec)
         region.allocations[address] = allocation
         return allocation
 

@@ -310,7 +310,7 @@ class Tile:
             heights = ", ".join(map(str, HEIGHTS))
             raise MemoryConfigError(
                 f"chips have no tiles of {self}: expected a height of {heights} and a width of 32 or 16; for other"
-                " tiles, leave the chip out"
+                " tiles, leave the chip out, or use tw.tilize and tw.tiled_layout"
             )
         return self
 

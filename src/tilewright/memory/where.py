@@ -200,9 +200,10 @@ class ElementLocator:
         (1, 8)
         """
         spec, chip = self.spec, self.spec.known_chip
-        core = chip.core_of(place, self._buffer_type) if isinstance(place, int) else place
-        bank = chip.bank_of(core, self._buffer_type)
-        position = spec.position_of_bank.get(bank)
+        position = spec.position_of_bank.get(place) if type(place) is int else None
+        if position is None:  # of a core, or of a bank that holds no page, if the chip has it
+            core = chip.core_of(place, self._buffer_type) if isinstance(place, int) else place
+            position = spec.position_of_bank.get(chip.bank_of(core, self._buffer_type))
         offset = address - base
         if position is None or not 0 <= offset < spec.bytes_per_bank:
             return None

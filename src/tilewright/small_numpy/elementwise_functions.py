@@ -118,6 +118,7 @@ ufunc("trunc", operator.pos, floats=_rounding(math.trunc), nin=1)
 ufunc("rint", _rounding(round), FLOAT, nin=1)
 ufunc("copysign", copysign, FLOAT)
 ufunc("arctan2", math.atan2, FLOAT)
+ufunc("hypot", math.hypot, FLOAT)
 ufunc("ldexp", _ldexp, FLOAT)
 ufunc("isnan", lambda value: value != value, TRUTH, nin=1)
 ufunc("isinf", math.isinf, TRUTH, nin=1)
@@ -132,10 +133,12 @@ def _float_function(name: str, function: Function, careful: Function | None = No
 
 for _name in ("exp", "expm1", "sin", "cos", "tan", "tanh", "cosh"):
     _float_function(_name, getattr(math, _name))
-for _name in ("asin", "acos", "atan"):
+for _name in ("asin", "acos", "atan", "asinh", "acosh"):
     _float_function(f"arc{_name[1:]}", getattr(math, _name))
 for _name in ("log", "log2", "log10"):
     _float_function(_name, getattr(math, _name), _log(getattr(math, _name)))
+_float_function("arctanh", math.atanh, lambda value: value * inf if abs(value) == 1 else _of_float(math.atanh)(value))
+_float_function("cbrt", lambda value: copysign(abs(value) ** (1 / 3), value))
 _float_function("exp2", lambda value: 2.0**value)
 _float_function("log1p", math.log1p, lambda value: -inf if value == -1 else _of_float(math.log1p)(value))
 _float_function("sinh", math.sinh, lambda value: copysign(_of_float(math.sinh)(abs(value)), value))
