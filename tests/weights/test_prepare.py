@@ -261,6 +261,12 @@ def test_what_is_refused_says_why(tmp_path, what):
     assert message in str(told.value)
 
 
+def test_optional_sizes_of_zero_or_null_are_missing_ones(source, tmp_path):
+    absent = {"num_local_experts": 0, "head_dim": 0}
+    plan = plan_cache(write_model(tmp_path / NAME, absent), "out", "N300")
+    assert [item.slot for item in plan.items] == [item.slot for item in plan_cache(source, "out", "N300").items]
+
+
 def test_models_that_tt_transformers_does_not_run_on_a_machine(tmp_path, monkeypatch):
     source = write_model(tmp_path / "any")
     for name, machine, message in (

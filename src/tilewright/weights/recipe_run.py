@@ -108,9 +108,9 @@ class RecipeRun:
             self._places.pop()
 
     def config_size(self, key: str, default: int | None = None) -> int:
-        """Return an entry of config.json that is a positive integer, or the default if it is missing or null."""
+        """Return an entry of config.json that is a positive integer, or the default if it is missing, null or 0."""
         value = self.config.get(key)
-        if value is None and default is not None:
+        if not value and default is not None:
             return default
         if type(value) is not int or value < 1:
             found = "is missing" if key not in self.config else f"is {value!r:.40}"
