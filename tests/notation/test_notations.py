@@ -221,7 +221,7 @@ def test_triton_encodings():
         assert linear_of_encoding(parsed.encoding, parsed.shape, parsed.bits).bases == expected, case
         definitions = "\n".join([f"#{name} = {value}" for name, value in case["aliases"].items()])
         text = parse(f"{definitions}\n{case['type']}")
-        assert parsed.encoding.padding or text.layout.bases == expected
+        assert text.layout == text.memory_layout if parsed.encoding.padding else text.layout.bases == expected, case
         found = text.memory_layout
         if isinstance(found, Linear):
             assert (found.bases, parsed.encoding.padding) == (expected, ()), case
@@ -365,6 +365,14 @@ def test_a_translation_has_the_element_type_of_its_source():
     for (text, notation), result in expected.items():
         assert write(parse(text), notation) == result, text
     assert write(parse("bf16[4,8]{1,0}"), "memref", dtype="f16") == "memref<4x8xf16, strided<[8, 1]>>"
+
+
+def test_padding_is_never_left_out():
+    offsets = "offset = [[0, 1], [0, 2], [0, 4], [1, 0]]"
+    text = f"!ttg.memdesc<{{}}x8xf16, #ttg.padded_shared<[8:+2] {{{{{offsets}, block = {{}}}}}}>, #ttg.shared_memory>"
+    assert parse(text.format(2, "[]")).layout == Layout((2, 8), (10, 1))
+    with pytest.raises(LayoutError, match="the shared memory of one block"):
+        parse(text.format(4, "[[2, 0]]")).layout  # noqa: B018
 
 
 def test_an_attribute_without_its_type_takes_a_shape():

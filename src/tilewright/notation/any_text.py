@@ -104,15 +104,12 @@ class ParsedText:
         value = self.value
         if not isinstance(value, TritonType):
             return self.layout
-        linear = linear_of_encoding(value.encoding, value.shape, value.bits)
-        if "offset" not in linear.inputs or linear.inputs.get("block", 1) != 1:
-            return linear
         try:
             found = memory_layout_of_encoding(value.encoding, value.shape)
         except LayoutError:
             if value.encoding.padding:  # which the map does not have
                 raise
-            return linear
+            return self.layout
         return coalesce(found, (1,) * len(value.shape))
 
     @property
