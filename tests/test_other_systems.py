@@ -8,7 +8,7 @@ from pathlib import Path
 
 # What others need of Linux to be imported here is theirs.
 ABSENT = """
-import asyncio, concurrent.futures, importlib.abc, multiprocessing, os, signal, subprocess, sys, zipfile
+import asyncio, concurrent.futures, importlib.abc, multiprocessing, os, shutil, signal, subprocess, sys, zipfile
 import click, ml_dtypes, numpy, rich.progress
 
 class Absent(importlib.abc.MetaPathFinder):
@@ -27,6 +27,7 @@ POSIX = ("fork", "forkpty", "geteuid", "getuid", "getgid", "killpg", "setsid", "
 for name in POSIX:
     if hasattr(os, name):
         delattr(os, name)
+shutil._use_fd_functions = False  # which it has decided already
 for name in ("SIGKILL", "SIGALRM", "SIGHUP", "SIGUSR1", "setitimer", "alarm", "pthread_sigmask", "sigwait"):
     if hasattr(signal, name):
         delattr(signal, name)

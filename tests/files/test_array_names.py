@@ -265,9 +265,10 @@ def test_plans_by_name_run_in_other_processes(tmp_path):
             np.testing.assert_array_equal(open_array(name)[0:70, 0:90], 2 * VALUES)
             again = plan.run(doubled, manifest=tmp_path / "run.jsonl")
             assert (again.tasks, plan.run(doubled, manifest=tmp_path / "run.jsonl").skipped) == (9, 9)
-        if made:
+        if made and sources[0].endswith("::x"):  # of HDF5
             with pytest.raises(TransferError, match="one process at a time can write"):
                 plan_tiles(made[0], sources[0], tile=(32, 32)).run(doubled, pool)
+        if made:
             with create_array("memory://names/p.zarr", VALUES.shape, VALUES.dtype, (32, 32)):
                 pass
             with pytest.raises(TransferError, match="memory:// in this process"):

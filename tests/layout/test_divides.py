@@ -156,6 +156,9 @@ def test_hier_unzip_gathers_what_a_splitter_gives():
     )
     with pytest.raises(LayoutError, match="more modes"):
         cute.hier_unzip(tw.logical_divide, L((4, 8)), (2, 2, 2))
+    named = L(((3, 2),), ((tw.Place(bank=1), tw.Place(bank=1)),))
+    with pytest.raises(LayoutError, match="is not strided, and cannot be a mode"):
+        cute.hier_unzip(tw.logical_divide, named, (2,))
 
 
 # Ragged edges.

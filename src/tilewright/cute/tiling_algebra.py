@@ -169,4 +169,9 @@ def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler:
         raise LayoutError(f"tiler {tuple(tiler)} has more modes than {layout}, which has {layout.rank}")
     modes = split_modes(layout)
     split = [_split_modes(splitter, mode, part) for mode, part in zip(modes, tiler, strict=False)]
+    for part in split:
+        if not isinstance(part, CoreLayout):
+            raise LayoutError(
+                f"{part} is not strided, and cannot be a mode of a layout; use a tiler that divides {layout}"
+            )
     return Layout(*split, *modes[len(split) :])

@@ -178,9 +178,7 @@ def open_zarr_chunks(array: Any) -> ZarrChunks | None:
         return None
     compressor = compressors[0] if compressors else None
     if metadata.zarr_format == 3:
-        if type(metadata.chunk_grid).__name__ != "RegularChunkGrid" or not _stores_as_in_memory(
-            array.serializer, dtype
-        ):
+        if metadata.chunk_grid.to_dict().get("name") != "regular" or not _stores_as_in_memory(array.serializer, dtype):
             return None
         if compressor is not None:
             compressor = _make_compressor(compressor.to_dict(), dtype)
