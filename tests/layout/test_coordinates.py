@@ -172,3 +172,15 @@ def test_coordinates_of_another_form_are_refused(coord):
         tw.cute.idx2crd(coord, (4, 8))
     with pytest.raises(LayoutError):
         cute.crd2idx(coord, (4, 8))
+
+
+def test_a_coordinate_with_one_entry_is_an_index():
+    """As `layout(5)`: the message that refuses a coordinate has always listed one entry among what is taken."""
+    for layout in (
+        tw.row_major(4, 8),
+        tw.Layout(((2, 2), 8), ((1, 2), 4)),
+        tw.compose(tw.Swizzle(1, 0, 2), tw.row_major(4, 8)),
+    ):
+        assert [layout((k,)) for k in range(layout.size)] == [layout(k) for k in range(layout.size)], layout
+    with pytest.raises(LayoutError):
+        tw.row_major(4, 8)(((1, 2),))
