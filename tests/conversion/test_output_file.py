@@ -2,8 +2,10 @@
 """Outputs that are written past the page cache, and put together in buffers: the same bytes as otherwise."""
 
 import errno
+import hashlib
 import os
 import tempfile
+import threading
 from pathlib import Path
 from unittest import mock
 
@@ -126,3 +128,36 @@ def test_any_assembly_has_the_bytes_of_its_values(drawn):
             spec = tw.TensorSpec(part.shape, dtype, "tile")
             np.testing.assert_array_equal(held.shards[0, device], tw.to_bytes(np.ascontiguousarray(part), spec))
         assert tw.verify(Path(folder, "out"))
+
+
+def test_a_range_is_hashed_while_others_are_written(tmp_path: Path) -> None:
+    # tensors of a single output file: one is hashed while another thread, or another process, writes the next
+    size = 12 << 20
+    path = tmp_path / "payload"
+    path.write_bytes(bytes(size))
+    stop, written = threading.Event(), 0
+
+    def write_behind() -> None:
+        nonlocal written
+        with path.open("r+b", buffering=0) as file:
+            while not stop.is_set():
+                file.seek(size)
+                written += file.write(b"x")
+                os.utime(path, ns=(written, written))  # coarse clocks would hide the change
+
+    writer = threading.Thread(target=write_behind)
+    writer.start()
+    try:
+        while not written:
+            pass
+        assert output_file.hash_range(path, 1, size) == hashlib.sha256(bytes(size - 1)).hexdigest()
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_a_range_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "payload"
+    path.write_bytes(bytes(10))
+    with pytest.raises(tw.FileFormatError, match="ends at byte 10, but 3 more bytes were expected"):
+        output_file.hash_range(path, 4, 13)

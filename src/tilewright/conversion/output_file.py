@@ -13,8 +13,8 @@ from threading import Condition, Lock
 from typing import Any, Protocol, TypeAlias
 
 from ..copying import native_library
+from ..errors import FileFormatError
 from ..files import StoredTensor
-from ..files.source_file import SourceFile
 from ..ndarrays import np
 
 _CHUNK = 1 << 20  # bytes that are hashed at a time
@@ -114,14 +114,24 @@ def _open_direct(handle: int) -> int | None:
         return None
 
 
-def hash_range(path: Path, start: int, end: int, file: SourceFile | None = None) -> str:
-    """Return the SHA-256 of the bytes from `start` to `end` of the file at `path`, opened as `file` if it is given.
+def hash_range(path: Path, start: int, end: int) -> str:
+    """Return the SHA-256 of the bytes from `start` to `end` of the file at `path`.
+
+    The rest of the file may change meanwhile: several threads or processes write the tensors of a shared output.
 
     >>> hash_range(Path(__file__), 0, 0)[:8]
     'e3b0c442'
     """
     digest = hashlib.sha256()
-    _update_hash(digest, SourceFile(path) if file is None else file, start, end)
+    buffer = memoryview(bytearray(min(_CHUNK, max(1, end - start))))
+    with path.open("rb", buffering=0) as file:
+        file.seek(start)
+        while start < end:
+            count = file.readinto(buffer[: end - start])
+            if not count:
+                raise FileFormatError(f"{path} ends at byte {start}, but {end - start} more bytes were expected")
+            digest.update(buffer[:count])
+            start += count
     return digest.hexdigest()
 
 
@@ -134,16 +144,13 @@ def hash_tensor(tensor: StoredTensor) -> str:
     """
     digest = hashlib.sha256()
     for section in tensor.sections:
-        _update_hash(digest, section.file, *section.byte_range)
+        start, end = section.byte_range
+        buffer = np.empty(min(_CHUNK, max(1, end - start)), np.uint8)
+        for at in range(start, end, _CHUNK):
+            piece = buffer[: min(_CHUNK, end - at)]
+            section.file.read_runs([(at, len(piece))], piece)
+            digest.update(piece.data)
     return digest.hexdigest()
-
-
-def _update_hash(digest: hashlib._Hash, file: SourceFile, start: int, end: int) -> None:
-    buffer = np.empty(min(_CHUNK, max(1, end - start)), np.uint8)
-    for at in range(start, end, _CHUNK):
-        piece = buffer[: min(_CHUNK, end - at)]
-        file.read_runs([(at, len(piece))], piece)
-        digest.update(piece.data)
 
 
 class SourceHashes:
