@@ -20,6 +20,7 @@ from .program import verb
 @click.option(
     "-D", "defines", multiple=True, metavar="NAME=VALUE", help="Define a name for get_defined_int and the like."
 )
+@click.option("-I", "paths", multiple=True, metavar="FOLDER", help="Look for imports here after the folder of FILE.")
 @click.option("--check", is_flag=True, help="Report what is wrong with kernels, and what their accesses cost.")
 @click.option(
     "--picture",
@@ -32,6 +33,7 @@ def command(
     file: str,
     arguments: tuple[str, ...],
     defines: tuple[str, ...],
+    paths: tuple[str, ...],
     check: bool,
     picture: str | None,
 ) -> Answer:
@@ -40,6 +42,7 @@ def command(
     \b
     tilewright run matmul.mojo
     tilewright run -D SIZE=64 matmul.mojo --fast
+    tilewright run -I library matmul.mojo
     tilewright run kernel.mojo --check
     tilewright run kernel.mojo --picture races.svg
 
@@ -59,7 +62,7 @@ def command(
     output: Any = contextlib.redirect_stdout(captured) if as_json else contextlib.nullcontext()
     with output:
         outcome = run_collecting(
-            file if text is None else text, text is not None, arguments, parse_defines(defines), check
+            file if text is None else text, text is not None, arguments, parse_defines(defines), check, paths
         )
     problem = outcome.problem
     if isinstance(problem, (SystemExit, KeyboardInterrupt, BrokenPipeError)) or (

@@ -94,7 +94,7 @@ class _StringMeta(type):
     """`String(a, b, ...)` is the text of the values, one after another."""
 
     def __call__(cls, *values: Any, sep: str = "", end: str = "", capacity: int = 0, **_: Any) -> str:
-        return sep.join(map(format_value, values)) + end
+        return sep.join(map(_convert_to_string, values)) + end
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, str)
@@ -109,6 +109,11 @@ class String(metaclass=_StringMeta):
     >>> String(3), String("a", 1.0), isinstance("a", String)
     ('3', 'a1.0', True)
     """
+
+
+def _convert_to_string(value: Any) -> str:
+    own = getattr(value, "convert_to_string", None)  # of a tensor
+    return format_value(value) if own is None else str(own())
 
 
 def format_value(value: Any) -> str:
@@ -185,6 +190,46 @@ MutOrigin = MutUntrackedOrigin = MutExternalOrigin = MutableAnyOrigin = StaticCo
 ImmutOrigin = ImmutUntrackedOrigin = ImmutExternalOrigin = ImmutableAnyOrigin = ImmutAnyOrigin
 
 
+class _FunctionMeta(type):
+    def __call__(cls, *_: Any, **__: Any) -> Any:
+        raise FormatError("a function cannot be made from its type; define it with def")
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return callable(value)
+
+    def __repr__(cls) -> str:
+        return "def(...)"
+
+
+class FunctionValue(metaclass=_FunctionMeta):
+    """The type of functions and of types, from which none can be made: Python's own types stay out of reach.
+
+    >>> type_of(print), isinstance(print, FunctionValue)
+    (def(...), True)
+    """
+
+
+class _HiddenMeta(type):
+    def __call__(cls, *_: Any, **__: Any) -> Any:
+        raise FormatError("this value is the library's own: Mojo has no type for it, and makes no others of it")
+
+    def __repr__(cls) -> str:
+        return "AnyType"
+
+
+class HiddenValue(metaclass=_HiddenMeta):
+    """The type of values for which Mojo has none, such as modules and arrays of NumPy: none can be made from it.
+
+    >>> import types
+    >>> type_of(types)
+    AnyType
+    """
+
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
+_PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
+
+
 def type_of(value: Any) -> Any:
     """Return the type of a value, with all its parameters: `type_of(tensor)`, `type_of(Float32(1))`.
 
@@ -203,7 +248,12 @@ def type_of(value: Any) -> Any:
         return Int
     if isinstance(value, float):
         return SIMDType(DType.float64, 1)
-    return String if isinstance(value, str) else type(value)
+    if isinstance(value, str):
+        return String
+    kind = type(value)
+    if callable(value) and not hasattr(kind, "copy"):
+        return FunctionValue
+    return kind if kind in _PLAIN_TYPES or kind.__module__.startswith(_PACKAGE) else HiddenValue
 
 
 def _rebind(_: Any, parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:

@@ -54,7 +54,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
     ([('a', 1)], '{a: 1}', True)
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("K", "V")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("K", "V")
 
     @classmethod
     def _with_parameters(cls, *_: Any, **__: Any) -> Any:
@@ -131,7 +131,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
     {1}
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("T",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("T",)
 
     def __init__(self, *values: Any) -> None:
         super().__init__(values)
@@ -216,7 +216,7 @@ class Optional(metaclass=ParametrizedMeta):
     """
 
     __slots__ = ("_value",)
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("T",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("T",)
 
     _value: Any
 

@@ -20,7 +20,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
     [0, 1, 2] 2 0
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("ElementType",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("ElementType",)
 
     def __init__(self, *values: Any, elements: Any = (), maxlen: int = -1, **_: Any) -> None:
         super().__init__([*values, *elements], maxlen=maxlen if maxlen > 0 else None)

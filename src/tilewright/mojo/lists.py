@@ -32,7 +32,7 @@ class List(MemoryArray):
     """
 
     __slots__ = ()
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("T",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("T",)
     takes_lists: ClassVar[bool] = True
 
     def __init__(self, *values: Any, length: Any = 0, fill: Any = None, capacity: Any = 0, **_: Any) -> None:

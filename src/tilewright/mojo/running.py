@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import TilewrightError
+from ..errors import FileFormatError, TilewrightError
 from ..simt import KernelReport, collect_reports
 from .language.failures import ProgramFailure, describe_failure
 from .language.problems import MojoSourceError, Source
@@ -24,13 +24,15 @@ def run(
     main: bool = True,
     arguments: Sequence[str] = (),
     defines: Mapping[str, str] | None = None,
+    paths: Sequence[str | os.PathLike[str]] = (),
     name: str | None = None,
 ) -> Program:
     """Return a Mojo program after it ran: what it defines can be used from Python.
 
     `source` is the text of a program, or the path of a file, which ends in `.mojo`. The statements at the top run, then
     its function `main`, if there is one and `main` is true. `arguments` are what `argv()` returns after the name of the
-    program, `defines` what `get_defined_int` and the like find, and `name` is how errors call a text.
+    program, `defines` what `get_defined_int` and the like find, `paths` folders in which imports are looked for after
+    the program's own, and `name` is how errors call a text.
 
     What the program prints is printed while it runs. Errors are those of the library, with Mojo's lines in their
     traceback; `MojoSourceError` if the program is not valid, which is said before anything of it runs.
@@ -48,7 +50,7 @@ def run(
     """
     path = as_path(source)
     text = read_source(path) if path is not None else Source(str(source), name or _new_name())
-    return _run(text, path, main, arguments, defines or {}, {})
+    return _run(text, path, main, arguments, defines or {}, {}, import_folders(paths))
 
 
 def _run(
@@ -58,12 +60,13 @@ def _run(
     arguments: Sequence[str],
     defines: Mapping[str, str],
     loaded: dict[Path, Program | None],
+    paths: Sequence[Path],
 ) -> Program:
     with start_with([text.name, *arguments], defines):
         key = Path(text.name) if path is None else path.resolve()
         loaded[key] = None
         try:
-            program = Program(text, None if path is None else path.parent, loaded)
+            program = Program(text, None if path is None else path.parent, loaded, paths)
         except MojoSourceError as problem:
             raise problem.with_traceback(None) from None  # how the compiler came to it is nobody's business
         loaded[key] = program
@@ -98,8 +101,26 @@ class Outcome:
     is_idle: bool = False
 
 
+def import_folders(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Return the folders of paths; raise if one is not a folder.
+
+    >>> import_folders(["."])
+    [PosixPath('.')]
+    """
+    folders = [Path(path) for path in paths]
+    for folder in folders:
+        if not folder.is_dir():
+            raise FileFormatError(f"cannot import from {folder}: it is not a folder")
+    return folders
+
+
 def run_collecting(
-    source: str, is_text: bool, arguments: Sequence[str], defines: Mapping[str, str], check: bool
+    source: str,
+    is_text: bool,
+    arguments: Sequence[str],
+    defines: Mapping[str, str],
+    check: bool,
+    paths: Sequence[str] = (),
 ) -> Outcome:
     """Run a program for the command line: return its error instead of raising it, and with `check` all reports.
 
@@ -112,10 +133,12 @@ def run_collecting(
     names: set[str] = set()
     is_idle = False
     try:
+        folders = import_folders(paths)
         text = Source(source, "<stdin>") if is_text else read_source(Path(source))
         names.add(text.name)
         with collect_reports() if check else nullcontext(reports) as reports:
-            is_idle = _run(text, None if is_text else Path(source), True, arguments, defines, loaded)._is_idle
+            path = None if is_text else Path(source)
+            is_idle = _run(text, path, True, arguments, defines, loaded, folders)._is_idle
     except BaseException as error:  # of the program, whatever it is
         problem = error
     names |= {program._source.name for program in loaded.values() if program is not None}

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from tilewright import TilewrightError, mojo
 from tilewright.cli.program import program as command
+from tilewright.errors import FileFormatError
 from tilewright.mojo.language.failures import ProgramFailure, describe_failure
 from tilewright.mojo.language.problems import MojoSourceError
 from tilewright.mojo.language.raising import Error, FailedAssertion
@@ -41,6 +42,30 @@ def test_declarations_may_follow_their_use():
         "@fieldwise_init\nstruct Box:\n    var x: Int\n"
     )
     assert program.a == 6
+
+
+def test_imports_are_looked_for_in_folders_that_are_named(tmp_path, capsys):
+    """As `mojo -I` does: after the program's own folder, also for a text, and for what a module imports in turn."""
+    library, program = tmp_path / "library", tmp_path / "program"
+    for folder in (library, program):
+        folder.mkdir()
+    (library / "shapes.mojo").write_text("from sizes import side\ndef area() -> Int:\n    return side * side\n")
+    (library / "sizes.mojo").write_text("comptime side = 3\n")
+    text = "from shapes import area\ndef main():\n    print(area())\n"
+    (program / "main.mojo").write_text(text)
+    mojo.run(program / "main.mojo", paths=[library])
+    mojo.run(text, paths=[str(library)])
+    assert run_command("-I", str(library), str(program / "main.mojo")).stdout == "9\n"
+    (program / "shapes.mojo").write_text("def area() -> Int:\n    return 100\n")
+    mojo.run(program / "main.mojo", paths=[library])
+    assert capsys.readouterr().out == "9\n9\n100\n"
+    with pytest.raises(
+        MojoSourceError, match=r"'shapes' is none of Mojo's packages .* nor a file: the program is a text"
+    ):
+        mojo.run(text)
+    with pytest.raises(FileFormatError, match=r"cannot import from .*: it is not a folder"):
+        mojo.run(text, paths=[tmp_path / "missing"])
+    assert run_command("-I", str(tmp_path / "missing"), str(program / "main.mojo")).exit_code == 3
 
 
 def test_a_file_imports_its_neighbours(tmp_path, capsys):

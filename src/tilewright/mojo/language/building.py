@@ -66,8 +66,9 @@ def assign(name: str, value: ast.expr, place: ast.AST) -> ast.Assign:
 
 
 def assign_member(owner: str, name: str, value: ast.expr, place: ast.AST) -> ast.Assign:
-    """Return `owner.name = value`."""
+    """Return `owner.name = value`, which declares the member of a struct or a trait."""
     target = at(ast.Attribute(value=load(owner, place), attr=name, ctx=ast.Store()), place)
+    target.declares = True  # type: ignore[attr-defined]
     return at(ast.Assign(targets=[target], value=value), place)
 
 

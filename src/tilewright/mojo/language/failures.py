@@ -10,6 +10,7 @@ from itertools import groupby
 from types import CodeType
 
 from ...errors import TilewrightError
+from .members import visible_members
 from .problems import MojoSourceError
 from .raising import FailedAssertion
 from .stream import suggest
@@ -105,7 +106,9 @@ def explain(problem: BaseException) -> str:
         owner = problem.obj
         kind = getattr(owner, "__name__", None) if isinstance(owner, type) else None
         name = kind or _type_name(type(owner).__name__)
-        members = [member for member in dir(owner) if not member.startswith("_") and "·" not in member]
+        members = [member for member in visible_members(owner) if not member.startswith("_") and "·" not in member]
+        if problem.name in members:
+            return f"{name}.{problem.name} cannot be assigned; make a new value instead"
         hint = suggest(problem.name, members) or "; if Mojo has it, tilewright does not run it yet"
         return f"{name} has no member {problem.name!r} here{hint}"
     if isinstance(problem, UnboundLocalError):

@@ -280,7 +280,7 @@ class ParametricAlias:
 
     def __init__(self, name: str, parameters: tuple[Parameter, ...], value: Call) -> None:
         self.__name__, self.parameters, self.value = name, parameters, value
-        self.PARAMETERS = tuple(parameter.name for parameter in parameters if parameter.kind != "infer")
+        self.__bracketed__ = tuple(parameter.name for parameter in parameters if parameter.kind != "infer")
 
     def __getitem__(self, parameters: Any) -> Any:
         return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
@@ -289,7 +289,7 @@ class ParametricAlias:
         """Return the value for these parameters."""
         known = bind_given(self.__name__, self.parameters, given, named)
         if known is None:
-            raise LayoutError(f"{self.__name__} takes the parameters [{', '.join(self.PARAMETERS)}]")
+            raise LayoutError(f"{self.__name__} takes the parameters [{', '.join(self.__bracketed__)}]")
         return self.value(*complete_parameters(self.__name__, self.parameters, known))
 
     def __call__(self, *values: Any, **options: Any) -> Any:

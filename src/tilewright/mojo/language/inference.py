@@ -148,6 +148,7 @@ class HeadPattern(Pattern):
 
     head: Callable[[], Any]
     entries: tuple[tuple[int | str, Pattern], ...]
+    read: Callable[[Any, str, Any], Any] = getattr  # of programs `read_member`: the names in brackets are theirs
 
     def infer(self, value: Any, known: dict[str, Any]) -> None:
         """Add the parameters that the brackets name."""
@@ -159,14 +160,14 @@ class HeadPattern(Pattern):
 
     def _entries(self, value: Any) -> list[tuple[Pattern, Any]]:
         head = self.head()
-        names: Any = getattr(value, "PARAMETERS", None) or getattr(head, "PARAMETERS", ())
+        names: Any = getattr(value, "__bracketed__", None) or getattr(head, "__bracketed__", ())
         if value.__class__ is float or value.__class__ is int:  # a literal, which takes the type it is given
             return []
-        own = getattr(head, "PARAMETERS", names)
+        own = getattr(head, "__bracketed__", names)
         pairs = []
         for key, pattern in self.entries:
             name = key if isinstance(key, str) else own[key] if key < len(own) else None
-            entry = _MISSING if name is None else getattr(value, name, _MISSING)
+            entry = _MISSING if name is None else self.read(value, name, _MISSING)
             if entry is not _MISSING:
                 pairs.append((pattern, entry))
         return pairs
@@ -174,7 +175,7 @@ class HeadPattern(Pattern):
     def score(self, value: Any) -> int:
         """Return how well the value fits the type before the brackets and the known values in them."""
         head = self.head()
-        if value.__class__ in (int, float, bool) and getattr(head, "PARAMETERS", ())[:1] == ("dtype",):
+        if value.__class__ in (int, float, bool) and getattr(head, "__bracketed__", ())[:1] == ("dtype",):
             return CONVERTED * (getattr(head, "__name__", repr(head)) in ("SIMD", "Scalar"))
         result = fits(value, head)
         if result:

@@ -241,7 +241,11 @@ class ExpressionLowerer:
         return load("mojo·FunctionType", node)
 
     def _lower_keywords(self, keywords: Sequence[ast.keyword]) -> list[ast.keyword]:
-        return [at(ast.keyword(arg=item.arg, value=self.lower(item.value)), item) for item in keywords]
+        lowered = [(item, self.lower(item.value)) for item in keywords]
+        return [
+            at(ast.keyword(arg=item.arg, value=support("check_options", [v], item) if item.arg is None else v), item)
+            for item, v in lowered
+        ]
 
     def _lower_Slice(self, node: ast.Slice) -> ast.expr:  # noqa: N802
         parts = [constant(None, node) if part is None else self.lower(part) for part in (node.lower, node.upper)]
@@ -298,10 +302,12 @@ class ExpressionLowerer:
             return self.write_back(owner, support("change_in_place", parts, node))
         if name == "write" and self._is_place(owner) and not node.keywords:
             return self.write_back(owner, support("write_text", [self.lower(owner), *self.lower_all(node.args)], node))
-        if name in ("write_to", "write_repr_to") and len(node.args) == 1 and self._is_place(node.args[0]):
+        given = [*node.args, *[item.value for item in node.keywords if item.arg in ("w", "writer")]]
+        is_writer = len(given) == len(node.args) + len(node.keywords) == 1 and self._is_place(given[0])
+        if name in ("write_to", "write_repr_to") and is_writer:
             value = support("with_members", [self.lower(owner)], node)
-            parts = [value, constant(name, node), self.lower(node.args[0])]
-            return self.write_back(node.args[0], support("write_value", parts, node))
+            parts = [value, constant(name, node), self.lower(given[0])]
+            return self.write_back(given[0], support("write_value", parts, node))
         return None
 
     def _lower_pointer(self, node: ast.Call) -> ast.expr:
@@ -437,6 +443,8 @@ class ExpressionLowerer:
             lowered = support("copy_value", [lowered], node)
         if annotation is not None and needs_conversion(annotation):
             return support("convert", [lowered, self.lower_type(annotation)], node)
+        if annotation is not None and is_immutable(annotation):
+            return support("as_immutable", [lowered], node)
         return lowered if is_typed else self.materialize(node, lowered)
 
     def _is_comptime(self, node: ast.expr) -> bool:
@@ -476,6 +484,24 @@ def needs_conversion(annotation: ast.expr | None) -> bool:
     if annotation is None or isinstance(annotation, (FunctionTypeNode, ast.Constant, ast.Starred, ast.BinOp)):
         return False
     return not (isinstance(annotation, ast.Name) and annotation.id in PLAIN_TYPES)
+
+
+def is_immutable(annotation: ast.expr) -> bool:
+    """Return whether this is a type of tensors that cannot be written: Mojo casts others to it.
+
+    >>> origin = ast.Name("ImmutAnyOrigin")
+    >>> is_immutable(Brackets(value=ast.Name("TileTensor"), arguments=[origin], keywords=[]))
+    True
+    """
+    if not isinstance(annotation, Brackets) or not isinstance(annotation.value, ast.Name):
+        return False
+    if annotation.value.id not in ("TileTensor", "LayoutTensor"):
+        return False
+    named = {item.arg: item.value for item in annotation.keywords}
+    mut, origin = named.get("mut"), named.get("origin")
+    entries = [*annotation.arguments, *([] if origin is None else [origin])]
+    is_false = isinstance(mut, ast.Constant) and mut.value is False
+    return is_false or any(isinstance(entry, ast.Name) and entry.id.startswith("Immut") for entry in entries)
 
 
 def is_unbound(node: ast.expr) -> bool:

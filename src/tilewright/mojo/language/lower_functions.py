@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from .building import assign, at, clone, constant, define, load, make_tuple, names_in, support, thunk, with_outer
-from .lower_expressions import needs_conversion
+from .lower_expressions import is_immutable, needs_conversion
 from .lower_statements import StatementLowerer, assigns
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Brackets, Comptime, FunctionNode, FunctionTypeNode, LambdaFunction, Variable
@@ -206,6 +206,8 @@ class FunctionLowerer(StatementLowerer):
                     statements.append(assign(name, support("copy_value", [load(name, argument)], argument), argument))
                 value = support("convert", [load(name, argument), self.lower_type(argument.annotation)], argument)
                 statements.append(assign(name, value, argument))
+            elif argument.annotation is not None and is_immutable(argument.annotation):
+                statements.append(assign(name, support("as_immutable", [load(name, argument)], argument), argument))
         return statements
 
     def _lower_Return(self, node: ast.Return) -> list[ast.stmt]:  # noqa: N802

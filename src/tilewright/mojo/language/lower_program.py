@@ -10,6 +10,8 @@ from typing import Any
 from .building import names_in
 from .lower_functions import find_mutating
 from .lower_structs import StructLowerer
+from .members import guard_members
+from .modules import exported_names
 from .problems import Source
 from .references import find_referring, with_setters
 from .scopes import BindingKind, Block, FunctionScope
@@ -48,8 +50,7 @@ class ProgramLowerer(StructLowerer):
         for statement in order_declarations(body):
             if not isinstance(statement, (ast.Import, ast.ImportFrom)):
                 lowered += self.lower_statement(statement)
-        module = ast.Module(body=lowered, type_ignores=[])
-        return ast.fix_missing_locations(module)
+        return guard_members(ast.Module(body=lowered, type_ignores=[]))
 
     def _declare(self, statement: ast.stmt) -> None:
         """Declare a name of the module ahead: functions may use what comes after them."""
@@ -81,8 +82,7 @@ class ProgramLowerer(StructLowerer):
         for item in node.names:
             if item.name == "*":
                 module = self._import(node, node.module, node.level, None)
-                names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
-                for name in names:
+                for name in exported_names(module):
                     self._bind_import(name, getattr(module, name))
             else:
                 value = self._import(item, node.module, node.level, item.name)

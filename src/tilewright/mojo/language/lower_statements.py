@@ -150,7 +150,7 @@ class StatementLowerer(ExpressionLowerer):
             value = support("convert_like", [value, self.lower(at(ast.Name(first.id, ast.Load()), first))], node)
         if annotation is None and is_number(node.value) and isinstance(first, ast.Attribute):
             owner = self.save(self.lower(first.value), "owner")  # the field has a type, though it is not known here
-            before = support("getattr", [owner, constant(first.attr, node), constant(None, node)], node)
+            before = support("read_member", [owner, constant(first.attr, node), constant(None, node)], node)
             member = at(ast.Attribute(value=owner, attr=first.attr, ctx=ast.Store()), first)
             return [at(ast.Assign(targets=[member], value=support("convert_like", [value, before], node)), node)]
         if len(node.targets) > 1:

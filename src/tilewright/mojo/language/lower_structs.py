@@ -27,6 +27,7 @@ from .lower_functions import FunctionLowerer, _parameters, parameter_name
 from .references import with_setters
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Comptime, Decorator, FunctionNode, StructNode, TraitNode, Transfer, Variable
+from .tokens import is_magic
 
 
 class StructLowerer(FunctionLowerer):
@@ -102,7 +103,17 @@ class StructLowerer(FunctionLowerer):
                 self.fail("expected a field, a method or a comptime member", member)
             if isinstance(member, Variable) and not isinstance(member.target, ast.Name):
                 self.fail("a field has one name", member)
+            self._check_protocol(member)
         return statements
+
+    def _check_protocol(self, member: ast.stmt) -> None:
+        """Refuse what Python would call with its own values, such as a traceback, in place of a method of Mojo."""
+        is_value = isinstance(member, (Comptime, Variable))
+        names = names_in(member.target) if is_value else set()  # type: ignore[attr-defined]
+        if isinstance(member, FunctionNode) and member.has_decorator("staticmethod"):
+            names = {member.name} & {"__enter__", "__exit__"}
+        for name in sorted(filter(is_magic, names)):
+            self.fail(f"{name} is a method of values; write def {name}(self)", member)
 
     def _lower_method(self, function: FunctionNode, owner: str) -> list[ast.stmt]:
         name = f"{owner}·{function.name}"

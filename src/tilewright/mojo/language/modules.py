@@ -9,11 +9,11 @@ from types import ModuleType
 from typing import Any
 
 from ..module_names import MODULES, resolve_module
+from .members import HOME, Exports, is_exported
 from .problems import NOT_YET
 from .stream import suggest
-from .tokens import words
+from .tokens import is_magic, words
 
-HOME = __package__.rpartition(".")[0]  # tilewright.mojo
 PACKAGES = ("layout", "std", "max", "buffer")
 OLD_NAMES = words(
     "algorithm benchmark bit builtin collections gpu hashlib iter itertools math memory os pathlib random "
@@ -86,19 +86,30 @@ def _exists(name: str) -> bool:
 
 
 def get_member(module: Any, name: str, module_name: str) -> Any:
-    """Return a name of a module, or a module inside it.
+    """Return a name that a module exports, or a module inside it.
 
     >>> get_member(import_from_dialect("layout"), "TileTensor", "layout").__name__
     'TileTensor'
     """
-    missing = object()
-    value = getattr(module, name, missing)
-    if value is missing and isinstance(module, ModuleType) and _exists(f"{module.__name__}.{name}"):
-        value = import_module(f"{module.__name__}.{name}")
-    is_foreign = isinstance(value, ModuleType) and not value.__name__.startswith(HOME)
-    if value is missing or is_foreign:
-        names = [name for name in dir(module) if not name.startswith("_")]
-        hint = suggest(name, names)
-        hint = hint or "; if Mojo has it, tilewright does not run it yet"
-        raise ImportError(f"module {module_name!r} has no name {name!r} here{hint}")
-    return value
+    if not isinstance(module, ModuleType) and name in exported_names(module):
+        return getattr(module, name)
+    if isinstance(module, ModuleType):
+        inner = f"{module.__name__}.{name}"
+        if not hasattr(module, name) and not is_magic(name) and _exists(inner):
+            import_module(inner)
+        if is_exported(module, name):
+            return getattr(module, name)
+    hint = suggest(name, exported_names(module)) or "; if Mojo has it, tilewright does not run it yet"
+    raise ImportError(f"module {module_name!r} has no name {name!r} here{hint}")
+
+
+def exported_names(module: Any) -> list[str]:
+    """Return the names that `from module import *` brings from a module of the dialect, or from another program.
+
+    >>> "TileTensor" in exported_names(import_from_dialect("layout"))
+    True
+    """
+    if isinstance(module, Exports):
+        return list(module.exported_names())
+    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+    return [name for name in names if is_exported(module, name)]

@@ -16,6 +16,7 @@ from ...simt.coroutines import register_syntax
 from ..prelude import PRELUDE
 from .building import SUPPORT
 from .lower_program import ProgramLowerer
+from .members import Exports
 from .modules import get_member, import_from_dialect
 from .problems import NOT_YET, MojoSourceError, Source
 from .statements import parse_program
@@ -25,7 +26,7 @@ from .syntax import FunctionNode, StructNode, TraitNode
 SUFFIXES = (".mojo", ".🔥")
 
 
-class Program:
+class Program(Exports):
     """A program that has been run: its functions, structs and values are attributes, and can be used from Python.
 
     >>> from tilewright.mojo import run
@@ -34,8 +35,10 @@ class Program:
     (8, 10, ['double'])
     """
 
-    def __init__(self, source: Source, folder: Path | None, loaded: dict[Path, Program | None]) -> None:
-        self._source, self._folder, self._loaded = source, folder, loaded
+    def __init__(
+        self, source: Source, folder: Path | None, loaded: dict[Path, Program | None], paths: Sequence[Path] = ()
+    ) -> None:
+        self._source, self._folder, self._loaded, self._paths = source, folder, loaded, paths
         self._namespace: dict[str, Any] = {**PRELUDE, **SUPPORT_NAMES, "__name__": source.name}
         self._given = set(self._namespace)
         self._namespace[f"{SUPPORT}functions_in_module"] = lambda: tuple(
@@ -64,7 +67,8 @@ class Program:
         return code
 
     def _execute(self) -> None:
-        """Run the statements of the file."""
+        """Run the statements of the file, where Python's own built-ins have no names."""
+        self._namespace["__builtins__"] = {"iter": iter}  # which kernels that wait are rewritten with
         exec(self._code, self._namespace)  # noqa: S102  (what our own compiler made of a checked program)
 
     def _import(self, module: str | None, level: int, name: str | None) -> Any:
@@ -79,19 +83,22 @@ class Program:
     def _import_neighbour(self, module: str | None, level: int, name: str | None) -> Any:
         folder = self._folder
         wanted = module or name or ""
-        if folder is None:
+        for _ in range(level - 1 if folder else 0):
+            folder = folder.parent if folder else None
+        folders = [*([] if folder is None else [folder]), *([] if level else self._paths)]
+        if not folders:
             raise ImportError(
                 f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file: the program is a text"
             )
-        for _ in range(level - 1):
-            folder = folder.parent
-        base = folder.joinpath(*wanted.split("."))
-        for suffix in SUFFIXES:
-            for path in (base.with_name(base.name + suffix), base / f"__init__{suffix}"):
-                if path.is_file():
-                    return load_program(path, self._loaded)
+        for place in folders:
+            base = place.joinpath(*wanted.split("."))
+            for suffix in SUFFIXES:
+                for path in (base.with_name(base.name + suffix), base / f"__init__{suffix}"):
+                    if path.is_file():
+                        return load_program(path, self._loaded, self._paths)
         raise ImportError(
-            f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file in {folder.name!r}"
+            f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file in"
+            f" {' or '.join(repr(place.name) for place in folders)}"
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -111,8 +118,11 @@ class Program:
         names = [name for name in self._declared if name in self._namespace and name not in self._given]
         return (name for name in names if "·" not in name)  # not those that only lowered code uses
 
-    def __dir__(self) -> list[str]:
+    def exported_names(self) -> list[str]:
+        """Return what the program defined, which its importers see."""
         return list(self)
+
+    __dir__ = exported_names
 
     def __repr__(self) -> str:
         return f"<Mojo program {self._source.name}>"
@@ -128,10 +138,11 @@ def is_idle(body: Sequence[ast.stmt]) -> bool:
     return all(isinstance(part, declarations) and getattr(part, "name", "") != "main" for part in body)
 
 
-def load_program(path: Path, loaded: dict[Path, Program | None]) -> Program:
+def load_program(path: Path, loaded: dict[Path, Program | None], paths: Sequence[Path] = ()) -> Program:
     """Return the program of a file, after its top-level statements ran; a file is loaded once.
 
-    `loaded` has the programs by their paths, None for those that are being loaded.
+    `loaded` has the programs by their paths, None for those that are being loaded; `paths` are folders in which its
+    imports are looked for after its own.
 
     >>> load_program(Path("missing.mojo"), {})
     Traceback (most recent call last):
@@ -144,7 +155,7 @@ def load_program(path: Path, loaded: dict[Path, Program | None]) -> Program:
             raise ImportError(f"{path.name} imports itself, through what it imports: {NOT_YET}")
         return known
     loaded[key] = None
-    program = Program(read_source(path), path.parent, loaded)
+    program = Program(read_source(path), path.parent, loaded, paths)
     loaded[key] = program
     program._execute()
     return program

@@ -53,21 +53,21 @@ class TextWriter:
 
 
 class StructValue:
-    """The base of all structs. `FIELDS` are their names; `IMPLICIT` the constructors that convert values."""
+    """The base of all structs. `__fields__` are their names; `__implicit__` the constructors that convert values."""
 
     __slots__ = ()
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ()
-    FIELDS: ClassVar[tuple[str, ...]] = ()
-    TRAITS: ClassVar[tuple[Any, ...]] = ()
-    IMPLICIT: ClassVar[list[Overload]] = []
-    template: ClassVar[Any] = None
-    has_copy_constructor: ClassVar[bool] = False
+    __bracketed__: ClassVar[tuple[str, ...]] = ()
+    __fields__: ClassVar[tuple[str, ...]] = ()
+    __traits__: ClassVar[tuple[Any, ...]] = ()
+    __implicit__: ClassVar[list[Overload]] = []
+    __template__: ClassVar[Any] = None
+    __has_copy_constructor__: ClassVar[bool] = False
 
     @classmethod
     def converts_implicitly(cls, value: Any) -> bool:
         """Return whether a constructor takes the value without being asked to."""
-        for overload in cls.IMPLICIT:
+        for overload in cls.__implicit__:
             pairs = overload.bind((None, value), {})
             if pairs is not None and overload.score(pairs[1:], {}):
                 return True
@@ -85,10 +85,10 @@ class StructValue:
         new: Any = cls.__new__(cls)
         if "__copyinit__" in cls.__dict__:
             new.__copyinit__(self)
-        elif cls.has_copy_constructor:
+        elif cls.__has_copy_constructor__:
             new.__init__(copy=self)
         else:
-            for name in self.FIELDS:
+            for name in self.__fields__:
                 setattr(new, name, copy_field(getattr(self, name)))
         return new
 
@@ -98,13 +98,13 @@ class StructValue:
         if write_to is not None:
             write_to(writer)
             return writer.text()
-        fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.FIELDS)
+        fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.__fields__)
         return f"{type(self).__name__}({fields})"
 
     def __repr__(self) -> str:
         write_to = getattr(self, "write_repr_to", None)
         if write_to is None:
-            fields = ", ".join(f"{name}={represent(getattr(self, name))}" for name in self.FIELDS)
+            fields = ", ".join(f"{name}={represent(getattr(self, name))}" for name in self.__fields__)
             return f"{type(self).__name__}({fields})"
         writer = TextWriter()
         write_to(writer)
@@ -113,10 +113,10 @@ class StructValue:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.FIELDS)
+        return all(getattr(self, name) == getattr(other, name) for name in self.__fields__)
 
     def __hash__(self) -> int:
-        return hash(tuple(getattr(self, name) for name in self.FIELDS))
+        return hash(tuple(getattr(self, name) for name in self.__fields__))
 
     def get_subscript(self, *position: Any, **named: Any) -> Any:
         """Return an element: brackets with keywords, or empty ones."""
@@ -144,14 +144,14 @@ def assign_fields(target: Any, value: Any) -> None:
     """Assign a whole struct: `self = Self(...)`.
 
     >>> class Point(StructValue):
-    ...     FIELDS = ("x",)
+    ...     __fields__ = ("x",)
     >>> first, second = Point(), Point()
     >>> second.x = 3
     >>> assign_fields(first, second)
     >>> first.x
     3
     """
-    for name in value.FIELDS:
+    for name in value.__fields__:
         setattr(target, name, getattr(value, name))
 
 

@@ -29,12 +29,12 @@ def declare_struct(
     2
     """
     members: dict[str, Any] = dict(parameters)
-    members["FIELDS"] = fields
+    members["__fields__"] = fields
     if not any(field.startswith("__") for field in fields):  # which Python would give other names
         members["__slots__"] = fields
-    members["PARAMETERS"] = tuple(name for name, _ in parameters)
-    members["IMPLICIT"] = []
-    members["list_traits"] = staticmethod(traits)
+    members["__bracketed__"] = tuple(name for name, _ in parameters)
+    members["__implicit__"] = []
+    members["__list_traits__"] = staticmethod(traits)
     return type(name, (StructValue,), members)
 
 
@@ -47,9 +47,9 @@ def add_member(cls: Any, name: str, member: Any, is_static: bool, is_implicit: b
     2
     """
     if is_implicit and isinstance(member, Function):
-        cls.IMPLICIT.append(member.overloads[-1])
+        cls.__implicit__.append(member.overloads[-1])
     if name == "__init__" and _is_copy_constructor(member):
-        cls.has_copy_constructor = True
+        cls.__has_copy_constructor__ = True
     if is_static:
         setattr(cls, name, staticmethod(member))
         return
@@ -66,11 +66,11 @@ def _is_copy_constructor(member: Any) -> bool:
 def complete_struct(cls: Any, is_value: bool) -> Any:
     """Return the struct with what its traits add; `is_value` says that it is copied implicitly.
 
-    >>> complete_struct(declare_struct("Point", (), lambda: (), ("x",)), False).FIELDS
+    >>> complete_struct(declare_struct("Point", (), lambda: (), ("x",)), False).__fields__
     ('x',)
     """
-    traits = all_traits(cls.list_traits())
-    cls.TRAITS = traits
+    traits = all_traits(cls.__list_traits__())
+    cls.__traits__ = traits
     for trait in traits:
         if isinstance(trait, Trait):
             trait.add_defaults(cls)
@@ -118,13 +118,13 @@ class Trait:
 
     def add_defaults(self, cls: Any) -> None:
         """Add the default members that a struct does not have itself."""
-        self.factory(_DefaultMembers(cls))
+        self.factory(DefaultMembers(cls))
 
     def conforms(self, value: Any) -> bool:
         """Return whether a value, or a type, has the trait: structs say so, others have its methods."""
         kind = value if isinstance(value, type) else type(value)
         if issubclass(kind, StructValue):
-            return self in kind.TRAITS
+            return self in kind.__traits__
         return bool(self.required) and all(hasattr(value, name) for name in self.required)
 
     __instancecheck__ = conforms
@@ -135,7 +135,7 @@ class Trait:
     __rand__ = __and__
 
 
-class _DefaultMembers:
+class DefaultMembers:
     """Stands for a struct while a trait adds members to it: those that the struct has stay as they are."""
 
     def __init__(self, cls: Any) -> None:
@@ -189,7 +189,7 @@ class StructTemplate:
     ) -> None:
         self.__name__ = self.__qualname__ = name
         self.parameters = parameters
-        self.PARAMETERS = tuple(parameter.name for parameter in parameters if parameter.kind != "infer")
+        self.__bracketed__ = tuple(parameter.name for parameter in parameters if parameter.kind != "infer")
         self._maker = Overload(name, factory, parameters, ())
         self._initializers = [Overload(name, factory, parameters, arguments) for arguments in initializers]
 
@@ -203,16 +203,21 @@ class StructTemplate:
         """Return the class for these parameters; if some are missing, what infers them when it is called."""
         known = bind_given(self.__name__, self.parameters, given, named)
         if known is None:
-            raise LayoutError(f"struct {self.__name__} has the parameters [{', '.join(self.PARAMETERS)}]")
+            raise LayoutError(f"struct {self.__name__} has the parameters [{', '.join(self.__bracketed__)}]")
         missing = [item for item in self.parameters if item.name not in known and item.default is None]
         if missing and any(item.kind != "variadic" for item in missing):
             return PartialStruct(self, known)
         return self.make(known)
 
+    @property
+    def cls(self) -> Any:
+        """The class whose parameters all have their defaults."""
+        return self.make({})
+
     def make(self, known: dict[str, Any]) -> Any:
         """Return the class for known parameters."""
         cls: Any = self._maker.specialize(dict(known))
-        cls.template = self
+        cls.__template__ = self
         return cls
 
     def infer(self, known: Mapping[str, Any], values: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -231,10 +236,10 @@ class StructTemplate:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.make({}), name)
+        return getattr(self.cls, name)
 
     def __instancecheck__(self, value: object) -> bool:
-        return getattr(type(value), "template", None) is self
+        return getattr(type(value), "__template__", None) is self
 
 
 class PartialStruct:
@@ -242,7 +247,12 @@ class PartialStruct:
 
     def __init__(self, template: StructTemplate, known: dict[str, Any]) -> None:
         self.template, self.known = template, known
-        self.PARAMETERS = template.PARAMETERS
+        self.__bracketed__ = template.__bracketed__
+
+    @property
+    def cls(self) -> Any:
+        """The class for these parameters, the others having their defaults."""
+        return self.template.make(dict(self.known))
 
     def __call__(self, *values: Any, **options: Any) -> Any:
         return self.template.infer(self.known, values, options)(*values, **options)
@@ -250,7 +260,7 @@ class PartialStruct:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.template.make(dict(self.known)), name)
+        return getattr(self.cls, name)
 
     def __instancecheck__(self, value: object) -> bool:
         same = isinstance(value, self.template)  # type: ignore[arg-type]
@@ -269,7 +279,7 @@ def conforms_to(kind: Any, trait: Any) -> bool:
     if isinstance(trait, TraitUnion):
         return all(conforms_to(kind, part) for part in trait.traits)
     if isinstance(kind, type) and issubclass(kind, StructValue):
-        return trait in kind.TRAITS or getattr(trait, "__name__", "") in ("AnyType", "ImplicitlyDestructible")
+        return trait in kind.__traits__ or getattr(trait, "__name__", "") in ("AnyType", "ImplicitlyDestructible")
     samples = {Int: 0, Bool: False, String: ""}
     if kind in samples or kind.__class__ is SIMDType:
         sample = samples[kind] if kind in samples else kind(0)

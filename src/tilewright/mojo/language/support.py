@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+from ...tensor.view import View
 from ..brackets import bind_parameters
 from ..builtins import String, type_of
 from ..containers import Dict, Optional, Set
@@ -17,6 +19,7 @@ from .building import SUPPORT
 from .conversion import FunctionType, Initializer, convert, convert_like, copy_value
 from .functions import Function, Overload, ParametricAlias, call_back, define_function
 from .inference import Argument, HeadPattern, Parameter, ParameterPattern, TypePattern, ValuePattern
+from .members import assignable, check_options, read_member, visible
 from .raising import Raised, as_exception, fail_assertion, payload
 from .struct_members import assign_fields
 from .structs import StructTemplate, Trait, add_member, complete_struct, declare_struct
@@ -57,10 +60,12 @@ def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], 
 def write_member(owner: Any, name: str, value: Any) -> None:
     """Assign a member, unless it is that value already.
 
-    >>> write_member(Initializer((), {}), "arguments", (1,))
+    >>> write_member(3, "size", 4)
+    Traceback (most recent call last):
+    AttributeError: 'size' is not a member that a Mojo program can assign
     """
-    if getattr(owner, name, None) is not value:
-        setattr(owner, name, value)
+    if read_member(owner, name, None) is not value:
+        setattr(assignable(owner, name), name, value)
 
 
 def write_element(owner: Any, index: Any, value: Any) -> None:
@@ -144,6 +149,15 @@ def divide(left: Any, right: Any) -> Any:
     return left / right
 
 
+def as_immutable(value: Any) -> Any:
+    """Return a tensor as one that cannot be written; other values as they are.
+
+    >>> as_immutable(3)
+    3
+    """
+    return value.as_immut() if isinstance(value, View) and value.mut else value  # type: ignore[attr-defined]
+
+
 def indices(values: Any) -> Iterable[Any]:
     """Return the indices of the elements that a loop over references goes through.
 
@@ -198,7 +212,7 @@ _NAMES: dict[str, Any] = {
     "Argument": Argument,
     "Float64": Float64,
     "FunctionType": FunctionType(),
-    "HeadPattern": HeadPattern,
+    "HeadPattern": partial(HeadPattern, read=read_member),
     "Initializer": Initializer,
     "Overload": Overload,
     "Parameter": Parameter,
@@ -212,10 +226,13 @@ _NAMES: dict[str, Any] = {
     "ValuePattern": ValuePattern,
     "add_member": add_member,
     "as_exception": as_exception,
+    "as_immutable": as_immutable,
+    "assignable": assignable,
     "assign_fields": assign_fields,
     "call_back": call_back,
     "call_writing": call_writing,
     "change_in_place": change_in_place,
+    "check_options": check_options,
     "complete_struct": complete_struct,
     "convert": convert,
     "convert_like": convert_like,
@@ -224,18 +241,19 @@ _NAMES: dict[str, Any] = {
     "define_function": define_function,
     "divide": divide,
     "fail_assertion": fail_assertion,
-    "getattr": getattr,
     "indices": indices,
     "make_dict": make_dict,
     "make_list": make_list,
     "make_set": make_set,
     "payload": payload,
+    "read_member": read_member,
     "set_subscript": set_subscript,
     "slice": slice,
     "subscript": subscript,
     "point_to": point_to,
     "is_none": is_none,
     "with_members": with_members,
+    "visible": visible,
     "write_element": write_element,
     "write_member": write_member,
     "write_subscript": write_subscript,

@@ -4,20 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from string import Formatter
 from typing import Any
 
+from ..builtins import format_value, represent
 from ..dtype import as_dtype
 from ..lists import List
 from ..simd import SIMDType, UInt8
 from .codepoints import Codepoint
+from .raising import Error
 from .struct_members import TextWriter
 from .tokens import words
 
 TEXT_MEMBERS = words(
     "as_bytes as_string_slice ascii_center ascii_ljust ascii_rjust byte_length bytes codepoint_slices codepoints "
-    "count_codepoints graphemes is_ascii_digit is_ascii_printable is_ascii_whitespace write_to"
+    "count_codepoints format graphemes is_ascii_digit is_ascii_printable is_ascii_whitespace write_to"
 )
-"""Methods of Mojo's strings that Python's do not have."""
+"""Methods of Mojo's strings that Python's do not have, or that reach further there."""
 
 
 class Text(str):
@@ -89,6 +92,30 @@ class Text(str):
         'a'
         """
         return str(self)
+
+    def format(self, *values: Any) -> str:  # type: ignore[override]  # Python's would also read members of the values
+        """Return the text with values in place of `{}`, `{1}` and `{!r}`.
+
+        >>> Text("{} of {}, {0!r}").format(3, "a")
+        '3 of a, Int(3)'
+        >>> Text("{0.__class__}").format(3)
+        Traceback (most recent call last):
+        tilewright.mojo.language.raising.Error: a format text has {}, {0} or {!r} for its values, got {0.__class__}
+        """
+        parts, position = [], 0
+        for literal, field, spec, conversion in Formatter().parse(self):
+            parts.append(literal)
+            if field is None:
+                continue
+            if spec or not (field == "" or field.isdecimal()) or conversion not in (None, "r", "s"):
+                wanted = "".join([field, f"!{conversion}" if conversion else "", f":{spec}" if spec else ""])
+                raise Error(f"a format text has {{}}, {{0}} or {{!r}} for its values, got {{{wanted}}}")
+            index = int(field) if field else position
+            position += not field
+            if index >= len(values):
+                raise Error(f"the format text wants value {index}, but there are {len(values)}")
+            parts.append(represent(values[index]) if conversion == "r" else format_value(values[index]))
+        return "".join(parts)
 
     def is_ascii_digit(self) -> bool:
         """Return whether all characters are digits.

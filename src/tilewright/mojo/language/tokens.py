@@ -37,6 +37,27 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_OPERATORS = words("add sub mul truediv floordiv mod pow matmul and or xor lshift rshift")
+MOJO_METHODS = words(
+    "__abs__ __as_int__ __await__ __bool__ __call__ __ceil__ __ceildiv__ __contains__ __copyinit__ __deinit__ __del__ "
+    "__dict_literal__ __divmod__ __enter__ __eq__ __exit__ __exp__ __float__ __floor__ __fspath__ __ge__ __getattr__ "
+    "__getattr_param__ __getitem__ __getitem_param__ __gt__ __has_next__ __hash__ __index__ __init__ __int__ "
+    "__int_literal__ __invert__ __is__ __isnot__ __iter__ __le__ __len__ __list_literal__ __lt__ __merge_with__ "
+    "__mlir_bool__ __mlir_i1__ __mlir_index__ __moveinit__ __ne__ __neg__ __next__ __pos__ __repr__ __reversed__ "
+    "__round__ __set_literal__ __setitem__ __slice_literal__ __str__ __trunc__ __uint__ "
+) | {f"__{prefix}{name}__" for name in _OPERATORS for prefix in ("", "r", "i")}
+"""The names between double underscores that Mojo gives a meaning; the others are Python's, and no program has them."""
+
+
+def is_magic(name: str) -> bool:
+    """Return whether a name stands between double underscores, as those to which the language gives a meaning do.
+
+    >>> is_magic("__init__"), is_magic("__functions_in_module"), is_magic("_____")
+    (True, False, False)
+    """
+    return name.startswith("__") and name.endswith("__") and name.strip("_") != ""
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word of the program: its kind, its text, and where it starts and ends.
@@ -165,6 +186,8 @@ class Tokenizer:
             return token
         if kind == "name":
             text = match[0].strip("`")
+            if "·" in text or (is_magic(text) and text not in MOJO_METHODS):
+                self.fail(f"Mojo has no name {text!r}", begin)
             return Token("name", text, self.line, begin - self.line_start, begin)
         if kind == "number":
             return self._token("number", begin)

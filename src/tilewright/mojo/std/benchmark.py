@@ -101,8 +101,7 @@ class _Settings:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         self.values, self.named = values, named
-        for name, value in named.items():
-            setattr(self, name, value)
+        self.__dict__.update(named)
 
 
 class BenchConfig(_Settings):

@@ -28,7 +28,7 @@ class ComplexSIMD(metaclass=_ComplexMeta):
     """
 
     __slots__ = ("im", "re")
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "size")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "size")
 
     def __init__(self, re: Any, im: Any = 0) -> None:
         self.re, self.im = re, im

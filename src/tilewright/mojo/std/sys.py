@@ -4,6 +4,7 @@
 import sys as _python
 from typing import Any
 
+from ..builtins import format_value
 from ..program_arguments import (
     argv,
     get_defined_bool,
@@ -62,7 +63,28 @@ __all__ = [
 ]
 
 alignof, sizeof, simdwidthof, bitwidthof = align_of, size_of, simd_width_of, bit_width_of
-stdout, stderr = _python.stdout, _python.stderr
+
+
+class Stream:
+    """`stdout` or `stderr` as a program sees it: it can write there, wherever that goes at the time.
+
+    >>> stdout.write("a", 1, "\\n")
+    a1
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def write(self, *values: Any) -> None:
+        """Write the text of values."""
+        getattr(_python, self._name).write("".join(map(format_value, values)))
+
+    def flush(self) -> None:
+        """Write out what waits."""
+        getattr(_python, self._name).flush()
+
+
+stdout, stderr = Stream("stdout"), Stream("stderr")
 
 
 def exit(code: Any = 0) -> None:  # noqa: A001  (Mojo's name)

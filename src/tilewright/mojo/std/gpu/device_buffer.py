@@ -35,7 +35,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
     16
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("type",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("type",)
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int, array: Any = None) -> None:
         self._context = context
@@ -214,7 +214,7 @@ class HostBuffer(Span):
     """
 
     __slots__ = ("_context",)
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("type",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("type",)
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
         self._context = context

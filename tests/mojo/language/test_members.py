@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Mojo program reaches what Mojo gives it, and nothing of Python: by no member, bracket, call, text or import."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import types
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tilewright.mojo
+from tilewright.errors import TilewrightError
+from tilewright.mojo import run
+from tilewright.mojo.language.inference import UnknownParameter
+from tilewright.mojo.language.members import NATIVE, read_member, visible_members
+from tilewright.mojo.language.modules import PACKAGES
+from tilewright.mojo.language.struct_members import StructValue
+from tilewright.mojo.language.tokens import MOJO_METHODS, words
+from tilewright.mojo.prelude import PRELUDE
+
+VALUES = """
+from layout import Coord, Layout, LayoutTensor, TileTensor, row_major
+from std.atomic import Atomic
+from std.benchmark import BenchConfig
+from std.collections import Counter, Deque
+from std.gpu.host import DeviceContext
+from std.sys import stdout
+
+trait Named:
+    def name(self) -> String:
+        return "named"
+
+struct Point(Copyable, Named):
+    var x: Int
+    comptime PI = 3
+    def __init__(out self, x: Int):
+        self.x = x
+    def get(self) -> Int:
+        return self.x
+
+struct Box[n: Int]:
+    var y: Int
+    def __init__(out self):
+        self.y = Self.n
+
+struct Answering:
+    var x: Int
+    def __init__(out self):
+        self.x = 1
+    def __getattr__[name: StringLiteral](self) -> Int:
+        return 7
+
+def scale[n: Int](x: Int) -> Int:
+    return n * x
+
+def double(x: Int) -> Int:
+    return 2 * x
+
+def fail() raises -> AnyType:
+    try:
+        raise Error("no")
+    except e:
+        return e
+
+def values() raises -> AnyType:
+    var p = alloc[Float32](16)
+    var t = TileTensor(p, row_major[4, 4]())
+    var ctx = DeviceContext()
+    var b = ctx.enqueue_create_buffer[DType.float32](4)
+    return (
+        p, t, ctx, b, fail(), Point(1), Box[2](), Answering(), Point, Box, Box[2], Named, scale, scale[2], double,
+        lambda x: x, List(1, 2), {1: 2}, {1, 2}, (1, 2), 3, 1.5, True, "s", None, Float32(1),
+        SIMD[DType.float32, 4](1), t.tile[2, 2](0, 0), t.layout, t.tile, t.load[2], t.ptr, t[0, 0], Point(1).get,
+        Point.get, row_major[2, 2](), Coord(1, 2), iter([1]), range(3), zip([1], [2]), enumerate([1]),
+        map(double, [1]), slice(1, 2), Deque[Int](1), Counter[String]("a"), Optional[Int](1), type_of(t),
+        type_of(double), type_of(Point(1)), type_of(Point), type_of(row_major), p.store, b.unsafe_ptr(), DType.float32,
+        print, String, Int, stdout, Atomic[DType.int32], BenchConfig(max_iters=1), Tuple[Int, Int],
+        (x for x in range(3)), [x for x in range(3)],
+    )
+"""
+FORBIDDEN = (types.CodeType, types.FrameType, types.TracebackType, types.MappingProxyType, types.CellType)
+HARMLESS = {*(id(value) for value in PRELUDE.values()), *map(id, (bool, float, int, str))}
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+TIME = ("monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
+
+
+def is_harmless(value: Any) -> bool:
+    """Return whether a value is data, a type or function of the dialect or the program, or a built-in Mojo has."""
+    if isinstance(value, FORBIDDEN) or value is type or value is object:
+        return False
+    if type(value) is dict and "__builtins__" in value:
+        return False
+    if isinstance(value, types.ModuleType):
+        return value.__name__.removeprefix("tilewright.mojo.").partition(".")[0] in PACKAGES
+    if isinstance(value, partial):
+        return is_harmless(value.func)
+    if not isinstance(value, (type, *FUNCTIONS)) or id(value) in HARMLESS or is_ours(value.__module__):
+        return True
+    if isinstance(value, type):
+        return issubclass(value, StructValue) or value.__module__ == "itertools"
+    if value.__name__ in MOJO_METHODS:  # an operator of a class that the dialect builds on
+        return str(value.__module__).partition(".")[0] in ("tilewright", "enum", "None")
+    owner = getattr(value, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        return value.__module__ == "time" and value.__name__ in TIME
+    return is_ours(type(owner).__module__) or any(isinstance(owner, cls) for cls in NATIVE)
+
+
+def is_ours(module: str | None) -> bool:
+    name = str(module)
+    is_machinery = name.startswith(("tilewright.mojo.language.program", "tilewright.mojo.language.modules"))
+    return name.startswith(("tilewright.mojo.", "tilewright.simt.", "<mojo")) and not is_machinery
+
+
+def list_roots() -> Iterator[tuple[str, Any]]:
+    yield from PRELUDE.items()
+    program = run(VALUES, main=False)
+    yield "program", program
+    for k, value in enumerate(program.values()):
+        yield f"values()[{k}]", value
+    for info in pkgutil.walk_packages(tilewright.mojo.__path__, "tilewright.mojo."):
+        if info.name.removeprefix("tilewright.mojo.").partition(".")[0] in PACKAGES:
+            yield info.name, importlib.import_module(info.name)
+
+
+def follow(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what a program gets from a value: its members, also those that it computes, and its elements."""
+    for name in [*visible_members(value), *[name for name in REACHING if read_member(value, name, None) is not None]]:
+        try:
+            yield f".{name}", getattr(value, name)
+        except Exception:  # a member that needs a device, a thread, or parameters
+            continue
+    if type(value) in (list, tuple, dict):
+        for entry in list(value.values() if type(value) is dict else value)[:50]:
+            yield "[...]", entry
+
+
+def test_no_chain_of_members_leaves_the_dialect():
+    waiting = deque(list_roots())
+    visits: dict[Any, int] = {}
+    walked = 0
+    while waiting:
+        path, value = waiting.popleft()
+        key = value if isinstance(value, (type, types.ModuleType)) else type(value)
+        visits[key] = visits.get(key, 0) + 1
+        assert is_harmless(value), f"{path} reaches {value!r}"
+        walked += 1
+        if visits[key] <= 3:  # members depend on the class
+            waiting += [(path + step, found) for step, found in follow(value)]
+    assert walked > 3000
+    assert len(visits) > 150
+
+
+def test_the_walk_notices_what_is_forbidden():
+    from tilewright.mojo.language.program import load_program
+
+    for value in (type, object, test_no_chain_of_members_leaves_the_dialect.__code__, types, open, eval, load_program):
+        assert not is_harmless(value)
+    assert not is_harmless({"__builtins__": None})
+
+
+PYTHON_ONLY = words(
+    "__globals__ __class__ __dict__ __code__ __closure__ __builtins__ __subclasses__ __bases__ __mro__ __base__ "
+    "__self__ __func__ __wrapped__ __module__ __reduce__ __reduce_ex__ __getattribute__ __setattr__ __delattr__ "
+    "__init_subclass__ __new__ __doc__ __annotations__ __defaults__ __kwdefaults__ __traceback__ __context__ "
+    "__cause__ __loader__ __spec__ __import__ __weakref__ __slots__ __dir__ __format__ __sizeof__ __qualname__ "
+    "__name__ __array__ __array_interface__ __getstate__ __setstate__ __instancecheck__ __class_getitem__"
+)
+REACHING = words(
+    "mro gi_frame gi_code gi_yieldfrom cr_frame ag_frame f_globals f_back f_locals tb_frame tb_next func args keywords "
+    "func_globals format_map with_traceback add_note tofile dump dumps ctypes base data buffer encode translate "
+    "overloads factory _namespace _source _execute _loaded _function _owner template list_traits IMPLICIT make cls "
+    "function given named first show to_numpy np os sys importlib import_module run"
+)
+NAMES = sorted(REACHING)
+EXPRESSIONS = words(
+    "print 3 1.5 'text' True None [1] {1:2} (1,2) double scale scale[2] Point Point(1) Point(1).get Box Box[2] "
+    "Box[2]() Named Answering() List Int String DType DType.float32 tensor() tensor().tile tensor().load[2] "
+    "tensor().layout iter([1]) range(3) zip([1],[2]) map(double,[1]) fail() type_of(double) type_of(tensor()) "
+    "type_of(Point(1)) stdout layout row_major row_major[2,2]() Counter Deque[Int](1) Optional[Int](1) alloc "
+    "alloc[Float32](4)"
+)
+PROBE = (
+    VALUES + "\nimport layout\ndef tensor() -> AnyType:\n    return TileTensor(alloc[Float32](16), row_major[4, 4]())\n"
+)
+STEPS = st.one_of(
+    st.sampled_from(sorted(PYTHON_ONLY | REACHING)).map(lambda name: f".{name}"),
+    st.sampled_from(["[0]", "['__builtins__']", "()", "(1)", ".copy()", ".value", ".__iter__()", ".write"]),
+)
+
+
+def probe(expression: str) -> Any:
+    """Return the value of an expression in a program, or None where it is refused."""
+    return next(probe_all([expression]))
+
+
+def probe_all(expressions: Iterable[str]) -> Iterator[Any]:
+    """Yield the values of expressions in one program, None where one is refused."""
+    functions = [f"def probe{k}() raises -> AnyType:\n    return {text}\n" for k, text in enumerate(expressions)]
+    try:
+        program = run(PROBE + "".join(functions), main=False)
+    except TilewrightError:
+        program = None
+    for k in range(len(functions)):
+        try:
+            yield None if program is None else program[f"probe{k}"]()
+        except (TilewrightError, AttributeError, TypeError, LookupError, ValueError, StopIteration):
+            yield None
+
+
+@given(st.sampled_from(sorted(EXPRESSIONS)), st.lists(STEPS, min_size=1, max_size=4))
+def test_random_chains_reach_nothing_of_python(root, steps):
+    assert is_harmless(probe(root + "".join(steps)))
+
+
+@pytest.mark.parametrize("name", sorted(PYTHON_ONLY))
+def test_names_of_python_are_no_names_of_mojo(name):
+    for source in (
+        f"def main():\n    var x = print.{name}",
+        f"def main():\n    var {name} = 1",
+        f"struct S:\n    var {name}: Int",
+        f"struct S:\n    def {name}(self): pass",
+        f"def main():\n    print(1, {name}=2)",
+        f"from layout import {name}",
+        f"import layout as {name}",
+        f"def main():\n    var x = print.`{name}`",
+    ):
+        with pytest.raises(TilewrightError):
+            run(source)
+
+
+@pytest.mark.parametrize("root", sorted(EXPRESSIONS))
+def test_members_of_python_objects_are_not_reached(root):
+    for name, value in zip(NAMES, probe_all(f"{root}.{name}" for name in NAMES), strict=True):
+        assert is_harmless(value), f"{root}.{name} reaches {value!r}"
+
+
+ESCAPES = {
+    "a function's globals": 'var g = print.__globals__\n    g["__builtins__"]["__import__"]("os").system("true")',
+    "a name that only lowered code has": "var f = `mojo·subscript`",
+    "a middle dot in a name": "var a·b = 1",
+    "a format text": 'print("{0.__globals__}".format(print))',
+    "a format text with an element": 'print("{0[__builtins__]}".format(print))',
+    "a text's own members": 'print("{}".format_map({1: 2}))',
+    "the type of a function": "var f = type_of(print)(1, 2)",
+    "the type of a type": 'var t = type_of(type_of(print))("X", (1,), {1: 2})',
+    "an assigned method": "print.write = 3",
+    "an assigned library type": "List.append = print",
+    "an assigned module": "layout.TileTensor = print",
+    "private state of the library": "print(List(1)._memory)",
+    "private state of a bracket": "print(alloc._function)",
+    "an array's methods": 'SIMD[DType.float32, 4](1).array.tofile("x")',
+    "a generator's frame": "var g = (x for x in range(3))\n    print(g.gi_frame)",
+    "a partial's function": "print(TileTensor(alloc[Float32](4), row_major[2, 2]()).load[2].func)",
+    "an iterator's state": "print(iter([1]).__reduce__())",
+    "the type of a module": "var m = type_of(layout)('os')",
+    "the type of an array": "var a = type_of(SIMD[DType.float32, 4](1).value)((4,), 'int64')",
+    "a keyword of Python in a dictionary": "_ = BenchConfig(**{'__class__': Int})",
+    "a keyword of Python in brackets": "_ = SIMD[**{'__class__': Int}]",
+    "a class behind a type": "print(Atomic[DType.int32].mro())",
+    "a vector's numbers": "var v = SIMD[DType.float32, 4](1)\n    v.value = 'x'",
+    "a vector's type": "var v = SIMD[DType.float32, 4](1)\n    v.dtype = DType.int64",
+    "a list's memory": "var v = [1, 2]\n    v.memory = ['x'].memory",
+    "an error's parts": "var e = Error('a')\n    e.args = 3",
+}
+
+
+@pytest.mark.parametrize("body", ESCAPES.values(), ids=ESCAPES)
+def test_an_escape_is_refused(body):
+    imports = "import layout\nfrom layout import TileTensor, row_major\nfrom std.atomic import Atomic\n"
+    source = f"{imports}from std.benchmark import BenchConfig\ndef main() raises:\n    {body}\n"
+    with pytest.raises(TilewrightError):
+        run(source)
+
+
+class Taken:
+    """A type of Python, which has members of its own."""
+
+
+TAKING = """
+struct Taker:
+    var x: Int
+    comptime PARAMETERS = ("NAME",)
+    comptime FIELDS = ("NAME", "mro")
+    def __init__(out self):
+        self.x = 1
+    def conforms(self, value: AnyType) -> Bool:
+        return True
+    def __getitem__(self, *first: AnyType, **named: AnyType) -> AnyType:
+        return Int
+comptime taker = Taker()
+def by_position[found: AnyType](x: taker[found]) -> AnyType:
+    return found
+def by_name[found: AnyType](x: taker[NAME=found]) -> AnyType:
+    return found
+def taken(x: AnyType) raises -> AnyType:
+    return CALL(x)
+"""
+
+
+@pytest.mark.parametrize("call", ["by_position", "by_name"])
+@pytest.mark.parametrize("name", ["gi_frame", "f_globals", "func", "mro", "tofile", "__globals__"])
+def test_a_type_in_brackets_reads_no_member_of_python(name, call):
+    try:
+        program = run(TAKING.replace("NAME", name).replace("CALL", call), main=False)
+    except TilewrightError:
+        return
+    for value in ((x for x in "a"), test_an_error_has_no_traceback, partial(print), Taken, sys._getframe()):
+        with suppress(TilewrightError):
+            assert isinstance(program.taken(value), UnknownParameter)
+
+
+@pytest.mark.parametrize("name", ["gi_frame", "gi_code", "gi_yieldfrom"])
+def test_parameters_of_a_struct_are_inferred_from_its_values_only(name):
+    source = f"struct B[{name}: AnyType]:\n    def __init__(out self): pass\n"
+    source += "def f[g: AnyType](x: B[g]) -> AnyType:\n    return g\n"
+    with pytest.raises(TilewrightError, match="parameter 'g' of f is not known"):
+        run(f"{source}def main():\n    print(f((x for x in range(2))))\n")
+
+
+def test_members_that_the_front_end_reads_have_names_that_no_program_spells(capsys):
+    run("""
+struct Box[template: Int, FIELDS: Int = 2]:
+    var PARAMETERS: Int
+    var TRAITS: Int
+    comptime IMPLICIT = ("mro",)
+    comptime list_traits = 4
+    def __init__(out self):
+        self.PARAMETERS, self.TRAITS = Self.template, Self.FIELDS
+def main():
+    var box = Box[3]()
+    print(box.PARAMETERS, box.TRAITS, Box[3].IMPLICIT, Box[3].list_traits)
+""")
+    assert capsys.readouterr().out == "3 2 (mro) 4\n"
+    with pytest.raises(TilewrightError, match="no member 'mro'"):
+        run('struct S:\n    comptime FIELDS = ("mro",)\ndef main():\n    print(S.mro())')
+
+
+def test_memory_has_numbers_of_the_librarys_types_only(capsys):
+    run("""
+struct Format:
+    var dtype: String
+    var name: String
+    def __init__(out self):
+        self.dtype, self.name = "O", "object"
+struct Element:
+    comptime number_type = Format()
+def main():
+    print(alloc[Element](4)[0])
+""")
+    assert capsys.readouterr().out == "None\n"
+
+
+@pytest.mark.parametrize(
+    "exit_",
+    [
+        "@staticmethod\n    def __exit__(kind: AnyType, error: AnyType, trace: AnyType): pass",
+        "comptime __exit__ = print",
+        "var __exit__: AnyType",
+    ],
+)
+def test_a_context_gets_no_traceback(exit_):
+    source = f"struct S:\n    {exit_}\n    def __init__(out self): pass\n    def __enter__(self) -> Int: return 1\n"
+    with pytest.raises(TilewrightError, match="__exit__ is a method of values"):
+        run(f"{source}def main() raises:\n    with S():\n        raise Error('no')\n")
+
+
+def test_the_type_of_another_program_runs_none(tmp_path):
+    (tmp_path / "other.mojo").write_text("var x = 1\n")
+    main = tmp_path / "main.mojo"
+    main.write_text("import other\ndef main():\n    _ = type_of(other)(1, 2, 3)\n")
+    with pytest.raises(TilewrightError, match="has no type"):
+        run(main)
+
+
+def test_an_error_has_no_traceback():
+    with pytest.raises(TilewrightError, match="no name '__traceback__'"):
+        run('def main():\n    try:\n        raise Error("a")\n    except e:\n        print(e.__traceback__)')
+    with pytest.raises(TilewrightError, match="no member 'with_traceback'"):
+        run('def main():\n    try:\n        raise Error("a")\n    except e:\n        print(e.with_traceback)')
+
+
+@pytest.mark.parametrize("name", ["open", "eval", "exec", "__import__", "getattr", "vars", "compile", "globals"])
+def test_a_variable_without_a_value_is_not_a_builtin_of_python(name):
+    with pytest.raises(TilewrightError):
+        run(f"var {name}: Int\ndef main():\n    print({name}('x'))\nmain()")
+    with pytest.raises(TilewrightError):
+        run(f"def main():\n    print({name})")
+
+
+@pytest.mark.parametrize(
+    "name", ["np", "import_module", "_store", "annotations", "Any", "Callable", "cmp_to_key", "sys"]
+)
+def test_a_module_exports_only_what_is_the_dialects(name):
+    for module in ("layout.tile_tensor", "std.gpu", "std.math", "std.sys", "std.os", "std.memory", "layout"):
+        with pytest.raises(TilewrightError):
+            run(f"from {module} import {name}\ndef main():\n    print({name})")
+
+
+def test_another_program_shows_what_it_declares(tmp_path):
+    (tmp_path / "other.mojo").write_text("def area(x: Int) -> Int:\n    return x * x\n")
+    main = tmp_path / "main.mojo"
+    main.write_text("import other\nfrom other import area\ndef main():\n    print(other.area(3) + area(2))\n")
+    run(main)
+    for name in ("_namespace", "_source", "PRELUDE", "print", "`mojo·subscript`"):
+        main.write_text(f"import other\ndef main():\n    print(other.{name})\n")
+        with pytest.raises(TilewrightError):
+            run(main)
+
+
+def test_fields_and_methods_of_a_program_are_its_own(capsys):
+    run("""
+struct Account:
+    var _balance: Int
+    def __init__(out self):
+        self._balance = 3
+    def _add(mut self, amount: Int):
+        self._balance += amount
+def main():
+    var account = Account()
+    account._add(4)
+    account._balance += 1
+    print(account._balance)
+""")
+    assert capsys.readouterr().out == "8\n"
+    with pytest.raises(TilewrightError, match="no member 'other'"):
+        run("struct A:\n    var x: Int\n    def __init__(out self):\n        self.other = 1\ndef main():\n    _ = A()")
+
+
+def test_a_method_cannot_be_lent_to_another_value():
+    with pytest.raises(TilewrightError, match="no member 'gi_frame'"):
+        run("""
+struct Thief:
+    var gi_frame: Int
+    def __init__(out self):
+        self.gi_frame = 1
+    def take(self) -> AnyType:
+        return self.gi_frame
+def main():
+    var g = (x for x in range(3))
+    print(Thief.take(g))
+""")
