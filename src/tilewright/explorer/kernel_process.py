@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of the explorer in a process of their own, which ends with them: with a limit of time and of memory."""
+"""Kernels of the explorer in a process of their own, which ends with them: fenced, and with a limit of time."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, cast
 
 from .form import FieldError, FormFields
 from .kernel_programs import parse_program
 
 SECONDS = 20
+ENVIRONMENT = ("PYTHON", "TILEWRIGHT_", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_")
+"""What Python needs of the environment, which a program can read and a stranger should not."""
 
 
 def run_in_process(fields: FormFields) -> dict[str, Any]:
@@ -24,7 +28,14 @@ def run_in_process(fields: FormFields) -> dict[str, Any]:
     command = [sys.executable, "-m", f"{__package__}.kernel_tab"]
     try:
         done = subprocess.run(
-            command, input=json.dumps(dict(fields)), capture_output=True, text=True, timeout=SECONDS, check=False
+            command,
+            input=json.dumps(dict(fields)),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            cwd=Path(__file__).parent,  # which Python would search for modules
+            env={name: value for name, value in os.environ.items() if name.startswith(ENVIRONMENT)},
         )
     except subprocess.TimeoutExpired:
         raise FieldError(

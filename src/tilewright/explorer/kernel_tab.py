@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import linecache
+import os
 import re
 import sys
 import traceback
@@ -18,21 +19,16 @@ from ..mojo.running import run_collecting
 from ..ndarrays import np
 from ..simt import Defect, KernelReport, collect_reports
 from ..views.scenes.kernels import kernel_scene
+from .fence import raise_fence
 from .form import FormFields
 from .kernel_programs import parse_program
 from .page_data import render_for_page
-
-try:
-    import resource
-except ImportError:  # Windows, and a browser
-    resource = None  # type: ignore[assignment]
 
 _PLACE = re.compile(r"<(?:stdin|kernel)>:(?=[0-9])")
 MOST_PRINTED = 20_000  # characters that a program prints
 MOST_REPORTS = 8  # launches that are shown
 MOST_LINES = 60  # accesses that are listed for a launch
 MOST_SIDE = 64  # rows and columns of a picture
-MOST_MEMORY = 2 << 30  # bytes of a process that runs one program
 
 
 def describe_kernel(fields: FormFields) -> dict[str, Any]:
@@ -151,14 +147,16 @@ def _describe_defect(defect: Defect) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer the question on standard input, in a process that ends with it."""
-    if resource is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    try:
-        answer = describe_kernel(json.load(sys.stdin))
-    except TilewrightError as problem:
-        answer = {"refused": str(problem), "field": getattr(problem, "field", None)}
-    json.dump(answer, sys.stdout)
+    """Answer the question on standard input, in a fenced process that ends with it."""
+    question = json.load(sys.stdin)
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as output:
+        os.dup2(2, 1)  # what the program might write there is no answer
+        unfenced = raise_fence()
+        try:
+            answer = {**describe_kernel(question), "unfenced": unfenced}
+        except TilewrightError as problem:
+            answer = {"refused": str(problem), "field": getattr(problem, "field", None)}
+        json.dump(answer, output)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,7 @@ function cards(found) {
   shown.push(...found.reports.map(report));
   if (found.launches > found.reports.length) shown.push(make("p", { class: "soft" }, `${found.launches - found.reports.length} more launches are not shown.`));
   if (!found.reports.length && !found.error) shown.push(card("Report", make("p", {}, "The program ran, and launched no kernel.")));
+  if (found.unfenced && found.unfenced.length) shown.push(make("p", { class: "soft" }, `This system could not fence off ${found.unfenced.join("; ")}: here only the Mojo front end confines a program.`));
   if (found.output) shown.push(card("What it printed", make("pre", { class: "plain", tabindex: "0", "aria-label": "What it printed" }, found.output)));
   return shown;
 }
