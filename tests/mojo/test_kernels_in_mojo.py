@@ -222,6 +222,25 @@ def test_asynchronous_copies_have_to_be_waited_for(capsys):
         run(COPIES.replace("    barrier()\n", ""))
 
 
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "copy_dram_to_sram_async(tile, a)",
+        "_ = tile.copy_from_async(a)",
+        "_ = tile.vectorize[1, 4]().copy_from_async(a.vectorize[1, 4]())",
+        "_ = tile.copy_from_async[is_masked=True](a)",
+    ],
+)
+def test_every_asynchronous_copy_has_to_be_waited_for(copy, capsys):
+    start = COPIES.index("    copy_dram_to_sram_async[")
+    end = COPIES.index("    async_copy_wait_all()")
+    program = f"{COPIES[:start]}    if thread_idx.x == 0:\n        {copy}\n{COPIES[end:]}"
+    run(program)
+    assert capsys.readouterr().out == "4.0 4.0\n"
+    with pytest.raises(KernelError, match="copy in flight"):
+        run(program.replace("    async_copy_wait_all()\n", ""))
+
+
 ELEMENTWISE = """
 from max.algorithm.functional import elementwise
 from max.gpu.host import DeviceContext

@@ -10,6 +10,7 @@ from tilewright import LayoutError, Swizzle, col_major, compose, row_major
 from tilewright.mojo.layout import LayoutTensor, TileTensor, layout_tensor
 from tilewright.mojo.layout.tile_layout import Layout
 from tilewright.mojo.layout.tile_tensor import TileTensorIter, flatten_leading, lt_to_tt, stack_allocation
+from tilewright.mojo.std.gpu.memory import Fill
 
 from ..tensor.strategies import VIEWS, chains, iota, roots
 from ..tensor.test_view_chains import assert_like_model
@@ -141,3 +142,22 @@ def test_leading_modes_flatten_where_their_strides_allow():
         flatten_leading(tensor.slice[:, 0:2, :]())
     with pytest.raises(LayoutError, match="three plain modes"):
         flatten_leading(TileTensor(iota(24), row_major(4, 6)))
+
+
+def test_masked_asynchronous_copies_skip_what_is_masked():
+    edge = LayoutTensor(np.arange(12.0), row_major(3, 4)).tile[2, 2](1, 1)
+    for options, wanted in (
+        ({}, [[10.0, 11.0], [7.0, 7.0]]),
+        ({"fill": Fill.ZERO}, [[10.0, 11.0], [0.0, 0.0]]),
+    ):
+        target = LayoutTensor(np.full(4, 7.0), row_major(2, 2))
+        assert target.copy_from_async(edge, is_masked=True, **options) is target
+        assert target.to_numpy().tolist() == wanted
+    target = LayoutTensor(np.full(4, 7.0), row_major(2, 2)).copy_from_async(edge, 1, is_masked=True, fill=Fill.NAN)
+    np.testing.assert_array_equal(target.to_numpy(), [[10.0, np.nan], [np.nan, np.nan]])
+    with pytest.raises(LayoutError, match="give fill"):
+        LayoutTensor(np.zeros(4), row_major(2, 2)).copy_from_async(edge)
+    with pytest.raises(LayoutError, match="a masked copy needs tensors of one shape and type"):
+        LayoutTensor(np.zeros(3), row_major(3)).copy_from_async(edge, is_masked=True)
+    with pytest.raises(LayoutError, match="with a swizzle is not supported"):
+        LayoutTensor(np.zeros(4), row_major(2, 2)).copy_from_async(edge, swizzle=Swizzle(1, 0, 1))

@@ -71,14 +71,22 @@ FORMS = {
 }
 
 
+LINEAR = ("load", "load of width 1")  # Mojo's page takes a linear index there, and nowhere else
+
+
 @pytest.mark.parametrize("form", sorted(FORMS))
 @pytest.mark.parametrize("way", sorted(REACH))
 def test_every_way_takes_every_form(way, form):
     index, place = FORMS[form]
-    assert REACH[way](TileTensor(iota(24) + 0, NESTED), *index) == place
+    tensor = TileTensor(iota(24) + 0, NESTED)
+    if "one index" not in form or way in LINEAR:
+        assert REACH[way](tensor, *index) == place
+    else:
+        with pytest.raises(CoordinateError, match=r"^one index, 7, does not address .*: give 2, one for each mode"):
+            REACH[way](tensor, *index)
 
 
-@pytest.mark.parametrize("way", sorted(REACH))
+@pytest.mark.parametrize("way", LINEAR)
 @given(data=st.data())
 @examples(10)
 def test_one_index_counts_with_the_first_mode_fastest(way, data):
@@ -216,8 +224,26 @@ def test_a_store_needs_exactly_its_width():
         tensor.store[4]((0, 0), [1, 2, 3])
     with pytest.raises(LayoutError, match="at least 1"):
         tensor.load[0](0, 0)
-    with pytest.raises(TypeError, match="store takes an index and a value"):
-        tensor.store(5)
+    for arguments in ((), (5,)):
+        with pytest.raises(TypeError, match=r"store takes (an index and a value|one index)"):
+            tensor.store(*arguments)
+
+
+def test_one_number_fills_the_width_of_a_store():
+    """As Mojo converts a number to a vector: `store[4](coord, 1.0)` writes four of them."""
+    tensor = TileTensor(np.zeros(48, np.float32), row_major(6, 8))
+    tensor.store[4]((0, 0), 1.0)
+    tensor.store((1, 2), Float32(2), width=3)
+    tensor.store[2](5, 6, [3.0])
+    assert tensor.to_numpy()[0].tolist() == [1.0] * 4 + [0.0] * 4
+    assert tensor.to_numpy()[1].tolist() == [0.0, 0.0, 2.0, 2.0, 2.0, 0.0, 0.0, 0.0]
+    assert tensor.to_numpy()[5].tolist() == [0.0] * 6 + [3.0, 3.0]
+    old = tensor.to_layout_tensor()
+    old.store[4](2, 0, 5.0)
+    old.aligned_store[4](3, 0, 6.0)
+    assert tensor.to_numpy()[2:4, :5].tolist() == [[5.0] * 4 + [0.0], [6.0] * 4 + [0.0]]
+    with pytest.raises(IndexError, match="exceed the storage"):
+        tensor.store[4]((5, 6), 1.0)
 
 
 def aligned_matrix():

@@ -413,7 +413,7 @@ def ways_to_write(tensor):
     zeros = np.zeros((4, 4))
     return {
         "t[i, j] = x": lambda: operator.setitem(tensor, (0, 0), 9),
-        "t[k] = x": lambda: operator.setitem(tensor, 0, 9),
+        "t[c] = x": lambda: operator.setitem(tensor, [0, 0], 9),
         "t[a:b, :] = x": lambda: operator.setitem(tensor, (slice(0, 2), slice(None)), 9),
         "t[...] = tensor": lambda: operator.setitem(tensor, Ellipsis, TileTensor(zeros)),
         "store": lambda: tensor.store(0, 0, 9),

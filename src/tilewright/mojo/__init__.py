@@ -16,6 +16,9 @@ Python has no keywords in brackets: there they go to the parentheses. `install()
 >>> uninstall()
 """
 
+from importlib import import_module
+from typing import Any
+
 from .arrays import Array, InlineArray, Span
 from .builtins import (
     Bool,
@@ -61,6 +64,16 @@ from .traits import (
     Writable,
 )
 from .type_sizes import align_of, simd_width_of, size_of
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of Mojo's package `layout`, such as `TileTensor`, which belongs to `tilewright.mojo.layout`."""
+    if name[:1].isalpha() and name != "layout":
+        package = import_module(f"{__name__}.layout")
+        if name in package.__all__:
+            return getattr(package, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; Mojo's packages are layout, std and max")
+
 
 __all__ = [
     "SIMD",

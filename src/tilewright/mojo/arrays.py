@@ -199,7 +199,7 @@ class InlineArray(MemoryArray):
     """
 
     __slots__ = ()
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("T", "size")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("T", "size")
     takes_lists: ClassVar[bool] = True
 
     def __init__(self, *values: Any, fill: Any = None, uninitialized: bool = False) -> None:
@@ -283,7 +283,7 @@ class Span(MemoryArray):
     """
 
     __slots__ = ()
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("T", "origin")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("T", "origin")
     takes_lists: ClassVar[bool] = True
 
     def __init__(self, storage: Any = None, *, ptr: Pointer | None = None, length: Any = None, **_: Any) -> None:

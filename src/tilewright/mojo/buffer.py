@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, SupportsIndex
 
 from ..errors import LayoutError
@@ -13,6 +14,7 @@ from ..tensor.store import Storage
 from .arrays import Span
 from .layout.coord import ComptimeInt, RuntimeInt
 from .layout.tile_layout import Layout, row_major
+from .pointer import Pointer
 from .simd import scalar_format
 
 __all__ = ["Dim", "DimList", "NDBuffer"]
@@ -58,7 +60,7 @@ class NDBuffer:
     """
 
     def __init__(
-        self, dtype: ScalarFormat, dims: tuple[Dim, ...], storage: Storage, extents: Sequence[SupportsIndex]
+        self, dtype: ScalarFormat, dims: tuple[Dim, ...], storage: Storage | Pointer, extents: Sequence[SupportsIndex]
     ) -> None:
         numbers = [as_integer(extent, "an extent") for extent in extents]
         if len(numbers) != len(dims):
@@ -66,7 +68,7 @@ class NDBuffer:
         for dim, extent in zip(dims, numbers, strict=True):
             if dim.value not in (None, extent):
                 raise LayoutError(f"the shape says {dim.value} at compile time, but {extent} at run time")
-        self.span = Span(storage)
+        self.span = Span(storage, length=prod(numbers)) if isinstance(storage, Pointer) else Span(storage)
         if scalar_format(self.span.array.dtype) != dtype:
             raise LayoutError(f"a buffer of {dtype} cannot hold {self.span!r}; convert it first")
         pairs = zip(dims, numbers, strict=True)
@@ -81,7 +83,7 @@ class NDBuffer:
         if len(dims) != count:
             raise LayoutError(f"{known[0]!r} has {len(dims)} dimensions, but the buffer has rank {count}")
 
-        def create(storage: Storage, dynamic_shape: Sequence[SupportsIndex] | None = None) -> NDBuffer:
+        def create(storage: Storage | Pointer, dynamic_shape: Sequence[SupportsIndex] | None = None) -> NDBuffer:
             if dynamic_shape is None and None in [dim.value for dim in dims]:
                 raise LayoutError("a buffer with dimensions that are not known at compile time needs its shape")
             extents = [dim.value for dim in dims] if dynamic_shape is None else dynamic_shape

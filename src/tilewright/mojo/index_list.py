@@ -118,7 +118,7 @@ class IndexListType:
     (True, False)
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("size",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("size",)
 
     size: int
 
@@ -149,7 +149,7 @@ class _IndexListBrackets:
     ((1, 2), (0, 0, 0))
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("size",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("size",)
 
     def __repr__(self) -> str:
         return "IndexList"
@@ -205,7 +205,7 @@ class StaticTuple(list[Any]):
     (7, 5, 7)
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("element_type", "size")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("element_type", "size")
 
     def __class_getitem__(cls, parameters: Any) -> Any:
         _, size = parameters

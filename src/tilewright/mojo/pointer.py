@@ -44,6 +44,10 @@ class AddressSpace(Enum):
     CONSTANT = 4
     LOCAL = 5
 
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        raise LayoutError(f"expected an address space, such as AddressSpace.SHARED, got {value!r}")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledStore(Store):
@@ -76,7 +80,7 @@ class Pointer(metaclass=MemoryMeta):
     (Int64(11), Int64(12), 2)
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("type", "origin", "address_space")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("type", "origin", "address_space")
 
     memory: Any  # a Store, or Cells
     offset: int

@@ -15,7 +15,7 @@ from ..tensor.element_access import fit_scalar
 from ..tensor.store import Store
 from ..tensor.watching import current_watcher
 from .dtype import DType, as_dtype
-from .simd import SIMD, SIMDType, as_vector, make_scalar, scalar_format
+from .simd import SIMD, SIMDType, as_vector, make_scalar, numbers_of, scalar_format
 
 
 class Cells:
@@ -64,7 +64,8 @@ def number_type_of(kind: Any) -> DType | None:
         return scalar_format(kind)
     if isinstance(kind, type) and issubclass(kind, np.generic):
         return scalar_format(kind)
-    return getattr(kind, "number_type", None)
+    found = getattr(kind, "number_type", None)
+    return found if isinstance(found, DType) else None  # a struct may have a member of that name
 
 
 def new_memory(kind: Any, count: int, array: Any = None) -> Any:
@@ -145,6 +146,7 @@ def scalar_of(value: Any, element: ScalarFormat) -> Any:
             return value.value
         if value.size != 1:
             raise LayoutError(f"an element is one number of {element}, got a vector of {value.size}")
+        numbers_of(value, element)
         value = value.item()
     return fit_scalar(value, element)
 
@@ -178,7 +180,7 @@ def write_vector(store: Any, place: int, value: Any, width: int | None = None) -
         return
     if store.readonly:
         raise LayoutError("cannot write into read-only memory")
-    numbers = fit_values(value.value if value.__class__ is SIMD else value, store.format).reshape(-1)
+    numbers = fit_values(numbers_of(value, store.format), store.format).reshape(-1)
     count = numbers.size if width is None else width
     if numbers.size not in (1, count):
         raise LayoutError(f"a store of width {count} takes {count} numbers, got {numbers.size}")

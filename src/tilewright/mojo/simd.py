@@ -12,7 +12,7 @@ from math import ceil, floor, inf, trunc
 from typing import Any, ClassVar, TypeAlias
 
 from ..errors import CoordinateError, FormatError, LayoutError
-from ..formats import FormatLike, cast
+from ..formats import FormatLike, ScalarFormat, cast
 from ..layout.validation import as_integer
 from ..ndarrays import np
 from ..tensor.tensor_text import format_number, join_texts
@@ -38,7 +38,7 @@ class SIMDType:
     (True, False, Int32(2147483647))
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "size")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "size")
 
     dtype: DType
     size: int
@@ -159,7 +159,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     """
 
     __slots__ = ()
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "size")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "size")
 
     def __new__(cls, *values: Any) -> Any:
         """Return a vector of numbers, `values`, of the type of the first: a SIMD value, an integer, or a float."""
@@ -557,6 +557,24 @@ def _text(dtype: DType, number: Any) -> str:
     return format_number(dtype.dtype.type(number) if dtype.kind == "float" else number)
 
 
+def numbers_of(value: Any, element: ScalarFormat) -> Any:
+    """Return the number, or array of numbers, of a value that memory of a format is to hold.
+
+    A vector or scalar has to be of that type, as in Mojo; other values are checked where they are written.
+
+    >>> numbers_of(Int8(3), DType.int8), numbers_of(3, DType.int8)
+    (3, 3)
+    """
+    if not isinstance(value, SIMD):
+        return value
+    if value.dtype != element:
+        raise FormatError(
+            f"{value!r} cannot be stored as {element.name}: the types must match; convert it:"
+            f" x.cast[DType.{element.name}]()"
+        )
+    return value.value
+
+
 def convert(value: SIMD, dtype: DType) -> SIMD:
     """Return SIMD in another type; an integer wraps around, and a float loses its fraction.
 
@@ -589,7 +607,7 @@ class _ScalarBrackets:
     Int8(5)
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("dtype",)
 
     def __repr__(self) -> str:
         return "Scalar"

@@ -127,7 +127,7 @@ def vector_places(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
     except LayoutError as problem:
         raise _index_error(tensor, index, problem) from None
     block = tuple([n for n in product_each(pair.shape[1]) if n != 1]) or (1,)
-    return places.reshape(block, order="F"), valid.reshape(block, order="F")
+    return tensor._arrange(places.reshape(block, order="F")), tensor._arrange(valid.reshape(block, order="F"))
 
 
 def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = None) -> Any:
@@ -282,6 +282,7 @@ class LoadBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "load"
 
     def __getitem__(self, width: int | tuple[Any, ...]) -> partial[Any]:
         return partial(self, **_width_and_alignment(width))
@@ -321,6 +322,7 @@ class StoreBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "store"
 
     def __getitem__(self, width: int | tuple[Any, ...]) -> partial[None]:
         return partial(self, **_width_and_alignment(width))
@@ -397,5 +399,5 @@ def quick_access(tensor: View) -> tuple[tuple[int, ...], tuple[Any, ...], Any, A
     vector = None
     if pair.shape[1]:
         vector = Layout(pair.shape[1], pair.stride[1]).offsets()
-        vector = vector.reshape(tuple([n for n in vector.shape if n != 1]) or (1,))
+        vector = tensor._arrange(vector.reshape(tuple([n for n in vector.shape if n != 1]) or (1,)))
     return tensor.shape, tuple(steps), vector, numbers

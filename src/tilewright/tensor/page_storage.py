@@ -76,7 +76,7 @@ class DeviceStorage:
 
     @property
     def allocation(self) -> Allocation:
-        """Return the block; raise if it was freed.
+        """Return the block; raise if it was freed, or if its device was closed.
 
         >>> from tilewright import TensorSpec
         >>> device = Device("wormhole_n150")
@@ -85,6 +85,11 @@ class DeviceStorage:
         """
         if not self._release.alive:
             raise TransferError(f"the tensor at {self._allocation.address} of {self.device.chip.name} was deallocated")
+        if not self.device.is_open:
+            raise TransferError(
+                f"the tensor at {self._allocation.address} was on a {self.device.chip.name} that is closed; copy it to"
+                " the host before the device is closed"
+            )
         return self._allocation
 
     @property
@@ -96,7 +101,7 @@ class DeviceStorage:
         >>> DeviceStorage(device, device.allocate(TensorSpec((4, 4)))).is_allocated
         True
         """
-        return self._release.alive
+        return self._release.alive and self.device.is_open
 
     def free(self) -> None:
         """Free the block; a second call does nothing.

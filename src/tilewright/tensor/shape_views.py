@@ -38,6 +38,7 @@ class ReshapeBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "reshape"
 
     def __getitem__(self, shape: Extents) -> partial[Kind]:
         return partial(reshape, self._tensor, shape if isinstance(shape, tuple) else (shape,))
@@ -59,6 +60,7 @@ class VectorizeBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "vectorize"
 
     def __getitem__(self, block: Extents) -> partial[Kind]:
         return partial(vectorize, self._tensor, block if isinstance(block, tuple) else (block,))
@@ -79,6 +81,7 @@ class BitcastBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "bitcast"
 
     def __getitem__(self, dtype: FormatLike) -> partial[Kind]:
         return partial(bitcast, self._tensor, dtype)
@@ -246,6 +249,7 @@ class SliceBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "slice"
 
     def __getitem__(self, entries: SliceEntries) -> partial[Kind]:
         return partial(slice_leaves, self._tensor, entries if isinstance(entries, tuple) else (entries,), False)
@@ -264,6 +268,7 @@ class SplitBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "split"
 
     def __getitem__(self, parameters: Extents) -> partial[Any]:  # a list of views, or one view
         return partial(split, self._tensor, parameters if isinstance(parameters, tuple) else (parameters,))
@@ -377,11 +382,11 @@ def split(tensor: Kind, parameters: tuple[Any, ...], *part: int) -> Any:
     >>> [part.offset for part in split(t, (3, 1))], [split(t, (1, 4), 4, k).shape for k in range(4)]
     ([0, 4, 8], [(2, 4), (2, 4), (2, 4), (2, 0)])
     """
-    if part:
+    if len(part) == 2:
         axis, alignment = (*parameters, 0, 1)[:2] if len(parameters) != 1 else (parameters[0], 1)
         count, k = part
         return _split_part(tensor, axis, alignment, count, k)
-    if not 1 <= len(parameters) <= 2:
+    if part or not 1 <= len(parameters) <= 2:
         raise LayoutError("split takes split[count, axis]() for all parts, or split[axis, alignment](count, k) for one")
     count, axis = (*parameters, 0)[:2]
     extent = int(tensor._extents[tensor._check_mode(axis)])

@@ -58,7 +58,7 @@ def element_texts(tensor: View) -> Any:
         return texts
     joined = np.empty(values.shape[:rank], dtype=object)
     for at in np.ndindex(*joined.shape):
-        joined[at] = join_texts(texts[at].reshape(-1))
+        joined[at] = join_texts(tensor._arrange(texts[at]).reshape(-1))
     return joined
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product as combinations
 from math import prod
-from typing import Any, Generic, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, SupportsIndex, TypeAlias, TypeVar
 
 from ..errors import CoordinateError, LayoutError
 from ..layout import Layout, Swizzle
@@ -35,9 +35,19 @@ class Brackets(Generic[Kind]):
     """
 
     __slots__ = ("_tensor",)
+    method: ClassVar[str] = ""  # the name that it has on a tensor
+
+    def __init_subclass__(cls) -> None:
+        call = vars(cls).get("__call__")
+        if call is not None:  # Python's errors about arguments name the method, not this class
+            call.__qualname__ = f"TileTensor.{cls.method}"
 
     def __init__(self, tensor: Kind) -> None:
         self._tensor = tensor
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Refuse to be called without brackets; methods that need none replace this."""
+        raise TypeError(f"{self.method} takes brackets first: t.{self.method}[...](...)")
 
     def with_parameters(self, *parameters: Any, **named: Any) -> Any:
         """Return the method with its brackets filled; named ones, for which Python has no brackets, are options.
@@ -59,6 +69,7 @@ class TileBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "tile"
 
     def __getitem__(self, shape: Extents) -> partial[Kind]:
         return partial(tile, self._tensor, shape if isinstance(shape, tuple) else (shape,))
@@ -77,6 +88,7 @@ class LocatedTileBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "tile_with_offset"
 
     def __getitem__(self, shape: Extents) -> partial[LocatedView[Kind]]:
         return partial(tile_with_offset, self._tensor, shape if isinstance(shape, tuple) else (shape,))
@@ -97,6 +109,7 @@ class TilesBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "tiles"
 
     def __getitem__(self, shape: Extents) -> partial[Tiles[Kind]]:
         return partial(tiles, self._tensor, shape if isinstance(shape, tuple) else (shape,))
@@ -286,6 +299,7 @@ class DistributeBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "distribute"
 
     def __getitem__(self, threads: Threads) -> partial[Kind]:
         return partial(self, threads)
@@ -319,6 +333,7 @@ class LocatedDistributeBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "distribute_with_offset"
 
     def __getitem__(self, threads: Threads) -> partial[LocatedView[Kind]]:
         return partial(self, threads)

@@ -56,6 +56,10 @@ class View(Shown):
                 + (f" add an offset of {-low}" if low < 0 else f" it needs {high + 1}")
             )
 
+    def _arrange(self, block: Any) -> Any:
+        """Return an array in the shape of an element, in the order in which its scalars are listed."""
+        return block
+
     def _runtime_extent(self, extent: int) -> int:
         """Return an extent that was computed at run time; a subclass may mark it as such."""
         return extent

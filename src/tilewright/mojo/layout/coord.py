@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar
 
-from ...errors import CoordinateError
+from ...errors import CoordinateError, LayoutError
+from ...formats import format_of
 from ...layout.tuples import as_tree, check_congruent, leaves, product
 from ...layout.validation import TaggedInt, as_integer
 from ..brackets import brackets
+from ..dtype import DType, as_dtype
 from ..index_list import Index, IndexEntries
 
 __all__ = ["All", "ComptimeInt", "Coord", "CoordLike", "Idx", "RuntimeInt", "coord", "coord_to_index_list"]
@@ -60,24 +63,31 @@ class ComptimeInt(int, metaclass=_ComptimeBrackets):
 
 
 class _RuntimeBrackets(type):
-    """`RuntimeInt[dtype]` is `RuntimeInt`: our integers have no width."""
+    """`RuntimeInt[dtype]` are the integers of a type, which is a label: our integers have no width."""
 
     def __getitem__(cls, dtype: Any) -> type[RuntimeInt]:
-        return RuntimeInt
+        return _runtime_type(integer_type(dtype, "RuntimeInt[...]"))
 
-    def with_parameters(cls, *_: Any, **__: Any) -> type[RuntimeInt]:
-        """Return the same class: our integers have no width."""
-        return RuntimeInt
+    def with_parameters(cls, dtype: Any = None) -> type[RuntimeInt]:
+        """Return the integers of a type, as brackets do; of int64 without one."""
+        return RuntimeInt if dtype is None else cls[dtype]
+
+    def __repr__(cls) -> str:
+        return f"RuntimeInt[{cls.DTYPE!r}]"  # type: ignore[attr-defined]
 
 
 class RuntimeInt(TaggedInt, metaclass=_RuntimeBrackets):
     """An integer known only at run time, made by `RuntimeInt(n)` or `Idx(n)`; arithmetic with it stays so.
 
     >>> RuntimeInt["int32"](4), Idx(6) * 4, 3 + Idx(1), Idx(6) == 6
-    (Idx(4), Idx(24), Idx(4), True)
+    (RuntimeInt[DType.int32](4), Idx(24), Idx(4), True)
     """
 
     __slots__ = ()
+    DTYPE: ClassVar[DType] = DType.int64
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _runtime_int, (self.DTYPE, int(self))
 
     def __call__(self) -> RuntimeInt:
         return self
@@ -91,12 +101,35 @@ class RuntimeInt(TaggedInt, metaclass=_RuntimeBrackets):
         return int(self)
 
     def __repr__(self) -> str:
-        return f"Idx({int(self)})"
+        return f"Idx({int(self)})" if type(self) is RuntimeInt else f"{type(self)!r}({int(self)})"
 
     __str__ = int.__repr__
 
     def __format__(self, spec: str) -> str:
         return format(int(self), spec)
+
+
+@cache
+def _runtime_type(dtype: DType) -> type[RuntimeInt]:
+    if dtype == RuntimeInt.DTYPE:
+        return RuntimeInt
+    return _RuntimeBrackets("RuntimeInt", (RuntimeInt,), {"__slots__": (), "DTYPE": dtype})  # type: ignore[return-value]
+
+
+def _runtime_int(dtype: DType, value: int) -> RuntimeInt:
+    return RuntimeInt[dtype](value)
+
+
+def integer_type(dtype: Any, name: str) -> DType:
+    """Return the number type of integers; raise an error that calls it `name` if it is of other numbers.
+
+    >>> integer_type("int32", "an index")
+    DType.int32
+    """
+    element = format_of(dtype)
+    if element.has_blocks or element.kind not in ("int", "uint"):
+        raise LayoutError(f"{name} must be an integer format, got {element.name}")
+    return as_dtype(element)
 
 
 def is_dynamic(value: object) -> bool:
@@ -238,13 +271,13 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
         return int(sum(a * b for a, b in zip(leaves(ours), leaves(theirs), strict=True)))
 
     @brackets
-    def make_dynamic(self, parameters: Any, _: Any = None) -> Coord:
-        """Return the same numbers, all of them known only at run time.
+    def make_dynamic(self, parameters: tuple[Any, ...], dyn_dtype: Any = None) -> Coord:
+        """Return the same numbers, all of them known only at run time, as integers of a type: `make_dynamic[dtype]()`.
 
         >>> Coord(Idx[2]()).make_dynamic()
         Coord(Idx(2))
         """
-        return Coord(*_map_entries(self, RuntimeInt))
+        return Coord(*_map_entries(self, RuntimeInt.with_parameters((*parameters, dyn_dtype)[0])))
 
     @brackets
     def cast(self, parameters: Any, _: Any = None) -> Coord:
@@ -341,7 +374,7 @@ def _as_entry(part: Any) -> Any:
     """Return an entry of a Coord: nested tuples as Coords, plain integers as run-time ones."""
     if isinstance(part, (tuple, list)):
         return part if isinstance(part, Coord) else Coord(*part)
-    if isinstance(part, ComptimeInt):
+    if isinstance(part, (ComptimeInt, RuntimeInt)):
         return part
     return RuntimeInt(as_integer(part, "an entry of Coord"))
 
@@ -442,6 +475,12 @@ class _Leaves(tuple[int, ...]):
     """Numbers per leaf; an index out of range is a coordinate error."""
 
     __slots__ = ()
+
+    def with_parameters(self, *index: Any, i: Any = None) -> Any:
+        """Return the number of leaf `i`: `static_shape[i=0]`."""
+        if len(index) + (i is not None) != 1:
+            raise TypeError("static_shape and static_stride take the number of one leaf: t.static_shape[0]")
+        return self[(*index, i)[0]]
 
     def __getitem__(self, k: Any) -> Any:
         if not isinstance(k, slice) and not 0 <= as_integer(k, "a leaf") < len(self):

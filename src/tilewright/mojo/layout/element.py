@@ -37,14 +37,16 @@ class _ElementType:
     def load(self, ptr: Pointer, runtime_layout: Any = None) -> Element:
         """Return the element at a pointer."""
         layout = self.layout if runtime_layout is None else runtime_layout
-        return Element(as_vector(_view(ptr, layout).flat(order="row")), layout)
+        view = _view(ptr, layout)
+        return Element(as_vector(view.flat(order=_order(view))), layout)
 
     def masked_load(self, ptr: Pointer, runtime_layout: Any = None) -> Element:
         """Return the element at a pointer, with zeros where the layout at run time is smaller."""
         if runtime_layout is None:
             return self.load(ptr)
-        values = _clipped(ptr, runtime_layout).to_numpy(fill=0)
-        return Element(as_vector(values.reshape(-1)), runtime_layout)
+        view = _clipped(ptr, runtime_layout)
+        values = view.to_numpy(fill=0)
+        return Element(as_vector(values.reshape(-1, order="C" if _order(view) == "row" else "F")), runtime_layout)
 
 
 class Element(metaclass=ParametrizedMeta):
@@ -56,7 +58,9 @@ class Element(metaclass=ParametrizedMeta):
     [1, 3]
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "layout")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "layout")
+
+    assignable_fields = ("element_data",)
 
     def __init__(self, element_data: SIMD, layout: Any) -> None:
         self.element_data, self.layout = element_data, layout
@@ -107,7 +111,7 @@ class Element(metaclass=ParametrizedMeta):
         >>> Element["int8", Layout(2)](3).store(alloc["int8"](2))
         """
         view = _view(ptr, self.layout)
-        contents.copy_from(view, self.element_data.array.reshape(tuple(view.shape)))
+        contents.copy_from(view, _in_shape(view, self.element_data.array))
 
     def masked_store(self, ptr: Pointer, runtime_layout: Any = None) -> None:
         """Write the scalars that the layout at run time has.
@@ -120,10 +124,21 @@ class Element(metaclass=ParametrizedMeta):
             self.store(ptr)
             return
         view = _clipped(ptr, layout)
-        Scalars.of(view).write(self.element_data.array.reshape(tuple(view._extents)))
+        Scalars.of(view).write(_in_shape(view, self.element_data.array))
 
     def __str__(self) -> str:
         return str(self.element_data)
+
+
+def _order(view: LayoutTensor) -> str:
+    """Return the order of the scalars of an element: where only the last of two indices has stride 1, by rows."""
+    steps = tuple(view.strides)
+    return "row" if len(steps) == 2 and steps[1] == 1 != steps[0] else "colex"
+
+
+def _in_shape(view: LayoutTensor, scalars: Any) -> Any:
+    """Return the scalars of an element as an array in the shape of its layout."""
+    return scalars.reshape(tuple(view._extents), order="C" if _order(view) == "row" else "F")
 
 
 def _view(ptr: Pointer, layout: Any) -> LayoutTensor:

@@ -16,8 +16,8 @@ from ...tensor.tile_views import Brackets
 from ...tensor.view import View
 from ..brackets import brackets
 from ..scalar_memory import read_vector, write_vector
-from ..simd import SIMD, as_vector
-from .tensor_memory import MemoryTensor
+from ..simd import SIMD, as_vector, numbers_of
+from .tensor_memory import MemoryTensor, index_entries, require_one_index_per_mode
 
 Kind = TypeVar("Kind", bound=View)
 
@@ -31,19 +31,17 @@ class FillBrackets(Brackets[Kind]):
     """
 
     __slots__ = ()
+    method = "fill"
 
     def __getitem__(self, use_runtime_layout: bool) -> partial[Kind]:
         return partial(self, use_runtime_layout=use_runtime_layout)
 
-    def __call__(self, value: Any, *, use_runtime_layout: bool | None = None) -> Kind:
-        """Set every valid scalar to `value`; return the tensor. `use_runtime_layout` has no effect."""
-        return contents.fill(self._tensor, value)
-
-
-def _plain_entries(index: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return an index with the integers of Python, from entries or one coordinate."""
-    entries = tuple(index[0]) if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
-    return tuple([entry.__index__() if isinstance(entry, SIMD) else entry for entry in entries])
+    def __call__(self, val: Any, *, use_runtime_layout: bool | None = None) -> Kind:
+        """Set every valid scalar to `val`; return the tensor. `use_runtime_layout` has no effect."""
+        number = numbers_of(val, self._tensor._store.format)
+        if np.ndim(number):
+            raise LayoutError(f"fill takes one number, got {np.asarray(number).size}; copy_from takes an array")
+        return contents.fill(self._tensor, number)
 
 
 class _LoadBrackets(LoadBrackets[Kind]):
@@ -52,13 +50,22 @@ class _LoadBrackets(LoadBrackets[Kind]):
     __slots__ = ()
 
     def __call__(
-        self, *index: Any, linear_idx_type: Any = None, load_alignment: Any = None, **options: Any
-    ) -> Any:  # such as non_temporal, a hint
-        options.pop("non_temporal", None)
-        if load_alignment is not None:
-            options["alignment"] = load_alignment
-        numbers = as_vector(super().__call__(*_plain_entries(index), **options))
-        if options.get("width") is not None and numbers.size == 1:
+        self,
+        *index: Any,
+        coord: Any = None,
+        width: Any = None,
+        alignment: Any = None,
+        load_alignment: Any = None,
+        fill: Any = None,
+        invariant: Any = False,
+        non_temporal: Any = False,
+        linear_idx_type: Any = None,
+    ) -> Any:
+        """Return the element at the index `coord`, or `width` scalars from there on; the last three have no effect."""
+        entries = index_entries(self.method, index, coord)
+        step = alignment if load_alignment is None else load_alignment
+        numbers = as_vector(super().__call__(*entries, width=width, alignment=step, fill=fill))
+        if width is not None and numbers.size == 1:
             numbers.value = numbers.array  # a vector of one, as it was asked for
         return numbers
 
@@ -68,16 +75,31 @@ class _StoreBrackets(StoreBrackets[Kind]):
 
     __slots__ = ()
 
-    def __call__(self, *index_and_value: Any, width: Any = None, store_alignment: Any = None, **options: Any) -> None:
-        if len(index_and_value) < 2:
-            raise TypeError("store takes an index and a value: store(index, value)")
-        *index, value = index_and_value
-        if store_alignment is not None:
-            options["alignment"] = store_alignment
-        if width is None and isinstance(value, SIMD) and value.size > self._tensor.element_size:
-            width = value.size
-        number = value.value if isinstance(value, SIMD) else value
-        super().__call__(_plain_entries(tuple(index)), number, width=width, **options)
+    def __call__(
+        self,
+        *index_and_value: Any,
+        coord: Any = None,
+        value: Any = None,
+        width: Any = None,
+        alignment: Any = None,
+        store_alignment: Any = None,
+        fill: Any = None,
+        non_temporal: Any = False,
+    ) -> None:
+        """Write `value` to the element at `coord`, or to `width` scalars from there on: one number goes to all."""
+        given = index_and_value if value is None else (*index_and_value, value)
+        if not given:
+            raise TypeError("store takes an index and a value: t.store(Coord(1, 2), value)")
+        *index, number = given
+        tensor, entries = self._tensor, index_entries(self.method, tuple(index), coord)
+        require_one_index_per_mode(tensor, entries)
+        if width is None and isinstance(number, SIMD) and number.size > tensor.element_size:
+            width = number.size
+        scalars = numbers_of(number, tensor._store.format)
+        if width is not None and np.asarray(scalars).size == 1:
+            scalars = np.full(as_integer(width, "a width"), scalars)
+        step = alignment if store_alignment is None else store_alignment
+        super().__call__(entries, scalars, width=width, alignment=step, fill=fill)
 
 
 class ElementwiseTensor(MemoryTensor):
@@ -124,6 +146,7 @@ class ElementwiseTensor(MemoryTensor):
         Int64(2)
         """
         count = (*parameters, width)[0]
+        require_one_index_per_mode(self, index_entries("load_linear", index))
         return self.load(*index, **options) if count is None else self.load[count](*index, **options)
 
     @brackets
@@ -161,7 +184,7 @@ class ElementwiseTensor(MemoryTensor):
         [[0, 5], [6, 0]]
         """
         require_writable(self)
-        scalars = fit_values(np.asarray(value), self._store.format).reshape(-1)
+        scalars = fit_values(numbers_of(value, self._store.format), self._store.format).reshape(-1)
         place, count = self._raw_range((*parameters, width, scalars.size)[0] or scalars.size, offset)
         if scalars.size != count:
             raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")

@@ -80,7 +80,7 @@ class Layout:
     """
 
     __slots__ = ("shape", "stride")
-    PARAMETERS: ClassVar[tuple[str, ...]] = ()
+    __bracketed__: ClassVar[tuple[str, ...]] = ()
     shape: IntTuple
     stride: IntTuple
 

@@ -12,7 +12,9 @@ from ...tensor.shape_views import VectorizeBrackets, vectorize
 from ...tensor.tensor_text import element_texts
 from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, LocatedView
 from ..index_list import Index
-from .thread_shares import distribute_elements
+from .coord import is_dynamic
+from .thread_shares import checked_options, distribute_elements, thread_arguments
+from .tile_tensor_brackets import Kind, TileTensorBrackets
 
 
 def format_valid(tensor: Any) -> str:
@@ -32,6 +34,33 @@ def format_valid(tensor: Any) -> str:
     if texts.ndim == 2 and tensor.flat_rank == 2:
         return "\n".join("".join(f"{text} " for text in row) for row in texts)
     return " ".join(texts.reshape(-1, order="F"))
+
+
+class LayoutTileBrackets(TileTensorBrackets[Kind]):
+    """`t.tile[2, 2](1, 0)`; see `LayoutTensor.tile`.
+
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
+    >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[3, 2](0, 1).masked
+    False
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Any) -> partial[Kind]:
+        return partial(_keep_mask, self._tensor, super().__getitem__(shape))
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Return the tile of a shape that is known only at run time."""
+        return _keep_mask(self._tensor, super().__call__, *arguments, **options)
+
+
+def _keep_mask(tensor: Any, make: Any, *arguments: Any, **options: Any) -> Any:
+    """Return a view of a tensor, masked if the tensor is, or if the view does not divide its extents."""
+    view = make(*arguments, **options)
+    extents = zip(tensor._extents, view._extents, strict=False) if view.rank == tensor.rank else ()
+    is_known = not any(map(is_dynamic, tensor._extents))
+    view._masked = tensor.masked or not is_known or any(n % size for n, size in extents if size)
+    return view
 
 
 class LayoutVectorizeBrackets(VectorizeBrackets[Any]):
@@ -56,10 +85,11 @@ class LayoutVectorizeBrackets(VectorizeBrackets[Any]):
 def _vectorize(tensor: Any, block: tuple[Any, ...]) -> Any:
     view = vectorize(tensor, block)
     pair = view._pair
-    if not isinstance(pair, CoreLayout) or pair.guards or not pair.shape[1]:
-        return view
-    steps = tuple([0 if n == 1 else d for n, d in zip(pair.shape[1], pair.stride[1], strict=True)])
-    return view._view(make_layout(pair.shape, (pair.stride[0], steps)), view._offset)
+    if isinstance(pair, CoreLayout) and not pair.guards and pair.shape[1]:
+        steps = tuple([0 if n == 1 else d for n, d in zip(pair.shape[1], pair.stride[1], strict=True)])
+        view = view._view(make_layout(pair.shape, (pair.stride[0], steps)), view._offset)
+    view._masked = tensor.masked
+    return view
 
 
 class LayoutDistributeBrackets(DistributeBrackets[Any]):
@@ -76,14 +106,15 @@ class LayoutDistributeBrackets(DistributeBrackets[Any]):
     def __getitem__(self, threads: Any) -> partial[Any]:
         return partial(self, *(threads if isinstance(threads, tuple) else (threads,)))
 
-    def with_parameters(self, *parameters: Any, threads_layout: Any = None, **named: Any) -> Any:
+    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
         """Return the method with its brackets filled."""
-        values = parameters if threads_layout is None else (threads_layout, *parameters)
-        return partial(self, *values, **named)
+        return partial(self, *parameters, **named)
 
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, *arguments: Any, thread_id: Any = None, threads_layout: Any = None, **options: Any) -> Any:
         """Return the elements of one thread."""
-        view: Any = distribute_elements(self._tensor, arguments, **options)[0]
+        values = thread_arguments(self.method, arguments, thread_id, threads_layout)
+        view: Any = distribute_elements(self._tensor, values, **checked_options(self.method, options))[0]
+        view._masked = self._tensor.masked
         return view
 
 
@@ -102,7 +133,11 @@ class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[Any]):
 
     with_parameters = LayoutDistributeBrackets.with_parameters
 
-    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[Any]:
+    def __call__(
+        self, *arguments: Any, thread_id: Any = None, threads_layout: Any = None, **options: Any
+    ) -> LocatedView[Any]:
         """Return (view, thread coordinates, offset)."""
-        view, coords, offset = distribute_elements(self._tensor, arguments, **options)
+        values = thread_arguments(self.method, arguments, thread_id, threads_layout)
+        view, coords, offset = distribute_elements(self._tensor, values, **checked_options(self.method, options))
+        view._masked = self._tensor.masked
         return view, Index(*coords), offset  # type: ignore[return-value]

@@ -8,11 +8,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ...errors import LayoutError
+from ...layout.tuples import product
 from ...layout.validation import as_integer
 from ..brackets import brackets
 from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer
 from ..simd import scalar_format
+from .int_layout import Layout
 from .layout_tensor_type import LayoutTensorType
 from .layout_tensor_view import LayoutTensor
 from .runtime_layout import RuntimeLayout
@@ -33,7 +35,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     [[4, 5], [6, 7]]
     """
 
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "layout", "origin")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "layout", "origin")
 
     def __init__(
         self,
@@ -56,12 +58,19 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         self.layout = layout if layout is not None else runtime_layout.layout
         self.runtime_layout = runtime_layout
         self.bound = int(bound)
-        self.stride = self.layout.size() if stride is None else int(stride)
+        self.stride = self._size() if stride is None else int(stride)
         self.offset = int(offset)
         self.circular = bool(circular)
         self.axis, self.masked = axis, bool(masked)
         if self.bound < 1 or self.stride == 0:
             raise LayoutError(f"an iterator needs a bound and a stride of at least 1, got {bound} and {self.stride}")
+
+    def _size(self) -> int:
+        """Return the number of elements of a tensor, from the layout at run time where the other leaves it open."""
+        is_known = self.layout.shape.all_known() if isinstance(self.layout, Layout) else True
+        if not is_known and self.runtime_layout is None:
+            raise LayoutError(f"the layout {self.layout} leaves extents open; give a RuntimeLayout with their numbers")
+        return int(self.layout.size() if is_known else self.runtime_layout.size())
 
     @classmethod
     def _with_parameters(cls, dtype: Any = None, layout: Any = None, *_: Any, **named: Any) -> Any:
@@ -151,8 +160,8 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         ((3, 2):(2, 1))
         """
         layout = (*parameters, dst_layout)[0]
-        if layout.size() != self.layout.size():
-            raise LayoutError(f"{layout} has {layout.size()} elements, but {self.layout} has {self.layout.size()}")
+        if layout.size() != self._size():
+            raise LayoutError(f"{layout} has {layout.size()} elements, but {self.layout} has {self._size()}")
         return self._copy(layout=layout, runtime_layout=None)
 
     @brackets
@@ -181,6 +190,20 @@ class TileIterator(LayoutTensorIter):
         self.circular = False
         self._at = coords[axis]  # the coordinate of the current tile along the axis
         self._count = -(-int(tensor._extents[axis]) // int(sizes[axis]))
+
+    @property
+    def masked(self) -> bool:  # type: ignore[override]
+        """Return whether the tiles are masked, since their sizes do not divide the extents.
+
+        >>> from tilewright.mojo.layout import Layout
+        >>> TileIterator(LayoutTensor(list(range(12)), Layout.row_major(3, 4)), (2, 2), (0, 0), 0).masked
+        True
+        """
+        first: LayoutTensor = self.tensor.tile[self.sizes](*[0] * len(self.sizes))
+        return first.masked
+
+    def _size(self) -> int:
+        return int(product(tuple(self.sizes)))
 
     def _step(self) -> int:
         step = self.tensor.strides[self.axis]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 from ...errors import LayoutError
@@ -12,25 +13,29 @@ from ...layout.layout import make_layout
 from ...layout.validation import as_integer
 from ...tensor import contents
 from ...tensor.shape_views import slice_leaves
-from ...tensor.view_layouts import pair_layout
+from ...tensor.view_layouts import pair_layout, vector_layout
 from ..brackets import Bracketed, brackets
 from ..index_list import Index, IndexEntries
 from ..simd import SIMDType
+from ..std.gpu.memory import Fill
 from .coord import RuntimeInt, is_dynamic
 from .int_layout import Layout, from_core
 from .int_tuple import UNKNOWN_VALUE
 from .layout_algebra import zipped_divide
 from .layout_tensor_brackets import (
     LayoutDistributeBrackets,
+    LayoutTileBrackets,
     LayoutVectorizeBrackets,
     LocatedLayoutDistributeBrackets,
     format_valid,
 )
 from .layout_tensor_type import LayoutTensorType
+from .memory_copies import copy_valid, mark_in_flight
+from .nested_integers import as_int_tree
 from .runtime_layout import RuntimeLayout, clipped_layout
 from .strided_layout import Count
 from .thread_shares import core_layout
-from .tile_tensor import TileTensor, as_kind
+from .tile_tensor import Kind, TileTensor, as_kind
 
 
 class StaticCount(int):
@@ -93,8 +98,9 @@ class LayoutTensor(TileTensor):
     ((1, 2):(4, 1))
     """
 
-    __slots__ = ()
-    PARAMETERS = ("dtype", "layout", "origin")
+    __slots__ = ("_masked",)
+    _masked: bool  # whether its type says so; unset is the same as not
+    __bracketed__ = ("dtype", "layout", "origin")
     tiles_logically = True
     TileType = DistributeType = SplitElementType = SliceType = SliceType1D = SliceType2D = _DerivedType()
     ReshapeType = CompositionType = TiledIteratorType = StaticSplitType = DynamicSplitType = _DerivedType()
@@ -171,16 +177,25 @@ class LayoutTensor(TileTensor):
         (1:1)
         """
         layout = self.element_layout
-        return RuntimeLayout(layout.shape, layout.stride)
+        if self.element_size == 1:
+            return RuntimeLayout(layout.shape, layout.stride)
+        now = vector_layout(self._pair)
+        return RuntimeLayout._of(layout, as_int_tree(now.shape), as_int_tree(now.stride))
 
     @property
     def masked(self) -> bool:
-        """Return whether part of the full shape is masked off.
+        """Return whether accesses are checked, since part of the full shape may be masked off.
 
-        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).masked
-        False
+        It is known of the type: of all tiles whose sizes do not divide the extents, or whose extents are not known.
+
+        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
+        >>> t.masked, t.tile[2, 2](0, 0).masked, t.tile[1, 2](0, 0).masked
+        (False, True, False)
         """
-        return self.is_ragged
+        return getattr(self, "_masked", False) or self.is_ragged
+
+    def _arrange(self, block: Any) -> Any:
+        return block if _lists_rows(self._pair) else block.T
 
     @property
     def element_type(self) -> SIMDType:
@@ -255,11 +270,12 @@ class LayoutTensor(TileTensor):
         """
         return self.ptr_at_offset(*_unpack(index))[0]
 
-    def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(_unpack(key) if not isinstance(key, (int, slice)) else key)
+    def __getitem__(self, coord: Any, *items: Any) -> Any:
+        return super().__getitem__(coord if isinstance(coord, (int, slice)) else _unpack(coord), *items)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(_unpack(key) if not isinstance(key, (int, slice)) else key, value)
+    def __setitem__(self, coord: Any, *items: Any, value: Any = None) -> None:  # type: ignore[override]
+        key = coord if isinstance(coord, (int, slice)) else _unpack(coord)
+        super().__setitem__(key, *items, *([] if value is None else [value]))
 
     @brackets
     def aligned_load(self, parameters: tuple[Any, ...], *index: Any, width: Any = 1) -> Any:
@@ -280,6 +296,15 @@ class LayoutTensor(TileTensor):
         self.store[(*parameters, width)[0]](_unpack(tuple(index)), value)
 
     # Views.
+
+    @property
+    def tile(self: Kind) -> LayoutTileBrackets[Kind]:
+        """Return a tile: `t.tile[2, 2](1, 0)`; if sizes do not divide, all tiles are masked.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[2, 2](1, 0).dim(0)
+        1
+        """
+        return LayoutTileBrackets(self)
 
     @property
     def distribute(self) -> LayoutDistributeBrackets:
@@ -415,6 +440,8 @@ class LayoutTensor(TileTensor):
 
     def _needs_linear_order(self, source: TileTensor) -> bool:
         same = tuple(self._extents) == tuple(source._extents) and self._vector_extents == source._vector_extents
+        if self.element_size > 1 and isinstance(source, LayoutTensor):  # Mojo copies vectors, scalar by scalar
+            same = same and _lists_rows(self._pair) == _lists_rows(source._pair)
         return not same and not self.is_ragged and not source.is_ragged
 
     def _copy_linear(self, source: TileTensor) -> LayoutTensor:
@@ -429,7 +456,41 @@ class LayoutTensor(TileTensor):
         contents.copy_from(ours, theirs)
         return self
 
-    copy_from_async = brackets(lambda self, _, source, *__, **___: self.copy_from(source))
+    @brackets
+    def copy_from_async(
+        self,
+        parameters: tuple[Any, ...],
+        src: TileTensor,
+        src_idx_bound: Any = None,
+        base_offset: Any = 0,
+        *,
+        is_masked: bool = False,
+        swizzle: Any = None,
+        fill: Any = Fill.NONE,
+        eviction_policy: Any = None,
+    ) -> LayoutTensor:
+        """Copy the elements of `src`; in a kernel, wait for the copy before they are read. Return the tensor.
+
+        With `is_masked`, what is masked in `src`, or lies `src_idx_bound` scalars or more after its first one, is
+        skipped, or becomes what `fill` tells. `base_offset` belongs to a swizzle, which is refused; `eviction_policy`
+        is a hint.
+
+        >>> edge = LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[2, 2](1, 0)
+        >>> tile = LayoutTensor([5] * 4, Layout.row_major(2, 2))
+        >>> tile.copy_from_async.with_parameters(is_masked=True)(edge).to_numpy().tolist()
+        [[8, 9], [5, 5]]
+        """
+        is_masked, swizzle, fill = (*parameters, *(is_masked, swizzle, fill)[len(parameters) :])[:3]
+        if swizzle is not None:
+            raise LayoutError("copy_from_async with a swizzle is not supported; distribute the target with the swizzle")
+        if is_masked:
+            if Fill(fill) is not Fill.NONE:
+                self.fill(0 if Fill(fill) is Fill.ZERO else nan)
+            copy_valid(self, src, None if not src_idx_bound else int(as_integer(src_idx_bound, "src_idx_bound")))
+        else:
+            self.copy_from(src)
+        mark_in_flight(self)
+        return self
 
     def copy_from_masked(self, source: TileTensor, fill: Any = 0) -> LayoutTensor:
         """Copy the valid elements of `source` into this tensor and `fill` into the rest; return the tensor.
@@ -527,10 +588,19 @@ def _coalesce(layout: Any) -> Any:
     return make_layout(tuple(shape), tuple(stride))
 
 
+def _lists_rows(pair: Any) -> bool:
+    """Return whether Mojo lists the scalars of an element last index fastest: where only that index has stride 1."""
+    if not isinstance(pair, CoreLayout):
+        return True
+    steps = tuple(pair.stride[1])
+    return len(steps) == 2 and steps[1] == 1 != steps[0]
+
+
 def _two_modes(pair: Any) -> Any:
-    """Return a pair layout of scalars with two modes: the elements, and the scalars of one, the last index fastest."""
+    """Return a pair layout of scalars with two modes: the elements, and the scalars of one in the order of Mojo."""
     (shape, block), (stride, steps) = pair.shape, pair.stride
-    block, steps = tuple(block[::-1]) or (1,), tuple(steps[::-1]) or (0,)
+    order = slice(None, None, -1) if _lists_rows(pair) else slice(None)
+    block, steps = tuple(block[order]) or (1,), tuple(steps[order]) or (0,)
     return make_layout(((tuple(shape), block), ()), ((tuple(stride), steps), ()))
 
 

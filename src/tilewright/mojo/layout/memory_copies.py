@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import LayoutError
 from ...simt.async_copies import start_copy
 from ...simt.kernel_thread import current_machine, is_inside_kernel
+from ...tensor.element_access import require_writable, watch_read, watch_write
 from ...tensor.scalars import Scalars
 from ..brackets import Bracketed
 
@@ -79,7 +80,10 @@ class CopyPlan:
         """
         layouts = [layout for layout in (self.target_threads, self.source_threads) if layout is not None]
         if not layouts:
-            return target.copy_from(source, fill=self.fill)
+            target.copy_from(source, fill=self.fill)
+            if self.is_async:
+                mark_in_flight(target)
+            return target
         if not is_inside_kernel():
             raise LayoutError("a copy with a layout of threads works only inside a kernel; leave it out on the host")
         worker = worker_index(self.scope)
@@ -93,9 +97,40 @@ class CopyPlan:
             theirs = source.distribute[self.source_threads](worker)
         ours.copy_from(theirs, fill=self.fill)
         if self.is_async:
-            places, valid = Scalars.of(ours).places()
-            start_copy(ours._store, places[valid])
+            mark_in_flight(ours)
         return target
+
+
+def mark_in_flight(target: Any) -> None:
+    """Say that the running thread copies to the valid scalars of a tensor, and has not waited for it yet.
+
+    >>> from tilewright.mojo.layout import TileTensor, row_major
+    >>> mark_in_flight(TileTensor([0] * 4, row_major[4]()))  # outside of a kernel nothing has to be waited for
+    """
+    places, valid = Scalars.of(target).places()
+    start_copy(target._store, places[valid])
+
+
+def copy_valid(target: Any, source: Any, bound: int | None) -> None:
+    """Copy the scalars of a source that are valid, and less than `bound` after its first one; leave the others.
+
+    >>> from tilewright.mojo.layout import TileTensor, row_major
+    >>> edge, tile = TileTensor([1, 2, 3], row_major[3]()).tile[2](1), TileTensor([8, 9], row_major[2]())
+    >>> copy_valid(tile, edge, None)
+    >>> tile.to_numpy().tolist()
+    [3, 9]
+    """
+    (into, writable), (places, valid) = Scalars.of(target).places(), Scalars.of(source).places()
+    if into.shape != places.shape or target.dtype != source.dtype:
+        raise LayoutError(
+            f"a masked copy needs tensors of one shape and type, got {source.shape} of {source.dtype} for"
+            f" {target.shape} of {target.dtype}"
+        )
+    require_writable(target)
+    chosen = writable & valid if bound is None else writable & valid & (places - source.offset < bound)
+    watch_read(source, places[chosen])
+    watch_write(target, into[chosen])
+    target._store.host[into[chosen]] = source._store.host[places[chosen]]
 
 
 def size_of_layout(layout: Any) -> int:

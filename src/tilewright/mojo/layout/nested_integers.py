@@ -47,7 +47,7 @@ class IntTuple(metaclass=ParametrizedMeta):
     """
 
     __slots__ = ("_tree",)
-    PARAMETERS: ClassVar[tuple[str, ...]] = ()
+    __bracketed__: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *elements: Any, num_elems: Any = None) -> None:
         if len(elements) == 1:

@@ -47,7 +47,7 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
     """
 
     __slots__ = ("layout", "shape", "stride")
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("layout",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("layout",)
     layout: Layout
     shape: RuntimeTuple
     stride: RuntimeTuple

@@ -43,7 +43,7 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
     """
 
     __slots__ = ("S", "int_tree")
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("S",)
+    __bracketed__: ClassVar[tuple[str, ...]] = ("S",)
     S: IntTuple
     int_tree: Any
 

@@ -108,7 +108,7 @@ class Layout(StaticExtents, CoreLayout):
     """
 
     __slots__ = ()
-    PARAMETERS: ClassVar[tuple[str, ...]] = ()
+    __bracketed__: ClassVar[tuple[str, ...]] = ()
 
     @property
     def shape(self) -> Any:  # a Coord: of nested modes too, `layout.shape[0]()` is an entry
@@ -150,6 +150,15 @@ class Layout(StaticExtents, CoreLayout):
     def cosize(self) -> Any:
         size = super().cosize
         return Count(size) if isinstance(size, int) else size
+
+    @property
+    def is_row_major(self) -> bool:
+        """Return whether the layout is flat and has exactly the strides of row-major order.
+
+        >>> row_major[4, 6]().is_row_major, col_major[4, 6]().is_row_major
+        (True, False)
+        """
+        return RowMajorLayout.__instancecheck__(self)
 
     def _leaf_extents(self) -> list[int]:
         return self.flat_modes()[0]
@@ -231,13 +240,13 @@ class Layout(StaticExtents, CoreLayout):
         return self
 
     @brackets
-    def make_dynamic(self, _: tuple[Any, ...]) -> Layout:
+    def make_dynamic(self, parameters: tuple[Any, ...], dyn_dtype: Any = None) -> Layout:
         """Return the same layout with every extent and stride known only at run time: `make_dynamic[dtype]()`.
 
         >>> row_major[4, 8]().make_dynamic()
         Layout((Idx(4), Idx(8)), (Idx(8), Idx(1)))
         """
-        result: Layout = make_dynamic_layout(self)
+        result: Layout = make_dynamic_layout(self, (*parameters, dyn_dtype)[0])
         return result
 
     def _mode(self, path: tuple[int, ...]) -> Layout:
@@ -264,6 +273,11 @@ class Layout(StaticExtents, CoreLayout):
         return repr(plain_layout(self))
 
 
+TRIVIAL_MEMBERS = ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_trivial")  # of layouts and tensors
+for _name in TRIVIAL_MEMBERS:
+    setattr(Layout, _name, True)
+
+
 @overload
 def from_core(layout: CoreLayout) -> Layout: ...
 
@@ -285,15 +299,17 @@ def from_core(layout: Any) -> Any:
     return result
 
 
-def make_dynamic_layout(layout: Any) -> Any:
-    """Return a layout, strided or composed, with every extent and stride known only at run time.
+def make_dynamic_layout(layout: Any, dtype: Any = None) -> Any:
+    """Return a layout, strided or composed, with every extent and stride a run-time integer of a type.
 
     >>> make_dynamic_layout(CoreLayout((4, 8)))
     Layout((Idx(4), Idx(8)), (Idx(1), Idx(4)))
     """
     if isinstance(layout, ComposedLayout):
-        return ComposedLayout(layout.outer, make_dynamic_layout(layout.inner))
-    shape, stride = (map_leaves(_as_dynamic, tree) for tree in (layout.shape, layout.stride))
+        return ComposedLayout(layout.outer, make_dynamic_layout(layout.inner, dtype))
+    kind = RuntimeInt.with_parameters(dtype)
+    trees = (layout.shape, layout.stride)
+    shape, stride = (map_leaves(lambda leaf: leaf if isinstance(leaf, Place) else kind(leaf), tree) for tree in trees)
     return from_core(layout._with(shape=shape, stride=stride))
 
 
@@ -314,13 +330,14 @@ def plain_layout(layout: Any) -> Any:
 
 
 def static_leaves(layout: Any) -> Any:
-    """Return shape and stride with None for leaves that are known only at run time.
+    """Return shape and stride with the number type in place of leaves that are known only at run time.
 
     >>> from tilewright.mojo.layout import Idx
     >>> static_leaves(Layout((Idx(4), 8)))
-    ((None, 8), (1, None))
+    ((DType.int64, 8), (1, DType.int64))
     """
-    return tuple(map_leaves(lambda leaf: None if is_dynamic(leaf) else int(leaf), tree) for tree in layout._parts()[:2])
+    trees = layout._parts()[:2]
+    return tuple(map_leaves(lambda leaf: leaf.DTYPE if is_dynamic(leaf) else int(leaf), tree) for tree in trees)
 
 
 class EntryTypes:
@@ -385,10 +402,6 @@ class EntryTypes:
         True
         """
         return not self.is_tuple and not is_dynamic(self._tree)
-
-
-def _as_dynamic(leaf: Any) -> Any:
-    return leaf if isinstance(leaf, Place) else RuntimeInt(leaf)
 
 
 def _format_tree(tree: Any) -> str:

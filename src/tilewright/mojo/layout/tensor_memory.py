@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import Any, TypeVar
 
-from ...errors import LayoutError
-from ...formats import format_of
+from ...errors import CoordinateError, LayoutError
 from ...layout import ComposedLayout, LayoutLike
+from ...layout import Layout as CoreLayout
+from ...layout.layout import make_layout
 from ...layout.tuples import leaves
+from ...layout.validation import as_integer
 from ...ndarrays import np
 from ...tensor import TileTensor as CoreTileTensor
 from ...tensor.element_access import element_place
@@ -19,12 +22,11 @@ from ..arrays import MemoryArray
 from ..brackets import brackets
 from ..builtins import Origin
 from ..dtype import DType, as_dtype
-from ..index_list import IndexEntries
 from ..pointer import AddressSpace, LabelledStore, Pointer, label_store
 from ..scalar_memory import require_numbers
-from ..simd import SIMD, as_vector, make_scalar
-from ..std.gpu.host import DeviceBuffer, DeviceContext
-from .coord import ComptimeInt, RuntimeInt, StaticExtents
+from ..simd import SIMD, SIMDType, as_vector, make_scalar, numbers_of
+from ..std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer
+from .coord import ComptimeInt, RuntimeInt, StaticExtents, integer_type
 from .strided_layout import from_core, plain_layout
 from .tile_layout import Layout
 
@@ -50,13 +52,27 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         storage: Any = None,
         layout: Any = None,
         *,
+        span: Any = None,
+        buffer: Any = None,
+        device_buffer: Any = None,
+        host_buffer: Any = None,
+        other: Any = None,
         ptr: Any = None,
         dtype: Any = None,
         address_space: AddressSpace = AddressSpace.GENERIC,
         linear_idx_type: Any = None,
+        element_size: int = 1,
     ) -> None:
-        self._index_type = None if linear_idx_type is None else _index_format(linear_idx_type)
-        storage = ptr if storage is None else storage
+        self._index_type = None if linear_idx_type is None else integer_type(linear_idx_type, "linear_idx_type")
+        memories = (storage, span, buffer, device_buffer, host_buffer, other, ptr)
+        storage = None if all(each is None for each in memories) else only_one("a tensor", "its memory", *memories)
+        for name, given, kinds in (
+            ("device_buffer", device_buffer, DeviceBuffer),
+            ("host_buffer", host_buffer, HostBuffer),
+            ("other", other, CoreTileTensor),
+        ):
+            if given is not None and not isinstance(given, kinds):
+                raise TypeError(f"{name} must be a {kinds.__name__}, got {type(given).__name__}")
         if layout is None and not isinstance(storage, CoreTileTensor):
             layout = getattr(storage, "layout", None)  # of a buffer with a shape
         if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
@@ -67,7 +83,18 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         else:
             super().__init__(storage, layout, dtype=dtype)
         if address_space is not AddressSpace.GENERIC:
-            self._store = label_store(self._store, address_space)
+            self._store = label_store(self._store, AddressSpace(address_space))
+        if as_integer(element_size, "element_size") != 1:
+            self._widen_elements(int(element_size))
+
+    def _widen_elements(self, size: int) -> None:
+        """Make every element a vector of `size` consecutive scalars, as Mojo's parameter `element_size` does."""
+        pair = self._pair
+        if size < 1 or not isinstance(pair, CoreLayout) or self.element_size != 1:
+            raise LayoutError(f"element_size must be at least 1, over strided scalars, got {size} of {self.layout!r}")
+        block = (*[1] * (self.rank - 1), size)
+        self._pair = make_layout((pair.shape[0], block), (pair.stride[0], (1,) * len(block)))
+        self._check_bounds()
 
     def _bind_memory(self, storage: Pointer | MemoryArray, layout: Any) -> None:
         """Place the layout at a pointer, or on an array, of the dialect: both share one store."""
@@ -119,10 +146,11 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
 
     # Elements.
 
-    def __getitem__(self, key: Any) -> Any:
-        index = key if key.__class__ is tuple else _as_index(key)
+    def __getitem__(self, coord: Any, *items: Any) -> Any:
+        index = (coord, *items) if items else coord if coord.__class__ is tuple else _as_index(coord)
         place = self._quick_place(index)
         if place is None:
+            require_one_index_per_mode(self, index)
             value = super().__getitem__(_plain_index(index))
             is_part = isinstance(value, CoreTileTensor) or any(isinstance(entry, (np.ndarray, list)) for entry in index)
             return value if is_part else as_vector(value)
@@ -145,18 +173,24 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
             self._dtype = as_dtype(self._store.format)
             return self._dtype
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, coord: Any, *items: Any, value: Any = None) -> None:
+        if value is None:
+            if not items:
+                raise TypeError("an element is set to a value: t[1, 2] = value")
+            *items, value = items  # type: ignore[assignment]
+        index = (coord, *items) if items else coord if coord.__class__ is tuple else _as_index(coord)
         if value.__class__ is SIMD:
             if value.dtype is self._number_type() and not self._store.readonly:
-                place = self._quick_place(key if key.__class__ is tuple else _as_index(key))
+                place = self._quick_place(index)
                 if place is not None and self._quick[2] is None and value.value.__class__ is not np.ndarray:
                     store, watcher = self._store, current_watcher()
                     if watcher is not None:
                         watcher.write(store, place)
                     store.host[place] = value.value
                     return
-            value = value.value
-        super().__setitem__(_plain_index(_as_index(key)), value)
+            value = numbers_of(value, self._store.format)
+        require_one_index_per_mode(self, index)
+        super().__setitem__(_plain_index(index), value)
 
     # What is known at compile time.
 
@@ -170,26 +204,44 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         return leaves(layout.stride[0])
 
     @brackets
-    def dim(self, parameters: tuple[Any, ...], *index: Any) -> int:
-        """Return the extent of a mode: `t.dim[0]()` or `t.dim(0)`; of a nested mode, its size.
+    def dim(
+        self,
+        parameters: tuple[Any, ...],
+        index: Any = None,
+        *,
+        i: Any = None,
+        IndexType: Any = None,  # noqa: N803  (Mojo's name)
+    ) -> int:
+        """Return the extent of a mode, of a nested one its size: `t.dim[i]()`, or `t.dim(index)` at run time.
+
+        `IndexType`, in brackets or by name, is the type of a run-time index.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).dim[0]()
         6
         """
-        (k,) = parameters or index
-        return int(self._extents[self._check_mode(k)])
+        numbers = _without_index_type("dim", parameters, IndexType, index)
+        return int(self._extents[self._check_mode(only_one("dim", "the number of a mode", *numbers, i, index))])
 
-    def dynamic_stride(self, k: int) -> int:
-        """Return the stride of mode `k`.
+    @brackets
+    def dynamic_stride(
+        self,
+        parameters: tuple[Any, ...],
+        index: Any = None,
+        *,
+        IndexType: Any = None,  # noqa: N803  (Mojo's name)
+    ) -> int:
+        """Return the stride of mode `index`; `IndexType`, in brackets or by name, is the type of the index.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(24), row_major[4, 6]()).dynamic_stride(0)
         6
         """
-        step = self.strides[self._check_mode(k)]
+        numbers = _without_index_type("dynamic_stride", parameters, IndexType, index)
+        index = only_one("dynamic_stride", "the number of a mode", *numbers, index)
+        step = self.strides[self._check_mode(index)]
         if isinstance(step, tuple):
-            raise LayoutError(f"mode {k} of {self.layout} has no single stride, but {step}")
+            raise LayoutError(f"mode {index} of {self.layout} has no single stride, but {step}")
         return int(step)
 
     def numel(self) -> int:
@@ -261,23 +313,26 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         """
         return Pointer(self._store, self._offset)
 
-    def ptr_at_offset(self, *index: Any) -> Pointer:
-        """Return a pointer to the first scalar of the element at `index`.
+    def ptr_at_offset(self, *index: Any, coords: Any = None) -> Pointer:
+        """Return a pointer to the first scalar of the element at an index, which Mojo calls `coords`.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).ptr_at_offset(1, 3).offset
         11
         """
-        entries = tuple(index[0]) if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
+        entries = index_entries("ptr_at_offset", index, coords)
+        require_one_index_per_mode(self, entries)
         return Pointer(self._store, element_place(self, entries))
 
-    def prefetch(self, *index: Any) -> None:
-        """Check `index`; a host needs no hint.
+    def prefetch(self, *index: Any, coords: Any = None) -> None:
+        """Check an index, which Mojo calls `coords`; a host needs no hint.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).prefetch(5, 7)
         """
-        self.ptr_at_offset(*index)
+        entries = index_entries("prefetch", index, coords)
+        require_one_index_per_mode(self, entries)
+        element_place(self, entries)
 
     def as_immut(self: Kind) -> Kind:
         """Return the same view, read-only.
@@ -310,8 +365,8 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         view._index_type = self._index_type
         return view
 
-    def to_device_buffer(self, context: DeviceContext) -> DeviceBuffer:
-        """Return a device buffer of `context` with all scalars of the view, which must be in order without gaps.
+    def to_device_buffer(self, ctx: DeviceContext) -> DeviceBuffer:
+        """Return a device buffer of the context `ctx` with all scalars of the view: in order, without gaps.
 
         >>> from tilewright.mojo.layout import row_major
         >>> len(MemoryTensor(bytearray(4), row_major[2, 2]()).to_device_buffer(DeviceContext()))
@@ -321,8 +376,10 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         count = self.size * self.element_size
         if isinstance(self._store.origin, DeviceBuffer) and self._offset == 0 and count == self._store.size:
             return self._store.origin
-        buffer: DeviceBuffer = context.enqueue_create_buffer[self.dtype](count)
-        context.enqueue_copy(buffer, self._store.section(self._offset, count))
+        if not isinstance(ctx, DeviceContext):
+            raise TypeError(f"to_device_buffer takes a DeviceContext, got {type(ctx).__name__} {ctx!r}")
+        buffer: DeviceBuffer = ctx.enqueue_create_buffer[self.dtype](count)
+        ctx.enqueue_copy(buffer, self._store.section(self._offset, count))
         return buffer
 
     def as_span(self) -> Any:
@@ -336,19 +393,59 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         return self.to_numpy(copy=None).reshape(-1)
 
 
+def _without_index_type(method: str, parameters: tuple[Any, ...], kind: Any, index: Any) -> tuple[Any, ...]:
+    """Return the parameters without the type of a run-time index, `IndexType` in Mojo, which needs one."""
+    types = [each for each in (*parameters, kind) if isinstance(each, (type, SIMDType))]
+    if types and index is None:
+        raise TypeError(f"{method}[{types[0]!r}] takes the number of a mode in parentheses: t.{method}[Int](0)")
+    if kind is not None and not types:
+        raise TypeError(f"IndexType of {method} is the type of an index, such as Int, got {kind!r}")
+    return tuple([each for each in parameters if not isinstance(each, (type, SIMDType))])
+
+
+def only_one(method: str, what: str, *values: Any) -> Any:
+    """Return the one value that is not None of those that a method was given under several names.
+
+    >>> only_one("dim", "the number of a mode", None, 1)
+    1
+    """
+    given = [value for value in values if value is not None]
+    if len(given) != 1:
+        raise TypeError(f"{method} takes {what} once, got {given or 'none'}")
+    return given[0]
+
+
+def index_entries(method: str, index: tuple[Any, ...], coord: Any = None) -> tuple[Any, ...]:
+    """Return the entries of an index as integers of Python, from separate ones, one coordinate, or a named one.
+
+    >>> index_entries("load", (), (1, 2))
+    (1, 2)
+    """
+    if (coord is None) == (not index):
+        raise TypeError(f"{method} takes one index: a coordinate, as in t.{method}(Coord(1, 2), ...), or its integers")
+    entries = index if coord is None else (coord,)
+    entries = tuple(entries[0]) if len(entries) == 1 and isinstance(entries[0], (tuple, list)) else entries
+    return _plain_index(entries)
+
+
+def require_one_index_per_mode(tensor: Any, index: tuple[Any, ...]) -> None:
+    """Raise if a tensor of several modes is given a single index; only `load` takes a linear one.
+
+    >>> from tilewright.mojo.layout import row_major
+    >>> require_one_index_per_mode(MemoryTensor(bytearray(4), row_major[2, 2]()), (0, 1))
+    """
+    if len(index) == 1 and tensor.rank != 1 and not isinstance(index[0], (slice, EllipsisType)):
+        raise CoordinateError(
+            f"one index, {index[0]}, does not address an element of a tensor of shape {tensor.layout.shape}: give"
+            f" {tensor.rank}, one for each mode; only load takes a linear index"
+        )
+
+
 def _as_index(key: Any) -> tuple[Any, ...]:
     """Return a subscript as a tuple of its entries."""
-    return tuple(key) if isinstance(key, (tuple, IndexEntries)) else (key,)
+    return tuple(key) if isinstance(key, (tuple, list)) else (key,)
 
 
 def _plain_index(index: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return an index with Python's integers in place of Mojo's."""
     return tuple([entry.__index__() if isinstance(entry, (SIMD, ComptimeInt)) else entry for entry in index])
-
-
-def _index_format(dtype: Any) -> DType:
-    """Return the format of a dtype; raise unless it is an integer format."""
-    element = format_of(dtype)
-    if element.has_blocks or element.kind not in ("int", "uint"):
-        raise LayoutError(f"linear_idx_type must be an integer format, got {element.name}")
-    return as_dtype(element)

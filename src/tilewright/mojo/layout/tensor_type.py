@@ -11,28 +11,40 @@ from typing import Any
 from ...errors import FormatError, LayoutError
 from ...layout import LayoutLike
 from ...layout.tuples import as_tuple, ceil_div
+from ...layout.validation import as_integer
 from ..builtins import Origin
 from ..dtype import DType
 from ..pointer import AddressSpace
 from ..simd import SIMD, SIMDType, scalar_format
 from ..type_sizes import simd_width_of
-from .coord import ComptimeInt, RuntimeInt
+from .coord import ComptimeInt, RuntimeInt, integer_type
 from .int_layout import Layout as IntLayout
-from .strided_layout import RowMajorLayoutType, make_dynamic_layout, static_leaves
+from .strided_layout import TRIVIAL_MEMBERS, RowMajorLayoutType, make_dynamic_layout, static_leaves
 from .tile_layout import Layout, row_major
 
 
 class _Parametrized:
-    """A type alias with parameters, called in brackets: `VectorizedType[1, 4]`."""
+    """A type alias with parameters, called in brackets: `VectorizedType[1, 4]`; `names` are Mojo's for them."""
 
-    def __init__(self, function: Callable[..., TensorType]) -> None:
-        self._function = function
+    def __init__(self, name: str, function: Callable[..., TensorType], *names: str) -> None:
+        self._name, self._function, self._names = name, function, names
 
     def __getitem__(self, parameters: Any) -> TensorType:
-        return self._function(*(parameters if isinstance(parameters, tuple) else (parameters,)))
+        return self.with_parameters(*(parameters if type(parameters) is tuple else (parameters,)))
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> TensorType:
+        """Return the type; a parameter may have its name: `DynamicType[dyn_dtype=DType.int64]`."""
+        values = (*parameters, *[named.pop(name) for name in self._names if name in named])
+        if named or (self._names and len(values) != 1):
+            raise TypeError(
+                f"{self._name} takes one parameter, {self._names[0]}, got {(*values, *named)}"
+                if self._names
+                else f"{self._name} takes parameters without names, got {', '.join(named)}"
+            )
+        return self._function(*values)
 
     def __repr__(self) -> str:
-        return "a type of tensors with parameters: add them in brackets"
+        return f"{self._name}[...], a type of tensors: add its parameters in brackets"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,7 +102,7 @@ class TensorType:
         linear_idx_type: Any = None,
         element_size: Any = None,
         *more: Any,
-        **_: Any,
+        **others: Any,
     ) -> TensorType:
         """Return `kind[dtype, LayoutType, origin, address_space=...]`; mutability and storage follow from the memory.
 
@@ -98,6 +110,9 @@ class TensorType:
         >>> TensorType.of_names(TileTensor, "float32", address_space=AddressSpace.SHARED).address_space
         <AddressSpace.SHARED: 3>
         """
+        unknown = [name for name in others if name not in ("mut", "Storage", "Engine")]
+        if unknown:
+            raise TypeError(f"{kind.__name__} has no parameter {', '.join(unknown)}; it has {', '.join(_PARAMETERS)}")
         values = (dtype, LayoutType, origin, address_space, linear_idx_type, element_size, *more)
         made = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
         if made.linear_idx_type is None and isinstance(made.layout, Layout):
@@ -124,31 +139,43 @@ class TensorType:
         """Return the type of the layout."""
         return self.layout
 
+    @property
+    def mut(self) -> bool:
+        """Return whether tensors of the type can be written, as their origin says."""
+        if self.origin is None:
+            raise AttributeError("mut")  # which __getattr__ explains
+        return self.origin.mut
+
+    @property
+    def is_row_major(self) -> bool:
+        """Return whether the layout is flat and has the strides of row-major order."""
+        return True if isinstance(self.layout, RowMajorLayoutType) else bool(self._layout_member("is_row_major"))
+
+    def get_type_name(self) -> str:
+        """Return the name of the type; of a type that leaves nothing open, with its parameters, as a tensor does."""
+        name, index_type = str(self.kind.__name__), self.linear_idx_type
+        if self.dtype is None or self.origin is None or self.address_space is None or index_type is None:
+            return name
+        return type_name(name, self.origin.mut, self.dtype, self.element_size or 1, self.address_space, index_type)
+
     def _layout_member(self, name: str) -> Any:
         if not isinstance(self.layout, Layout):
-            raise AttributeError(f"a type of tensors has no attribute {name!r} without a layout")
+            raise AttributeError(name)  # which __getattr__ explains
         return getattr(self.layout, name)
 
-    def __call__(
-        self,
-        storage: Any = None,
-        layout: Any = None,
-        *,
-        ptr: Any = None,
-        address_space: AddressSpace | None = None,
-        linear_idx_type: Any = None,
-    ) -> Any:
-        """Return a tensor of this type over `storage`; raise if storage or `layout` are of another one."""
-        storage = ptr if storage is None else storage
-        index_type = linear_idx_type if linear_idx_type is not None else self.linear_idx_type
-        reads_bytes = self.dtype is not None and isinstance(storage, (list, tuple, bytes, bytearray))
-        tensor = self.kind(
-            storage,
-            layout,
-            dtype=self.dtype if reads_bytes else None,
-            address_space=address_space or self.address_space or AddressSpace.GENERIC,
-            linear_idx_type=index_type,
-        )
+    def __call__(self, *memory_and_layout: Any, **named: Any) -> Any:
+        """Return a tensor of this type over memory; raise if the memory or the layout are of another one.
+
+        The arguments are those of `TileTensor`; an address space, a type of indices and an element size that the type
+        leaves open may be given, too.
+        """
+        for name in ("address_space", "linear_idx_type", "element_size"):
+            if named.get(name) is None and getattr(self, name) is not None:
+                named[name] = getattr(self, name)
+        storage = memory_and_layout[0] if memory_and_layout else named.get("span")
+        if self.dtype is not None and isinstance(storage, (list, tuple, bytes, bytearray)):
+            named["dtype"] = self.dtype  # of bytes, or of numbers of Python
+        tensor = self.kind(*memory_and_layout, **named)
         if self.origin is not None and not self.origin.mut and tensor.mut:
             tensor = tensor.as_immut()
         self._check(tensor)
@@ -193,6 +220,10 @@ class TensorType:
     def __getattr__(self, name: str) -> Any:
         if name in _COMPTIME_MEMBERS and isinstance(self.layout, Layout):
             return getattr(self.layout, name)
+        if name == "mut":
+            raise AttributeError(f"{self!r} leaves mut open; add an origin, such as MutAnyOrigin")
+        if name in _COMPTIME_MEMBERS:
+            raise AttributeError(f"{self!r} leaves {name} open; add a layout, such as row_major[4, 4]()")
         if name == "Storage":
             return self.kind.Storage
         raise AttributeError(f"a type of tensors has no attribute {name!r}")
@@ -222,27 +253,29 @@ class TensorType:
     @property
     def AddressSpaceCastType(self) -> _Parametrized:  # noqa: N802
         """Return the type in another address space: `AddressSpaceCastType[AddressSpace.SHARED]`."""
-        return _Parametrized(lambda space: replace(self, address_space=AddressSpace(space)))
+        return _Parametrized(
+            "AddressSpaceCastType", lambda space: replace(self, address_space=AddressSpace(space)), "address_space"
+        )
 
     @property
     def OriginCastType(self) -> _Parametrized:  # noqa: N802
         """Return the type with another origin: `OriginCastType[MutAnyOrigin]`."""
-        return _Parametrized(lambda origin: replace(self, origin=_as_origin(origin)))
+        return _Parametrized("OriginCastType", lambda origin: replace(self, origin=_as_origin(origin)), "origin")
 
     @property
     def ViewType(self) -> _Parametrized:  # noqa: N802
         """Return the type with another layout: `ViewType[layout]`."""
-        return _Parametrized(self._with_layout)
+        return _Parametrized("ViewType", self._with_layout, "new_layout")
 
     @property
     def DynamicType(self) -> _Parametrized:  # noqa: N802
         """Return the type with every extent and stride known only at run time: `DynamicType[DType.int64]`."""
 
-        def dynamic(_: Any) -> TensorType:
-            layout = self.layout
-            return self._with_layout(make_dynamic_layout(layout) if isinstance(layout, Layout) else layout)
+        def dynamic(dtype: Any) -> TensorType:
+            kind, layout = integer_type(dtype, "DynamicType[...]"), self.layout
+            return self._with_layout(make_dynamic_layout(layout, kind) if isinstance(layout, Layout) else layout)
 
-        return _Parametrized(dynamic)
+        return _Parametrized("DynamicType", dynamic, "dyn_dtype")
 
     @property
     def CoalescedType(self) -> TensorType:  # noqa: N802
@@ -253,7 +286,7 @@ class TensorType:
     @property
     def ReshapedType(self) -> _Parametrized:  # noqa: N802
         """Return the type in another shape, in row-major order: `ReshapedType[Idx[2](), Idx(6)]`."""
-        return _Parametrized(lambda *shape: self._with_layout(row_major(*map(_as_static, shape))))
+        return _Parametrized("ReshapedType", lambda *shape: self._with_layout(row_major(*map(_as_static, shape))))
 
     @property
     def VectorizedType(self) -> _Parametrized:  # noqa: N802
@@ -262,12 +295,15 @@ class TensorType:
         def vectorized(*widths: int) -> TensorType:
             vectors = None
             if isinstance(self.layout, Layout):
+                if len(widths) != self.layout.rank:
+                    raise LayoutError(f"vectors of shape {widths} do not fit {self!r}; give {self.layout.rank} extents")
                 pairs = list(zip(as_tuple(self.layout.shape), as_tuple(self.layout.stride), widths, strict=True))
                 shape = tuple([ceil_div(n, width) for n, _, width in pairs])
                 vectors = Layout(shape, tuple([d * width for _, d, width in pairs]))
-            return replace(self._with_layout(vectors), element_size=(self.element_size or 1) * prod(widths))
+            size = (self.element_size or 1) * prod(widths)
+            return replace(self, layout=vectors, element_size=size)  # vectors keep the type of indices
 
-        return _Parametrized(vectorized)
+        return _Parametrized("VectorizedType", vectorized)
 
     @property
     def SIMDVectorizedType(self) -> TensorType:  # noqa: N802
@@ -277,11 +313,30 @@ class TensorType:
         return self.VectorizedType[(*[1] * (self.layout.rank - 1), simd_width_of[self.dtype]())]
 
     def _with_layout(self, layout: Any) -> TensorType:
-        return replace(self, layout=layout, linear_idx_type=None)
+        made = replace(self, layout=layout, linear_idx_type=None)
+        if self.linear_idx_type is None or not isinstance(layout, Layout):
+            return made
+        return replace(made, linear_idx_type=made._default_index_type())  # a view derives it again
 
 
+def type_name(name: str, mut: bool, dtype: Any, element_size: int, space: Any, index_type: Any) -> str:
+    """Return the name of the type of a tensor with its parameters, as Mojo writes it.
+
+    >>> type_name("TileTensor", True, "int8", 1, "AddressSpace.SHARED", "int32")[-58:]
+    ' address_space=AddressSpace.SHARED, linear_idx_type=int32]'
+    """
+    engine = f"Engine=DefaultEngine[element_size={element_size}]"
+    return f"{name}[mut={mut}, dtype={dtype}, {engine}, address_space={space}, linear_idx_type={index_type}]"
+
+
+_PARAMETERS = ("mut", "dtype", "LayoutType", "origin", "address_space", "linear_idx_type", "element_size")
+for _name in TRIVIAL_MEMBERS:
+    setattr(TensorType, _name, True)
 _COMPTIME_MEMBERS = frozenset(
-    ["flat_rank", "shape_known", "stride_known", "all_dims_known", "static_shape", "static_stride"]
+    [
+        *("rank", "flat_rank", "shape_known", "stride_known", "all_dims_known"),
+        *("static_shape", "static_stride", "is_row_major"),
+    ]
 )
 
 
@@ -331,7 +386,9 @@ def matches_layout(pattern: Any, layout: Any) -> bool:
 
 def _as_static(extent: Any) -> Any:
     """Return an extent in brackets: known at compile time, unless it is `Idx(n)`."""
-    return extent if isinstance(extent, (RuntimeInt, tuple)) else ComptimeInt(extent)
+    if isinstance(extent, type) and issubclass(extent, RuntimeInt):
+        return extent(1)  # a type: any number of run time
+    return extent if isinstance(extent, (RuntimeInt, tuple)) else ComptimeInt(as_integer(extent, "an extent"))
 
 
 def _as_origin(origin: Any) -> Origin | None:

@@ -31,6 +31,33 @@ def core_layout(layout: Any) -> Any:
     return core
 
 
+def thread_arguments(method: str, given: tuple[Any, ...], thread_id: Any, *layouts: Any) -> tuple[Any, ...]:
+    """Return (thread layout, other parameters, thread id) of `distribute`, from what came without and with a name.
+
+    >>> thread_arguments("distribute", (5,), None, "threads")
+    ('threads', 5)
+    """
+    named = [layout for layout in layouts if layout is not None]
+    values = (*named, *given, *([] if thread_id is None else [thread_id]))
+    if len(values) < 2 or len(named) > 1:
+        raise TypeError(
+            f"{method} takes a layout of threads and the id of a thread: t.{method}[row_major[2, 4]()](thread_id)"
+        )
+    return values
+
+
+def checked_options(method: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `distribute` that are set; raise for one that it does not have.
+
+    >>> checked_options("distribute", {"axis": None, "wrap": True})
+    {'wrap': True}
+    """
+    for name in options:
+        if name not in ("axis", "submode_axis", "swizzle", "wrap", "ragged"):
+            raise TypeError(f"{method}() got an unexpected keyword argument {name!r}")
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def distribute_elements(
     tensor: Any,
     arguments: tuple[Any, ...],
@@ -49,6 +76,8 @@ def distribute_elements(
     """
     *parameters, thread_id = arguments
     threads = core_layout(parameters[0])
+    if not isinstance(threads, CoreLayout):
+        raise TypeError(f"the thread layout must be a Layout, got {type(threads).__name__} {threads!r}")
     for value in parameters[1:]:
         if value is not None:
             axis, swizzle = (value, swizzle) if isinstance(value, int) else (axis, value)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import CoordinateError, LayoutError
@@ -20,6 +21,7 @@ from ...tensor.tile_views import (
 from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
 from ..containers import Optional
+from ..dtype import DType
 from ..kernel_memory import tensor_on_stack
 from ..parametrized import ParametrizedMeta
 from ..pointer import AddressSpace, label_store
@@ -27,9 +29,11 @@ from ..simd import scalar_format
 from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from .coord import All, RuntimeInt
 from .elementwise import ElementwiseTensor
-from .strided_layout import make_dynamic_layout
-from .tensor_type import TensorType, TypeMember, type_of
+from .strided_layout import TRIVIAL_MEMBERS, make_dynamic_layout
+from .tensor_memory import MemoryTensor, only_one
+from .tensor_type import TensorType, TypeMember, type_name, type_of
 from .tile_tensor_brackets import (
+    TileTensorBrackets,
     _DistributeBrackets,
     _LocatedDistributeBrackets,
     _LocatedTileBrackets,
@@ -37,7 +41,6 @@ from .tile_tensor_brackets import (
     _ReshapeBrackets,
     _SliceBrackets,
     _SplitBrackets,
-    _TileBrackets,
     _VectorizeBrackets,
 )
 
@@ -62,12 +65,14 @@ class _TypeName:
     """`TileTensor.get_type_name()` names the class, `t.get_type_name()` the type of a view."""
 
     def __get__(self, tensor: TileTensor | None, kind: type) -> Callable[[], str]:
-        if tensor is None:
-            return lambda: kind.__name__
-        return lambda: (
-            f"{kind.__name__}[mut={tensor.mut}, dtype={tensor.dtype}, Engine=DefaultEngine[element_size="
-            f"{tensor.element_size}], address_space={tensor.address_space}, linear_idx_type={tensor.linear_idx_type}]"
-        )
+        def get_type_name() -> str:
+            if tensor is None:
+                return kind.__name__
+            parameters = (tensor.mut, tensor.dtype, tensor.element_size, tensor.address_space, tensor.linear_idx_type)
+            return type_name(kind.__name__, *parameters)
+
+        get_type_name.__qualname__ = f"{kind.__name__}.get_type_name"
+        return get_type_name
 
 
 class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore[metaclass]
@@ -82,7 +87,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     """
 
     __slots__ = ()
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
+    __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
     Storage: ClassVar[Any]  # set where it is defined
     layout_tensor_kind: ClassVar[type[LayoutTensor]]  # set where it is defined, which needs this module
 
@@ -96,24 +101,25 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
         return as_kind(self, self.layout_tensor_kind)
 
     @brackets
-    def make_dynamic(self, _: tuple[Any, ...]) -> TileTensor:
+    def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: Any = None) -> TileTensor:
         """Return the same view with every extent and stride known only at run time: `t.make_dynamic[dtype]()`.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor(bytearray(12), row_major[3, 4]()).make_dynamic().layout
         Layout((Idx(3), Idx(4)), (Idx(4), Idx(1)))
         """
-        return self._view(make_dynamic_layout(self._pair), self._offset)
+        dtype = only_one("make_dynamic", "a number type", *(parameters or [dyn_dtype or DType.int64]))
+        return self._view(make_dynamic_layout(self._pair, dtype), self._offset)
 
     @brackets
-    def address_space_cast(self, parameters: tuple[Any, ...]) -> TileTensor:
+    def address_space_cast(self, parameters: tuple[Any, ...], *, target_address_space: Any = None) -> TileTensor:
         """Return the same view labelled with another address space.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor(bytearray(48), row_major[6, 8]()).address_space_cast[AddressSpace.SHARED]().address_space
         <AddressSpace.SHARED: 3>
         """
-        (space,) = parameters
+        space = only_one("address_space_cast", "an address space", *parameters, target_address_space)
         view = self._view(self._pair, self._offset, label_store(self._store, AddressSpace(space)))
         view._index_type = self.linear_idx_type
         return view
@@ -128,7 +134,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
         >>> TileTensor(bytearray(48), row_major[6, 8]()).tile[2, 4](1, 0).offset
         16
         """
-        return _TileBrackets(self)
+        return TileTensorBrackets(self)
 
     @property
     def vectorize(self: Kind) -> VectorizeBrackets[Kind]:
@@ -223,26 +229,28 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
     # Text and types.
 
-    def mojo_text(self) -> str:
-        """Return what Mojo prints: two plain modes that are known at compile time as rows, everything else flat.
+    def convert_to_string(self) -> str:
+        """Return what `String(t)` is in Mojo: rows in one line, and run-time extents flat, as Modular's tests have it.
 
         >>> from tilewright.mojo.layout import row_major
-        >>> TileTensor([1, 2, 3, 4], row_major[2, 2]()).mojo_text(), TileTensor([1, 2], row_major(1, 2)).mojo_text()
-        ('[[1, 2], [3, 4]]', '[1, 2]')
+        >>> TileTensor([1, 2, 3, 4], row_major[2, 2]()).convert_to_string()
+        '[[1, 2], [3, 4]]'
         """
         if self.size and self.rank == 2 and not self.shape_known:
             return join_texts(element_texts(self).reshape(-1, order="F"))
         return format_rows(self)
 
-    def write_to(self, writer: Any) -> None:
-        """Write the text of the tensor to `writer`, anything with a `write` method.
+    def write_to(self, w: Any) -> None:
+        """Write the text of the tensor to `w`, anything with a `write` method.
 
         >>> import sys
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor([1, 2], row_major[2]()).write_to(sys.stdout)
         [1, 2]
         """
-        writer.write(str(self))
+        if not hasattr(w, "write"):
+            raise TypeError(f"write_to takes a writer, an object with a method write, got {type(w).__name__} {w!r}")
+        w.write(str(self))
 
     def __format__(self, style: str) -> str:
         if style not in _STYLES:
@@ -290,8 +298,13 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
 for _trait in (Movable, ImplicitlyCopyable, RegisterPassable, TrivialRegisterPassable):
     _trait.register(TileTensor)
-for _name in ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_trivial"):
+for _name in TRIVIAL_MEMBERS:
     setattr(TileTensor, _name, True)
+for _base in (MemoryTensor, ElementwiseTensor):  # Python's errors about arguments name the class that users know
+    for _name, _member in vars(_base).items():
+        _function = getattr(_member, "_method", _member)
+        if isinstance(_function, FunctionType):
+            _function.__qualname__ = f"TileTensor.{_function.__name__}"
 
 
 def as_kind(tensor: TileTensor, kind: type[OtherKind]) -> OtherKind:
@@ -378,6 +391,7 @@ class NullableTileTensor:
     """
 
     PtrType = Optional
+    assignable_fields = ("ptr",)
 
     def __init__(self, tensor: Any = None, *, ptr: Any = None, layout: Any = None) -> None:
         self._tensor = tensor if tensor is not None or not ptr else TileTensor(ptr=Optional(ptr).value(), layout=layout)

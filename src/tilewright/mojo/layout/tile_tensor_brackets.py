@@ -25,16 +25,18 @@ from ...tensor.tile_views import (
     LocatedTileBrackets,
     LocatedView,
     TileBrackets,
+    tile,
+    tile_with_offset,
 )
 from ...tensor.view_layouts import pair_layout
 from .elementwise import ElementwiseTensor
 from .strided_layout import plain_layout
-from .thread_shares import distribute_elements
+from .thread_shares import checked_options, distribute_elements, thread_arguments
 
 Kind = TypeVar("Kind", bound=ElementwiseTensor)
 
 
-class _TileBrackets(TileBrackets[Kind]):
+class TileTensorBrackets(TileBrackets[Kind]):
     """`t.tile[4, 8](1, 0)`; with `modes="leaf"` nested layouts are tiled by the rule of Mojo 26.7."""
 
     __slots__ = ()
@@ -42,6 +44,10 @@ class _TileBrackets(TileBrackets[Kind]):
     def __getitem__(self, shape: Extents) -> partial[Kind]:
         extents, options = _split_stride_layout(shape)
         return partial(_tile, self._tensor, extents, **options)
+
+    def __call__(self, shape: Any, coords: Any = None, *, coordinates: Any = None, stride_layout: Any = None) -> Kind:
+        """Return the tile of a `shape` that is known only at run time, at `coords`, which Mojo calls `coordinates`."""
+        return super().__call__(shape, *_one_of(self.method, (coords,), coordinates), stride_layout=stride_layout)
 
 
 class _LocatedTileBrackets(LocatedTileBrackets[Kind]):
@@ -51,7 +57,13 @@ class _LocatedTileBrackets(LocatedTileBrackets[Kind]):
 
     def __getitem__(self, shape: Extents) -> partial[LocatedView[Kind]]:
         extents, options = _split_stride_layout(shape)
-        return partial(super().__getitem__(extents), **options)
+        return partial(_tile_with_offset, self._tensor, extents, **options)
+
+    def __call__(
+        self, shape: Any, coords: Any = None, *, coordinates: Any = None, stride_layout: Any = None
+    ) -> LocatedView[Kind]:
+        """Return (tile, corner, offset) for a `shape` that is known only at run time, at `coords`."""
+        return super().__call__(shape, *_one_of(self.method, (coords,), coordinates), stride_layout=stride_layout)
 
 
 def _split_stride_layout(parameters: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -71,8 +83,16 @@ class _ReshapeBrackets(ReshapeBrackets[Kind]):
         _require_static(self._tensor, "reshape[...]", "pass the shape at run time: t.reshape(Coord(Idx(2), Idx(6)))")
         return super().__getitem__(shape)
 
-    def __call__(self, *shape: Any, allow_resize: bool = True) -> Kind:
-        return super().__call__(*shape, allow_resize=allow_resize)
+    def with_parameters(self, *parameters: Any, new_layout: Any = None, **named: Any) -> Any:
+        """Return the method with its brackets filled; the type of the layout follows from the layout."""
+        return super().with_parameters(*parameters, **named)
+
+    def __call__(self, *shape: Any, layout_val: Any = None, new_shape: Any = None, allow_resize: bool = True) -> Kind:
+        """Return the tensor under the layout `layout_val`, or in the shape `new_shape`; names may be left out."""
+        values = [value for value in (layout_val, new_shape) if value is not None]
+        if len(values) + bool(shape) != 1:
+            raise TypeError("reshape takes a shape or a layout: t.reshape[2, 6](), or t.reshape(layout)")
+        return super().__call__(*shape, *values, allow_resize=allow_resize)
 
 
 class _SliceBrackets(SliceBrackets[Kind]):
@@ -99,13 +119,37 @@ def _require_static(tensor: Any, caller: str, remedy: str) -> None:
         )
 
 
-def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str | None = None, **options: Any) -> Kind:
+def _one_of(method: str, given: tuple[Any, ...], named: Any) -> tuple[Any, ...]:
+    """Return the arguments of a method: those given without a name, or the one that Mojo's name gives."""
+    given = tuple([value for value in given if value is not None])
+    if (named is None) != bool(given):
+        raise TypeError(f"{method} takes the coordinates of a tile once: t.{method}[2, 2](1, 0), or coordinates=(1, 0)")
+    return given or (named,)
+
+
+def _tile_with_offset(
+    tensor: Kind, shape: tuple[int, ...], *coords: Any, coordinates: Any = None, stride_layout: Any = None
+) -> LocatedView[Kind]:
+    """Return (tile, corner, offset), with the coordinates under the name that Mojo gives them."""
+    position = _one_of("tile_with_offset", coords, coordinates)
+    return tile_with_offset(tensor, shape, *position, stride_layout=stride_layout)
+
+
+def _tile(
+    tensor: Kind,
+    shape: tuple[int, ...],
+    *coords: Any,
+    coordinates: Any = None,
+    stride_layout: Any = None,
+    modes: str | None = None,
+) -> Kind:
     """Return a tile; `modes="leaf"` steps through the first leaf of each mode and keeps the last, as Mojo does."""
+    coords = _one_of("tile", coords, coordinates)
     if modes is None:
         is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, CoreLayout)
         modes = "leaf" if is_nested and tensor.element_size == 1 and not tensor.tiles_logically else "logical"
     if modes == "logical":
-        return TileBrackets(tensor)[shape](*coords, **options)
+        return tile(tensor, shape, *coords, stride_layout=stride_layout)
     if modes != "leaf":
         raise LayoutError(f"expected modes='logical' or 'leaf' (the rule of Mojo 26.7), got {modes!r}")
     position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
@@ -113,6 +157,11 @@ def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str | None 
     if not isinstance(layout, CoreLayout) or tensor.element_size != 1:
         raise LayoutError(f"modes='leaf' needs a strided layout of scalars, got {layout}")
     shift, steps = 0, []
+    if not len(shape) == len(position) == tensor.rank:
+        raise LayoutError(
+            f"a tile of {len(shape)} extents at {len(position)} coordinates does not fit a tensor of shape"
+            f" {layout.shape}; give {tensor.rank} of each, one per mode"
+        )
     for k, (n, c) in enumerate(zip(shape, position, strict=True)):
         extents, strides = layout.mode(k).flat_modes()
         if not 0 <= c < extents[0] or not 0 < n <= extents[-1]:
@@ -124,11 +173,8 @@ def _tile(tensor: Kind, shape: tuple[int, ...], *coords: Any, modes: str | None 
     return tensor._view(pair_layout(make_layout(tuple(map(int, shape)), tuple(steps))), tensor._offset + shift)
 
 
-def _thread_arguments(parameters: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return (parameters, options): the thread layout by any of its names, in the form of the core if it is flat."""
-    names = [name for name in ("thread_layout", "threads_layout") if name in named]
-    values = [named.pop(name) for name in names]
-    return (*values, *parameters), named
+# In Python's errors about arguments
+_tile.__qualname__, _tile_with_offset.__qualname__ = "TileTensor.tile", "TileTensor.tile_with_offset"
 
 
 def _is_plain(threads: Any) -> bool:
@@ -138,6 +184,8 @@ def _is_plain(threads: Any) -> bool:
 def _distribute_any(tensor: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     threads, *rest, thread_id = arguments
     if _is_plain(threads) and options.get("axis") is None:
+        if len(rest) > 1:
+            raise TypeError(f"distribute takes a thread layout and a swizzle in brackets, got {(threads, *rest)!r}")
         return LocatedDistributeBrackets(tensor)((plain_layout(threads), *rest), thread_id, **options)
     ragged = options.pop("ragged", "floor")
     return distribute_elements(tensor, arguments, ragged=ragged, **options)
@@ -152,11 +200,18 @@ class _DistributeBrackets(DistributeBrackets[Kind]):
         return partial(self, *(threads if type(threads) is tuple else (threads,)))
 
     def with_parameters(self, *parameters: Any, **named: Any) -> Any:
-        values, options = _thread_arguments(parameters, named)
-        return partial(self, *values, **options)
+        return partial(self, *parameters, **named)
 
-    def __call__(self, *arguments: Any, **options: Any) -> Kind:
-        view: Kind = _distribute_any(self._tensor, arguments, options)[0]
+    def __call__(
+        self,
+        *arguments: Any,
+        thread_id: Any = None,
+        thread_layout: Any = None,
+        threads_layout: Any = None,
+        **options: Any,
+    ) -> Kind:
+        values = thread_arguments(self.method, arguments, thread_id, thread_layout, threads_layout)
+        view: Kind = _distribute_any(self._tensor, values, checked_options(self.method, options))[0]
         return view
 
 
@@ -170,8 +225,16 @@ class _LocatedDistributeBrackets(LocatedDistributeBrackets[Kind]):
 
     with_parameters = _DistributeBrackets.with_parameters
 
-    def __call__(self, *arguments: Any, **options: Any) -> LocatedView[Kind]:
-        located: LocatedView[Kind] = _distribute_any(self._tensor, arguments, options)
+    def __call__(
+        self,
+        *arguments: Any,
+        thread_id: Any = None,
+        thread_layout: Any = None,
+        threads_layout: Any = None,
+        **options: Any,
+    ) -> LocatedView[Kind]:
+        values = thread_arguments(self.method, arguments, thread_id, thread_layout, threads_layout)
+        located: LocatedView[Kind] = _distribute_any(self._tensor, values, checked_options(self.method, options))
         return located
 
 
@@ -207,11 +270,13 @@ class _SplitBrackets(SplitBrackets[Kind]):
         *part: int,
         axis: int | None = None,
         split_alignment: int | None = None,
-        **_: Any,
     ) -> Any:
         everything = parameters if axis is None else (axis,) if part and not parameters else (*parameters, axis)
         everything = everything if split_alignment is None else (*everything, split_alignment)
         return _keep_index_type(self._tensor, super().__getitem__(everything), *part)
+
+
+_SplitBrackets._split.__qualname__ = "TileTensor.split"  # in Python's errors about arguments
 
 
 def _keep_index_type(tensor: Any, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
