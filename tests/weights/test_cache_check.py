@@ -148,13 +148,13 @@ def test_one_defect_is_found_by_name(source, caches, cache, defect):
 def test_a_good_cache_is_good_in_every_way(source, cache):
     assert tw.check_cache(cache, source)
     assert tw.check_cache(cache.parents[1], source, full=True)
-    assert tw.check_cache(cache).compared == "headers, and all bytes with the manifest"
+    assert tw.check_cache(cache).compared.startswith("headers, and all bytes with the manifest; only the cache itself")
     (cache / "tilewright.json").unlink()
     report = tw.check_cache(cache)
     assert (bool(report), report.machine, report.compared) == (
         True,
         "N300",
-        "names and headers, and files with each other",
+        "names and headers, and files with each other; only the cache itself, since the checkpoint was not given",
     )
 
 
@@ -332,3 +332,34 @@ def test_a_changed_value_is_named_and_another_model_is_suspected(source, cache, 
     write_safetensors(other / "model.safetensors", weights)
     report = tw.check_cache(cache, other)
     assert any("is " + str(other) + " the model that the cache was made from?" in note for note in report.notes)
+
+
+def test_values_that_are_not_finite_are_counted(tmp_path):
+    model = write_model(tmp_path / NAME)
+    tensors = {name: np.array(tensor.read()) for name, tensor in tw.open_tensors(model).items()}
+    tensors["model.layers.0.mlp.down_proj.weight"][0, :3] = np.nan, np.inf, -np.inf
+    tensors["model.norm.weight"][5] = np.nan
+    for path in model.glob("*.safetensors*"):
+        path.unlink()
+    write_safetensors(model / "model.safetensors", tensors)
+    out = tmp_path / "cache"
+    report = prepare(model, out, "N300")
+    expected = [
+        "layers.0.feed_forward.w2_sharded: 1 value is NaN, 2 values are infinite",
+        "norm.weight: 1 value is NaN",
+        "norm.weight_distributed: 1 value is NaN",
+    ]
+    assert sorted(note for note in report.notes if "NaN" in note) == expected
+    full = tw.check_cache(out, model, full=True)
+    assert full, full.problems
+    assert sorted(note for note in full.notes if "NaN" in note) == expected
+    sampled = [note for note in tw.check_cache(out, model).notes if "NaN" in note]
+    assert all(note.endswith("in the sample that was compared") for note in sampled)
+    assert len(sampled) == 3
+    alone = [note for note in tw.check_cache(out).notes if "NaN" in note]
+    assert sorted(alone) == [f"{note}, as the manifest says" for note in expected]
+    said = invoke("prepare", "--check", "--full", str(out), str(model))
+    assert said.exit_code == 0
+    assert f"note: {expected[1]}" in said.output
+    again = retarget_cache(out, tmp_path / "other", "P300")
+    assert [note for note in again.notes if note.startswith("norm")] == expected[1:]

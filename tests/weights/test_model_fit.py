@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.byte_sizes import format_bytes
+from tilewright.cli import program
 from tilewright.files import write_sample_llama
 from tilewright.weights import plan_cache
 
 from ..cli.runner import invoke
+from .llamas import numbers, write_model
 
 
 def large_checkpoint(folder, layers):
@@ -73,6 +76,32 @@ def test_a_machine_is_checked_device_by_device(tmp_path):
     assert tw.fit(model, machine="N300", optimizations="accuracy").tensors[3].bytes_per_bank
 
 
+def test_the_sum_of_all_tensors_is_what_the_banks_hold(tmp_path):
+    write_sample_llama(tmp_path / "Llama-3.2-1B")  # whose shards do not reach all banks
+    report = tw.fit(tmp_path / "Llama-3.2-1B", machine="N300")
+    assert any(0 < each.banks < 12 for each in report.tensors)
+    summary, dram, in_all = str(report).splitlines()[1:4]
+    (memory,) = [view for view in report.memories if view.allocated]
+    size = format_bytes(memory.allocated * memory.num_banks)
+    assert f" tensors, {size}, of which " in summary
+    assert str(memory.allocated) in dram
+    assert f"in all {size} of " in in_all
+    wide = sum(each.spec.data_bytes for each in report.tensors)
+    assert f"of which {format_bytes(memory.allocated * memory.num_banks - wide)} are padding" in summary
+
+
+def test_what_a_cache_leaves_out_is_said_with_its_size(tmp_path):
+    source = write_model(tmp_path / "Llama-3.2-1B", weights={"score.weight": numbers(2, 256)})
+    assert "score.weight" in tw.fit(source, machine="N300").notes[0]
+    assert "note: unused: score.weight: " in invoke("fit", str(source), "--for", "N300").stdout
+
+
+def test_machines_are_completed():
+    for verb in ("fit", "prepare"):
+        (option,) = [each for each in program.get_command(None, verb).params if each.name == "machine"]
+        assert [each.value for each in option.type.shell_complete(None, option, "p15")] == ["P150", "P150x4", "P150x8"]
+
+
 def test_a_cache_holds_what_its_plan_said(tmp_path):
     write_sample_llama(tmp_path / "Llama-3.2-1B-Instruct")
     planned = tw.fit(tmp_path / "Llama-3.2-1B-Instruct", machine="N300")
@@ -105,7 +134,9 @@ def test_the_command(tmp_path, monkeypatch):
         return done.exit_code, done.stdout + done.stderr
 
     status, said = ask("fit", "Llama-3.1-8B-Instruct", "--for", "N300")
-    assert (status, said.splitlines()[0]) == (0, "fits wormhole_n300, on each of 2 devices (1 x 2)")
+    verdict = "fits wormhole_n300, on each of 2 devices (1 x 2), weights only: KV cache and activations are not counted"
+    assert status == 0
+    assert " ".join(said.split()).startswith(verdict)
     assert " left" in said
     status, said = ask("fit", "Llama-3.1-8B-Instruct")
     assert status == 1
@@ -113,9 +144,9 @@ def test_the_command(tmp_path, monkeypatch):
     assert "alternatives for all tensors together:" in said
     status, said = ask("prepare", "Llama-3.1-8B-Instruct", "--for", "N150", "--dry-run")
     assert status == 0
-    assert "fits wormhole_n150\n" in said
+    assert "fits wormhole_n150, weights only: KV cache and" in said
     data = json.loads(ask("prepare", "Llama-3.1-8B-Instruct", "--for", "N150", "--dry-run", "--json")[1])
-    assert data["fit"]["fits"]
+    assert (data["fit"]["fits"], data["fit"]["scope"][:12], data["fit"]["notes"]) == (True, "weights only", [])
     assert len(data["fit"]["tensors"]) == len(data["tensors"])
     for arguments, message in (
         (["Llama-3.1-8B-Instruct", "--for", "N300", "--dtype", "float32"], "--dtype has no effect with --for"),

@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -320,25 +321,30 @@ def test_the_command_says_what_it_made_and_what_to_do_next(source, tmp_path):
     assert body["build_variant"]["batch"] == 4
 
 
-def test_a_dry_run_lists_every_file_and_writes_none(source, tmp_path):
+def test_a_dry_run_lists_like_files_together_and_writes_none(source, tmp_path):
     words = ["prepare", str(source), str(tmp_path / "cache"), "--for", "N300", "--dry-run"]
     lines = invoke(*words).stdout.splitlines()
     assert lines[0].startswith("recipe tt_transformers, which follows models/tt_transformers of tt-metal e4f9f0bb")
     assert lines[1] == f"22 files in {tmp_path}/cache/N300/tensor_cache_instruct_bfp8"
-    names = [line.split()[0] for line in lines[2:24]]
-    assert names == [item.slot.file for item in plan_cache(source, "cache", "N300").items]
+    items = plan_cache(source, "cache", "N300").items
+    patterns = list(dict.fromkeys([re.sub(r"layers\.\d", "layers.*", item.slot.file) for item in items]))
+    assert [line.split()[0] for line in lines[2 : 2 + len(patterns)]] == patterns
+    assert [line.split("2 files")[1:] != [] for line in lines[2 : 2 + len(patterns)]] == [
+        "*" in each for each in patterns
+    ]
+    assert lines[2 + len(patterns)].startswith("reads ")
     data = json.loads(invoke(*words, "--json").stdout)
-    assert [each["file"] for each in data["tensors"]] == names
+    assert [each["file"] for each in data["tensors"]] == [item.slot.file for item in items]
     assert data["tensors"][1]["mesh"]["placements"] == [2, 3]
     assert (data["recipe"]["name"], data["recipe"]["machine"], data["fit"]["fits"]) == ("tt_transformers", "N300", True)
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_dry_run_in_a_narrow_terminal_takes_two_lines_a_file(source, tmp_path, monkeypatch):
+def test_a_dry_run_in_a_narrow_terminal_takes_two_lines_a_group(source, tmp_path, monkeypatch):
     monkeypatch.setattr("tilewright.cli.prepare.table_width", lambda: 80)
     lines = invoke("prepare", str(source), "cache", "--for", "N300", "--dry-run").stdout.splitlines()
     first = lines.index("  tok_embeddings.weight_dtype_BFLOAT16_layout_ROW_MAJOR.tensorbin")
-    assert lines[first + 1] == "      1x1x1003x128, interleaved in DRAM, 1x2, 2 along 3, 502 KiB"
+    assert lines[first + 1] == "      1x1x1003x128, interleaved in DRAM, 1x2, 2 along 3, 1 file, 502 KiB"
     assert all(len(line) <= 80 or " " not in line.strip() for line in lines), "only names of files are longer"
 
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-from ..atomic import write_file
+from ..atomic import as_path, write_file
 from ..ndarrays import ml_dtypes, np
 from .safetensors import write_safetensors
 from .source_file import FilePath
@@ -119,12 +118,13 @@ def write_sample_llama(folder: FilePath) -> None:
     """Write the small Llama to `folder` as Hugging Face does: config.json and model.safetensors.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_sample_llama(f"{folder}/Llama-3.2-1B-Instruct")
     ...     sorted(path.name for path in Path(folder, "Llama-3.2-1B-Instruct").iterdir())
     ['config.json', 'model.safetensors']
     """
-    home = Path(folder)
+    home = as_path(folder)
     home.mkdir(parents=True, exist_ok=True)
     write_file(home / "config.json", json.dumps(LLAMA_CONFIG, indent=2).encode())
     write_safetensors(home / "model.safetensors", sample_llama(), {"format": "pt"})

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..conversion.conversion_run import DEFAULT_MEMORY, plan_memory
+from ..conversion.exactness import note_exceptional
 from ..conversion.output_file import hash_range
 from ..conversion.work_folder import WorkFolder
 from ..errors import FileFormatError
@@ -103,7 +104,9 @@ def check_cache(
     (22, ('norm.weight', 'is missing'))
     """
     folder = CacheFolder(cache)
-    checkpoint, tensors = (None, {}) if source is None else open_checkpoint(source)
+    checkpoint, tensors = (
+        (None, {}) if source is None else open_checkpoint(source, options.get("recipe") or folder.recipe)
+    )
     described = checkpoint is not None or folder.record is not None
     expected = folder.describe(checkpoint, machine, **options) if described else None
     files = {file.file: file for file in expected.files} if expected is not None else {}
@@ -132,11 +135,12 @@ def check_cache(
         )
     if WorkFolder(folder.path, single=False).has_records:
         notes.append("a run of prepare is not finished; continue it with --resume")
+    notes += _describe_values(folder, list(files.values()), content)
     if expected is not None:
         notes += _describe_revision(folder, expected)
         if source is None:
             problems += _check_tied_head(folder, expected, content, known)
-        notes += _describe_mesh(expected)
+        notes += [*_describe_mesh(expected), *expected.describe_unused(tensors)]
     return CacheReport(
         str(folder.path),
         expected.machine.name if expected is not None else machine or folder.machine(rules),
@@ -152,9 +156,10 @@ def check_cache(
 def _describe_comparison(with_source: bool, with_manifest: bool, full: bool) -> str:
     if with_source:
         return "headers, and all values with the checkpoint" if full else "headers, and a sample of each file's values"
-    if with_manifest:
-        return "headers, and all bytes with the manifest"
-    return "names and headers, and files with each other"
+    own = (
+        "headers, and all bytes with the manifest" if with_manifest else "names and headers, and files with each other"
+    )
+    return f"{own}; only the cache itself, since the checkpoint was not given"
 
 
 def _check_file(
@@ -288,6 +293,18 @@ def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterato
 
 def _list_names(names: list[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
+
+
+def _describe_values(folder: CacheFolder, files: list[CacheFile], content: ContentCheck) -> list[str]:
+    """Return notes about values that are NaN, infinite or out of range, in the checkpoint or as the manifest says."""
+    if content.exceptional:
+        counts = [(file.name, seen.exceptional) for file in files if (seen := content.exceptional.get(file.name))]
+        where = "" if content.full else ", in the sample that was compared"
+    else:
+        entries = {} if folder.manifest is None else folder.manifest.entries
+        counts, where = [(name, dict(entry.exceptional)) for name, entry in entries.items()], ", as the manifest says"
+    formats = {file.name: file.spec.dtype for file in files}
+    return [note + where for note in note_exceptional([(name, each, formats.get(name)) for name, each in counts])]
 
 
 def _describe_revision(folder: CacheFolder, expected: WeightCache) -> list[str]:

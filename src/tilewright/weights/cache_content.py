@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..conversion.assembled_source import aligned_bytes
 from ..conversion.conversion_item import ConversionItem
 from ..conversion.conversion_run import MIN_SLAB_BYTES
-from ..conversion.exactness import describe_difference
+from ..conversion.exactness import Rounding, describe_difference
 from ..conversion.slabs import Slab, SlabCutter
 from ..files.mesh import Coordinate
 from ..files.paged_boxes import PagedBoxes
@@ -31,11 +31,12 @@ class ContentCheck:
     """How content is compared: with memory for `slab` bytes, in full or in a sample.
 
     A sample has the first, the last and some slabs between them of every device's part: what lies between them is not
-    seen.
+    seen. `exceptional` has what was compared of each file's source and is NaN, infinite or out of range.
     """
 
     slab: int
     full: bool
+    exceptional: dict[str, Rounding] = field(default_factory=dict)
 
     def compare(self, item: ConversionItem, held: Tensorbin) -> str | None:
         """Return where a file differs from what its source gives; None if it does not."""
@@ -49,7 +50,10 @@ class ContentCheck:
             whole = each.box.relative_to(tuple([-n for n in slabs.windows[each.window].offset]))
             spec = boxes.box_spec(each.box)
             expected = aligned_bytes(spec.nbytes)
-            source.pack(list(source.read_parts(whole, aligned_bytes)), spec, expected, aligned_bytes, target.pad_value)
+            parts = list(source.read_parts(whole, aligned_bytes))
+            seen = self.exceptional.get(item.name, Rounding(0))
+            self.exceptional[item.name] = seen + source.count_exceptional(parts, spec, whole)
+            source.pack(parts, spec, expected, aligned_bytes, target.pad_value)
             runs = boxes.runs(each.box)
             for device in devices[each.window]:
                 part = held.shards[device]

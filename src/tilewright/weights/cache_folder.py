@@ -11,6 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..atomic import as_path
 from ..errors import FileFormatError, FormatError, TilewrightError
 from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, read_manifest
 from ..files.mesh import Topology
@@ -49,7 +50,7 @@ class CacheFolder:
     """
 
     def __init__(self, path: FilePath) -> None:
-        self.path = _find_cache(Path(path))
+        self.path = _find_cache(as_path(path))
         self.names = sorted([each.name for each in self.path.iterdir() if each.suffix == ".tensorbin"])
 
     def open(self, name: str) -> Tensorbin:

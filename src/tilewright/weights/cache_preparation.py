@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..atomic import as_path
 from ..conversion.assembled_source import AssembledSource
 from ..conversion.conversion_item import ConversionItem, tensorbin_slot
 from ..conversion.conversion_plan import ConversionPlan
@@ -16,6 +17,7 @@ from ..conversion.rules import ConversionTarget
 from ..files import StoredTensor
 from ..files.source_file import FilePath
 from ..version import __version__
+from .recipe import DEFAULT_RECIPE
 from .weight_cache import CacheFile, CacheOptions, WeightCache, open_checkpoint
 
 if TYPE_CHECKING:
@@ -41,17 +43,18 @@ def plan_cache(source: FilePath, out: FilePath | None, machine: str, **options: 
     >>> len(plan.items), plan.items[1].slot.file
     (22, 'layers.0.attention.wqkv_sharded_2d_dtype_BFLOAT8_B_layout_TILE.tensorbin')
     """
-    checkpoint, tensors = open_checkpoint(source)
+    checkpoint, tensors = open_checkpoint(source, options.get("recipe", DEFAULT_RECIPE))
     return plan_files(WeightCache(checkpoint, machine, **options), tensors, out)
 
 
 def plan_files(cache: WeightCache, tensors: Mapping[str, StoredTensor], out: FilePath | None) -> ConversionPlan:
     """Return the plan that writes the files of a `cache` below `out` from opened `tensors`."""
-    folder = Path("model_cache", cache.hf_model) if out is None else Path(out)
+    folder = Path("model_cache", cache.hf_model) if out is None else as_path(out)
     items = tuple([build_item(file, tensors) for file in cache.files])
-    notes = () if cache.is_complete else ("no marker is written: only some layers are made",)
+    partial = () if cache.is_complete else ("no marker is written: only some layers are made",)
+    notes = (*partial, *cache.describe_unused(tensors))
     return ConversionPlan(
-        folder / cache.directory, "tensorbin", items, notes, beside=cache.marker(), recipe=cache.record()
+        folder / cache.directory, "tensorbin", items, notes, cache.unused, cache.marker(), cache.record()
     )
 
 

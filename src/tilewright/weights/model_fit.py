@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeAlias
 
@@ -22,6 +22,7 @@ from .cache_preparation import plan_cache
 from .recipe import DEFAULT_RECIPE, Recipe
 from .weight_cache import Machine
 
+_WEIGHTS_ONLY = "weights only: KV cache and activations are not counted"
 Holdings: TypeAlias = "str | os.PathLike[str] | TensorFile | StoredTensor | Tensorbin | ConversionPlan"
 
 
@@ -114,10 +115,10 @@ def fit(
     ...     numpy.savez(f"{folder}/m.npz", w=numpy.zeros((2048, 2048), numpy.float32), b=numpy.zeros(2048))
     ...     print(fit(f"{folder}/m.npz", "n150", dtype="bfloat8_b", page_layout="tile", memory="l1"))
     fits wormhole_n150
-    w: [2048, 2048] bfloat8_b, interleaved in L1
+    w: [2048, 2048] bfloat8_b in tiles of 32 x 32, interleaved in L1
       69632 bytes in each of 64 banks, at 1429504, padding 0 bytes (0 %)
-    b: [1[32], 2048] bfloat8_b, interleaved in L1
-      1088 bytes in each of 64 banks, at 1428416, padding 67456 bytes (97 %)
+    b: [1[32], 2048] bfloat8_b in tiles of 32 x 32, interleaved in L1
+      1088 bytes in each of 64 banks, at 1428416, padding 67456 bytes (97 %, in pages)
     L1: 70720 of 1393312 bytes in each of 64 banks used, largest free block 1322592
       in all 4.32 MiB of 85 MiB, 80.7 MiB left
     """
@@ -130,7 +131,8 @@ def fit(
             raise FormatError(f"{', '.join(options)} cannot be given here: the specs say how tensors are placed")
         return memory.fit(request, chip, circular_buffers, *reserved)
     tensors = list_device_tensors(request, options)
-    return fit_device(tensors, common_mesh(tensors), chip, circular_buffers, *reserved)
+    report = fit_device(tensors, common_mesh(tensors), chip, circular_buffers, *reserved)
+    return _of_weights(report, request) if isinstance(request, ConversionPlan) and request.recipe else report
 
 
 def fit_plan(
@@ -149,7 +151,12 @@ def fit_plan(
     """
     target = Machine.of(machine, Recipe.load(recipe or DEFAULT_RECIPE), mesh)
     shape = target.mesh if prod(target.mesh) > 1 else ()
-    return fit_device(list_device_tensors(plan), shape, chip or target.chip, circular_buffers, *reserved)
+    report = fit_device(list_device_tensors(plan), shape, chip or target.chip, circular_buffers, *reserved)
+    return _of_weights(report, plan)
+
+
+def _of_weights(report: Fit, plan: ConversionPlan) -> Fit:
+    return replace(report, scope=_WEIGHTS_ONLY, notes=plan.notes)
 
 
 def fit_device(

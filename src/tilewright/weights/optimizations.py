@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ..atomic import as_path
 from ..errors import FileFormatError, FormatError
 from ..files.source_file import FilePath
 from ..files.strict_json import read_json
@@ -59,7 +60,7 @@ class Optimizations:
         if name in MODES:
             return cls(name)
         if name.endswith(".json"):
-            return cls(layers=_read_decoder_config(Path(text), recipe))
+            return cls(layers=_read_decoder_config(as_path(text), recipe))
         if (found := _PRECISION.search(name)) is not None:
             pairs = [each.partition(":") for each in found[1].split(",") if each.strip()]
             aliases = {str(table.get("alias", group)).upper(): group for group, table in recipe.groups.items()}

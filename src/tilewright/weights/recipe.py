@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..atomic import as_path
 from ..errors import FileFormatError, FormatError
 from ..files.source_file import FilePath
 from ..plugins import list_plugins, load_plugin
@@ -112,7 +113,7 @@ class Recipe:
         >>> Recipe.load().name
         'tt_transformers'
         """
-        path = Path(name)
+        path = as_path(name)
         if str(name) in _built_in_names():
             return _load_built_in(str(name))
         added = load_plugin("recipes", str(name), Path)

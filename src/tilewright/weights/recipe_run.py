@@ -13,8 +13,9 @@ from typing import Any
 from ..conversion.expressions import ExpressionError, evaluate
 from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError
+from ..tables import count_of
 from .optimizations import Formats, Optimizations
-from .recipe import Recipe
+from .recipe import Family, Recipe
 from .recipe_file import MODEL_DTYPE, PLACEHOLDER, Expression, OutputTable, parse_signature
 
 _PLACEHOLDER_MODEL = "model"  # the name that layers go by which a decoder config does not list
@@ -39,6 +40,14 @@ class RecipeOutput:
     made_as: tuple[str, ...]  # the expressions of the recipe that say so
 
 
+def find_family(recipe: Recipe, config: Mapping[str, Any]) -> Family:
+    """Return the family of a `recipe` that the model of a config.json belongs to, or raise."""
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str):
+        raise FileFormatError(f"config.json: expected a model_type, such as 'llama', got {model_type!r}")
+    return recipe.family(model_type)
+
+
 class RecipeRun:
     """A recipe applied to one checkpoint and one machine.
 
@@ -59,18 +68,18 @@ class RecipeRun:
         optimizations: Optimizations,
     ) -> None:
         self.recipe, self.config, self.tensors, self.optimizations = recipe, config, tensors, optimizations
-        model_type = config.get("model_type")
-        if not isinstance(model_type, str):
-            raise FileFormatError(f"config.json: expected a model_type, such as 'llama', got {model_type!r}")
-        self.family = recipe.family(model_type)
+        self.family = find_family(recipe, config)
         self._weights: dict[str, Assembly] = {}
+        self._last_tensor = ""  # that an expression asked for, for messages
         self._used: dict[str, str] = {}  # the weights of an output, and their expressions
         self._places: list[str] = []  # of the expressions that are being evaluated, for messages
         self._patterns = [(_compile_key(key), text) for key, text in self.family.weights.items()]
+        self.config_fields = {"model_type"}
+        """The fields of config.json that were read."""
         self._shapes = [(_compile_key(key), text) for key, text in recipe.shapes.items()]
         self.names: dict[str, Any] = {
             **given,
-            "config": config.get,
+            "config": self.config_entry,
             "config_size": self.config_size,
             "tensor": self.tensor,
             "weight": self.weight,
@@ -107,9 +116,14 @@ class RecipeRun:
         finally:
             self._places.pop()
 
+    def config_entry(self, key: str) -> Any:
+        """Return an entry of config.json, None if there is none."""
+        self.config_fields.add(key)
+        return self.config.get(key)
+
     def config_size(self, key: str, default: int | None = None) -> int:
         """Return an entry of config.json that is a positive integer, or the default if it is missing, null or 0."""
-        value = self.config.get(key)
+        value = self.config_entry(key)
         if not value and default is not None:
             return default
         if type(value) is not int or value < 1:
@@ -121,6 +135,7 @@ class RecipeRun:
         """Return a tensor of the checkpoint."""
         if name not in self.tensors:
             raise MissingTensorError(f"the checkpoint has no tensor {name!r}, which {self._places[-1]} needs")
+        self._last_tensor = name
         return self.tensors[name]
 
     def weight(self, key: str) -> Assembly:
@@ -129,9 +144,17 @@ class RecipeRun:
             if (found := pattern.fullmatch(key)) is not None:
                 self._used[key] = expression.text
                 if key not in self._weights:
-                    self._weights[key] = self._check_shape(key, self.evaluate(expression, _numbers(found)))
+                    self._weights[key] = self._check_shape(key, self._make_weight(key, expression, _numbers(found)))
                 return self._weights[key]
         raise MissingTensorError(f"family {self.family.name} has no weight {key!r}, which {self._places[-1]} needs")
+
+    def _make_weight(self, key: str, expression: Expression, numbers: dict[str, int]) -> Assembly:
+        self._last_tensor = ""
+        try:
+            value: Assembly = self.evaluate(expression, numbers)
+        except _LocatedError as problem:
+            raise _LocatedError(f"{problem} ({key} from {self._last_tensor})") from None
+        return value
 
     def _check_shape(self, key: str, value: Assembly) -> Assembly:
         """Return a weight if it has the shape that config.json says."""
@@ -153,6 +176,26 @@ class RecipeRun:
             return False
         return True
 
+    def _number_key(self, key: str, layer: int) -> list[str]:
+        """Return the keys of a layer for a key with placeholders: one, or one for each expert."""
+        experts = range(self.names.get("experts", 0)) if "{expert}" in key else [0]
+        return [key.format(layer=layer, expert=expert) for expert in experts]
+
+    def _check_layers(self) -> None:
+        """Raise if a weight that one layer has is missing in another: it was lost, and the model is not complete."""
+        for key in self.family.weights if "layers" in self.names else ():
+            layers = self.names["layers"] if "{layer}" in key else 1
+            numbered = [each for layer in range(layers) for each in self._number_key(key, layer)]
+            held = [each for each in numbered if self.has_weight(each)]
+            for each in numbered if 0 < len(held) < len(numbered) else ():
+                try:
+                    self.weight(each)
+                except MissingTensorError as problem:
+                    raise MissingTensorError(
+                        f"{problem}; there is {self.weight(held[0]).sources[0]!r}, and config.json says that the model"
+                        f" has {count_of(self.names['layers'], 'layer')}"
+                    ) from None
+
     def all_weights(self) -> dict[str, Assembly]:
         """Return all weights by key, layer by layer."""
         keys: list[str] = []
@@ -162,13 +205,12 @@ class RecipeRun:
                 keys.append(key)
             elif key == layered[0]:
                 for layer in range(self.names["layers"]):
-                    for each in layered:
-                        experts = range(self.names["experts"]) if "{expert}" in each else [0]
-                        keys += [each.format(layer=layer, expert=expert) for expert in experts]
+                    keys += [each for own in layered for each in self._number_key(own, layer)]
         return {key: self.weight(key) for key in keys if self.has_weight(key)}
 
     def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
         """Yield the files of the cache; `layers` limits those that belong to a layer."""
+        self._check_layers()
         for table in self.recipe.outputs(self.family):
             if not self.evaluate(table.when):
                 continue

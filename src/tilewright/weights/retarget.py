@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..atomic import as_path
 from ..conversion.assembled_source import AssembledSource
 from ..conversion.conversion_item import NO_HASH, ConversionItem, tensorbin_slot
 from ..conversion.conversion_plan import ConversionPlan
@@ -69,7 +70,8 @@ def plan_retarget(
     ('22 of 22 files differ in their headers at most',)
     """
     folder = CacheFolder(cache)
-    checkpoint, tensors = (None, {}) if source is None else open_checkpoint(source)
+    recipe = options.get("recipe") or folder.recipe
+    checkpoint, tensors = (None, {}) if source is None else open_checkpoint(source, recipe)
     old = folder.describe(checkpoint, original, **options)
     new = WeightCache(old.checkpoint, machine, **old.options)
     if old.machine.mesh != new.machine.mesh:
@@ -97,9 +99,9 @@ def plan_retarget(
             items.append(_build_from_cache(folder, held, file))
         else:
             items.append(build_item(file, tensors))
-    notes = (f"{len(same)} of {len(items)} files differ in their headers at most",)
-    target = (_find_root(folder.path, old.directory) if out is None else Path(out)) / new.directory
-    return ConversionPlan(target, "tensorbin", tuple(items), notes, beside=new.marker(), recipe=new.record())
+    notes = (f"{len(same)} of {len(items)} files differ in their headers at most", *new.describe_unused(tensors))
+    target = (_find_root(folder.path, old.directory) if out is None else as_path(out)) / new.directory
+    return ConversionPlan(target, "tensorbin", tuple(items), notes, new.unused, new.marker(), new.record())
 
 
 def _find_root(path: Path, directory: str) -> Path:

@@ -10,31 +10,36 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from ..atomic import as_path
 from ..conversion.assembled_source import stored_assembly
 from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError, LayoutError
-from ..files import StoredTensor, open_tensors
+from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import MARKER_PREFIX
 from ..files.file_names import find_checkpoint_folder
 from ..files.mesh import Mesh, Topology
 from ..files.quantized_checkpoint import RefusedTensor
-from ..files.remote_file import is_url
+from ..files.quantized_tensor import QuantizedTensor
+from ..files.remote_file import is_url, open_model_file
 from ..files.source_file import FilePath, SourceFile
 from ..files.strict_json import expect_integers, expect_string, read_json
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout.tuples import ceil_div
 from ..memory import Chip, MemoryConfig, Sharding, TensorSpec, interleaved, width_sharded
+from ..ndarrays import np
+from .checkpoint_coverage import describe_config, describe_tensors
 from .gguf_names import NamedModel, model_spelling, name_gguf_model
 from .optimizations import Optimizations
 from .recipe import DEFAULT_RECIPE, Recipe
-from .recipe_run import RecipeOutput, RecipeRun
+from .recipe_run import RecipeOutput, RecipeRun, find_family
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,6 +49,9 @@ _HUB_FOLDER = re.compile(r"models--([^/]+?)--([^/]+)")
 _HUB_URL = re.compile(r"hf://([^/@]+/[^/@]+)(?:@[^/]+)?/?")
 _SNAPSHOT = re.compile(r".*models--[^/]*?--([^/]+)/snapshots/[^/]+")
 _MODEL_DTYPES = ("bfloat8_b", "bfloat16")
+_LOADED_DTYPES = {"bfloat16", "float16", "float32"}
+_HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"  # that transformers ties
+_COMPARED_BYTES = 1 << 26  # at a time
 
 
 class CacheOptions(TypedDict, total=False):
@@ -106,30 +114,30 @@ class Machine:
 class Checkpoint:
     """What a recipe needs to know of a checkpoint: how the user spells it, its config.json, and its tensors.
 
-    `tensors` are assemblies of one source each, and `formats` their number formats; those without one are left out.
+    `tensors` are assemblies of one source each, and `formats` their number formats; those without one are `unread`.
+    `notes` are about the checkpoint itself.
     """
 
     spelling: str
     config: Mapping[str, Any]
     tensors: Mapping[str, Assembly]
     formats: Mapping[str, Format]
+    unread: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, source: FilePath, tensors: Mapping[str, StoredTensor]) -> Checkpoint:
-        """Return the checkpoint at a path, with its opened tensors."""
-        try:
-            file = _open_config(source, tensors)
-            config = read_json(file, str(file.path), _MAX_CONFIG_BYTES)
-        except FileNotFoundError:
-            raise FileFormatError(f"{source} has no config.json; give the directory of a Hugging Face model") from None
-        if not isinstance(config, dict):
-            raise FileFormatError(f"{file.path}: expected an object, got {repr(config)[:40]}")
+    def of(cls, source: FilePath, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]) -> Checkpoint:
+        """Return the checkpoint at a path, with the content of its config.json and its opened tensors."""
         numbers = {name: tensor for name, tensor in tensors.items() if tensor.format is not None}
+        is_quantized = any(isinstance(tensor, QuantizedTensor) for tensor in tensors.values())
+        ignored = bool(config.get("quantization_config")) and not is_quantized
         return cls(
             _spell_checkpoint(source),
             config,
             {name: stored_assembly(tensor) for name, tensor in numbers.items()},
             {name: format_of(tensor.dtype) for name, tensor in numbers.items()},
+            tuple([name for name in tensors if name not in numbers]),
+            ("config.json has a quantization_config, but no tensor is quantised: it is not used",) * ignored,
         )
 
     @classmethod
@@ -139,12 +147,22 @@ class Checkpoint:
         whole = {name: stored_assembly(tensor) for name, tensor in numbers.items()}
         formats = {name: format_of(tensor.dtype) for name, tensor in numbers.items()}
         formats |= {name: formats[value.sources[0]] for name, value in model.weights.items()}
-        return cls(model_spelling(_spell_checkpoint(source)), model.config, {**whole, **model.weights}, formats)
+        unread = tuple([name for name in model.tensors if name not in numbers])
+        return cls(model_spelling(_spell_checkpoint(source)), model.config, {**whole, **model.weights}, formats, unread)
+
+    @property
+    def sources(self) -> list[str]:
+        """Return the names of all stored tensors; those that are cut into several weights count once."""
+        # one without elements has no source
+        held = [name for own, each in self.tensors.items() for name in each.sources or [own]]
+        return list(dict.fromkeys([*held, *self.unread]))
 
     @property
     def memory_dtype(self) -> ScalarFormat:
-        """Return the type that the checkpoint is loaded as, which its config.json says."""
-        name = self.config.get("torch_dtype") or self.config.get("dtype") or "bfloat16"
+        """Return the type that the checkpoint is loaded as: as config.json says, or else the type of its tensors."""
+        stored = {each.name for each in self.formats.values()} & _LOADED_DTYPES
+        own = stored.pop() if len(stored) == 1 else "bfloat16"
+        name = self.config.get("dtype") or self.config.get("torch_dtype") or own
         try:
             return scalar_format_of(name)
         except (FormatError, TypeError):
@@ -152,7 +170,12 @@ class Checkpoint:
 
     def to_json(self) -> dict[str, Any]:
         """Return the checkpoint as plain data, which is enough to plan its cache again."""
-        tensors = {name: [self.formats[name].name, list(value.shape)] for name, value in self.tensors.items()}
+        cut = {source for name, value in self.tensors.items() for source in value.sources if source != name}
+        tensors = {
+            name: [self.formats[name].name, list(value.shape)]
+            for name, value in self.tensors.items()
+            if name not in cut
+        }
         return {"config": self.config, "tensors": tensors}
 
     @classmethod
@@ -251,6 +274,52 @@ class WeightCache:
     def files(self) -> tuple[CacheFile, ...]:
         """Return the files."""
         return tuple([self._build_file(output) for output in self.run.outputs(self.options.get("layers"))])
+
+    @cached_property
+    def unused(self) -> tuple[str, ...]:
+        """Return the tensors of the checkpoint that no file is made from, in any layer."""
+        outputs = self.files if self.options.get("layers") is None else self.run.outputs()
+        used = {name for each in outputs for name in each.value.sources}
+        return tuple([name for name in self.checkpoint.sources if name not in used])
+
+    def describe_unused(self, tensors: Mapping[str, StoredTensor]) -> tuple[str, ...]:
+        """Return notes on all that the checkpoint has and the cache does not use; raise where that makes it wrong.
+
+        Args:
+            tensors: the opened tensors of the checkpoint; empty if only their names are known.
+        """
+        names, config = self.run.names, self.checkpoint.config
+        head = self.run.all_weights().get("output.weight")
+        tied = [_HEAD] if head is not None and head.sources == [_EMBEDDING] and _HEAD in self.unused else []
+        if tied and tensors:
+            _compare_head(tensors[_HEAD], tensors[_EMBEDDING])
+        return (
+            *describe_tensors(self.unused, self.run.family.name, names.get("layers"), names.get("experts"), tied),
+            *self._describe_parts(),
+            *describe_config(config, self.run.config_fields, self.checkpoint.sources),
+            *self.checkpoint.notes,
+            *self._describe_dtype(),
+        )
+
+    def _describe_parts(self) -> Iterator[str]:
+        """Yield notes on tensors of which weights are made from some elements only."""
+        sizes: dict[str, int] = {}
+        for each in self.checkpoint.tensors.values():  # whole ones, and parts of stacked ones
+            sizes |= {name: max(sizes.get(name, 0), prod(each.shape)) for name in each.sources}
+        parts = {part for each in self.run.all_weights().values() for part in each.parts}
+        used: Counter[str] = Counter()
+        for part in {(each.source, each.offset, each.modes): each for each in parts}.values():
+            used[part.source] += prod(part.box.shape)
+        for name, count in used.items():
+            if count < sizes[name]:
+                yield f"only {count} of {sizes[name]} elements of {name} are used; the others are in no file"
+
+    def _describe_dtype(self) -> Iterator[str]:
+        """Yield a note if the type that the checkpoint is loaded as is an assumption."""
+        stored = {each.name for each in self.checkpoint.formats.values()} & _LOADED_DTYPES
+        if not (self.checkpoint.config.get("dtype") or self.checkpoint.config.get("torch_dtype")) and len(stored) != 1:
+            types = " and ".join(sorted(stored)) or "no floating-point type"
+            yield f"config.json has no dtype, and the tensors have {types}: it is taken as loaded in bfloat16"
 
     def whole_tensors(self) -> dict[str, CacheFile]:
         """Return the tensors of the checkpoint that a file holds as they are loaded, and that file.
@@ -384,13 +453,48 @@ def read_options(record: Mapping[str, Any]) -> CacheOptions:
     return known
 
 
-def _open_config(source: FilePath, tensors: Mapping[str, StoredTensor]) -> SourceFile:
-    """Return the config.json of a checkpoint: behind a URL, that beside its tensors."""
-    if not is_url(source):
-        return SourceFile(find_checkpoint_folder(Path(source)) / "config.json")
-    if not tensors:
-        raise FileFormatError(f"{source} has no tensors")
-    return next(iter(tensors.values())).file.open_beside("config.json")
+def _compare_head(head: StoredTensor, embedding: StoredTensor) -> None:
+    """Raise unless the head of a tied model is the embedding: transformers ties equal tensors only."""
+    if is_url(head.file.path):  # not worth a download: the note on the head remains
+        return
+    pairs = list(zip(head.sections, embedding.sections, strict=False))
+    if len(head.sections) != len(embedding.sections) or not all(_have_same_bytes(*pair) for pair in pairs):
+        raise FormatError(
+            f"{head.name} has other values than {embedding.name}, to which config.json ties it (tie_word_embeddings);"
+            " transformers would use it; set tie_word_embeddings to false in config.json, or remove the tensor"
+        )
+
+
+def _have_same_bytes(one: StoredTensor, other: StoredTensor) -> bool:
+    (start, end), (second, _) = one.byte_range, other.byte_range
+    if (one.shape, one.kind, end - start) != (other.shape, other.kind, other.byte_range[1] - second):
+        return False
+    for at in range(0, end - start, _COMPARED_BYTES):
+        size = min(_COMPARED_BYTES, end - start - at)
+        found = one.file.map_range(start + at, start + at + size)
+        if not np.array_equal(found, other.file.map_range(second + at, second + at + size)):
+            return False
+    return True
+
+
+def _read_config(source: FilePath) -> Mapping[str, Any] | None:
+    """Return the config.json of a checkpoint, None if there is none; behind a URL, the one beside its tensors."""
+    try:
+        if is_url(source):
+            file = open_model_file(os.fspath(source)).open_beside("config.json")
+        else:
+            file = SourceFile(find_checkpoint_folder(as_path(source)) / "config.json")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    config = read_json(file, str(file.path), _MAX_CONFIG_BYTES)
+    if not isinstance(config, dict):
+        raise FileFormatError(f"{file.path}: expected an object, got {repr(config)[:40]}")
+    return config
+
+
+def _may_be_gguf(source: FilePath) -> bool:
+    path = as_path(source)
+    return path.suffix == ".gguf" or any(path.glob("*.gguf"))
 
 
 def _spell_checkpoint(source: FilePath) -> str:
@@ -402,16 +506,32 @@ def _spell_checkpoint(source: FilePath) -> str:
     return "/".join(hub.groups()) if hub else text
 
 
-def open_checkpoint(source: FilePath) -> tuple[Checkpoint, Mapping[str, StoredTensor]]:
-    """Return the checkpoint at a path, and its tensors; links of a hub snapshot are followed."""
+def open_checkpoint(
+    source: FilePath, recipe: FilePath = DEFAULT_RECIPE
+) -> tuple[Checkpoint, Mapping[str, StoredTensor]]:
+    """Return the checkpoint at a path, and its tensors; links of a hub snapshot are followed.
+
+    A model of no family of the `recipe` is refused by its config.json, before any tensor is looked at.
+    """
+    as_path(source)
+    config = None if _may_be_gguf(source) else _read_config(source)
+    if config is not None:
+        find_family(Recipe.load(recipe), config)
     tensors = open_tensors(source, follow_symlinks=True)
     if tensors.kind == "gguf":
         model = name_gguf_model(tensors.metadata, tensors)
-        return Checkpoint.of_gguf(source, model), model.tensors
+        return _with_notes(Checkpoint.of_gguf(source, model), tensors), model.tensors
     for tensor in tensors.values():
         if isinstance(tensor, RefusedTensor):  # a weight; what has no number format for another reason may not be one
             raise FormatError(f"{tensor.name} cannot be read: {tensor.problem}")
-    return Checkpoint.of(source, tensors), tensors
+    if config is None:
+        raise FileFormatError(f"{source} has no config.json; give the directory of a Hugging Face model")
+    return _with_notes(Checkpoint.of(source, config, tensors), tensors), tensors
+
+
+def _with_notes(checkpoint: Checkpoint, file: TensorFile) -> Checkpoint:
+    """Return a checkpoint that also names what its files have, and what was not read of them."""
+    return replace(checkpoint, notes=(*checkpoint.notes, *file.notes))
 
 
 def model_name(source: FilePath) -> str:
