@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TW_ABI_VERSION 4
+#define TW_ABI_VERSION 5
 
 #define TW_MAX_RANK 24
 #define TW_MAX_BLOCK 32
@@ -176,8 +176,8 @@ TW_EXPORT int64_t tw_read_runs(int32_t handle, const int64_t *starts, int64_t co
 TW_EXPORT void tw_pair_sums(const double *a, const double *b, int64_t count, double *sums, int64_t *range) TW_NOEXCEPT;
 
 /*
- * Returns how many of `count` pairs of float32 or bfloat16 differ, where a NaN equals a NaN, and writes the largest finite
- * difference; -1 for other types.
+ * Returns how many of `count` pairs of float32 or bfloat16 differ, where a NaN equals a NaN; -1 for other types. Writes two
+ * numbers: the largest finite difference, and the largest magnitude of a, a NaN if there is one.
  */
 TW_EXPORT int64_t tw_differences(int32_t type, const void *a, const void *b, int64_t count, float *largest) TW_NOEXCEPT;
 

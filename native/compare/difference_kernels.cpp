@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many numbers differ, and by how much at most, sixteen at a time. The largest distance is sought among the bits of
-// distances, which order like them.
+// How many numbers differ, and by how much at most, sixteen at a time. The largest distance and magnitude are sought
+// among the bits of them, which order like them; those of a NaN come last.
 #include "compare/difference_kernels.h"
 
 #include <algorithm>
@@ -17,11 +17,12 @@ constexpr int64_t chunk = int64_t{1} << 24;  // numbers of which 32 bits hold th
 constexpr uint32_t magnitude = 0x7fffffffu, endless = 0x7f800000u;
 
 struct Differences {
-    Words count = 0u, most = 0u;
+    Words count = 0u, most = 0u, top = 0u;
 
     TW_INLINE void add(const Words &x, const Words &y) {
         const Words distance = plus(x, y + 0x80000000u) & magnitude;
         most = larger(most, where_less(distance, endless, distance, 0u));
+        top = larger(top, x & magnitude);
         const Words unequal = where_equal(x, y, 0u, 1u);
         const Words not_zeros = where_equal((x | y) & magnitude, 0u, 0u, unequal);
         count = count + where_less(endless, smaller(x & magnitude, y & magnitude), 0u, not_zeros);  // of two NaNs, none
@@ -31,7 +32,7 @@ struct Differences {
 template <class From>
 int64_t count_all(const uint8_t *a, const uint8_t *b, int64_t count, float *largest) {
     int64_t differing = 0;
-    uint32_t most = 0;
+    uint32_t most = 0, top = 0;
     for (int64_t start = 0; start < count; start += chunk) {
         const int64_t end = std::min(count, start + chunk);
         Differences found;
@@ -48,15 +49,18 @@ int64_t count_all(const uint8_t *a, const uint8_t *b, int64_t count, float *larg
             }
             found.add(words_of(load_sixteen<From>(rest[0])), words_of(load_sixteen<From>(rest[1])));
         }
-        uint32_t counts[sixteen], distances[sixteen];
+        uint32_t counts[sixteen], distances[sixteen], tops[sixteen];
         store_words(counts, found.count);
         store_words(distances, found.most);
+        store_words(tops, found.top);
         for (int k = 0; k < sixteen; ++k) {
             differing += counts[k];
             most = std::max(most, distances[k]);
+            top = std::max(top, tops[k]);
         }
     }
-    *largest = float_of(most);
+    largest[0] = float_of(most);
+    largest[1] = float_of(top);
     return differing;
 }
 

@@ -70,4 +70,4 @@ def test_rounding_is_counted_again_after_resume(tmp_path: Path) -> None:
 def test_compare_values(dtype: Any) -> None:
     a = np.array([1, 2, np.nan, np.inf, -np.inf, 0.0, np.inf, 5], dtype)
     b = np.array([1, 2.5, np.nan, np.inf, np.inf, -0.0, 3, np.nan], dtype)
-    assert compare_values(a, b) == Rounding(8, 4, 0.5)
+    assert compare_values(a, b) == Rounding(8, 4, 0.5, nan=1, infinite=3)

@@ -165,8 +165,8 @@ def test_notes_say_what_was_not_done_as_asked(tmp_path):
     source = {"n": np.arange(6, dtype=np.int64).reshape(2, 3)}
     (note,) = tw.conversion.plan_conversion(source, tmp_path / "out", dtype="uint16").notes
     assert note == (
-        "n: int64 becomes int32, since tensorbin files cannot store int64; use a pattern to choose another format for"
-        " integers"
+        "n: int64 becomes int32, since tensorbin files cannot store int64; a rule with the tensor's own name chooses"
+        " another format"
     )
     for name, is_noted in {"w.npz": True, "w.pt": True, "w.gguf": True, "w.v2": False, "w.safetensors": False}.items():
         notes = tw.conversion.plan_conversion({"x": np.zeros((2, 2), np.float32)}, tmp_path / name).notes

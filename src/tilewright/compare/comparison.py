@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from math import sqrt
 from typing import Any
 
+from ..conversion.exactness import describe_exceptional, note_exceptional
 from ..files.mesh import format_devices
 from ..ndarrays import NDArray, np
 from ..showing import Shown
@@ -230,6 +231,7 @@ class TensorComparison(Shown):
     `different` counts the elements beyond the tolerance, `unequal` those that are not exactly equal. `max_ulp` is in
     steps of `ulp_format`, the coarser of the two. `error_map` has the largest error of every `map_block` of rows and
     columns. `problem` says why they could not be compared, and `order` how the dimensions of B were permuted for it.
+    `exceptional_a` and `exceptional_b` count values that are NaN or infinite, and in A those out of B's range.
 
     >>> from tilewright.compare import diff
     >>> found = diff(np.zeros((4, 4)), np.eye(4)).tensors[0]
@@ -262,6 +264,8 @@ class TensorComparison(Shown):
     map_block: tuple[int, int] = (1, 1)
     error_map: NDArray[np.float64] | None = None
     order: tuple[int, ...] | None = None
+    exceptional_a: Mapping[str, int] = field(default_factory=dict)
+    exceptional_b: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as plain data.
@@ -270,7 +274,7 @@ class TensorComparison(Shown):
         >>> diff(np.zeros(3), np.zeros(3)).tensors[0].to_json()["same"]
         True
         """
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the names and texts of all figures.
@@ -285,6 +289,9 @@ class TensorComparison(Shown):
             return [*result, ("problem", self.problem)]
         if self.order is not None:
             result.append(("order", f"B has the dimensions of A in the order {self.order}"))
+        for side, counts in (("A", self.exceptional_a), ("B", self.exceptional_b)):
+            if counts:
+                result.append(("values", f"{side}: {describe_exceptional(counts, self.format_b)}"))
         if not self.unequal:
             return [*result, ("equal", f"all {self.count} elements"), ("PCC", "every element is equal")]
         beyond = "" if self.different == self.unequal else f", {self.different} of them beyond the tolerance"
@@ -362,7 +369,7 @@ class Comparison(Shown):
         >>> sorted(diff(np.zeros(3), np.ones(3)).to_json())
         ['a', 'b', 'only_a', 'only_b', 'same', 'tensors', 'tolerance']
         """
-        result = {field.name: getattr(self, field.name) for field in fields(self)}
+        result = {each.name: getattr(self, each.name) for each in fields(self)}
         return {**result, "tensors": [tensor.to_json() for tensor in self.tensors], "same": self.same}
 
     def table(self, width: int | None = None) -> str:
@@ -401,7 +408,22 @@ class Comparison(Shown):
         others = f", {missing} in only one of the two" if missing else ""
         worst = self.worst
         detail = "" if worst is None or not (worst.unequal or worst.problem) else f"\n\n{worst}"
-        return f"{heading}{others}\n{self.table(width)}{detail}"
+        notes = "".join([f"\nnote: {note}" for note in self.notes()])
+        return f"{heading}{others}\n{self.table(width)}{notes}{detail}"
+
+    def notes(self) -> list[str]:
+        """Return which tensors have values that are NaN, infinite, or in A out of range of B's format.
+
+        >>> from tilewright.compare import diff
+        >>> diff({"x": np.array([1, np.nan])}, {"x": np.array([1, np.nan])}).notes()
+        ['x in A: 1 value is NaN', 'x in B: 1 value is NaN']
+        """
+        sides = [
+            (f"{each.name or 'the array'} in {side}", counts, each.format_b)
+            for each in self.tensors
+            for side, counts in (("A", each.exceptional_a), ("B", each.exceptional_b))
+        ]
+        return list(note_exceptional(sides))
 
     def __str__(self) -> str:
         return self.text()

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from math import inf, prod, sqrt
 from typing import Any, NamedTuple, overload
 
+from ..conversion.exactness import Rounding, count_exceptional
 from ..copying.dlpack import as_host_array
 from ..errors import LayoutError, TilewrightError
 from ..files.mesh import DeviceLike, Mesh
+from ..files.quantized_tensor import decode_small_floats
 from ..files.stored_tensor import StoredTensor, as_box, inverse_order
 from ..files.tensor_file import TensorFile, open_tensors, select_names
 from ..files.tensor_values import decode_step_sizes, read_step_sizes
@@ -130,6 +132,7 @@ def collect_tensors(value: Any) -> dict[str, ComparedTensor]:
 def _as_compared_tensor(value: Any) -> ComparedTensor:
     value = to_plain(value)
     if isinstance(value, StoredTensor):
+        value = decode_small_floats(value)
         return ComparedTensor(value, value.shape, value.format, value.spec, mesh=value.mesh)
     if isinstance(value, Tensorbin):
         if len(value.shards) > 1:
@@ -335,6 +338,7 @@ class _TensorDiff:
         self.moments = Moments()
         self.unequal = self.different = self.nonzero = self.zeroed = self.flipped = self.not_finite = 0
         self.max_relative = self.max_ulp = self.max_abs = 0.0
+        self.exceptional_a = self.exceptional_b = Rounding(0)
         self.first: tuple[int, float, float] | None = None
         self.worst: tuple[int, float, float] | None = None
         try:
@@ -391,6 +395,9 @@ class _TensorDiff:
         self.nonzero += int(np.count_nonzero(one))
         if not all_finite:
             self.not_finite += int(np.count_nonzero(~finite & unequal))
+            self.exceptional_b += count_exceptional(b)
+        assert self.b.format is not None
+        self.exceptional_a += count_exceptional(a, (self.b.format,))
         return _ElementPair(a, b, one, other, apart, unequal, all_finite)
 
     def _add_differences(self, start: int, piece: _ElementPair, steps: Floats | None) -> None:
@@ -470,6 +477,8 @@ class _TensorDiff:
             map_block=self.map.block,
             error_map=self.map.cells,
             order=b.order,
+            exceptional_a=self.exceptional_a.exceptional,
+            exceptional_b=self.exceptional_b.exceptional,
         )
 
     def _make_difference(self, element: tuple[int, float, float] | None) -> Difference | None:

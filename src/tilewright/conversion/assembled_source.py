@@ -24,13 +24,15 @@ from ..files.source_file import ByteArray
 from ..files.stored_tensor import inverse_order
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout import Box, Layout, compose, row_major
+from ..layout.box import cut_into_slabs, largest_slab
 from ..layout.tuples import ceil_div, round_up
 from ..memory import TensorSpec
 from ..memory.device import host_placement
 from ..ndarrays import np
-from .exactness import Rounding, compare_values, holds_values, may_round
+from .exactness import Rounding, compare_values, count_exceptional, has_exceptional, holds_values, may_round
 from .output_file import Piece
 
+_COUNTED_AT_A_TIME = 1 << 16  # values
 Allocate = Callable[[int], ByteArray]
 
 
@@ -241,6 +243,7 @@ class AssembledSource:
         start: int = 0,
     ) -> Rounding:
         """Return how the values that `pack` wrote with these arguments differ from those of the sources."""
+        targets = (*self.through, spec.dtype)
         packed = host_placement(spec)
         if box is not None:
             packed, at, spec = _place_box(spec, 0, box)
@@ -257,13 +260,24 @@ class AssembledSource:
                 actual = allocate(values.nbytes).view(values.dtype)
                 place = Placement(_add_modes(reading.layout, lead), element)
                 execute(plan_copy(packed, place, crop=True), pages, actual, threads)
-                return compare_values(values, actual)
+                return compare_values(values, actual, targets)
         wide = self._wide_format(spec)
         expected = replace(self, through=(wide,))._gather(parts, shape, allocate, threads)
         rows = Placement(_add_modes(row_major(*shape), lead), wide)
         actual = allocate(rows.nbytes).view(wide.dtype)
         execute(plan_copy(packed, rows, crop=True), pages, actual, threads)
-        return compare_values(expected, actual)
+        return compare_values(expected, actual, targets)
+
+    def count_exceptional(self, parts: Sequence[PartValues], spec: TensorSpec, box: Box) -> Rounding:
+        """Return how many values of a box, which `parts` were read for, are NaN, infinite or out of range."""
+        targets = (*self.through, spec.dtype)
+        total = Rounding(0)
+        if any(has_exceptional(each.values, targets) for each in parts):  # what was read may be more than the box
+            wide = replace(self, through=(self._wide_format(spec),))
+            extents = largest_slab(box.shape, (1,) * len(box.shape), lambda slab: prod(slab) <= _COUNTED_AT_A_TIME)
+            for small in cut_into_slabs(box.shape, extents):
+                total += count_exceptional(wide.read(small.relative_to(tuple([-n for n in box.offset]))), targets)
+        return total
 
     def _wide_format(self, spec: TensorSpec) -> ScalarFormat:
         """Return a format in which the values of sources and target are compared."""

@@ -98,8 +98,12 @@ def _encode_npy_head(spec: TensorSpec) -> bytes:
     return file.getvalue()
 
 
-def assign_shared_slots(file: str, entries: list[ManifestEntry], version: str) -> list[OutputSlot]:
+def assign_shared_slots(
+    file: str, entries: list[ManifestEntry], version: str, metadata: Mapping[str, str] | None = None
+) -> list[OutputSlot]:
     """Return a slot per tensor in one safetensors file, end to end; its header's size does not depend on the hashes.
+
+    `metadata` is free text for the header.
 
     >>> whole = SourceEntry(ByteRange("m.npz", 0, 24, NO_HASH), "<f4")
     >>> entry = ManifestEntry("x", {"x": whole}, TensorSpec((2, 3), "bfloat8_b"), ByteRange("o", 0, 1088, NO_HASH))
@@ -111,12 +115,14 @@ def assign_shared_slots(file: str, entries: list[ManifestEntry], version: str) -
         replace(entry, output=replace(entry.output, start=start, end=end))
         for entry, (start, end) in zip(entries, pairwise(ends), strict=True)
     ]
-    begin = len(encode_safetensors_head(placed, version))
+    begin = len(encode_safetensors_head(placed, version, metadata))
     return [OutputSlot(file, begin + start, begin + end, shared=True) for start, end in pairwise(ends)]
 
 
-def encode_safetensors_head(entries: list[ManifestEntry], version: str) -> bytes:
-    """Return the bytes before the data of a tiled safetensors file: its header, with the manifest in it.
+def encode_safetensors_head(
+    entries: list[ManifestEntry], version: str, metadata: Mapping[str, str] | None = None
+) -> bytes:
+    """Return the bytes before the data of a tiled safetensors file: its header, with the manifest and `metadata` in it.
 
     >>> encode_safetensors_head([], "0.0.1")[8:9]
     b'{'
@@ -126,7 +132,7 @@ def encode_safetensors_head(entries: list[ManifestEntry], version: str) -> bytes
         for entry in entries
     ]
     manifest = ConversionManifest("safetensors", version, {entry.name: entry for entry in entries})
-    start = encode_header(listed, {METADATA_KEY: manifest.to_bytes().decode()})
+    start = encode_header(listed, {**(metadata or {}), METADATA_KEY: manifest.to_bytes().decode()})
     if len(start) > MAX_HEADER_BYTES:
         raise FileFormatError(
             f"{len(entries)} tensors need a header of {len(start)} bytes, more than the {MAX_HEADER_BYTES} of a"
@@ -192,7 +198,7 @@ class ConversionItem:
     def padding_bytes(self) -> int:
         """Return the padding that is written, in the parts of all devices."""
         parts = 1 if self.mesh is None else len(self.mesh.windows())
-        return parts * self.spec.padding_bytes
+        return parts * (self.spec.nbytes - self.spec.data_bytes)
 
     @cached_property
     def key(self) -> str:
@@ -208,8 +214,14 @@ class ConversionItem:
         }
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
-    def entry(self, source_hashes: Sequence[str] = (), output_hash: str = NO_HASH, begin: int = 0) -> ManifestEntry:
-        """Return the manifest entry; in a shared file, offsets count from `begin`."""
+    def entry(
+        self,
+        source_hashes: Sequence[str] = (),
+        output_hash: str = NO_HASH,
+        begin: int = 0,
+        exceptional: Mapping[str, int] | None = None,
+    ) -> ManifestEntry:
+        """Return the manifest entry, with `exceptional` counts; in a shared file, offsets count from `begin`."""
         slot, target, source = self.slot, self.target, self.source
         start = slot.start if slot.shared else 0
         hashes = source_hashes or [NO_HASH] * len(source.tensors)
@@ -228,6 +240,8 @@ class ConversionItem:
             target.value,
             tuple([each.name for each in source.through]),
             target.mesh,
+            # the header of a shared file, which has the manifest, is laid out before values are seen
+            {} if slot.shared or exceptional is None else exceptional,
         )
 
     def _copied_entry(self, recorded: ManifestEntry, hashes: Sequence[str], output_hash: str) -> ManifestEntry:
@@ -265,6 +279,15 @@ class ItemRecord:
     output_time: int
     rounding: Rounding | None = None  # of records of earlier releases, it is not known
 
+    @property
+    def exceptional(self) -> dict[str, int]:
+        """Return how many values are NaN, infinite or out of range, as far as it is known.
+
+        >>> ItemRecord("k", ("a",), "b", ((1, 2),), 3, Rounding(8, nan=1)).exceptional
+        {'nan': 1}
+        """
+        return {} if self.rounding is None else self.rounding.exceptional
+
     def to_json(self) -> dict[str, Any]:
         """Return the record as plain data.
 
@@ -284,7 +307,9 @@ class ItemRecord:
         try:
             files = tuple([(int(time), int(size)) for time, size in data["source_files"]])
             numbers = data.get("rounding")
-            rounding = None if numbers is None else Rounding(int(numbers[0]), int(numbers[1]), float(numbers[2]))
+            rounding = None
+            if numbers is not None:
+                rounding = Rounding(int(numbers[0]), int(numbers[1]), float(numbers[2]), *map(int, numbers[3:6]))
             hashes = tuple(data["source_hashes"])
             return cls(data["key"], hashes, data["output_hash"], files, data["output_time"], rounding)
         except (KeyError, TypeError, ValueError, IndexError):

@@ -11,12 +11,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from ..atomic import as_path
 from ..byte_sizes import format_bytes
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
 from ..files.file_kinds import SUFFIXES
 from ..files.paged_boxes import PagedBoxes
+from ..files.quantized_tensor import decode_small_floats
+from ..files.safetensors import METADATA_KEY
 from ..files.source_file import FilePath
 from ..files.stored_arrays import store_arrays
 from ..ndarrays import np
@@ -49,6 +52,7 @@ _SAMPLE_BYTES = 8 << 20
 _SECONDS_PER_FILE = 0.005  # to flush a small file to disk
 _MIN_NOTED_PADDING = 1 << 20
 _MAX_LISTED_PROBLEMS = 5  # per message
+_MAX_COPIED_TEXT = 1 << 16  # characters of metadata
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class ConversionPlan:
     skipped: tuple[str, ...] = ()
     beside: Mapping[str, bytes] = field(default_factory=dict)
     recipe: Mapping[str, Any] | None = None  # of a weight cache, as its manifest records it
+    metadata: Mapping[str, str] = field(default_factory=dict)  # of the sources
 
     @property
     def is_single_file(self) -> bool:
@@ -134,13 +139,14 @@ class ConversionPlan:
         """Return the manifest of the finished conversion, from `done`, the records of all items by key."""
         records = [(item, done[item.key]) for item in self.items]
         entries = {
-            item.name: item.entry(record.source_hashes, record.output_hash, self.data_start) for item, record in records
+            item.name: item.entry(record.source_hashes, record.output_hash, self.data_start, record.exceptional)
+            for item, record in records
         }
-        return ConversionManifest(self.to, __version__, entries, self.recipe)
+        return ConversionManifest(self.to, __version__, entries, self.recipe, self.metadata)
 
     def head(self, manifest: ConversionManifest) -> bytes:
         """Return the bytes before the data of a single file, which end with its `manifest`."""
-        return encode_safetensors_head(list(manifest.entries.values()), __version__)
+        return encode_safetensors_head(list(manifest.entries.values()), __version__, self.metadata)
 
     def seconds(self, jobs: int | None = None) -> float:
         """Return the estimated seconds with `jobs` threads, from converting and hashing a sample of the largest tensor.
@@ -227,25 +233,28 @@ def plan_conversion(
     ...     plan_conversion(f"{folder}/x.npy", f"{folder}/o.safetensors", rules={"y*": {"dtype": "float32"}}).notes
     ("no tensor matches the pattern 'y*'",)
     """
-    path = Path(out)
+    path = as_path(out)
     kind = ("safetensors" if path.suffix == ".safetensors" else "tensorbin") if to is None else to
     if kind not in OUTPUT_KINDS:
         raise FormatError(f"unknown kind of output {kind!r}; choose one of {', '.join(OUTPUT_KINDS)}")
     if kind == "safetensors" and path.suffix != ".safetensors":
         raise FormatError(f"expected an output that ends in .safetensors, got {path}")
     all_rules = Rules.of(rules, **for_all)
-    tensors = open_sources(sources, follow_symlinks)
+    files = _open_files(sources, follow_symlinks)
+    tensors = _join_files(files)
     outputs, skipped, notes = _choose_targets(list_outputs(tensors, all_rules), all_rules, kind)
     unmatched = all_rules.unmatched_patterns(tensors)
     notes = [f"no tensor matches the pattern {pattern!r}" for pattern in unmatched] + notes
+    notes += [note for file in files for note in (*file.notes, *_metadata_notes(file))]
     if kind != "safetensors" and path.suffix in SUFFIXES:
         notes.append(f"{path.name} is a directory with a file for each tensor; name it x.safetensors to get one file")
     if not outputs:
         reason = f"all {len(tensors)} tensors are skipped" if tensors else "the source has no tensors"
         raise FormatError(f"nothing to convert: {reason}")
-    slots = _assign_slots(outputs, path, kind)
+    metadata = {key: text for file in files for key, text in _copied_metadata(file).items()}
+    slots = _assign_slots(outputs, path, kind, metadata)
     items = [replace(item, slot=slot) for item, slot in zip(outputs, slots, strict=True)]
-    plan = ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped))
+    plan = ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped), metadata=metadata)
     return replace(plan, notes=(*_padding_notes(plan), *plan.notes))
 
 
@@ -269,16 +278,39 @@ def open_sources(sources: Sources, follow_symlinks: bool = False) -> dict[str, S
     >>> open_sources([])
     {}
     """
-    given = [sources] if isinstance(sources, (str, os.PathLike, Mapping)) else list(sources)
-    files = [_open_source(each, follow_symlinks) for each in given]
+    return _join_files(_open_files(sources, follow_symlinks))
+
+
+def _open_files(sources: Sources, follow_symlinks: bool) -> list[TensorFile]:
+    given = [sources] if isinstance(sources, (str, bytes, os.PathLike, Mapping)) else list(sources)
+    return [_open_source(each, follow_symlinks) for each in given]
+
+
+def _join_files(files: list[TensorFile]) -> dict[str, StoredTensor]:
     paths = Path(", ".join([str(file.path) for file in files]))
-    return dict(TensorFile(paths, "sources", [each for file in files for each in file.values()]))
+    return dict(TensorFile(paths, "sources", [decode_small_floats(each) for file in files for each in file.values()]))
 
 
 def _open_source(source: Source, follow_symlinks: bool) -> TensorFile:
     if isinstance(source, TensorFile):
         return source
     return store_arrays(source) if isinstance(source, Mapping) else open_tensors(source, follow_symlinks)
+
+
+def _copied_metadata(file: TensorFile) -> dict[str, str]:
+    """Return the free text of safetensors files, which outputs get too; what other files have is not only text."""
+    if not file.kind.endswith(("safetensors", "directory", "converted")):
+        return {}
+    texts = {key: text for key, text in file.metadata.items() if key != METADATA_KEY}
+    return texts if sum(map(len, texts.values())) <= _MAX_COPIED_TEXT else {}
+
+
+def _metadata_notes(file: TensorFile) -> Iterator[str]:
+    """Yield a note if a source has metadata that no output gets."""
+    keys = [key for key in file.metadata if key not in {METADATA_KEY, *_copied_metadata(file)}]
+    if keys:
+        more = f" and {len(keys) - _MAX_LISTED_PROBLEMS} more" if len(keys) > _MAX_LISTED_PROBLEMS else ""
+        yield f"{file.path.name}: metadata is not carried over: {', '.join(keys[:_MAX_LISTED_PROBLEMS])}{more}"
 
 
 def _choose_targets(
@@ -303,8 +335,15 @@ def _choose_targets(
             notes.append(f"{output.name}: {target.note}")
     if problems:
         first = type(problems[0][1])
-        lines = [f"{name}: {problem}" for name, problem in problems[:_MAX_LISTED_PROBLEMS]]
-        more = [f"and {len(problems) - _MAX_LISTED_PROBLEMS} more"] if len(problems) > _MAX_LISTED_PROBLEMS else []
+        alike: dict[str, list[str]] = {}
+        for name, reason in problems:
+            alike.setdefault(str(reason), []).append(name)
+        lines = [
+            f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {text}"
+            for text, names in list(alike.items())[:_MAX_LISTED_PROBLEMS]
+        ]
+        left = len(problems) - sum([len(names) for names in list(alike.values())[:_MAX_LISTED_PROBLEMS]])
+        more = [f"and {left} more"] if left else []
         count = f"{len(problems)} tensors cannot be converted:\n" if len(problems) > 1 else ""
         raise first(count + "\n".join(lines + more))
     return list(result.values()), skipped, notes
@@ -318,8 +357,8 @@ def _build_item(output: OutputTensor, target: ConversionTarget, rules: Rules, to
     return ConversionItem(output.name, source, target, OutputSlot("", 0, 0), __version__, to)
 
 
-def _assign_slots(items: list[ConversionItem], out: Path, to: str) -> list[OutputSlot]:
+def _assign_slots(items: list[ConversionItem], out: Path, to: str, metadata: Mapping[str, str]) -> list[OutputSlot]:
     if to != "safetensors":
         return assign_file_slots({item.name: item.target for item in items}, to)
     entries = [replace(item, slot=OutputSlot(out.name, 0, 0, shared=True)).entry() for item in items]
-    return assign_shared_slots(out.name, entries, __version__)
+    return assign_shared_slots(out.name, entries, __version__, metadata)

@@ -20,7 +20,7 @@ from ..files.source_file import FilePath
 from ..tiling.plan_executor import count_workers, submit_unique
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord
 from .conversion_plan import ConversionPlan, Sources, plan_conversion
-from .exactness import Rounding
+from .exactness import Rounding, note_exceptional
 from .job_memory import MemoryPlan
 from .output_file import OutputFile
 from .work_folder import ExistingOutput, Journal, WorkFolder, is_in_payload
@@ -61,7 +61,8 @@ class ProgressEvent:
 class ConversionReport:
     """What a conversion did; it is not `complete` while other parts are missing.
 
-    `rounding` says for each tensor that was converted how many of its values were rounded, and by how much at most.
+    `rounding` says for each tensor that was converted how many of its values were rounded, and by how much at most,
+    and how many are NaN, infinite or out of range; `notes` name the tensors that have such values.
 
     >>> ConversionReport("out", "npy", 4, 0, 0, 96, 608, 0.5, True).converted
     4
@@ -182,7 +183,7 @@ def run_plan(
         perf_counter() - started,
         complete,
         plan.skipped,
-        plan.notes,
+        (*plan.notes, *run.note_exceptional()),
         run.rounding(),
     )
 
@@ -219,7 +220,7 @@ class _ConversionRun:
         folder: WorkFolder,
         progress: ProgressCallback | None,
     ) -> None:
-        self.plan, self.done, self.folder, self.progress = plan, done, folder, progress
+        self.plan, self.items, self.done, self.folder, self.progress = plan, items, done, folder, progress
         self.pending = [item for item in items if item.key not in done]
         self.bytes_in = sum([item.bytes_in for item in self.pending])
         reused = [item for item in items if item.key in done]
@@ -233,6 +234,15 @@ class _ConversionRun:
         """Return how the tensors that were converted were rounded."""
         known = {item.name: self.done[item.key].rounding for item in self.pending if item.key in self.done}
         return {name: rounding for name, rounding in known.items() if rounding is not None}
+
+    def note_exceptional(self) -> Iterator[str]:
+        """Yield notes about values that are NaN, infinite or out of range."""
+        known = [(item, self.done[item.key]) for item in self.items if item.key in self.done]
+        copied = [item.recorded.exceptional if item.recorded is not None else {} for item, _ in known]
+        counts = [record.exceptional or other for (_, record), other in zip(known, copied, strict=True)]
+        return note_exceptional(
+            [(item.name, each, item.spec.dtype) for (item, _), each in zip(known, counts, strict=True)]
+        )
 
     def report_progress(self, kind: str, name: str | None) -> None:
         """Call the progress callback with an event."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import product
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import memory as placements
+from ..atomic import as_path
 from ..copying.assembly import Assembly
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
 from ..files import StoredTensor
@@ -155,8 +156,8 @@ class Rules:
     """Patterns with settings, in order, on top of the settings for all tensors.
 
     Patterns are those of the shell: `*`, `?` and `[...]` match any text (dots included), one character, and one of
-    several. A dtype for all tensors applies to floating-point tensors only; integers keep theirs unless a pattern
-    matches.
+    several. A dtype for all tensors applies to floating-point tensors only, and so does a float format in a line with
+    such a pattern; integers and bools keep theirs unless a line has their exact name, or an integer format.
 
     >>> rules = Rules.of({"*norm*": {"dtype": "bfloat16"}, "*.bias": {"skip": True}}, dtype="bfloat8_b")
     >>> rules.settings("encoder.norm.bias")
@@ -182,16 +183,20 @@ class Rules:
         pairs = tuple([(pattern, Settings.of(settings, f"rule {pattern!r}")) for pattern, settings in given])
         return cls(pairs, Settings.of(for_all, "the settings for all tensors"))
 
-    def settings(self, name: str) -> Settings:
+    def settings(self, name: str, source: Format | None = None) -> Settings:
         """Return the settings of the patterns that match `name`, without those for all tensors.
 
-        >>> Rules.of({"*": {"dtype": "float32"}, "a*": {"dtype": "bfloat16"}}).settings("abc").dtype
-        'bfloat16'
+        If `source` is a format of integers or bool, float formats of lines with wildcards are left out.
+
+        >>> rules = Rules.of({"*": {"dtype": "float32"}, "a*": {"dtype": "bfloat16"}})
+        >>> rules.settings("abc").dtype, rules.settings("abc", format_of("int64")).dtype
+        ('bfloat16', None)
         """
         result = Settings()
         for pattern, settings in self.lines:
             if fnmatchcase(name, pattern):
-                result = settings.with_defaults(result)
+                is_left = pattern != name and source is not None and _is_float(settings.dtype) and not _is_float(source)
+                result = (replace(settings, dtype=None) if is_left else settings).with_defaults(result)
         return result
 
     def unmatched_patterns(self, names: Iterable[str]) -> list[str]:
@@ -209,11 +214,12 @@ class Rules:
 
 
 def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
-    size = Path(path).stat().st_size
+    path = as_path(path)
+    size = path.stat().st_size
     if size > _MAX_BYTES:
         raise FileFormatError(f"{path} has {size} bytes, more than {_MAX_BYTES} for rules")
     try:
-        result = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        result = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise FileFormatError(f"{path} is not TOML: {problem}") from None
     except RecursionError:
@@ -225,6 +231,13 @@ def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
                 f'"bfloat16"}}'
             )
     return list(result.items())
+
+
+def _is_float(dtype: Any) -> bool:
+    if dtype is None:
+        return False
+    known = format_of(dtype)
+    return known.has_blocks or known.kind == "float"
 
 
 OUTPUT_KINDS = ("tensorbin", "safetensors", "banks", "npy")
@@ -271,13 +284,16 @@ class ConversionTarget:
 class OutputTensor:
     """A tensor to write: its name, what it is put together from, and its own settings.
 
+    `asked` is the float format that a pattern with wildcards has for it if it holds integers, which keep their own.
+
     >>> [field for field in OutputTensor.__dataclass_fields__]
-    ['name', 'source', 'own']
+    ['name', 'source', 'own', 'asked']
     """
 
     name: str
     source: AssembledSource
     own: Settings
+    asked: Any = None
 
 
 def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[OutputTensor]:
@@ -297,13 +313,14 @@ def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[
     made = [output for pattern, settings in rules.lines for output in _new_outputs(pattern, settings, tensors, rules)]
     used = {name for output in made for name in output.source.tensors}
     for tensor in tensors.values():
-        own = rules.settings(tensor.name)
+        own = rules.settings(tensor.name, tensor.format)
         if tensor.name in used and own.skip is not False:
             continue
         source = AssembledSource.of(tensor) if tensor.host is not None else AssembledSource.bytes_of(tensor)
         if own.value is not None:
             source = _evaluate_value(own.value, tensors, {"this": source.value})
-        yield OutputTensor(_rename(tensor.name, rules), source, own)
+        asked = None if own.dtype is not None else rules.settings(tensor.name).dtype
+        yield OutputTensor(_rename(tensor.name, rules), source, own, asked)
     yield from made
 
 
@@ -316,12 +333,14 @@ def _new_outputs(
     loops = {
         name: evaluate(text, {}) if isinstance(text, str) else text for name, text in (settings.each or {}).items()
     }
+    if not all(loops.values()):
+        raise FormatError(f"rule {pattern!r} makes no tensor: each = {dict(settings.each or {})} has an empty list")
     for values in product(*loops.values()):
         bound = dict(zip(loops, values, strict=True))
         name = evaluate(f'f"""{pattern}"""', bound)
-        yield OutputTensor(
-            name, _evaluate_value(settings.value, tensors, bound), settings.with_defaults(rules.settings(name))
-        )
+        source = _evaluate_value(settings.value, tensors, bound)
+        own = settings.with_defaults(rules.settings(name, source.format))
+        yield OutputTensor(name, source, own, None if own.dtype is not None else rules.settings(name).dtype)
 
 
 def _evaluate_value(text: str, tensors: Mapping[str, StoredTensor], names: Mapping[str, Any]) -> AssembledSource:
@@ -384,7 +403,8 @@ def choose_target(output: OutputTensor, for_all: Settings, to: str) -> Conversio
     if element is None:
         reasons = [each.problem for each in source.tensors.values() if each.problem is not None]
         raise FormatError(f"{reasons[0]}; leave the tensor out with skip = true")
-    dtype, note = _choose_format(element, own, for_all, to)
+    asked = output.asked if output.asked is not None else for_all.dtype
+    dtype, note = _choose_format(element, own, asked, to)
     order = dimension_order(len(source.value.shape), both.transpose)
     mesh = _choose_mesh(both, tuple([source.value.shape[d] for d in order]), to)
     shape = tuple([source.value.shape[d] for d in order]) if mesh is None else mesh.part_shape
@@ -398,12 +418,28 @@ def choose_target(output: OutputTensor, for_all: Settings, to: str) -> Conversio
         _ = spec.known_chip
     if to != "npy":  # .npy files have no placement
         validate_placement(spec)
+    unused = _unused_settings(both, spec, to)
+    note = "; ".join([each for each in (note, unused) if each]) or None
     permuted = None if order == tuple(range(len(order))) else order
     is_plain = list(source.tensors) == [output.name] and both.value is None
     text = None if is_plain else (source.value if permuted is None else source.value.transpose(order)).text
     return ConversionTarget(
         spec, 0 if both.pad_value is None else both.pad_value, note, permuted if is_plain else None, text, mesh
     )
+
+
+_PLACEMENT = ("shard", "grid", "shard_shape", "shard_dims", "orientation", "distribution", "buffer", "memory")
+
+
+def _unused_settings(settings: Settings, spec: TensorSpec, to: str) -> str | None:
+    """Return which settings have no effect on a tensor, and why; None if all have."""
+    tiles = [] if spec.is_tiled else [name for name in ("tile", "transpose_tile") if getattr(settings, name)]
+    places = [] if to != "npy" else [name for name in _PLACEMENT if getattr(settings, name) is not None]
+    if to == "npy" and settings.layout is not None and PageLayout.of(settings.layout) is PageLayout.TILE:
+        places.append("layout")
+    parts = [f"{', '.join(tiles)} has no effect on rows"] if tiles else []
+    parts += [f"{', '.join(places)} has no effect on .npy files"] if places else []
+    return "; ".join(parts) or None
 
 
 def _choose_mesh(settings: Settings, shape: tuple[int, ...], to: str) -> Mesh | None:
@@ -418,13 +454,16 @@ def _choose_mesh(settings: Settings, shape: tuple[int, ...], to: str) -> Mesh | 
     return Mesh.dividing(shape, tuple(settings.mesh), cuts)
 
 
-def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) -> tuple[Format, str | None]:
-    """Return the format of a tensor, and a note if it is neither the requested one nor the source's."""
-    is_float = source.has_blocks or source.kind == "float"
-    requested = own.dtype if own.dtype is not None else for_all.dtype if is_float else None
+def _choose_format(source: Format, own: Settings, asked: Any, to: str) -> tuple[Format, str | None]:
+    """Return the format of a tensor, and a note if it is neither the requested one nor the source's.
+
+    `asked` is the format for floats, which integers and bools do not take.
+    """
+    requested = own.dtype if own.dtype is not None else asked if _is_float(source) else None
     wanted = source if requested is None else format_of(requested)
-    is_unchanged = requested is None and for_all.dtype is not None and format_of(for_all.dtype) != source
-    reason = f"integers stay {source}; use a pattern to change them" if is_unchanged else None
+    is_unchanged = requested is None and asked is not None and format_of(asked) != source
+    kind = "bools stay bool" if source.name == "bool" else f"integers stay {source}"
+    reason = f"{kind}; a rule with the tensor's own name changes them" if is_unchanged else None
     if to == "npy" and wanted.has_blocks:
         if requested is not None:
             raise FormatError(f".npy files cannot store {wanted} blocks; choose float32, or another kind of output")
@@ -434,11 +473,11 @@ def _choose_format(source: Format, own: Settings, for_all: Settings, to: str) ->
     try:
         dtype_code(wanted)
     except FormatError:
-        is_choice = own.dtype is not None or (for_all.dtype is not None and wanted != source)
+        is_choice = own.dtype is not None or (asked is not None and wanted != source)
         if is_choice or wanted.name not in _NEAREST_FORMAT:
             raise
         nearest = format_of(_NEAREST_FORMAT[wanted.name])
-        skips = "; use a pattern to choose another format for integers" if is_unchanged else ""
+        skips = "; a rule with the tensor's own name chooses another format" if is_unchanged else ""
         return nearest, f"{wanted} becomes {nearest}, since tensorbin files cannot store {wanted}{skips}"
     return wanted, reason
 
@@ -507,8 +546,11 @@ def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:
     if to == "npy":
         return None
     if settings.memory is not None:
+        if settings.shard is not None:
+            raise MemoryConfigError(f"memory and shard = {settings.shard!r} both place the tensor; remove one of them")
         return settings.memory
-    options = {name: getattr(settings, name) for name in ("grid", "shard_shape", "shard_dims")}
+    names = ("grid", "shard_shape", "shard_dims", "orientation", "distribution")
+    options = {name: getattr(settings, name) for name in names}
     if settings.shard is None:
         for name, value in options.items():
             if value is not None:

@@ -86,9 +86,12 @@ class TensorJob:
     def convert_slab(self, number: int, strip: OpenStrip, slab: Slab, scratch: Scratch) -> list[NumberedPieces]:
         """Read, pack and write a slab; return what has to be hashed."""
         item, window = self.item, self._windows[slab.window]
-        parts = list(item.source.read_parts(slab.box.relative_to(tuple([-n for n in window.offset])), scratch.allocate))
+        box = slab.box.relative_to(tuple([-n for n in window.offset]))
+        parts = list(item.source.read_parts(box, scratch.allocate))
         for part in parts:
             self._check_range(part)
+        if not self._may_round and item.recorded is None:
+            self._add_rounding(item.source.count_exceptional(parts, item.target.spec, box))
         begin = item.slot.start + slab.window * item.slot.step
         options = (scratch.allocate, item.target.pad_value, self.threads)
         sources = tuple([item.source.piece_of(name, parts) for name in item.source.tensors])
@@ -122,7 +125,11 @@ class TensorJob:
         """Count the values of a slab that were rounded."""
         if not self._may_round:
             return
-        here = self.item.source.measure_rounding(parts, spec, pages, scratch.allocate, self.threads, box, start)
+        self._add_rounding(
+            self.item.source.measure_rounding(parts, spec, pages, scratch.allocate, self.threads, box, start)
+        )
+
+    def _add_rounding(self, here: Rounding) -> None:
         with self._lock:
             self._rounding += here
 

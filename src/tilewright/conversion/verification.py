@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from ..atomic import as_path
 from ..errors import FileFormatError, LayoutError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
 from ..files.conversion_manifest import (
@@ -34,7 +35,7 @@ from ..ndarrays import np
 from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
 from .conversion_plan import Sources, open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
-from .exactness import describe_difference
+from .exactness import Rounding, count_exceptional, describe_difference, note_exceptional
 from .expressions import evaluate
 from .output_file import hash_range, hash_tensor
 from .rules import ConversionTarget
@@ -47,7 +48,8 @@ class Verdict:
     """The result for one tensor: `problem` is None if it is correct.
 
     `largest_error` is the largest difference between a value and its source, and `largest_value` the largest magnitude
-    in the source; both are None without a source.
+    in the source; both are None without a source. `exceptional` counts values that are NaN, infinite or out of range:
+    of the source, or without it of the file and as its manifest has them.
 
     >>> Verdict("x", 1088, None).is_good
     True
@@ -58,6 +60,7 @@ class Verdict:
     problem: str | None
     largest_error: float | None = None
     largest_value: float | None = None
+    exceptional: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def is_good(self) -> bool:
@@ -134,7 +137,7 @@ def verify(
     ...     bool(verify(f"{folder}/out", f"{folder}/m.npz"))
     True
     """
-    path = Path(out)
+    path = as_path(out)
     manifest, open_output, notes = _open_outputs(path, follow_symlinks)
     sources = None if source is None else open_sources(source, follow_symlinks)
     if device is not None:
@@ -159,6 +162,9 @@ def verify(
         left_out = sorted(set(sources) - used)
         notes += [f"the source also has {name}" for name in left_out[:5]]
         notes += [f"and {len(left_out) - 5} more tensors"] if len(left_out) > 5 else []
+    notes += note_exceptional(
+        [(each.name, each.exceptional, manifest.entries[each.name].spec.dtype) for each in verdicts]
+    )
     return VerifyReport(str(path), manifest.to, sources is not None, tuple(verdicts), tuple(notes))
 
 
@@ -250,8 +256,8 @@ def _verify_tensor(
         if path.stat().st_size < begin + entry.output.end:
             return Verdict(entry.name, size, "its file is too short")
         if sources is None:
-            _decode_all(tensor if device is None or tensor.mesh is None else tensor.on_device(device), slab)
-            return Verdict(entry.name, size, None)
+            held = _decode_all(tensor if device is None or tensor.mesh is None else tensor.on_device(device), slab)
+            return Verdict(entry.name, size, None, exceptional=entry.exceptional or held.exceptional)
         return _compare_with_source(entry, tensor, sources, slab, device)
     except FileNotFoundError as problem:
         return Verdict(entry.name, size, f"{problem.filename or entry.output.file} is missing")
@@ -261,11 +267,13 @@ def _verify_tensor(
         return Verdict(entry.name, size, str(problem))
 
 
-def _decode_all(tensor: StoredTensor, slab: int) -> None:
-    """Read all values, slab by slab; raise if they cannot be decoded."""
+def _decode_all(tensor: StoredTensor, slab: int) -> Rounding:
+    """Read all values, slab by slab, and count exceptional ones; raise if they cannot be decoded."""
+    total = Rounding(0)
     whole = TensorSpec(tensor.shape, tensor.pages.spec.dtype, tensor.pages.spec.page_layout, tensor.pages.spec.tile)
     for each in SlabCutter(AssembledSource.of(tensor), ConversionTarget(whole), slab):
-        tensor.read(each.box)
+        total += count_exceptional(tensor.read(each.box))
+    return total
 
 
 def _compare_with_source(
@@ -294,13 +302,14 @@ def _compare_with_source(
     slabs = SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None)
     boxes = PagedBoxes(entry.spec)
     wanted = None if device is None or converted.mesh is None else converted.mesh.window_of(device)
-    error = largest = 0.0
+    error, largest, counts = 0.0, 0.0, Rounding(0)
     for each in slabs:
         if wanted is not None and slabs.windows[each.window] != wanted:
             continue
         whole = each.box.relative_to(tuple([-n for n in slabs.windows[each.window].offset]))
         parts = list(source.read_parts(whole, aligned_bytes))
         spec = boxes.box_spec(each.box)
+        counts += source.count_exceptional(parts, entry.spec, whole)
         expected = aligned_bytes(spec.nbytes)
         if spec.nbytes:
             source.pack(parts, spec, expected, aligned_bytes, entry.pad_value)
@@ -313,7 +322,7 @@ def _compare_with_source(
             return Verdict(name, size, f"converting the source gives different bytes, {place}: {found}")
         away, most = _largest_difference(source.read(whole), converted.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
-    return Verdict(name, size, None, error, largest)
+    return Verdict(name, size, None, error, largest, counts.exceptional)
 
 
 def _name_devices(part: DevicePart) -> str:

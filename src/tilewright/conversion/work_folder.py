@@ -29,6 +29,7 @@ from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.strict_json import parse_json
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
 from .conversion_plan import ConversionPlan
+from .exactness import Rounding
 from .output_file import SourceHashes, hash_range, hash_tensor
 
 try:
@@ -317,7 +318,7 @@ class ExistingOutput:
             hashes = tuple([source.bytes.sha256 for source in entry.sources.values()])
             if item.recorded is None and len(hashes) != len(item.source.tensors):
                 continue
-            if entry != item.entry(hashes, entry.output.sha256, self.plan.data_start):
+            if entry != item.entry(hashes, entry.output.sha256, self.plan.data_start, entry.exceptional):
                 continue
             current = _current_hashes(item, self.plan.out, source_hashes)
             if current is None or current[1] != entry.output.sha256:
@@ -326,7 +327,8 @@ class ExistingOutput:
             if item.recorded is not None or current[0] == hashes:
                 time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
                 files = tuple([tensor.file_state for tensor in item.source.tensors.values()])
-                result[item.key] = ItemRecord(item.key, current[0], entry.output.sha256, files, time)
+                known = Rounding(0, **entry.exceptional) if entry.exceptional else None
+                result[item.key] = ItemRecord(item.key, current[0], entry.output.sha256, files, time, known)
         if len(result) == len(self.plan.items) == len(entries):
             return result
         if self.plan.is_single_file:  # slots may have moved: it is converted again, and replaced when complete

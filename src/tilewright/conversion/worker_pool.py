@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import NamedTuple
 
 from .conversion_item import ConversionItem, ItemRecord
@@ -55,21 +54,23 @@ class WorkerPool:
         The callbacks are called one at a time, from any thread.
         """
         steps = self._steps()
+        # Not joined: where Ctrl-C interrupts a join, Python 3.11 takes the thread for ended, and the journal is closed
+        # before the thread has recorded the file that it just finished.
+        ended = [Event() for _ in range(self.memory.threads)]
         workers = [
-            Thread(target=self._run_thread, args=(steps, on_item, on_bytes), daemon=True)
-            for _ in range(self.memory.threads)
+            Thread(target=self._run_thread, args=(steps, on_item, on_bytes, event), daemon=True) for event in ended
         ]
         try:
             for worker in workers:
                 worker.start()
-            for worker in workers:
-                while worker.is_alive():
-                    worker.join(0.2)  # wakes up for Ctrl-C
+            for event in ended:
+                while not event.wait(0.2):  # wakes up for Ctrl-C
+                    pass
         except BaseException as problem:
             self._stop(problem)
-            for worker in workers:
-                with suppress(RuntimeError):  # it has not started, and will find the pool stopped
-                    worker.join()
+            for worker, event in zip(workers, ended, strict=True):
+                while worker.ident is not None and not event.wait(0.2):  # others find the pool stopped
+                    pass
         finally:
             for job in list(self._open_jobs):
                 job.abandon()
@@ -97,7 +98,9 @@ class WorkerPool:
             for number, (strip, slab) in enumerate(job.steps()):
                 yield _SlabStep(job, number, strip, slab)
 
-    def _run_thread(self, steps: Iterator[list[_SlabStep]], on_item: ItemCallback, on_bytes: BytesCallback) -> None:
+    def _run_thread(
+        self, steps: Iterator[list[_SlabStep]], on_item: ItemCallback, on_bytes: BytesCallback, ended: Event
+    ) -> None:
         try:
             scratch = Scratch(self.memory.slab_bytes)
             while True:
@@ -118,6 +121,8 @@ class WorkerPool:
                     self._finish_slab(each, on_item, on_bytes)
         except BaseException as problem:
             self._stop(problem)
+        finally:
+            ended.set()
 
     def _finish_slab(self, step: _SlabStep, on_item: ItemCallback, on_bytes: BytesCallback) -> None:
         """Report a finished slab; finish the strip that it was the last one of."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ABI_VERSION", "fingerprint", "is_available", "load_library", "unavailable_reason"]
 
-ABI_VERSION = 4
+ABI_VERSION = 5
 """The TW_ABI_VERSION of native/tilewright.h that this module expects."""
 
 _FILE_NAME = {"win32": "_native.dll", "darwin": "_native.dylib"}.get(sys.platform, "_native.so")

@@ -35,6 +35,7 @@ from .tensorbin import read_tensorbin_tensor
 
 MANIFEST_NAME = "tilewright.json"
 MARKER_PREFIX = ".weights_complete."  # of files that say that a weight cache is complete, for its readers
+EXCEPTIONAL = frozenset({"nan", "infinite", "out_of_range"})  # values that are counted
 _VERSION = 1
 _HEX = frozenset("0123456789abcdef")
 
@@ -139,7 +140,8 @@ class ManifestEntry:
 
     A tensor that is one source has the `order` of its dimensions, or None if that is the source's. One that is put
     together has `value`, an expression over its sources, and `through`, the formats that its values are rounded to on
-    the way. `mesh` is how devices share it; `spec` is then that of each part.
+    the way. `mesh` is how devices share it; `spec` is then that of each part. `exceptional` counts values of the source
+    that are NaN, infinite or out of range, where there are any.
 
     >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
     >>> source = SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32")
@@ -157,6 +159,7 @@ class ManifestEntry:
     value: str | None = None
     through: tuple[str, ...] = ()
     mesh: Mesh | None = None
+    exceptional: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as plain data.
@@ -179,6 +182,8 @@ class ManifestEntry:
             result["through"] = list(self.through)
         if self.mesh is not None:
             result["mesh"] = self.mesh.to_json()
+        if self.exceptional:
+            result["exceptional"] = dict(self.exceptional)
         return result
 
     @classmethod
@@ -203,6 +208,11 @@ class ManifestEntry:
                 raise FileFormatError("expected an object as sources and a list as through")
             entries = {key: SourceEntry.from_json(source) for key, source in sources.items()}
             spec, mesh = spec_from_json(data.get("spec")), data.get("mesh")
+            counts = data.get("exceptional", {})
+            if not isinstance(counts, dict) or not set(counts) <= EXCEPTIONAL:
+                raise FileFormatError(
+                    f"expected counts of {', '.join(sorted(EXCEPTIONAL))} as exceptional, got {repr(counts)[:40]}"
+                )
             return cls(
                 name,
                 entries,
@@ -213,6 +223,7 @@ class ManifestEntry:
                 None if value is None else expect_string(value, "the value"),
                 tuple([expect_string(each, "a format") for each in through]),
                 None if mesh is None else Mesh.from_json(mesh, spec.shape.logical),
+                {key: expect_integer(count, "a count") for key, count in counts.items()},
             )
         except FileFormatError as problem:
             raise FileFormatError(f"entry {name!r}: {problem}") from None
@@ -223,6 +234,7 @@ class ConversionManifest:
     """The result of a conversion: the kind of files, the version of tilewright, and an entry per tensor.
 
     `recipe` is what a weight cache was made from: the recipe, its revision, the machine and so on, as plain data.
+    `metadata` is the free text that the sources carried.
 
     >>> ConversionManifest("tensorbin", "0.0.1").to_bytes()[:40]
     b'{"manifest": 1,\\n "tilewright": "0.0.1",\\n'
@@ -232,6 +244,7 @@ class ConversionManifest:
     version: str
     entries: Mapping[str, ManifestEntry] = field(default_factory=dict)
     recipe: Mapping[str, Any] | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the manifest as JSON, one line per tensor, in the order of the entries.
@@ -245,7 +258,8 @@ class ConversionManifest:
         tensors = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
         head = f'{{"manifest": {_VERSION},\n "tilewright": {json.dumps(self.version)},\n "to": {json.dumps(self.to)},\n'
         recipe = "" if self.recipe is None else f' "recipe": {json.dumps(self.recipe)},\n'
-        return f'{head}{recipe} "tensors": {tensors}}}\n'.encode()
+        metadata = f' "metadata": {json.dumps(dict(self.metadata))},\n' if self.metadata else ""
+        return f'{head}{recipe}{metadata} "tensors": {tensors}}}\n'.encode()
 
     @classmethod
     def from_bytes(cls, data: bytes | str) -> ConversionManifest:
@@ -272,7 +286,11 @@ class ConversionManifest:
         version, recipe = expect_string(result.get("tilewright"), "the version"), result.get("recipe")
         if recipe is not None and not isinstance(recipe, dict):
             raise FileFormatError(f"expected an object as recipe, got {repr(recipe)[:40]}")
-        return cls(expect_string(result.get("to"), "the kind of files"), version, entries, recipe)
+        texts = result.get("metadata", {})
+        if not isinstance(texts, dict):
+            raise FileFormatError(f"expected an object as metadata, got {repr(texts)[:40]}")
+        metadata = {key: expect_string(text, f"metadata {key!r}") for key, text in texts.items()}
+        return cls(expect_string(result.get("to"), "the kind of files"), version, entries, recipe, metadata)
 
 
 _MAX_BYTES = 100_000_000  # of a manifest

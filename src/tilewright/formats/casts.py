@@ -187,6 +187,20 @@ def to_float32(values: NDArray[Any]) -> Singles:
         return _as_float32(values.astype(source.dtype, copy=False), source)
 
 
+def out_of_range(values: NDArray[Any], target: ScalarFormat) -> NDArray[np.bool_]:
+    """Return which elements `cast` would give the nearest limit, an infinity or other bits, since they do not fit.
+
+    >>> out_of_range(np.array([65519.0, 65520.0, np.inf]), float16).tolist()
+    [False, True, False]
+    """
+    source = scalar_format_of(values)
+    if source == target:
+        return np.zeros(values.shape, np.bool_)
+    with np.errstate(all="ignore"):
+        lost = _convert(values, source, target, check=True)[1]
+    return np.zeros(values.shape, np.bool_) if lost is None else lost
+
+
 def _convert(
     values: NDArray[Any], source: ScalarFormat, target: ScalarFormat, check: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
