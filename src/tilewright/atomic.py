@@ -23,6 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
 
+from .errors import FileFormatError
+
 try:
     import fcntl
 except ModuleNotFoundError:  # on Windows, where an open file cannot be removed anyway
@@ -38,6 +40,23 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of renameat2(2)
 
 _next_sweep: dict[str, float] = {}  # folder: when it is worth looking for stale drafts again
 _sweep_lock = threading.Lock()
+
+
+def as_path(path: str | bytes | os.PathLike[str]) -> Path:
+    """Return a path that was given; raise a `FileFormatError` if the system can have no file of that name.
+
+    >>> as_path("model/x.npy").name
+    'x.npy'
+    """
+    try:
+        is_possible = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # a lone surrogate
+        is_possible = False
+    if not is_possible:
+        raise FileFormatError(f"{ascii(path)[:80]} is not the name of a file: it has characters that no path can have")
+    if path in ("", b""):  # a variable that is not set, rather than this directory
+        raise FileFormatError("the name of a file is empty; name a file, or '.' for this directory")
+    return Path(os.fsdecode(path)) if isinstance(path, bytes) else Path(path)
 
 
 @contextmanager
@@ -93,7 +112,7 @@ class Draft:
     """
 
     def __init__(self, path: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> None:
-        self.target = Path(path)
+        self.target = as_path(path)
         mode = _check_replaceable(self.target)
         home = self.target.parent if folder is None else Path(folder)
         remove_stale_drafts(home)
@@ -151,7 +170,7 @@ def replace_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     os.listdir(parent), os.listdir(Path(parent, "results"))
     (['results'], ['a'])
     """
-    target = Path(path)
+    target = as_path(path)
     remove_stale_drafts(target.parent)
     with _exit_on_sigterm():
         home, handle = _make_draft_folder(target.parent)

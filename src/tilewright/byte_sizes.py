@@ -37,3 +37,15 @@ def format_bytes(count: int) -> str:
             break
         size, unit = size / 1024, larger
     return f"{size:.3g} {unit}" if unit and size < 1000 else f"{size:.0f} {unit}" if unit else f"{count} bytes"
+
+
+def format_count(count: int) -> str:
+    """Return a number of things as text that is short if it is large.
+
+    >>> format_count(999), format_count(12_345_678), format_count(8_030_261_248)
+    ('999', '12.3 million', '8.03 billion')
+    """
+    for unit, size in ((" trillion", 10**12), (" billion", 10**9), (" million", 10**6)):
+        if count >= size:
+            return f"{count / size:.3g}{unit}" if count < 1000 * size else f"{count // size}{unit}"
+    return str(count)

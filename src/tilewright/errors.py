@@ -59,6 +59,18 @@ class TransferError(TilewrightError, RuntimeError):
     """
 
 
+class UnreachableError(TransferError):
+    """A file on a server that cannot be read: there is no way to the server, or it stopped answering.
+
+    >>> import tilewright as tw
+    >>> try:
+    ...     tw.open_tensors("http://localhost:9/model.safetensors")
+    ... except UnreachableError as problem:
+    ...     print(str(problem).partition(":9/")[0])
+    http://localhost
+    """
+
+
 class DeviceError(TransferError):
     """A device that is missing, is out of memory, or failed: a `TransferError` that another device would not have.
 

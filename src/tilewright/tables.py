@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from os.path import commonprefix
 
 _ELISION = ".."
+_MAX_PLAIN = 999999.5  # numbers from here on are written with an exponent
 _MIN_NAME = 24  # columns of names, however narrow the terminal
 
 
@@ -17,6 +18,21 @@ def count_of(number: int, noun: str) -> str:
     ('1 tensor', '2 tensors', '0 files')
     """
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def format_number(value: float, digits: int) -> str:
+    """Return a number with `digits` significant digits, and all digits before the point up to six of them.
+
+    >>> format_number(0.1234, 2), format_number(100.0, 2), format_number(123456.7, 3), format_number(1e6, 2)
+    ('0.12', '100', '123457', '1e6')
+    """
+    text = f"{value:.{digits}g}"
+    if "e" not in text:
+        return text
+    if 1 <= abs(value) < _MAX_PLAIN:
+        return f"{value:.0f}"
+    mantissa, exponent = text.split("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def shorten_names(names: Sequence[str], width: int | None) -> list[str]:

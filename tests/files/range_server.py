@@ -76,6 +76,10 @@ def serve() -> Iterator[RangeServer]:
             self.end_headers()
             if fault == "drop":
                 part = part[: len(part) // 2]
+            elif fault == "fifth":
+                part = part[: max(1, len(part) // 5)]
+            elif fault is not None and fault.startswith("few"):
+                part = part[: int(fault.removeprefix("few "))]
             state.sent += len(part)
             self.wfile.write(part)
 

@@ -15,6 +15,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.files import write_safetensors
+from tilewright.files.quantized_checkpoint import PendingTensor
 from tilewright.formats.code_table import CodeTable, decode_e8m0
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "quantised"
@@ -249,3 +250,38 @@ def test_other_scales_are_another_source(tmp_path: Path, rng: np.random.Generato
     report = tw.convert(path, tmp_path / "out", dtype="bfloat8_b", resume=True)
     assert report.converted == 1
     assert tw.verify(tmp_path / "out", path)
+
+
+def test_tensors_of_like_modules_are_made_when_they_are_asked_for(tmp_path):
+    rng = np.random.default_rng(0)
+    arrays, expected = {}, {}
+    for k in range(40):
+        prefix = f"model.layers.{k}.mlp.gate_proj."
+        codes = rng.normal(size=(256, 128 + 128 * (k % 3))).astype(ml_dtypes.float8_e4m3fn)
+        scales = rng.uniform(0.5, 2, size=(2, 1 + k % 3)).astype(np.float32)
+        arrays |= {f"{prefix}weight": codes, f"{prefix}weight_scale_inv": scales}
+        if k % 5 == 0:  # which no convention explains
+            arrays[f"{prefix}weight_scale_inv"] = scales = np.ones((3, 7), np.float32)
+        if k % 7 == 0:
+            arrays[f"{prefix}bias"] = scales[0]
+        if k % 11 == 0:
+            arrays[f"{prefix}input_scale"] = scales[0, :1]
+        expected[f"{prefix}weight"] = (
+            codes.astype(np.float32) * np.kron(scales, np.ones((128, 128), np.float32)) if k % 5 else None
+        )
+    write_safetensors(tmp_path / "m.safetensors", arrays)
+    opened = tw.open_tensors(tmp_path / "m.safetensors")
+    kept = {name for name in arrays if "scale_inv" not in name or int(name.split(".")[2]) % 5 == 0}
+    assert set(opened) == kept
+    assert opened.nbytes == sum(array.nbytes for array in arrays.values())
+    assert opened.files == [tmp_path / "m.safetensors"]
+    pending = [each for each in opened._tensors.values() if isinstance(each, PendingTensor)]
+    assert len(pending) > 20
+    for name, values in expected.items():
+        assert name in opened
+        if values is None:
+            assert "fit neither" in opened[name].problem
+        else:
+            assert np.array_equal(opened[name].read(), values), name
+            assert opened[name] is opened[name]
+            assert [each.name for each in opened[name].sections] == [name, f"{name}_scale_inv"]

@@ -270,3 +270,49 @@ def test_names():
     )
     assert str(pickle.loads(pickle.dumps(path))) == str(path)  # noqa: S301
     assert resolve_url("https://host/x") == "https://host/x"
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_server_that_sends_a_few_bytes_at_a_time_is_given_up(server, size):
+    found = open_tensors(f"{server.url}/m/model.safetensors")
+    server.every, before = f"few {size}", len(server.requests)
+    with pytest.raises(tw.TransferError, match="after 6 attempts"):
+        found["a"].read()
+    assert len(server.requests) - before <= 6
+    with pytest.raises(tw.TransferError, match="after 6 attempts"):
+        open_tensors(f"{server.url}/m/model.safetensors")
+
+
+def test_a_server_that_sends_a_share_at_a_time_is_read(server):
+    found = open_tensors(f"{server.url}/m/model.safetensors")
+    server.every, before = "fifth", len(server.requests)
+    np.testing.assert_array_equal(found["a"].read(), ARRAYS["a"])
+    assert len(server.requests) - before < 100
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:9/m/model.safetensors",  # nobody listens
+        "http://no-such-host.invalid/m/model.safetensors",
+        f"http://{'x' * 300}.invalid/model.safetensors",
+        "http://127.0.0.1:99999/model.safetensors",
+        "hf://owner/model",
+    ],
+)
+def test_without_a_way_to_the_server_there_is_one_attempt(server, url, monkeypatch, tmp_path):
+    monkeypatch.setattr(http_ranges, "FIRST_WAIT", 1e6)  # a wait would never end
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(tw.errors.UnreachableError, match="there is no way to"):
+        open_tensors(url)
+    for words in (["inspect", url], ["convert", url, str(tmp_path / "o")], ["prepare", url, "--for", "N300"]):
+        answer = invoke(*words)
+        assert answer.exit_code == 3, (words, answer.output, answer.stderr)
+        assert "--resume" not in answer.stderr
+
+
+def test_a_conversion_that_loses_its_server_can_be_resumed(server, tmp_path):
+    server.faults = [None, *["503"] * 200]
+    answer = invoke("convert", f"{server.url}/m/model.safetensors", str(tmp_path / "o"), "--jobs", "1")
+    assert answer.exit_code == 3
+    assert "continue with --resume" in answer.stderr

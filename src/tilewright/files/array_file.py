@@ -20,6 +20,7 @@ from .array_name import ArrayName, import_library, parse_array_name
 from .npy import read_npy_layout
 from .remote_array import open_remote_file, open_remote_npy, open_url_store, reject_read_only
 from .source_file import FilePath, SourceFile
+from .stored_tensor import validate_extents
 from .tensorstore_array import create_tensorstore, open_tensorstore
 
 DtypeLike: TypeAlias = "FormatLike | np.dtype[Any]"
@@ -271,6 +272,7 @@ def map_file(
     ...     array.tolist()
     [[4, 5], [6, 7]]
     """
+    validate_extents(str(path), shape)
     order: Any = "F" if fortran_order else "C"
     needed = offset + prod(shape) * dtype.itemsize
     # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from ..atomic import as_path
 from ..errors import FileFormatError
 from .source_file import FilePath
 
@@ -81,6 +82,8 @@ def parse_array_name(name: FilePath) -> ArrayName:
         scheme, path_of_url = url.scheme.lower(), unquote(url.path or url.netloc)
         if scheme in ("file", "local"):
             scheme, path = "", path_of_url
+    if not scheme:
+        as_path(path)
     kind = _find_kind(path_of_url, bool(scheme))
     if kind is None:
         suffix = PurePath(path_of_url).suffix

@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 
+from ..atomic import as_path
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
 from ..memory.paging import Integers
@@ -127,6 +127,7 @@ def read_bank_image(path: FilePath, name: str) -> StoredTensor:
     """Return the tensor of a bank image; `path` is that of its index.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from tilewright import to_bytes
     >>> image = BankImage(TensorSpec((2, 4), "uint8", chip="wormhole_n150"))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +139,7 @@ def read_bank_image(path: FilePath, name: str) -> StoredTensor:
     ...     read_bank_image(Path(folder, "x.banks.json"), "x").read().tolist()
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
-    index = Path(path)
+    index = as_path(path)
     result = read_json(index, "the index of a bank image", _MAX_INDEX_BYTES)
     image = BankImage(spec_from_json(result.get("spec") if isinstance(result, dict) else None))
     data = SourceFile(index.with_name(index.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))

@@ -52,6 +52,18 @@ def _read_named(read: Callable[[SourceFile, str], StoredTensor]) -> Callable[[So
     return lambda file: ([read(file, decode_file_name(file.path.stem))], {})
 
 
+def _read_with_others(
+    read: Callable[[SourceFile, dict[str, str]], list[StoredTensor]],
+) -> Callable[[SourceFile], Content]:
+    """Return the reader of files that also hold values that are not tensors, which are their metadata."""
+
+    def read_both(file: SourceFile) -> Content:
+        others: dict[str, str] = {}
+        return read(file, others), others
+
+    return read_both
+
+
 def _is_safetensors(start: bytes, size: int) -> bool:
     header = int.from_bytes(start[:8], "little")
     return start[8:9] == b"{" and header <= min(MAX_HEADER_BYTES, size - 8)
@@ -61,14 +73,14 @@ NPZ = FileKind("npz", (".npz",), lambda file: (read_npz(file), {}))
 TORCH = FileKind(
     "torch",
     (".pt", ".pth", ".ckpt", ".bin"),
-    lambda file: (read_torch_checkpoint(file), {}),
+    _read_with_others(read_torch_checkpoint),
     lambda start, _: is_legacy_checkpoint(start),
     fallback=True,
 )
 HDF5 = FileKind(
     "hdf5",
     (".h5", ".hdf5", ".keras"),
-    lambda file: (read_hdf5(file), {}),
+    _read_with_others(read_hdf5),
     lambda start, _: start.startswith(HDF5_START),
     fallback=True,
 )
@@ -80,7 +92,7 @@ FILE_KINDS = (
     FileKind("gguf", (GGUF_SUFFIX,), read_gguf, lambda start, _: start.startswith(GGUF_MAGIC), fallback=True),
     TORCH,
     HDF5,
-    FileKind("onnx", (".onnx",), lambda file: (read_onnx(file), {}), fallback=True),
+    FileKind("onnx", (".onnx",), _read_with_others(read_onnx), fallback=True),
 )
 """The kinds of files that are read; no content matches two of them."""
 

@@ -121,6 +121,8 @@ class GraphReport:
     version: Any = None  # as in the file
     skipped: int = 0
     sections: Mapping[str, int] = field(default_factory=dict)  # where the large parts begin in the file
+    boards: tuple[str, ...] = ()  # the types of the cards, one each, as the description of the cluster has them
+    unread: tuple[str, ...] = ()  # keys of the file that are not known
 
     @property
     def has_pages(self) -> bool:
@@ -193,6 +195,7 @@ class GraphReport:
         return JsonStream(self.file, str(self.file.path), self.sections[name])
 
 
+_BOARD = re.compile(r"\bboard_type:\s*(\w+)")
 _LARGE_SECTIONS = ("buffer_pages", "buffer_pages_by_address", "per_operation_buffers")
 
 
@@ -223,6 +226,7 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
         )
     sections: dict[str, int] = {}
     parts: dict[str, Any] = {}
+    unread: list[str] = []
     graph: tuple[tuple[ReportNode, ...], int] | None = None
     for key in stream.walk_object():
         if key in sections or key in parts or (key == "graph" and graph is not None):
@@ -231,8 +235,10 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
             graph = _read_nodes(stream)
         elif key in _LARGE_SECTIONS:
             sections[key] = stream.byte
-        elif key in ("devices", "metadata", "version"):
+        elif key in ("cluster_descriptor", "devices", "metadata", "version"):
             parts[key] = stream.read_value()
+        else:
+            unread.append(key)
     _expect_end(stream)
     if graph is None:
         raise FileFormatError(f"{file.path} is not a graph report: it has no array 'graph'")
@@ -240,7 +246,10 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
     metadata = parts.get("metadata")
     listed = tuple([device for device in devices if isinstance(device, dict)]) if isinstance(devices, list) else ()
     known = metadata if isinstance(metadata, dict) else {}
-    return GraphReport(file, graph[0], listed, known, parts.get("version"), graph[1], sections)
+    cluster = parts.get("cluster_descriptor")
+    boards = tuple(_BOARD.findall(cluster)) if isinstance(cluster, str) else ()
+    version, skipped = parts.get("version"), graph[1]
+    return GraphReport(file, graph[0], listed, known, version, skipped, sections, boards, tuple(unread))
 
 
 def parse_graph(text: str, name: str) -> tuple[ReportNode, ...]:

@@ -44,8 +44,10 @@ def _open_datasets(file: SourceFile, start: int, end: int) -> Iterator[Any]:
         raise FileFormatError(f"cannot read the HDF5 file: {str(problem)[:200]}") from None
 
 
-def read_hdf5(path: FilePath | SourceFile) -> list[StoredTensor]:
-    """Return the datasets of an HDF5 file, or of the weights of a Keras model, by their paths; texts are left out.
+def read_hdf5(path: FilePath | SourceFile, others: dict[str, str] | None = None) -> list[StoredTensor]:
+    """Return the datasets of an HDF5 file, or of the weights of a Keras model at `path`, by their paths.
+
+    Texts and records are left out, and noted in `others`.
 
     >>> import tempfile
     >>> h5py = import_library("h5py", "x.h5")
@@ -65,6 +67,8 @@ def read_hdf5(path: FilePath | SourceFile) -> list[StoredTensor]:
         if isinstance(item, h5py.Dataset):
             tensor = _make_tensor(name, item, file, start, end)
             result.extend([] if tensor is None else [tensor])
+            if tensor is None and others is not None:
+                others[name] = "empty" if item.shape is None else f"elements of type {item.dtype}"
             if len(result) > _MAX_DATASETS:
                 raise FileFormatError(f"the file has more than {_MAX_DATASETS} datasets")
 

@@ -16,12 +16,17 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..errors import FileFormatError, TransferError
+from ..errors import FileFormatError, TilewrightError, TransferError, UnreachableError
 from ..logs import log_of
 
 _log = log_of(__name__)
 
 MAX_ATTEMPTS = 6
+"""Attempts in a row that gain little."""
+
+MIN_GAIN = 8
+"""An attempt that gains at least one of so many parts of what it asks for is not one of those."""
+
 FIRST_WAIT = 0.5
 """Seconds before the second attempt; twice as many before each one after it."""
 
@@ -85,20 +90,33 @@ class HttpRanges:
                 if caught.code not in _RETRIED_STATUS:
                     raise self._translate(caught) from None
                 problem = caught
-            except (OSError, http.client.HTTPException) as caught:
+            except TilewrightError:
+                raise
+            except (OSError, http.client.HTTPException, ValueError) as caught:  # the last of names that no host has
+                if self.size < 0 and not _may_pass(caught):
+                    raise self._describe_absence(caught) from None
                 problem = caught
             if self._is_complete(offset, done, len(out)):
                 break
-            failures = 1 if done > before else failures + 1  # what has arrived is not asked for again
+            # what has arrived is not asked for again; a few bytes at a time would take for ever
+            failures = 1 if MIN_GAIN * (done - before) >= len(out) - before else failures + 1
             if failures >= MAX_ATTEMPTS:
-                raise TransferError(
-                    f"{self.url}: {problem} at byte {offset + done}, after {failures} attempts; try again later, a"
-                    " conversion continues with --resume"
+                raise UnreachableError(
+                    f"{self.url}: {problem} at byte {offset + done}, after {failures} attempts; try again later"
                 )
             wait = _find_wait(problem, failures)
             _log.warning("%s: %s at byte %d; trying again in %.1f s", self.url, problem, offset + done, wait)
             time.sleep(wait)
         return done
+
+    def _describe_absence(self, problem: Exception) -> UnreachableError:
+        """Return the error of a server that could not be asked anything."""
+        reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
+        said = getattr(reason, "strerror", None) or str(reason)
+        return UnreachableError(
+            f"{self.url}: there is no way to {urlsplit(self.url).hostname!r} ({said}); check the address, the network"
+            " and its proxy, or download the files elsewhere and name their folder"
+        )
 
     def _is_complete(self, offset: int, done: int, wanted: int) -> bool:
         return done == wanted or 0 <= self.size <= offset + done
@@ -155,6 +173,13 @@ class HttpRanges:
         if problem.code in (412, 416):
             return FileFormatError(f"{self.url} has changed since it was opened; open it again")
         return TransferError(f"{self.url}: the server answers {problem.code} {problem.reason}")
+
+
+def _may_pass(problem: Exception) -> bool:
+    """Return whether the first request to a server may succeed when it is repeated."""
+    reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
+    passing = (TimeoutError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError)
+    return isinstance(reason, (*passing, http.client.BadStatusLine, http.client.IncompleteRead))
 
 
 def hub_endpoint() -> str:

@@ -11,6 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from ..byte_sizes import format_bytes, format_count
 from ..errors import LayoutError
 from ..memory import MemoryConfig, TensorSpec
 from ..memory.chip import ChipLike
@@ -233,8 +234,11 @@ class Inspection(Shown):
             "metadata": self.metadata,
             "nbytes": self.nbytes,
             "elements": sum([prod(tensor.shape) for tensor in self.tensors]),
+            "parameters": self.parameters,
+            "totals": self.totals(),
             "padding_bytes": sum([tensor.padding_bytes for tensor in self.tensors]),
             "tensors": [tensor.to_json() for tensor in self.tensors],
+            "notes": list(self.file.notes),
         }
 
     def select(self, patterns: Iterable[str]) -> tuple[TensorFacts, ...]:
@@ -257,18 +261,18 @@ class Inspection(Shown):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     np.save(f"{folder}/x.npy", np.zeros((2, 3), np.float32))
         ...     print(inspect(folder).table())
-        tensor  shape  format   bytes  padding
-        x       2x3    float32     24  -
+        tensor  shape  format   size      padding
+        x       2x3    float32  24 bytes  -
         """
         listed = self.tensors if tensors is None else tensors
         on_mesh = any(each.mesh is not None for each in listed)
-        rows = [("tensor", "shape", "format", "bytes", "padding", *(("mesh",) if on_mesh else ()))]
+        rows = [("tensor", "shape", "format", "size", "padding", *(("mesh",) if on_mesh else ()))]
         for each in listed:
             shape = "x".join(map(str, each.shape)) or "scalar"
             share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
             mesh = ("-" if each.mesh is None else each.mesh.summary,) if on_mesh else ()
-            rows.append((each.name, shape, each.format or each.kind, str(each.nbytes), share, *mesh))
-        return "\n".join(format_table(rows, width, right=[3]))
+            rows.append((each.name, shape, each.format or each.kind, format_bytes(each.nbytes), share, *mesh))
+        return "\n".join(format_table(rows, width))
 
     def text(self, width: int | None = None) -> str:
         """Return everything as text; names are shortened to fit `width`, if it is given.
@@ -281,14 +285,44 @@ class Inspection(Shown):
         """
         files = self._file_sizes()
         size = sum(files.values())
-        counts = f"{count_of(len(self.tensors), 'tensor')}, {size} bytes in {count_of(len(files), 'file')}"
-        lines = [f"{self.path}: {self.kind}, {counts}"]
+        counts = f"{count_of(len(self.tensors), 'tensor')}, {format_bytes(size)} in {count_of(len(files), 'file')}"
+        lines = [f"{self.path}: {self.kind}, {counts}, {format_count(self.parameters)} parameters"]
         lines += [_format_pair(key, value, width) for key, value in sorted(self.metadata.items())]
         placed = Counter([tensor.placed for tensor in self.tensors])
         kinds = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
         problems = [f"{each.name} cannot be read: {each.problem}" for each in self.tensors if each.problem is not None]
         more = [f"and {len(problems) - _MAX_KINDS} more"] if len(problems) > _MAX_KINDS else []
-        return "\n".join([*lines, self.table(width), *kinds, *problems[:_MAX_KINDS], *more])
+        types = [
+            f"{each['format']}: {count_of(each['tensors'], 'tensor')}, {format_count(each['elements'])} elements,"
+            f" {format_bytes(each['nbytes'])}"
+            for each in self.totals()
+        ]
+        types = types[:_MAX_KINDS] if len(types) > 1 else []  # of one type, the first line has them
+        notes = [f"note: {note}" for note in self.file.notes]
+        return "\n".join([*lines, self.table(width), *types, *kinds, *problems[:_MAX_KINDS], *more, *notes])
+
+    @property
+    def parameters(self) -> int:
+        """Return the number of values of all tensors that are not integers or bools."""
+        whole = ("int", "uint", "bool")
+        return sum([each["elements"] for each in self.totals() if not str(each["format"]).startswith(whole)])
+
+    def totals(self) -> list[dict[str, Any]]:
+        """Return tensors, elements and bytes of each type, that with the most bytes first.
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.savez(f"{folder}/m.npz", w=np.zeros((2, 3), np.float32), i=np.arange(4))
+        ...     inspect(folder).totals()[0]
+        {'format': 'int64', 'tensors': 1, 'elements': 4, 'nbytes': 32}
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for each in self.tensors:
+            name = each.format or each.kind
+            total = found.setdefault(name, {"format": name, "tensors": 0, "elements": 0, "nbytes": 0})
+            for key, amount in (("tensors", 1), ("elements", prod(each.shape)), ("nbytes", each.nbytes)):
+                total[key] += amount
+        return sorted(found.values(), key=lambda total: -int(total["nbytes"]))
 
     def __str__(self) -> str:
         return self.text()

@@ -20,6 +20,7 @@ Place: TypeAlias = tuple[int, int]  # column and row of a node of the network
 Mover: TypeAlias = tuple[Place, str]  # a core, and one of its data movers
 _BARRIER_ENDS = ("_BARRIER_END", "_BARRIER_WITH_TRID")
 _WHOLE_BARRIERS = ("FULL_BARRIER", "ATOMIC_BARRIER")
+_WITHOUT_BYTES = ("BARRIER", "SET_STATE", "SEMAPHORE", "ATOMIC", "FLUSH")  # in the types of events that move no data
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,16 @@ class NocEvent:
             return "read"
         return "write" if self.num_bytes and "WRITE" in self.type else "other"
 
+    @property
+    def is_understood(self) -> bool:
+        """Whether its type is known, or moves no data.
+
+        >>> NocEvent("TELEPORT", (1, 1), "BRISC", "NOC_1", 0, num_bytes=64).is_understood
+        False
+        """
+        moves_nothing = not self.num_bytes and ("READ" in self.type or "WRITE" in self.type)
+        return self.kind != "other" or moves_nothing or any(word in self.type for word in _WITHOUT_BYTES)
+
 
 @dataclass(frozen=True, slots=True)
 class NocRun:
@@ -114,6 +125,7 @@ class NocTrace:
     kernel_start: int | None = None
     skipped: int = 0
     types: Mapping[str, int] = field(default_factory=dict)  # how many events there are of each type
+    unused: Mapping[str, int] = field(default_factory=dict)  # of these, the types that are not understood
 
     @property
     def traffic(self) -> dict[tuple[Place, Place], int]:
@@ -187,6 +199,7 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
     file = as_source_file(path)
     sequences: dict[Mover, list[NocRun]] = {}
     types: dict[str, int] = {}
+    unused: dict[str, int] = {}
     starts: list[int] = []
     skipped = 0
     for event in iterate_events(file):
@@ -195,6 +208,8 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
             continue
         name = event.type or event.zone
         types[name] = types.get(name, 0) + 1
+        if not event.is_understood:
+            unused[name] = unused.get(name, 0) + 1
         if event.kind == "zone":
             if event.zone.endswith("begin"):
                 starts = [min([event.time, *starts])]
@@ -203,7 +218,7 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
     if skipped and not types:
         raise FileFormatError(f"{file.path} is not a trace of the NoC: none of its {skipped} entries is an event")
     runs = {mover: tuple(sequence) for mover, sequence in sequences.items()}
-    return NocTrace(runs, starts[0] if starts else None, skipped, types)
+    return NocTrace(runs, starts[0] if starts else None, skipped, types, unused)
 
 
 def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:

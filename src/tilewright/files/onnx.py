@@ -66,8 +66,8 @@ _KINDS: dict[int, _Kind] = {
 }
 
 
-def read_onnx(path: FilePath | SourceFile) -> list[StoredTensor]:
-    """Return the initialisers of an ONNX model; those that are texts are left out.
+def read_onnx(path: FilePath | SourceFile, others: dict[str, str] | None = None) -> list[StoredTensor]:
+    """Return the initialisers of an ONNX model at `path`; those that are texts are left out, and noted in `others`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -86,8 +86,11 @@ def read_onnx(path: FilePath | SourceFile) -> list[StoredTensor]:
         if field.number == _SPARSE_INITIALIZER:
             raise FileFormatError("the model has sparse initialisers, which are not read; make them dense with onnx")
         if field.number == _INITIALIZER and field.wire_type == BYTES:
-            tensor = _TensorMessage(file, field).make_tensor(beside)
+            message = _TensorMessage(file, field)
+            tensor = message.make_tensor(beside)
             result += [] if tensor is None else [tensor]
+            if tensor is None and others is not None:
+                others[message.name] = "texts"
             if len(result) > _MAX_INITIALIZERS:
                 raise FileFormatError(f"the model has more than {_MAX_INITIALIZERS} initialisers")
     return result

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
+from typing import Any
 
 from ..formats.code_table import CodeTable, ElementName
 from ..layout.tuples import ceil_div
@@ -85,12 +87,27 @@ class RefusedTensor(StoredTensor):
         return self.reason
 
 
+@dataclass(frozen=True, slots=True)
+class PendingTensor:
+    """A tensor of a checkpoint with very many that is made from `sections` when it is asked for, by `make`.
+
+    >>> [field for field in PendingTensor.__dataclass_fields__]
+    ['name', 'sections', 'make']
+    """
+
+    name: str
+    sections: tuple[StoredTensor, ...]
+    make: Callable[[], StoredTensor]
+
+
 def join_sections(
     tensors: Sequence[StoredTensor], read_config: Callable[[], QuantizationConfig | None]
-) -> list[StoredTensor]:
+) -> list[StoredTensor | PendingTensor]:
     """Return tensors with those that belong together made into one: codes, scales and the like.
 
-    `read_config` returns the configuration of the checkpoint, and is called if any tensor may be quantised.
+    `read_config` returns the configuration of the checkpoint, and is called if any tensor may be quantised. What
+    belongs together is decided once for all modules whose tensors have the same names, types and shapes; in all but
+    the first of them, tensors are made when they are asked for.
 
     >>> import numpy as np
     >>> from tilewright.files.stored_arrays import store_arrays
@@ -102,18 +119,59 @@ def join_sections(
     if not any(_may_be_codes(tensor, by_name) for tensor in tensors):
         return list(tensors)
     checkpoint = _Checkpoint(by_name, read_config())
-    made: dict[str, StoredTensor] = {}
+    made: dict[str, StoredTensor | PendingTensor] = {}
     used: set[str] = set()
     names = set(by_name)
+    modules = _describe_modules(tensors)
+    known: dict[Any, tuple[str, ...] | None] = {}  # the names of sections, without the module; None: not joined
     for tensor in tensors:
-        joined = checkpoint.join(tensor)
+        module, _, last = tensor.name.rpartition(".")
+        prefix = f"{module}." if module else ""
+        alike = None if modules is None or last.endswith("_packed") else (last, modules[module])
+        joined: StoredTensor | PendingTensor | None
+        if alike is not None and alike in known:
+            sections = known[alike]
+            if sections is None:
+                continue
+            parts = tuple([by_name[prefix + each] for each in sections])
+            name = prefix + _base_name(last)
+            joined = PendingTensor(name, parts, partial(checkpoint.join_readable, tensor))
+        else:
+            joined = checkpoint.join(tensor)
+            if alike is not None and not isinstance(joined, RefusedTensor):
+                held = None if joined is None else joined.sections
+                known[alike] = None if held is None else tuple([each.name.removeprefix(prefix) for each in held])
         if joined is not None:
             if joined.name != tensor.name and joined.name in names:
                 joined = RefusedTensor.of(tensor.name, tensor, f"there is another tensor {joined.name!r}")
             names.add(joined.name)
             made[tensor.name] = joined
-            used |= {each.name for each in joined.sections} - {joined.name}
+            used.update([each.name for each in joined.sections if each.name != joined.name])
     return [made.get(tensor.name, tensor) for tensor in tensors if tensor.name in made or tensor.name not in used]
+
+
+def _describe_modules(tensors: Sequence[StoredTensor]) -> dict[str, Any] | None:
+    """Return what decides how tensors are joined, for each module: their names, types and shapes.
+
+    None if names of other modules matter.
+    """
+    listed: dict[str, list[Any]] = {}
+    for tensor in tensors:
+        module, _, last = tensor.name.rpartition(".")
+        if last == "absmax":  # of bitsandbytes, named after the codes
+            return None
+        listed.setdefault(module, []).append((last, _type_of(tensor), tensor.shape, _is_contiguous(tensor)))
+    known: dict[Any, int] = {}  # a number stands for a description, which takes long to compare
+    return {module: known.setdefault(tuple(each), len(known)) for module, each in listed.items()}
+
+
+_BASE_ENDS = ("_blocks", "_packed", "_qdata")
+
+
+def _base_name(name: str) -> str:
+    """Return the name of the tensor that is made from codes of a name."""
+    end = "_" + name.rpartition("_")[2]
+    return name.removesuffix(end) if end in _BASE_ENDS else name
 
 
 def _is_contiguous(tensor: StoredTensor) -> bool:
@@ -143,12 +201,9 @@ class _Checkpoint:
 
     def join(self, tensor: StoredTensor) -> StoredTensor | None:
         """Return what is made from a tensor of codes and those beside it, None if it is something else."""
-        name, end = tensor.name, "_" + tensor.name.rpartition("_")[2]
-        base, make = {
-            "_blocks": (name.removesuffix(end), self._join_blocks),
-            "_packed": (name.removesuffix(end), self._join_packed),
-            "_qdata": (name.removesuffix(end), self._join_torchao),
-        }.get(end, (name, self._join_weight))
+        base, end = _base_name(tensor.name), "_" + tensor.name.rpartition("_")[2]
+        makers = {"_blocks": self._join_blocks, "_packed": self._join_packed, "_qdata": self._join_torchao}
+        make = makers.get(end, self._join_weight)
         try:
             content = make(base, tensor)
             if content is None:
@@ -159,6 +214,12 @@ class _Checkpoint:
         except _RefusedError as problem:
             return RefusedTensor.of(base, tensor, str(problem))
         return QuantizedTensor.of(base, content)
+
+    def join_readable(self, tensor: StoredTensor) -> StoredTensor:
+        """Return what is made from a tensor of codes that is like another one, from which a tensor was made."""
+        joined = self.join(tensor)
+        assert joined is not None
+        return joined
 
     def _find(self, name: str) -> StoredTensor | None:
         return self.tensors.get(name)
@@ -208,7 +269,7 @@ class _Checkpoint:
         is_weight = last in _FOREIGN_NAMES and _type_of(codes) in _FOREIGN_CODES
         for end, convention in _FOREIGN.items():
             if f"{prefix}{end}" in self.tensors and (foreign or is_weight):
-                raise _RefusedError(f"quantised by {convention} (see {prefix}{end}), {_NOT_READ}")
+                raise _RefusedError(f"quantised by {convention} (it has {end}), {_NOT_READ}")
         if foreign:
             raise _RefusedError(f"quantised by {'GPTQ or AWQ' if last == 'qweight' else 'bitsandbytes'}, {_NOT_READ}")
         if _type_of(codes) not in _CODES:

@@ -14,7 +14,7 @@ from typing import Protocol
 from ..copying.code_decoding import can_decode, decode_codes
 from ..copying.host_memory import aligned_empty
 from ..formats import float32, scalar_format_of
-from ..formats.code_table import CodeTable, decode_e8m0
+from ..formats.code_table import CodeTable, ElementName, decode_e8m0
 from ..formats.encodings import unpack_codes
 from ..formats.scalar_format import uint8
 from ..layout.box import Box
@@ -24,6 +24,7 @@ from ..ndarrays import NDArray, np
 from .stored_tensor import Array, Decoder, StoredPart, StoredTensor
 
 Singles = NDArray[np.float32]
+_BYTES = np.arange(256, dtype=np.uint8)
 
 
 class QuantizedContent(Protocol):
@@ -114,6 +115,66 @@ class QuantizedTensor(StoredTensor):
     def _read_part(self, part: StoredPart, box: Box, decode: Decoder) -> Array:
         assert self.content is not None
         return self.content.read(box.relative_to(part.box.offset))
+
+
+_SMALL_FLOATS = {  # by the names that safetensors, torch and ONNX have for them
+    **dict.fromkeys(("F8_E4M3FNUZ", "float8_e4m3fnuz", "float8e4m3fnuz"), "float8_e4m3fnuz"),
+    **dict.fromkeys(("F8_E5M2FNUZ", "float8_e5m2fnuz", "float8e5m2fnuz"), "float8_e5m2fnuz"),
+    **dict.fromkeys(("F8_E8M0", "float8_e8m0fnu", "float8e8m0"), "float8_e8m0fnu"),
+}
+
+
+@dataclass(frozen=True)
+class SmallFloats:
+    """The elements of a small float type that is read only, `name`: `codes` are its bytes, each of which is a number.
+
+    >>> from tilewright.files.stored_arrays import store_arrays
+    >>> stored = store_arrays({"w": np.array([[0x38, 0x80]], np.uint8)})
+    >>> SmallFloats("float8_e4m3fnuz", stored["w"]).read(Box((0, 0), (1, 2))).tolist()
+    [[0.5, nan]]
+    """
+
+    name: str
+    codes: StoredTensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of the values."""
+        return self.codes.shape
+
+    @property
+    def sections(self) -> tuple[StoredTensor, ...]:
+        """Return the codes."""
+        return (self.codes,)
+
+    def read(self, box: Box, out: Singles | None = None) -> Singles:
+        """Return the values in a `box`, in `out` if it is given."""
+        codes = self.codes.read_stored(box)
+        element: ElementName = "float8_e4m3fnuz" if self.name == "float8_e4m3fnuz" else "float8_e5m2fnuz"
+        table = decode_e8m0(_BYTES) if self.name == "float8_e8m0fnu" else CodeTable(element, 8).numbers()
+        result: Singles = np.take(table, codes, out=out)
+        return result
+
+    def locate(self, at: tuple[int, ...]) -> tuple[int, int | None]:
+        """Return the file offset of the element `at` a coordinate; it has no scale."""
+        return _dense_offset(self.codes, at), None
+
+
+def decode_small_floats(tensor: StoredTensor) -> StoredTensor:
+    """Return a tensor of a small float type without a number format, with values as float32; others as they are.
+
+    >>> from tilewright.files.source_file import SourceFile
+    >>> stored = StoredTensor.dense("w", "F8_E8M0", (4,), None, SourceFile(__file__), 0, 4)
+    >>> decode_small_floats(stored).format_name
+    'float8_e8m0fnu'
+    """
+    name = _SMALL_FLOATS.get(tensor.kind) if tensor.format is None and tensor.problem is not None else None
+    is_dense = tensor.strides is None and tensor.order == tuple(range(len(tensor.shape)))
+    if name is None or not is_dense or type(tensor) is not StoredTensor:
+        return tensor
+    start, end = tensor.byte_range
+    codes = StoredTensor.dense(tensor.name, tensor.kind, tensor.shape, uint8, tensor.file, start, end - start)
+    return QuantizedTensor.of(tensor.name, SmallFloats(name, codes))
 
 
 def as_bytes(tensor: StoredTensor) -> StoredTensor:

@@ -21,7 +21,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from ..errors import FileFormatError, TransferError
+from ..atomic import as_path
+from ..errors import FileFormatError, UnreachableError
 from ..logs import log_of
 from ..ndarrays import NDArray, np
 from . import http_ranges
@@ -68,7 +69,7 @@ def is_url(path: FilePath) -> bool:
     >>> is_url("hf://owner/model"), is_url("folder/model.npz")
     (True, False)
     """
-    text = os.fspath(path)
+    text = os.fsdecode(path)
     return _URL.match(text) is not None and not text.lower().startswith("file://")
 
 
@@ -140,15 +141,16 @@ class _FsspecFile:
                 data = self._system.cat_file(self._path, start=offset + done, end=offset + len(out))
                 if len(data) > len(out) - done:
                     raise FileFormatError(f"{self.url}: the server ignores ranges of bytes; download the file")
+                asked = len(out) - done
                 out[done : done + len(data)] = data
                 done += len(data)
-                attempts = 0 if data else attempts + 1
+                attempts = 0 if http_ranges.MIN_GAIN * len(data) >= asked else attempts + 1
             except FileNotFoundError:
                 raise
             except (OSError, RuntimeError) as caught:
                 problem, attempts = caught, attempts + 1
             if attempts >= http_ranges.MAX_ATTEMPTS:
-                raise TransferError(f"{self.url}: {problem or 'it ends early'} at byte {offset + done}")
+                raise UnreachableError(f"{self.url}: {problem or 'it ends early'} at byte {offset + done}")
             if attempts:
                 _log.warning("%s: %s at byte %d; trying again", self.url, problem or "it ends early", offset + done)
                 time.sleep(http_ranges.FIRST_WAIT * 2 ** (attempts - 1))
@@ -289,4 +291,4 @@ def as_url_path(path: FilePath) -> Path:
     >>> as_url_path("model.npz").name
     'model.npz'
     """
-    return UrlPath(os.fspath(path)) if is_url(path) else Path(path)
+    return UrlPath(os.fspath(path)) if is_url(path) else as_path(path)

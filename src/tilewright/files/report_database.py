@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
+from ..atomic import as_path
 from ..errors import FileFormatError
 from .source_file import FilePath, SourceFile
 
@@ -83,7 +83,7 @@ def is_database(path: FilePath) -> bool:
     >>> is_database(__file__)
     False
     """
-    with Path(path).open("rb") as file:
+    with as_path(path).open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 

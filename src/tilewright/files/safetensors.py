@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from ..atomic import replace_file
 from ..errors import FileFormatError
@@ -60,8 +61,7 @@ KINDS: dict[str, tuple[int, ScalarFormat | None]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SafetensorsEntry:
+class SafetensorsEntry(NamedTuple):
     """One tensor of a header; start and end count from the first byte of data.
 
     >>> SafetensorsEntry("x", "F32", (2, 3), 0, 24).shape
@@ -90,7 +90,7 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
     metadata = {
         expect_string(k, "a key of the metadata"): expect_string(v, f"metadata {k!r}") for k, v in metadata.items()
     }
-    entries = sorted([_parse_entry(*item) for item in result.items()], key=lambda each: (each.start, each.end))
+    entries = sorted([_parse_entry(*item) for item in result.items()], key=attrgetter("start", "end"))
     reached = 0
     for entry in entries:
         if entry.start != reached:
@@ -105,6 +105,14 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
 
 def _parse_entry(name: Any, fields: Any) -> SafetensorsEntry:
     name = expect_string(name, "a tensor's name")
+    try:  # all at once: a checkpoint may have 100,000 entries
+        kind, shape, (start, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
+        numbers = [*shape, start, end]
+        is_sound = len(shape) <= 64 and {*map(type, numbers)} == {int} and 0 <= min(numbers) <= max(numbers) < 1 << 63
+        if is_sound and type(shape) is list and prod(shape) * KINDS[kind][0] == 8 * (end - start):
+            return SafetensorsEntry(name, kind, tuple(shape), start, end)
+    except (TypeError, ValueError, KeyError):
+        pass  # the rest says what is wrong
     if not isinstance(fields, dict):
         raise FileFormatError(f"expected an object for {name!r}, got {repr(fields)[:40]}")
     missing = {"dtype", "shape", "data_offsets"} - set(fields)

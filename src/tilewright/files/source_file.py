@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..atomic import as_path
 from ..copying import native_library
 from ..errors import FileFormatError
 from ..mapped_files import map_file
@@ -38,7 +39,7 @@ class SourceFile:
     __slots__ = ("_map", "path", "size", "time")
 
     def __init__(self, path: FilePath) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._map: ByteArray | None = None
         handle, result = self._open_checked()
         os.close(handle)

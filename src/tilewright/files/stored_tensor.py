@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..copying.assembly import Part
 from ..copying.host_memory import aligned_empty
@@ -51,8 +51,7 @@ def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
     return Box.between(tuple(start), tuple(stop))
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
+class StoredPart(NamedTuple):
     """A box of a tensor, and the file offset of its pages.
 
     >>> StoredPart(Box((0, 0), (4, 8)), 128).offset
@@ -87,6 +86,18 @@ class DevicePart:
             "shape": list(self.box.shape),
             "byte_range": list(self.byte_range),
         }
+
+
+def validate_extents(name: str, shape: Sequence[int]) -> None:
+    """Raise if the tensor `name` has a shape that no array can have, even if an extent of 0 makes it empty.
+
+    >>> validate_extents("x", (0, 2**40))
+    """
+    if prod([n for n in shape if n]) > _MAX_ELEMENTS:
+        raise FileFormatError(
+            f"{name!r} has shape {list(shape)}; arrays have extents whose product, those of 0 left out, is at most"
+            f" {_MAX_ELEMENTS}"
+        )
 
 
 @dataclass(frozen=True)
@@ -126,11 +137,7 @@ class StoredTensor:
     source_order: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if prod([n for n in self.shape if n]) > _MAX_ELEMENTS:
-            raise FileFormatError(
-                f"{self.name!r} has shape {list(self.shape)}; arrays have extents whose product, those of 0 left out,"
-                f" is at most {_MAX_ELEMENTS}"
-            )
+        validate_extents(self.name, self.shape)
 
     @classmethod
     def dense(
@@ -156,8 +163,23 @@ class StoredTensor:
         """
         extents = tuple(shape)
         host, box, order = _dense_layout(extents, element, fortran)
-        parts = (StoredPart(box, start),)
-        return cls(name, kind, extents, element, None, (start, start + nbytes), file, host, parts, order, swapped)
+        # without the constructor, which takes most of the time to open a checkpoint of 100,000 tensors
+        tensor = object.__new__(cls)
+        tensor.__dict__.update(
+            name=name,
+            kind=kind,
+            shape=extents,
+            format=element,
+            spec=None,
+            byte_range=(start, start + nbytes),
+            file=file,
+            host=host,
+            parts=(StoredPart(box, start),),
+            order=order,
+            swapped=swapped,
+        )
+        tensor.__post_init__()
+        return tensor
 
     @classmethod
     def strided(
@@ -268,10 +290,13 @@ class StoredTensor:
         """Return why the values cannot be read, None if they can.
 
         >>> StoredTensor.dense("x", "C64", (1,), None, SourceFile(__file__), 0, 8).problem
-        'elements of type C64 have no number format in tilewright'
+        'complex numbers (C64) have no number format in tilewright; store real and imaginary parts'
         """
-        known = self.format is not None
-        return None if known else f"elements of type {self.kind} have no number format in tilewright"
+        if self.format is not None:
+            return None
+        if self.kind.lower().lstrip("<>=|").startswith(("c64", "c128", "c8", "c16", "complex")):
+            return f"complex numbers ({self.kind}) have no number format in tilewright; store real and imaginary parts"
+        return f"elements of type {self.kind} have no number format in tilewright"
 
     @property
     def size(self) -> int:

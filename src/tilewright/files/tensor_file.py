@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
+from ..atomic import as_path
 from ..errors import FileFormatError, LayoutError
 from ..tables import count_of
 from .bank_image import INDEX_SUFFIX, read_bank_image
@@ -22,7 +23,7 @@ from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
 from .gguf import choose_gguf_file
 from .mesh import DeviceLike
 from .quantization_config import read_quantization_config
-from .quantized_checkpoint import join_sections
+from .quantized_checkpoint import PendingTensor, join_sections
 from .remote_file import as_url_path, is_url, open_model_file
 from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
@@ -40,7 +41,8 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "gguf", "torch", "sharded torch", "onnx",
     "hdf5", "bank image", "converted" (a directory with our manifest) or "directory"; `files` are the paths that hold
-    the tensors; `metadata` is the free text that safetensors files carry, or the metadata of a GGUF file.
+    the tensors; `metadata` is the free text that safetensors files carry, or the metadata of a GGUF file. `notes` name
+    what is at `path`, and is not among the tensors.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -51,24 +53,35 @@ class TensorFile(Mapping[str, StoredTensor]):
     """
 
     def __init__(
-        self, path: Path, kind: str, tensors: Iterable[StoredTensor], metadata: Mapping[str, str] | None = None
+        self,
+        path: Path,
+        kind: str,
+        tensors: Iterable[StoredTensor | PendingTensor],
+        metadata: Mapping[str, str] | None = None,
+        notes: Iterable[str] = (),
     ) -> None:
-        self.path, self.kind, self.metadata = path, kind, dict(metadata or {})
-        self._tensors: dict[str, StoredTensor] = {}
+        self.path, self.kind, self.metadata, self.notes = path, kind, dict(metadata or {}), tuple(notes)
+        self._tensors: dict[str, StoredTensor | PendingTensor] = {}
         for tensor in tensors:
             validate_tensor_name(tensor.name)
             if tensor.name in self._tensors:
-                places = sorted({str(self._tensors[tensor.name].path), str(tensor.path)})
+                places = sorted({str(each.sections[0].path) for each in (self._tensors[tensor.name], tensor)})
                 raise FileFormatError(f"tensor {tensor.name!r} exists twice, in {' and '.join(places)}")
             self._tensors[tensor.name] = tensor
 
     def __getitem__(self, name: str) -> StoredTensor:
         try:
-            return self._tensors[name]
+            tensor = self._tensors[name]
         except KeyError:
             near = get_close_matches(str(name), list(self._tensors), 1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; it has {count_of(len(self), 'other')}"
             raise KeyError(f"{self.path} has no tensor {name!r}{hint}") from None
+        if isinstance(tensor, PendingTensor):
+            self._tensors[name] = tensor = tensor.make()
+        return tensor
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -91,7 +104,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         if all(tensor.mesh is None for tensor in self.values()):
             raise LayoutError(f"{self.path} has no tensor on a mesh of devices; leave out device {device}")
         parts = [tensor if tensor.mesh is None else tensor.on_device(device) for tensor in self.values()]
-        return TensorFile(self.path, self.kind, parts, self.metadata)
+        return TensorFile(self.path, self.kind, parts, self.metadata, self.notes)
 
     @property
     def files(self) -> list[Path]:
@@ -115,7 +128,9 @@ class TensorFile(Mapping[str, StoredTensor]):
         ...     open_tensors(folder).nbytes
         24
         """
-        return sum([_tensor.nbytes for _tensor in self._tensors.values()])
+        return sum(
+            [part.byte_range[1] - part.byte_range[0] for each in self._tensors.values() for part in each.sections]
+        )
 
     def __repr__(self) -> str:
         return f"<TensorFile {self.path}: {self.kind}, {count_of(len(self), 'tensor')}, {self.nbytes} bytes>"
@@ -161,7 +176,7 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
         with _name_file_in_errors(as_url_path(path)):
             remote = open_model_file(os.fspath(path))
             return _join_quantized(_read_source(remote, follow_symlinks), remote.open_beside)
-    file = Path(path)
+    file = as_path(path)
     if file.is_dir():
         folder = find_checkpoint_folder(file)
         return _join_quantized(_read_directory(folder, follow_symlinks), lambda name: SourceFile(folder / name))
@@ -175,7 +190,7 @@ def _join_quantized(file: TensorFile, open_beside: Callable[[str], SourceFile]) 
     if any(tensor.spec is not None for tensor in file.values()):  # made by convert, or by ttnn
         return file
     tensors = join_sections(list(file.values()), lambda: read_quantization_config(open_beside))
-    return TensorFile(file.path, file.kind, tensors, file.metadata)
+    return TensorFile(file.path, file.kind, tensors, file.metadata, file.notes)
 
 
 @contextmanager
@@ -225,7 +240,14 @@ def _read_sharded(index: SourceFile, follow_symlinks: bool) -> TensorFile:
         if name not in shards[home]:
             raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
-    return TensorFile(index.path, f"sharded {kind}", tensors, metadata)
+    unlisted = [name for home, shard in shards.items() for name in shard if homes.get(name) != home]
+    notes = [f"{index.path.name} does not list {_name_some(unlisted)}, left out"] if unlisted else []
+    return TensorFile(index.path, f"sharded {kind}", tensors, metadata, notes)
+
+
+def _name_some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(map(repr, names[:_MAX_NAMED])) + more
 
 
 def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFile:
@@ -240,6 +262,18 @@ def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFi
 
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
+    """Return the tensors of a directory; files of tensors beside those that were chosen are named in its notes."""
+    found = _read_chosen_files(folder, follow_symlinks)
+    used = {os.path.realpath(path) for path in found.files}  # links of a hub point elsewhere
+    beside = [path for path in sorted(folder.iterdir()) if path.name.endswith(SUFFIXES) and path.is_file()]
+    unread = [path.name for path in beside if os.path.realpath(path) not in used]
+    if unread and len(unread) < len(beside):  # else all that was read is elsewhere
+        verb = "is" if len(unread) == 1 else "are"
+        found.notes = (*found.notes, f"{folder} also has {_name_some(unread)}, which {verb} not read")
+    return found
+
+
+def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
     names = sorted([each.name for each in folder.iterdir() if not each.name.startswith(".")])
     main, fallback = [[name for name in names if name.endswith(suffix)] for suffix in INDICES]
     known = [name for name in names if Path(name).suffix in MAIN_SUFFIXES or name.endswith(INDEX_SUFFIX)]
@@ -254,7 +288,8 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
         path = resolve_inside(folder, MANIFEST_NAME, follow_symlinks)
         with _name_file_in_errors(path):
             manifest = read_manifest(path)
-            return TensorFile(folder, "converted", open_converted_tensors(folder, manifest, follow_symlinks))
+            tensors = open_converted_tensors(folder, manifest, follow_symlinks)
+            return TensorFile(folder, "converted", tensors, manifest.metadata)
     files = [resolve_inside(folder, name, follow_symlinks) for name in known]
     if not files:
         with _name_file_in_errors(folder):
@@ -273,7 +308,7 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
             return _read_directory(below[0], follow_symlinks)
         choice = f"; choose one of those below it: {', '.join(map(str, below[:_MAX_NAMED]))}" if below else ""
         raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){choice}")
-    tensors: list[StoredTensor] = []
+    tensors = []
     metadata: dict[str, str] = {}
     for path in files:
         with _name_file_in_errors(path):

@@ -16,6 +16,7 @@ from ..memory.explanation import format_steps, scale_name
 from ..memory.where import validate_coordinate
 from ..ndarrays import NDArray, np
 from ..showing import Shown
+from ..tables import format_number
 from .mesh import Coordinate, Mesh, format_devices
 from .source_file import ByteArray
 
@@ -41,7 +42,10 @@ def read_block_scales(tensor: StoredTensor, box: Any = None) -> Array:
     """
 
     def decode(data: ByteArray, spec: TensorSpec) -> Array:
-        return _decode_tiles(data, spec, lambda tiles: np.repeat(tiles.factors(), tiles.format.block, axis=1))
+        # as float64: the scale of a block with an infinity exceeds float32
+        return _decode_tiles(
+            data, spec, lambda tiles: np.repeat(tiles.factors(), tiles.format.block, axis=1), np.dtype(np.float64)
+        )
 
     return tensor.read(box, decode)
 
@@ -73,22 +77,29 @@ def decode_step_sizes(data: ByteArray, spec: TensorSpec) -> Array:
     return _decode_tiles(data, spec, PackedTiles.steps)
 
 
-def _decode_tiles(data: ByteArray, spec: TensorSpec, numbers: Callable[[PackedTiles], Array]) -> Array:
+def _decode_tiles(
+    data: ByteArray,
+    spec: TensorSpec,
+    numbers: Callable[[PackedTiles], Array],
+    dtype: np.dtype[Any] = np.dtype(np.float32),  # noqa: B008
+) -> Array:
     """Return `numbers` [tiles, elements] of packed tiles for every element of the pages of `spec`."""
-    result = numbers(split_tiles(data, spec.dtype, spec.page_elements)).astype(np.float32)
-    plain = TensorSpec(spec.shape.logical, "float32", spec.page_layout, spec.tile, alignment=spec.alignment)
+    result = numbers(split_tiles(data, spec.dtype, spec.page_elements)).astype(dtype)
+    plain = TensorSpec(spec.shape.logical, dtype.name, spec.page_layout, spec.tile, alignment=spec.alignment)
     return from_bytes(result.reshape(-1).view(np.uint8), plain)
 
 
 _CELL = 9  # characters per number
 _WINDOW = (32, 32)  # shown of a tensor without tiles
+_COLUMNS = 16  # of such a window, side by side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedTile(Shown):
     """One decoded tile of a tensor: its values, and for block formats the exponent of the scale of each element.
 
-    Padding elements are NaN in `values` and False in `valid`.
+    Padding elements are NaN in `values` and False in `valid`. The exponent of a scale that is NaN is NaN. Of a tensor
+    without tiles, this is a window of 32 x 32, or what the tensor has of it: `face` is None, and there is no padding.
 
     >>> import tempfile
     >>> from tilewright.files import inspect
@@ -102,10 +113,10 @@ class DecodedTile(Shown):
     format: str
     tile: tuple[int, int]
     start: tuple[int, ...]
-    face: tuple[int, int]
+    face: tuple[int, int] | None
     values: NDArray[np.float64]
     valid: NDArray[np.bool_]
-    exponents: NDArray[np.int64] | None = None
+    exponents: NDArray[Any] | None = None
     transposed: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -132,32 +143,36 @@ class DecodedTile(Shown):
          0        1        1
         """
         at = ", ".join(map(str, self.start))
-        lines = [f"{self.name}: tile {self.tile} of {self.format}, from element ({at})"]
+        what = f"window {self.tile}" if self.face is None else f"tile {self.tile}"
+        stored = ", which is stored in rows" if self.face is None else ""
+        lines = [f"{self.name}: {what} of {self.format}{stored}, from element ({at})"]
         if self.exponents is not None:
             lines.append("each line: row, shared exponent of the block, values")
-        (rows, columns), (high, wide) = self.values.shape, self.face
+        rows, columns = (int(n) for n in self.values.shape)
+        high, wide = (rows, _COLUMNS) if self.face is None else self.face
         for top in range(0, rows, high):
             for left in range(0, columns, wide):
-                number = self._face_number(top // high, left // wide)
-                lines.append(f"\nface {number}: rows {top} to {top + high - 1}, columns {left} to {left + wide - 1}")
-                lines += self._face_lines(slice(top, top + high), slice(left, left + wide), width)
+                right = min(left + wide, columns)
+                face = "" if self.face is None else f"face {self._face_number(top // high, left // wide)}: "
+                lines.append(f"\n{face}rows {top} to {top + high - 1}, columns {left} to {right - 1}")
+                lines += self._face_lines(slice(top, top + high), slice(left, right), width)
         return "\n".join(lines)
 
     def _face_number(self, down: int, across: int) -> int:
-        """Return the index of a face in storage order."""
-        rows, columns = (int(n) for n in self.values.shape)
-        return across * (rows // self.face[0]) + down if self.transposed else down * (columns // self.face[1]) + across
+        """Return the number of a face, in the order of storage."""
+        (rows, columns), (high, wide) = self.values.shape, self.face or self.values.shape
+        return int(across * (rows // high) + down if self.transposed else down * (columns // wide) + across)
 
     def _face_lines(self, down: slice, across: slice, width: int) -> list[str]:
         scales = None if self.exponents is None else self.exponents[down, across]
-        along_rows = scales is not None and bool((scales == scales[:, :1]).all())
+        along_rows = scales is not None and np.array_equal(scales, np.broadcast_to(scales[:, :1], scales.shape), True)
         lines = []
         if scales is not None and not along_rows:  # blocks run down the columns
-            lines += _wrap_cells(f"{'exp':>8}", [str(scale) for scale in scales[0]], width)
+            lines += _wrap_cells(f"{'exp':>8}", [f"{scale:.0f}" for scale in scales[0]], width)
         for row in range(down.start, down.stop):
             front = f"{row:>2}"
             if self.exponents is not None:
-                front += f" {self.exponents[row, across.start] if along_rows else '':>5}"
+                front += f" {f'{self.exponents[row, across.start]:.0f}' if along_rows else '':>5}"
             valid = self.valid[row, across]
             shown = zip(self.values[row, across], valid, strict=True)
             cells = [_format_number(value) if ok else "." for value, ok in shown]
@@ -173,8 +188,8 @@ class DecodedTile(Shown):
 
 def _format_number(value: float) -> str:
     """Return a number in eight characters at most."""
-    text = f"{value:.3g}"
-    return text if len(text) < _CELL else f"{value:.1e}"
+    texts = [format_number(value, digits) for digits in (3, 2, 1)]
+    return next((text for text in texts if len(text) < _CELL), texts[-1])
 
 
 def _wrap_cells(front: str, cells: list[str], width: int) -> list[str]:
@@ -197,7 +212,6 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
     """
     tile = tensor.spec.tile if tensor.spec is not None and tensor.spec.is_tiled else None
     high, wide = _WINDOW if tile is None else tile.shape
-    face = (high, 16) if tile is None else tile.face_shape
     shape = tensor.shape if len(tensor.shape) > 1 else (1, *(tensor.shape or (1,)))
     *outer, rows, columns = shape
     down, across = -(-rows // high), -(-columns // wide)
@@ -217,6 +231,8 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
     )[len(shape) - len(tensor.shape) :]
     result = tensor.read(box).astype(np.float64)
     result = result.reshape(min(high, rows - top), min(wide, columns - left))
+    if tile is None:  # rows have no padding
+        high, wide = result.shape
     values, valid = np.full((high, wide), np.nan), np.zeros((high, wide), np.bool_)
     inside = (slice(0, result.shape[0]), slice(0, result.shape[1]))
     values[inside], valid[inside] = result, True
@@ -225,12 +241,14 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
         factors = np.ones((high, wide))
         factors[inside] = read_block_scales(tensor, box).reshape(result.shape)
         exponents = np.frexp(factors)[1].astype(np.int64) - 1
+        if np.isnan(factors).any():
+            exponents = np.where(np.isnan(factors), np.nan, exponents)
     return DecodedTile(
         tensor.name,
         tensor.format_name or tensor.kind,
         (row, column),
         start[len(shape) - len(tensor.shape) :],
-        face,
+        None if tile is None else tile.face_shape,
         values,
         valid,
         exponents,
@@ -282,7 +300,8 @@ class StoredElement(Shown):
         return [*stored, *SharedElement(self.coordinate, self.devices, self.mesh, self.explanation).steps()]
 
     def __str__(self) -> str:
-        return format_steps(self.steps())
+        name = "tensor" if self.mesh is None else "part spec"
+        return format_steps([*self.steps(), (name, str(self.explanation.spec))])
 
 
 @dataclass(frozen=True, slots=True)

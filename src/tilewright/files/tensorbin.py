@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from pathlib import Path
 from typing import IO, Any
 
-from ..atomic import replace_file
+from ..atomic import as_path, replace_file
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..formats import FormatLike
@@ -170,12 +169,13 @@ def read_tensorbin(path: FilePath) -> Tensorbin:
     """Return what the tensorbin file at `path` holds; its data are mapped, not read, while anyone refers to them.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_tensorbin(Path(folder) / "x.tensorbin", Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
     ...     read_tensorbin(Path(folder) / "x.tensorbin").array().tolist()
     [97, 98, 99, 100]
     """
-    with Path(path).open("rb") as file:
+    with as_path(path).open("rb") as file:
         mapped = map_file(file.fileno())
     try:
         return parse_tensorbin(mapped)
@@ -243,6 +243,7 @@ def write_tensorbin(path: FilePath, tensorbin: Tensorbin) -> None:
     """Write a tensorbin file at `path`, atomically: an existing file is replaced only on success.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_tensorbin(Path(folder) / "x.tensorbin", Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
     ...     (Path(folder) / "x.tensorbin").stat().st_size % 64

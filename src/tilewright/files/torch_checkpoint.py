@@ -18,6 +18,7 @@ from typing import Any
 
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat
+from ..tables import count_of
 from .range_reader import RangeReader
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
@@ -67,10 +68,11 @@ def find_pickle(names: list[str]) -> str | None:
     return min(hits, key=len, default=None)
 
 
-def read_torch_checkpoint(path: FilePath | SourceFile) -> list[StoredTensor]:
+def read_torch_checkpoint(path: FilePath | SourceFile, others: dict[str, str] | None = None) -> list[StoredTensor]:
     """Return the tensors of a PyTorch checkpoint; no pickle is executed.
 
-    Names of nested containers are joined by dots, items of lists by their index; what is not a tensor is left out.
+    Names of nested containers at `path` are joined by dots, items of lists by their index; what is not a tensor is left
+    out, and noted in `others`.
 
     >>> import tempfile
     >>> header = b"\\x80\\x02}X\\x01\\x00\\x00\\x00wctorch._utils\\n_rebuild_tensor_v2\\n((X\\x07\\x00\\x00\\x00storage"
@@ -96,11 +98,15 @@ def read_torch_checkpoint(path: FilePath | SourceFile) -> list[StoredTensor]:
             " with torch.save(model.state_dict(), path)"
         )
     swapped = is_little != (sys.byteorder == "little")
-    return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value)]
+    return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value, others)]
 
 
-def _name_tensors(value: Any) -> Iterator[tuple[str, TensorRef]]:
-    """Yield the tensors in nested containers with their names, in the order of the file."""
+def _name_tensors(value: Any, others: dict[str, str] | None = None) -> Iterator[tuple[str, TensorRef]]:
+    """Yield the tensors in nested containers with their names, in the order of the file.
+
+    What is not a tensor is added to `others`: values at the top by name, those in containers by the outermost one.
+    """
+    inside: dict[str, int] = {}
     if isinstance(value, TensorRef):
         yield "", value
         return
@@ -123,6 +129,12 @@ def _name_tensors(value: Any) -> Iterator[tuple[str, TensorRef]]:
             if len(open_containers) == _MAX_DEPTH:
                 raise FileFormatError(f"containers are nested more than {_MAX_DEPTH} deep, at {name[:80]!r}")
             open_containers.append(_named_items(f"{name}.", inner))
+        elif others is not None and len(open_containers) == 1:
+            others[name] = f"a value of type {type(inner).__name__}"
+        elif others is not None:
+            outermost = name.partition(".")[0]
+            inside[outermost] = inside.get(outermost, 0) + 1
+            others[outermost] = f"{count_of(inside[outermost], 'value')} beside tensors"
     raise FileFormatError(f"the containers have more than {_MAX_VALUES} values")
 
 

@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..atomic import write_file
+from ..atomic import as_path, write_file
 from ..errors import TransferError
 from ..files.source_file import SourceFile
 from ..ndarrays import ArrayLike, np
@@ -98,7 +98,7 @@ class TaskManifest:
     """
 
     def __init__(self, path: str | Path, plan: dict[str, Any]) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         plan = _as_read_back(plan)
         text = _read_text(self.path) if self.path.exists() else b""
         self.done = TaskRecords()
@@ -178,10 +178,10 @@ def merge_manifests(
         tasks: the range of tasks of the plan.
     """
     plan = _as_read_back(plan)
-    files = [Path(path) for path in paths]
+    files = [as_path(path) for path in paths]
     if not files:
         raise TransferError("expected the manifests of parts, got none; name at least one file")
-    if Path(target).exists() and not any(path.samefile(target) for path in files if path.exists()):
+    if as_path(target).exists() and not any(path.samefile(target) for path in files if path.exists()):
         files.append(Path(target))
     compute: Any = None
     parts: list[TaskRecords] = []

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..atomic import write_file
+from ..atomic import as_path, write_file
 from ..showing import Shown
 from .transfers import Transfer
 
@@ -138,7 +138,7 @@ class Trace(Shown):
         ...     [event["name"] for event in json.loads(file.read_text())["traceEvents"] if event["ph"] == "X"]
         ['compute 0']
         """
-        path = Path(path)
+        path = as_path(path)
         write_file(path, json.dumps({"traceEvents": self._trace_events(), "displayTimeUnit": "ns"}))
         return path
 
