@@ -232,3 +232,15 @@ def test_refusals_name_the_reason():
     ]:
         with pytest.raises(TilewrightError, match=reason):
             raise AssertionError(f"{value} as {notation} is {write(value, notation)}")
+
+
+def test_onednn_tags_of_padded_dimensions_with_one_block_are_written_back():
+    cases = recorded("notations/onednn/tags.json")["cases"]
+    assert len(cases) > 20
+    for case in cases:
+        shape = tuple(case["dims"])
+        layout = parse(case["tag"], shape=shape).layout
+        again = parse(write(layout, "onednn"), shape=shape).layout
+        np.testing.assert_array_equal(again.offsets(fill=-1).ravel(), layout.offsets(fill=-1).ravel(), case["tag"])
+    assert write(parse("aBcd16b", shape=(2, 3, 3, 5)).layout, "onednn") == "aBcd16b"
+    assert write(parse("ABcd4b16a4b", shape=(3, 3, 2, 2)).layout, "onednn") == "ABcd4b16a4b"

@@ -37,6 +37,18 @@ def offset_table(layout: LayoutLike, fill: int | None, dtype: DTypeLike | None) 
     return _apply_fill_and_dtype(layout, places, fill, dtype)
 
 
+def offset_array(layout: LayoutLike, dtype: DTypeLike | None) -> Any:
+    """Return the offsets as NumPy asks for them: in an integer type that holds them, or converted to another one.
+
+    >>> from tilewright import Layout
+    >>> offset_array(Layout(3, 2), "float32").tolist()
+    [0.0, 2.0, 4.0]
+    """
+    if dtype is None or np.dtype(dtype).kind in "iu":
+        return offset_table(layout, None, dtype)
+    return offset_table(layout, None, None).astype(dtype)
+
+
 def _apply_fill_and_dtype(layout: LayoutLike, table: IntArray, fill: int | None, dtype: DTypeLike | None) -> IntArray:
     if fill is not None:
         mask = layout._valid_table()
@@ -45,6 +57,10 @@ def _apply_fill_and_dtype(layout: LayoutLike, table: IntArray, fill: int | None,
             table = np.where(mask, table, np.asarray(fill, dtype=table.dtype))
     if dtype is None or np.dtype(dtype) == table.dtype:
         return table
+    if np.dtype(dtype).kind not in "iu":
+        raise LayoutError(
+            f"expected an integer type for offsets, got {np.dtype(dtype)}; use int64, or astype afterwards"
+        )
     limits = np.iinfo(dtype)
     if table.size and not (limits.min <= table.min() and table.max() <= limits.max):
         raise LayoutError(f"places {table.min()} to {table.max()} do not fit into {np.dtype(dtype)}; use a wider dtype")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..ndarrays import DTypeLike
 
 Kind = TypeVar("Kind", bound="LayoutLike")
+_MAX_CODE_MODES = 256  # an index function has an operation or two for each
 
 
 class LayoutLike(Shown):
@@ -151,6 +152,9 @@ class LayoutLike(Shown):
         """
         if self.axes or self.is_replicated:
             raise LayoutError(f"{self} has several results; take one axis with .project(axis)")
+        count = len(leaves(self.shape))
+        if count > _MAX_CODE_MODES:
+            raise LayoutError(f"code is written for at most {_MAX_CODE_MODES} modes, got {count}; coalesce them first")
         low, high = self._offset_bounds()
         is_wide = max(-low, high, product(self.shape)) >= 1 << 31
         return write_index_code(self, max(1, int(self.rank)), language, name, is_wide, low < 0)
@@ -249,6 +253,28 @@ class LayoutLike(Shown):
         [[0, 1, 2], [3, 4, 5]]
         """
         return evaluation.offset_table(self, fill, dtype)
+
+    __array_ufunc__ = None  # arithmetic is the layout's own: 3 + layout shifts it, also if 3 is NumPy's
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
+        """Return the offsets, so that `np.asarray(layout)` is `layout.offsets()`, and `data[layout]` gathers.
+
+        Args:
+            dtype: the type of the array, int64 by default.
+            copy: whether a copy is asked for; the array is always a new one, so that False is refused.
+
+        >>> from tilewright import Layout
+        >>> import numpy as np
+        >>> np.asarray(Layout((2, 3), (3, 1))).tolist(), np.arange(10, 20)[Layout(3, 2)].tolist()
+        ([[0, 1, 2], [3, 4, 5]], [10, 12, 14])
+        """
+        if copy is False:
+            raise LayoutError(f"the offsets of {self} have to be computed, which copy=False rules out; leave it out")
+        if self.axes or self.is_replicated:
+            raise LayoutError(f"the places of {self} are not plain offsets; take one axis with .project(axis)")
+        if self._has_padding():
+            raise LayoutError(f"{self} has padding, which has no offset; use .offsets(fill=...) to give it one")
+        return evaluation.offset_array(self, dtype)
 
     def __len__(self) -> int:
         return self.size

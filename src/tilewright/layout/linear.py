@@ -379,7 +379,7 @@ def _linear_of_layout(layout: LayoutLike, axis: str) -> Linear:
     if layout.axes or layout.is_replicated or layout._has_padding():
         raise LayoutError(f"{layout} is not linear: it has named axes, replicas or padding")
     modes = [layout.mode(k).size for k in range(int(layout.rank))]
-    inputs = {f"dim{k}": _bit_count(size, f"mode {k} of {layout}") for k, size in enumerate(modes)}
+    inputs = {f"dim{k}": _bit_count(size, f"the size of mode {k}") for k, size in enumerate(modes)}
     zero = (0,) * len(modes)
     if modes and layout(*zero) != 0:
         raise LayoutError(f"{layout} is not linear: its first element is at {layout(*zero)}, not at 0")

@@ -74,8 +74,9 @@ class _Parser:
 
     def error(self, position: int, expected: str) -> LayoutError:
         rest = repr(self.text[position : position + 12]) if position < len(self.text) else "the end"
+        shown = self.text if len(self.text) <= 200 else f"{self.text[:100]}..."
         return LayoutError(
-            f"cannot parse {self.text!r} as a layout: expected {expected} at position {position}, got {rest}"
+            f"cannot parse {shown!r} as a layout: expected {expected} at position {position}, got {rest}"
         )
 
     def peek(self) -> str:

@@ -12,16 +12,19 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike, Swizzle, coalesce
 from ..layout import parse as parse_own
 from ..layout.linear import Linear
+from ..layout.tuples import leaves
+from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
 from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
 from .aie import parse_access_pattern, write_access_pattern
 from .axe import LOOKS_LIKE as LOOKS_LIKE_AXE
 from .axe import parse_axe, write_axe
-from .cute_texts import parse_cute, write_cute
+from .cute_texts import CuteText, parse_cute, write_cute
 from .index_maps import IndexMap
 from .mlir_from_spec import write_mlir_layout
 from .mlir_layouts import MlirLayout, parse_mlir_layout
 from .mlir_maps import (
+    StridedMemref,
     parse_index_expressions,
     parse_strided_memref,
     write_affine_map,
@@ -32,6 +35,7 @@ from .mlir_types import TensorType
 from .mosaic import MosaicTiling, parse_mosaic, write_mosaic
 from .onednn import LOOKS_LIKE as LOOKS_LIKE_ONEDNN
 from .onednn import OnednnTag, has_tag_letters, parse_onednn, write_onednn
+from .text_cursor import MAX_RANK
 from .triton_encodings import linear_of_encoding, memory_layout_of_encoding
 from .triton_texts import TritonType, parse_triton_type
 from .triton_writer import write_triton
@@ -40,9 +44,10 @@ from .ttnn_writer import ttnn_text, write_ttnn
 from .tvm import LOOKS_LIKE as LOOKS_LIKE_TVM
 from .tvm import parse_index_map, write_index_lambda, write_index_map
 from .xla import LOOKS_LIKE as LOOKS_LIKE_XLA
-from .xla import parse_xla, write_xla
+from .xla import XlaShape, parse_xla, write_xla
 
 MAX_TEXT = 1 << 20
+_MAX_MODES = 1024  # that are written in the notation of another system
 _OWN = re.compile(r"\s*(?:[(\d_+@-]|S(?:w|W|_)?[<_]|\Z)")  # how texts of layouts, ours and CuTe's, begin
 _CUTE_TYPE = re.compile(r"\s*(?:cute::|make_)?(?:Composed)?(?:Layout|Swizzle|layout)\s*[<(]")
 _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
@@ -67,6 +72,8 @@ class ParsedText:
 
         Padding is not linear: shared memory with it has the layout that `memory_layout` is for all.
 
+        A tensor of ttnn has the layout of its elements in its pages, whatever the chip.
+
         >>> parse("aBcd16b", shape=(2, 20, 3, 5)).layout(0, 17, 0, 0)
         241
         """
@@ -87,9 +94,34 @@ class ParsedText:
         layout = getattr(value, "layout", None)
         if isinstance(layout, (LayoutLike, Swizzle)):
             return layout
+        subject = self.placement
+        if isinstance(subject, TensorSpec):
+            return subject.stored
+        if isinstance(subject, (MlirLayout, MemoryConfig)):
+            raise LayoutError(
+                f"a {self.notation} text of where a tensor lives does not state its shape; give it one: shape=(8, 8)"
+                " in Python, --shape 8x8 for translate, SHAPE:MemoryConfig(...) for reshard"
+            )
+        kind = value.kind if isinstance(value, TtnnText) else type(value).__name__
         raise LayoutError(
-            f"this {self.notation} text describes {type(value).__name__}, which is not a layout; see .value"
+            f"this {self.notation} text describes a {kind}, which is not a layout; use .placement in Python"
         )
+
+    @property
+    def itemsize(self) -> int | None:
+        """The bytes of an element, if the text states its type in whole bytes.
+
+        >>> parse("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)").itemsize, parse("f32[8,128]{1,0}").itemsize
+        (2, 4)
+        """
+        value = self.placement.dtype if isinstance(self.placement, TensorSpec) else self.value
+        bits = getattr(value, "bits", None)
+        if bits is None:
+            said = getattr(value, "dtype", None) or getattr(value, "element", None)
+            found = _ELEMENT.match(said.lower()) if isinstance(said, str) else None
+            digits = None if found is None else re.match(r"\d+", found[2])
+            bits = int(digits[0]) if digits else 8 if found and found[1] == "pred" else None
+        return int(bits) // 8 if bits is not None and bits % 8 == 0 and bits > 0 else None
 
     @property
     def memory_layout(self) -> Any:
@@ -123,13 +155,32 @@ class ParsedText:
         """
         value = self.value
         if isinstance(value, TtnnText):
-            if value.extra:
-                names = ", ".join([name for name, _ in value.extra])
+            names = ", ".join([name for name, _ in value.extra if name != "storage"])  # the spec has its memory
+            if names:
                 raise LayoutError(f"this text also gives {names}, which has no field; see .value.value")
             return value.value
         if isinstance(value, MlirLayout) and self.shape is not None:
             return value.to_spec(TensorType(self.shape, None, value.memref.dtype))
         return value
+
+    @property
+    def besides(self) -> list[str]:
+        """Return what the text gives that no layout has, and that other notations leave out: a memory, a pointer.
+
+        >>> parse("f32[8,128]{1,0:T(8,128)S(3)}").besides, parse("memref<4xf32, 3>").besides
+        (['S(3)'], ['memory space 3'])
+        """
+        value = self.value
+        if isinstance(value, XlaShape):
+            bounds = [f"the bound of dimension {k}" for k in value.dynamic]
+            return [*bounds, *[f"{name}({text})" for name, text in value.properties.items()]]
+        if isinstance(value, CuteText):
+            return [f"{value.pointer}[{value.bits}b]"] if value.pointer else []
+        if isinstance(value, StridedMemref):
+            return [f"memory space {value.space}"] if value.space else []
+        if isinstance(value, TtnnText):
+            return [f"{name}={text}" for name, text in value.extra]
+        return [value.rest] if isinstance(value, TritonType) and value.rest else []
 
     def __str__(self) -> str:
         if isinstance(self.value, TtnnText):
@@ -264,15 +315,33 @@ WRITABLE = (*_WRITERS, *_PLACEMENT_WRITERS)
 """The notations that layouts can be written in."""
 
 
+TYPED = {"xla": "f32", "memref": "f32", "triton": "f16"}
+"""The notations that state an element type, and the type that is assumed for a layout without one."""
+_CHIP_TYPES = {
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "bool": "pred",
+    **{f"{sign}int{bits}": f"{'u' if sign else 's'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+
+
 def element_options(parsed: Any, notation: str) -> dict[str, str]:
     """Return the option `dtype` for `write`, if a `parsed` text names an element type that a `notation` has.
 
     >>> element_options(parse("s8[4,8]{1,0}"), "memref"), element_options(parse("memref<4xbf16>"), "xla")
     ({'dtype': 'i8'}, {'dtype': 'bf16'})
     """
-    value = parsed.value if isinstance(parsed, ParsedText) else None
+    if notation not in TYPED or not isinstance(parsed, ParsedText):
+        return {}
+    value = parsed.value
     said = getattr(value, "dtype", None) or getattr(value, "element", None)
-    if not isinstance(said, str) or notation not in ("xla", "memref", "triton"):
+    if isinstance(subject := parsed.placement, TensorSpec):
+        said = _CHIP_TYPES.get(subject.dtype.name)
+        if said is None:
+            raise LayoutError(f"{notation} has no element type {subject.dtype.name}; give another one with dtype")
+    if not isinstance(said, str):
         return {}
     found = _ELEMENT.fullmatch(said.lower())
     if found is None or notation == parsed.notation:
@@ -318,4 +387,16 @@ def write(layout: Any, notation: str, **options: Any) -> str:
     if isinstance(subject, Linear) and notation not in ("tilewright", "triton"):
         inputs = ", ".join(subject.inputs)
         raise LayoutError(f"{notation} has no text for a linear map from {inputs} to coordinates, which triton has")
+    if isinstance(subject, LayoutLike) and notation not in ("tilewright", "cute"):
+        _require_few_modes(subject, notation)
     return _WRITERS[notation](subject, **options)
+
+
+def _require_few_modes(layout: LayoutLike, notation: str) -> None:
+    """Raise if a layout has more modes than any array of another system; writing them takes time for each pair."""
+    count = len(leaves(layout.shape))
+    if layout.rank > MAX_RANK or count > _MAX_MODES:
+        raise LayoutError(
+            f"{notation} has at most {MAX_RANK} dimensions and {_MAX_MODES} modes within them, got {layout.rank} and"
+            f" {count}; group or coalesce them first, or write it as tilewright or cute"
+        )

@@ -14,6 +14,7 @@ from .strided_parts import logical_extents, offset_of, strided_parts
 from .text_cursor import TextCursor
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SPACE = re.compile(r"\d+|\"[^\"\\]*\"|#[\w.$-]+", re.ASCII)
 _PRODUCT = re.compile(r"\*|floordiv\b|ceildiv\b|mod\b")
 _SUM = re.compile(r"\+|-(?!>)")
 _MAX_DEPTH = 64
@@ -185,13 +186,17 @@ def parse_strided_memref(text: str) -> StridedMemref:
     strides: tuple[int | None, ...] | None = None
     offset: int | None = 0
     index_map, space = None, ""
-    while cursor.accept(","):
-        if cursor.accept("strided"):
-            strides, offset = _read_strided(cursor)
-        elif cursor.peek("affine_map"):
-            index_map = read_index_expressions(cursor)
-        else:
-            space = cursor.raw()
+    more = cursor.accept(",")
+    if more and cursor.accept("strided"):
+        strides, offset = _read_strided(cursor)
+        more = cursor.accept(",")
+    elif more and cursor.peek("affine_map"):
+        index_map = read_index_expressions(cursor)
+        more = cursor.accept(",")
+    if more:
+        space = cursor.take(_SPACE, 'a memory space such as 3, "l1" or #gpu.address_space<workgroup>')
+        if space.startswith("#") and cursor.peek("<"):
+            space += cursor.raw()
     cursor.expect(">")
     cursor.expect_end()
     if strides is not None and len(strides) != len(shape):

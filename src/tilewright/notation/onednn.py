@@ -17,7 +17,7 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, with_logical_shape
 from ..layout.layout_like import LayoutLike
 from ..layout.tuples import ceil_div
-from .strided_parts import logical_extents, stored_extents, tiled_parts
+from .strided_parts import StridedPart, logical_extents, stored_extents, tiled_parts
 from .text_cursor import MAX_RANK
 
 _TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,19}[a-z])*)", re.ASCII)
@@ -165,11 +165,19 @@ def write_onednn(layout: LayoutLike) -> OnednnTag:
     >>> str(write_onednn(parse_onednn("aBcd16b").layout((2, 32, 3, 5))))
     'aBcd16b'
     """
-    parts, rank = tiled_parts(layout, "oneDNN"), len(logical_extents(layout))
+    parts, shape, stored = tiled_parts(layout, "oneDNN"), logical_extents(layout), stored_extents(layout)
     outer = next((k for k, part in enumerate(parts) if not part.is_last), len(parts))  # parts before the blocks
-    present = [part.mode for part in parts[:outer]]
-    order = [*[k for k in range(rank) if k not in present], *present]
-    tag = OnednnTag(tuple(order), tuple([(part.mode, part.extent) for part in parts[outer:]]))
-    if tag.padded_shape(logical_extents(layout)) != stored_extents(layout):
-        raise LayoutError(f"{layout} has more padding than the blocks of {tag} need; oneDNN pads to whole blocks")
-    return tag
+    tag = _tag_of(parts, outer, len(shape))
+    for count in range(outer, -1, -1):  # the only block of a padded dimension is its last part, too
+        if (found := _tag_of(parts, count, len(shape))).padded_shape(shape) == stored:
+            return found
+    raise LayoutError(f"{layout} has more padding than the blocks of {tag} need; oneDNN pads to whole blocks")
+
+
+def _tag_of(parts: Sequence[StridedPart], outer: int, rank: int) -> OnednnTag:
+    """Return the tag with the first `outer` parts as dimensions, and the others as blocks."""
+    order = [part.mode for part in parts[:outer]]
+    for k in range(rank):
+        if k not in order:  # of extent 1, so that it can stand anywhere: in the order of the alphabet
+            order.insert(next((place for place, other in enumerate(order) if other > k), len(order)), k)
+    return OnednnTag(tuple(order), tuple([(part.mode, part.extent) for part in parts[outer:]]))

@@ -42,9 +42,9 @@ def strided_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
     parts = []
     for k, (shape, stride) in enumerate(zip(as_tuple(layout.shape), as_tuple(layout.stride), strict=True)):
         pairs, divisor = list(zip(leaves(shape), leaves(stride), strict=True)), 1
+        last = max([position for position, (extent, _) in enumerate(pairs) if extent != 1], default=0)
         for position, (extent, step) in enumerate(pairs):
-            is_last = all(later == 1 for later, _ in pairs[position + 1 :])
-            parts.append(StridedPart(k, divisor, int(extent), int(step), is_last))
+            parts.append(StridedPart(k, divisor, int(extent), int(step), position >= last))
             divisor *= int(extent)
     if any(max(part.extent, abs(part.stride)) > MAX_INTEGER for part in parts):
         raise LayoutError(f"{layout} has numbers beyond 64 bits, which {notation} does not have")

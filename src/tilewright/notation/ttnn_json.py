@@ -30,7 +30,10 @@ def enum_member(kind: type[_Member], value: Any) -> _Member:
     (ShardOrientation.COL_MAJOR, ShardOrientation.ROW_MAJOR)
     """
     if isinstance(value, str):
-        return kind.of(value.replace("::", ".").rpartition(".")[2])
+        words = value.replace("::", ".").split(".")
+        if not all(map(str.isidentifier, words)) or not words[-2:][0].startswith((kind.__name__, words[-1])):
+            raise FileFormatError(f"expected a {kind.__name__}, got {value!r:.60}")
+        return kind.of(words[-1])
     number = expect_integer(value, f"a {kind.__name__}")
     if number not in {member.value for member in kind}:
         known = ", ".join(f"{member.value} ({member.name})" for member in kind)
@@ -44,12 +47,20 @@ def _field(data: Any, name: str, of: str) -> Any:
     return data[name]
 
 
+def _require_only(data: Any, names: tuple[str, ...], of: str) -> None:
+    """Raise if an object has other fields than these: they would be lost."""
+    unknown = sorted(set(data) - set(names)) if isinstance(data, dict) else []
+    if unknown:
+        raise FileFormatError(f"expected {of} with {', '.join(names)}, got a field {unknown[0]!r:.60} as well")
+
+
 def core_from_json(data: Any) -> CoreCoord:
     """Return a core from `data` such as {"x": 7, "y": 3}.
 
     >>> core_from_json({"x": 7, "y": 3})
     CoreCoord(x=7, y=3)
     """
+    _require_only(data, ("x", "y"), "a core")
     x, y = [expect_integer(_field(data, name, "a core"), f"{name} of a core") for name in ("x", "y")]
     return CoreCoord(x, y)
 
@@ -60,6 +71,7 @@ def core_range_from_json(data: Any) -> CoreRange:
     >>> core_range_from_json({"start": {"x": 0, "y": 0}, "end": {"x": 7, "y": 1}})
     CoreRange((0, 0), (7, 1))
     """
+    _require_only(data, ("start", "end"), "a core range")
     start, end = [core_from_json(_field(data, name, "a core range")) for name in ("start", "end")]
     return limited_range(start, end)
 
@@ -93,6 +105,7 @@ def shard_spec_from_json(data: Any) -> ShardSpec:
     >>> shard_spec_from_json({"grid": [], "shape": [32, 64], "orientation": 0}).shape
     (32, 64)
     """
+    _require_only(data, ("grid", "shape", "orientation"), "a shard spec")
     orientation = enum_member(ShardOrientation, _field(data, "orientation", "a shard spec"))
     shape = expect_integers(_field(data, "shape", "a shard spec"), "the shape of a shard spec")
     return ShardSpec(core_ranges_from_json(_field(data, "grid", "a shard spec")), shape, orientation)
@@ -104,6 +117,7 @@ def nd_shard_spec_from_json(data: Any) -> NdShardSpec:
     >>> nd_shard_spec_from_json({"grid": [], "shard_shape": [1, 64, 64], "orientation": 0}).shape
     (1, 64, 64)
     """
+    _require_only(data, ("grid", "shard_shape", "orientation", "shard_distribution_strategy"), "an ND shard spec")
     shape = _field(data, "shard_shape", "an ND shard spec")
     if isinstance(shape, str):
         raise FileFormatError(
@@ -169,6 +183,7 @@ def value_from_json(data: Any) -> tuple[str, Any]:
     raise FileFormatError(f"expected the JSON of a core, core ranges, shards or a memory config, got {repr(data)[:60]}")
 
 
+MEMORY_CONFIG_FIELDS = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec")
 _READERS = (  # by a field that only this type has
     ("MemoryConfig", "memory_layout", memory_config_from_json),
     ("NdShardSpec", "shard_shape", nd_shard_spec_from_json),

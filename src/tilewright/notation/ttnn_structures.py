@@ -34,6 +34,9 @@ _JSON_CORE = r"\{\s*\"x\"\s*:\s*(\d{1,20})\s*,\s*\"y\"\s*:\s*(\d{1,20})\s*\}"
 # ShardSpec leaves out the last brace of every range
 _JSON_RANGE = re.compile(rf"\{{\s*\"start\"\s*:\s*{_JSON_CORE}\s*,\s*\"end\"\s*:\s*{_JSON_CORE}(?:\s*\}})?", re.ASCII)
 _NULL = "std::nullopt"
+# Fields that mean something only if they are on.
+IGNORED_IF_OFF = ("per_core_allocation", "range_lockstep_allocation", "physical_shard_shape", "halo")
+OFF = ("", "0", _NULL)
 
 
 def enum_value(kind: str, name: str) -> Any:
@@ -170,14 +173,14 @@ def _read_fields(cursor: TextCursor, readers: dict[str, _Reader], extra: dict[st
         if len(fields) == MAX_RANK:
             cursor.fail(f"at most {MAX_RANK} fields")
         cursor.expect("=")
-        if cursor.accept(_NULL):
-            fields[name] = None
-        elif name in readers:
-            fields[name] = readers[name](cursor)
-        else:
+        if name not in readers:
             fields[name] = cursor.raw()
-            if fields[name] not in ("", "0"):
+            if name not in IGNORED_IF_OFF or fields[name] not in OFF:
                 extra[name] = fields[name]
+        elif cursor.accept(_NULL):
+            fields[name] = None
+        else:
+            fields[name] = readers[name](cursor)
     return fields
 
 
@@ -246,15 +249,16 @@ def _read_alignment(cursor: TextCursor) -> tuple[int, ...]:
     return alignment
 
 
-def _read_page_config(cursor: TextCursor) -> Tile | None:
+def _read_page_config(cursor: TextCursor, extra: dict[str, str]) -> Tile | None:
     """Return the tile, or None for rows."""
     cursor.expect("PageConfig(config=")
     tile = None
     if cursor.accept("RowMajorPageConfig("):
-        cursor.raw()  # older texts have a tile here, which means nothing
+        if cursor.accept("tile="):  # in older texts, where it means nothing
+            _class_reader("Tile", extra)(cursor)
     else:
         cursor.expect("TilePageConfig(tile=")
-        tile = _class_reader("Tile", {})(cursor)
+        tile = _class_reader("Tile", extra)(cursor)
     cursor.expect(")")
     cursor.expect(")")
     return tile
@@ -263,7 +267,7 @@ def _read_page_config(cursor: TextCursor) -> Tile | None:
 def _read_tensor_spec(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
     inner: dict[str, _Reader] = {
         "dtype": _enum_reader("DataType"),
-        "page_config": _read_page_config,
+        "page_config": lambda at: _read_page_config(at, extra),
         "memory_config": _class_reader("MemoryConfig", extra),
         "alignment": _read_alignment,
     }
@@ -289,13 +293,23 @@ def _read_tensor(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
     found = _TENSOR_SPEC.search(cursor.text, cursor.at)
     if not found:
         cursor.fail("a tensor with a tensor_spec")
-    cursor.at = found.end()
+    cursor.expect("(")
+    while cursor.at < found.start() and not cursor.peek(found[0]):
+        name = cursor.take(_NAME, "the name of a field")
+        cursor.expect("=")
+        value = cursor.raw()
+        if name != "storage" or not _STORAGE.fullmatch(value):
+            extra[name] = value
+        if cursor.at < found.start():
+            cursor.expect(",")
+    cursor.at = found.end()  # also if the brackets of the storage do not match, as those of older shards
     spec: TensorSpec = _class_reader("TensorSpec", extra)(cursor)
     cursor.expect(")")
     return spec
 
 
 _TENSOR_SPEC = re.compile(r"\btensor_spec=")
+_STORAGE = re.compile(r"(?:Multi|Host|Device|Owned|Borrowed)*Storage\(\)", re.ASCII)
 
 STRUCTURES: dict[str, Callable[[TextCursor, dict[str, str]], Any]] = {
     "MemoryConfig": _read_memory_config,

@@ -16,10 +16,11 @@ from ..files.strict_json import parse_json
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, Shape, TensorSpec
 from .text_cursor import TextCursor
-from .ttnn_json import value_from_json
+from .ttnn_json import MEMORY_CONFIG_FIELDS, value_from_json
 from .ttnn_structures import (
     DASHED_CORE,
     ENUMS,
+    IGNORED_IF_OFF,
     STRUCTURES,
     WORD,
     enum_value,
@@ -46,7 +47,7 @@ class TtnnText:
 
     kind: str  # the name of the type in ttnn
     value: Any  # of the library's type for that kind
-    extra: tuple[tuple[str, Any], ...] = ()  # names and texts of fields, unless they are 0 or std::nullopt
+    extra: tuple[tuple[str, Any], ...] = ()  # names and texts of fields, unless they are known and off
 
     @property
     def has_placement(self) -> bool:
@@ -201,7 +202,10 @@ def _read_first(cursor: TextCursor) -> TtnnText:
         data = parse_json(cursor.text[cursor.at :].rstrip(), cursor.name)
         cursor.at = len(cursor.text)
         kind, value = value_from_json(data)
-        extra = {key: data[key] for key in _UNFIT if kind == "MemoryConfig" and data.get(key)}
+        extra = {}
+        if kind == "MemoryConfig":
+            unread = [key for key in data if key not in MEMORY_CONFIG_FIELDS]
+            extra = {key: data[key] for key in unread if data[key] or key not in IGNORED_IF_OFF}
         return TtnnText(kind, value, tuple(extra.items()))
     if cursor.peek("{"):
         return TtnnText("CoreRangeSet", read_core_set(cursor))
@@ -231,4 +235,3 @@ def _starts_json(cursor: TextCursor) -> bool:
 
 
 _BLANKS = dict.fromkeys(map(ord, " \t\r\n"))
-_UNFIT = ("per_core_allocation", "range_lockstep_allocation")

@@ -38,8 +38,13 @@ def parse_index_map(text: str) -> IndexMap:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         raise FileFormatError(f"{text[:60]!r} is not an index map: expected lambda i, j: [...] ({problem})") from None
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("T.index_map", "tir.index_map") and node.args:
+        if len(node.args) > 1 or node.keywords:
+            unread = ", ".join(map(ast.unparse, [*node.args[1:], *node.keywords]))
+            raise FileFormatError(
+                f"an index map is read from its lambda alone, got {unread[:60]!r} as well; leave it out"
+            )
         node = node.args[0]
-    if not isinstance(node, ast.Lambda) or node.args.kwonlyargs or node.args.vararg or node.args.defaults:
+    if not isinstance(node, ast.Lambda) or ast.unparse(node.args) != ", ".join([each.arg for each in node.args.args]):
         raise FileFormatError(
             f"{text[:60]!r} is not an index map: expected lambda with plain names, such as lambda i, j: [j, i]"
         )
@@ -62,7 +67,9 @@ def _read_term(node: ast.AST, names: tuple[str, ...], depth: int) -> Term:
         return Term.input(node.id)
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return Term.number(node.value)
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("T.int64", "T.int32") and len(node.args) == 1:
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("T.int64", "T.int32"):
+        if len(node.args) != 1 or node.keywords:
+            raise LayoutError(f"{ast.unparse(node)[:40]!r} is not a single integer")
         return _read_term(node.args[0], names, depth + 1)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return Term.number(0).combine("-", _read_term(node.operand, names, depth + 1))

@@ -17,7 +17,18 @@ from .text_cursor import MAX_RANK, TextCursor
 from .tilings import MAX_TILES, MERGED, TiledDimensions
 
 _TYPE = re.compile(r"(?:pred|token|opaque|[sufc]\d{1,3}|bf16|f8e\w+|f4e\w+|f6e\w+)(?!\w)", re.ASCII)
-_ITEM = re.compile(r"([A-SU-Z][A-Z]?|[#*])\s*\(", re.ASCII)
+_ITEM = re.compile(r"([A-Z]+|[#*])(?=\s*\()", re.ASCII)
+_PRIMITIVE = re.compile(r"[a-z]\w*", re.ASCII)
+_PROPERTIES = {
+    "L": "the alignment of the end",
+    "#": "the type of indices",
+    "*": "the type of pointers",
+    "E": "the bits of an element",
+    "S": "the memory",
+    "SC": "where dimensions are split",
+    "P": "the physical shape",
+    "M": "the bytes before a shape that is known late",
+}
 LOOKS_LIKE = re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f8e\w+)\[[\d,\s<=]*\]", re.ASCII)
 
 
@@ -26,7 +37,8 @@ class XlaShape:
     """An array of XLA: its element type, its shape, the order of its dimensions and the tiles they are stored in.
 
     `minor_to_major` lists the dimensions, the one that varies fastest first. `properties` are those that move no
-    element: L (alignment of the end), E (bits of an element), S (memory) and the like, as text.
+    element: L (alignment of the end), E (bits of an element), S (memory), SC (splits of dimensions) and the like, as
+    text. `dynamic` lists the dimensions whose extent is an upper bound, as in f32[<=8,128].
 
     >>> shape = parse_xla("bf16[8,128]{1,0:T(8,128)(2,1)E(16)}")
     >>> shape.layout(1, 0), shape.padded_size, shape.properties
@@ -40,6 +52,7 @@ class XlaShape:
     minor_to_major: tuple[int, ...]
     tiles: tuple[tuple[int | None, ...], ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
+    dynamic: tuple[int, ...] = ()
 
     @cached_property
     def _tiled(self) -> TiledDimensions:
@@ -70,13 +83,14 @@ class XlaShape:
         return hash(str(self))
 
     def __str__(self) -> str:
-        if not self.shape and not self.properties:
+        extents = ",".join([f"{'<=' if k in self.dynamic else ''}{extent}" for k, extent in enumerate(self.shape)])
+        if not self.shape and not self.properties and not self.tiles:
             return f"{self.dtype}[]"
         order = ",".join(map(str, self.minor_to_major))
         tiles = "".join([f"({','.join('*' if part is MERGED else str(part) for part in tile)})" for tile in self.tiles])
-        rest = "".join([f"{name}({value})" for name, value in self.properties.items()])
+        rest = "".join([f"{name}{value if name == 'SC' else f'({value})'}" for name, value in self.properties.items()])
         items = f":{'T' if tiles else ''}{tiles}{rest}" if tiles or rest else ""
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]{{{order}{items}}}"
+        return f"{self.dtype}[{extents}]{{{order}{items}}}"
 
 
 def parse_xla(text: str) -> XlaShape:
@@ -87,7 +101,9 @@ def parse_xla(text: str) -> XlaShape:
     """
     cursor = TextCursor(text, "an XLA shape")
     dtype = cursor.take(_TYPE, "an element type such as f32")
-    shape = cursor.integers("[", "]")
+    cursor.expect("[")
+    extents = cursor.items("]", lambda: (cursor.accept("<="), cursor.integer()))
+    shape, dynamic = tuple([n for _, n in extents]), [k for k, (is_bound, _) in enumerate(extents) if is_bound]
     order: Sequence[int] = tuple(reversed(range(len(shape))))
     tiles: list[tuple[int | None, ...]] = []
     properties: dict[str, str] = {}
@@ -99,15 +115,51 @@ def parse_xla(text: str) -> XlaShape:
                     if len(tiles) == MAX_TILES:
                         cursor.fail(f"at most {MAX_TILES} tiles within each other")
                     tiles.append(_read_tile(cursor))
-            while found := cursor.match(_ITEM):
-                values = [cursor.raw()]
-                while cursor.accept(","):
-                    values.append(cursor.raw())
-                cursor.expect(")")
-                properties[found[1]] = ",".join(values)
+            while not cursor.peek("}"):
+                name = cursor.take(_ITEM, "a property such as S(1), or '}'")
+                if name == "T":
+                    raise FileFormatError(f"{cursor.name}: tiles are given once, as T(8,128)(2,1), before properties")
+                if name not in _PROPERTIES:
+                    known = ", ".join([f"{key} ({meaning})" for key, meaning in _PROPERTIES.items()])
+                    raise FileFormatError(f"{cursor.name}: unknown property {name!r}; known are T (tiles), {known}")
+                if name in properties:
+                    raise FileFormatError(f"{cursor.name}: property {name!r} is given twice")
+                properties[name] = _read_property(cursor, name, len(shape))
         cursor.expect("}")
     cursor.expect_end()
-    return XlaShape(dtype, shape, tuple(order), tuple(tiles), properties)
+    return XlaShape(dtype, shape, tuple(order), tuple(tiles), properties, tuple(dynamic))
+
+
+def _read_property(cursor: TextCursor, name: str, rank: int) -> str:
+    """Return what stands in the brackets of a property; of splits, which have several, with the brackets."""
+    if name == "SC":
+        splits = [_read_split(cursor, rank)]
+        while cursor.peek("("):
+            splits.append(_read_split(cursor, rank))
+        return "".join(splits)
+    cursor.expect("(")
+    if name in ("#", "*"):
+        value = cursor.take(_PRIMITIVE, "an element type such as u32")
+    elif name == "P":
+        value = cursor.raw()
+        if "P" in value:
+            raise FileFormatError(f"{cursor.name}: a physical shape has none of its own, got {value!r:.60}")
+        parse_xla(value)
+    else:
+        value = str(cursor.integer())
+    cursor.expect(")")
+    return value
+
+
+def _read_split(cursor: TextCursor, rank: int) -> str:
+    cursor.expect("(")
+    dimension = cursor.integer("a dimension", maximum=max(rank - 1, 0))
+    cursor.expect(":")
+    indices = [cursor.integer("an index of a split")]
+    while cursor.accept(","):
+        indices.append(cursor.integer("an index of a split"))
+    cursor.expect(")")
+    return f"({dimension}:{','.join(map(str, indices))})"
 
 
 def _read_order(cursor: TextCursor, rank: int) -> tuple[int, ...]:

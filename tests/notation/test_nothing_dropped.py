@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The law of texts: whatever a text contains is used, named in what `parse` returns, or refused.
+
+An attribute that no system has is put into every place of a text of every notation. If the text is still read, the
+name must be found again.
+"""
+
+import re
+
+import pytest
+
+import tilewright as tw
+from tilewright.notation import NOTATIONS, parse
+from tilewright.notation.ttnn_writer import ttnn_text
+
+SHARDED = tw.MemoryConfig(
+    "block_sharded", "l1", tw.memory.ShardSpec(tw.memory.CoreRangeSet([tw.memory.CoreRange((0, 0), (1, 1))]), (64, 64))
+)
+SPEC = tw.TensorSpec((128, 128), "bfloat16", "tile", memory=SHARDED)
+JSON_RANGE = '{"start": {"x": 0, "y": 0}, "end": {"x": 7, "y": 1}}'
+SHARDS = f'{{"grid": [{JSON_RANGE}], "shape": [32, 64], "orientation": 0}}'
+
+SAMPLES = {
+    "tilewright": ["(4,8):(8,1)", "(4,(2,3)):(6,(1,2))+5", "Sw<3,0,3> o (8,8):(8,1)"],
+    "cute": [
+        "Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)",
+        "gmem_ptr[32b]((nil)) o (4,8):(_1,4)",
+        "Layout<Shape<_4,_8>,Stride<_8,_1>>",
+        "ComposedLayout<Swizzle<3,0,3>,_0,Layout<Shape<_8,_8>,Stride<_8,_1>>>",
+    ],
+    "tt-mlir": [
+        (
+            "#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x12>, memref<1x1x!ttcore.tile<32x32, f32>,"
+            " #ttnn.buffer_type<dram>>,"
+            " <width_sharded>, core_ranges = <[#ttnn.core_range<(0, 0), (11, 0)>]>>"
+        ),
+    ],
+    "triton": [
+        (
+            "tensor<32x16xf16, #ttg.linear<{register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0],"
+            " [4, 0]], warp = [[16, 0], [0, 8]], block = []}>>"
+        ),
+        (
+            "tensor<64x64xf16, #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1],"
+            " instrShape = [16, 8]}>>"
+        ),
+        (
+            "tensor<64x64xf16, #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8],"
+            " isTransposed = true}>>"
+        ),
+        "tensor<16x16xf16, #ttg.amd_wmma<{version = 2, isTranspose = true, ctaLayout = {warp = [[0, 1], [1, 0]]}}>>",
+        "tensor<32xf16, #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>>",
+        (
+            "tensor<64xf16, #ttg.slice<{dim = 1, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0,"
+            " warpsPerCTA = [4, 1], instrShape = [16, 8]}>}>>"
+        ),
+        (
+            "tensor<64x64xf16, #ttg.dot_op<{opIdx = 1, parent = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0,"
+            " warpsPerCTA = [4, 1], instrShape = [16, 8]}>, kWidth = 2}>>"
+        ),
+        (
+            "!ttg.memdesc<8x64xf16, #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>,"
+            " #ttg.shared_memory, mutable>"
+        ),
+        (
+            "!ttg.memdesc<8x64xf16, #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true,"
+            " elementBitWidth = 16}>,"
+            " #ttg.shared_memory, mutable>"
+        ),
+        (
+            "!ttg.memdesc<8x8xf16, #ttg.shared_linear<{offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]},"
+            " alignment = 16>, #ttg.shared_memory>"
+        ),
+        "!ttg.memdesc<16x64xf16, #ttg.padded_shared<[64:+8] {order = [1, 0], shape = [16, 64]}>, #ttg.shared_memory>",
+    ],
+    "memref": [
+        "memref<4x8xf32, strided<[64, 1], offset: 5>, #gpu.address_space<workgroup>>",
+        "memref<4x8xf32, affine_map<(d0, d1) -> (d0 * 8 + d1)>, 3>",
+    ],
+    "mlir": ["affine_map<(d0, d1)[s0] -> (d0 floordiv 8 + s0, d1 mod 4)>"],
+    "mosaic": ["Tiling((64, 64)(16, 16))"],
+    "axe": [
+        "T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + T.R[2:16 @ Axis.laneid] + 3)",
+        "T.ComposeLayout(3, 2, 4, T.TileLayout(T.S[(8, 64):(64, 1)]))",
+    ],
+    "aie": ["TensorAccessPattern((1, 16), 0, sizes=[3, 1, 1, 16], strides=[0, 0, 0, 1])"],
+    "tvm": ["T.index_map(lambda n, c: (n, c // T.int64(16), c % T.int64(16)))", "lambda i, j: [j // 4, i, j % 4]"],
+    "xla": ["pred[123,456]{1,0:T(8,128)L(4)E(32)S(3)SC(0:10)(1:4,5)M(8)}", "u32[]{:T(128)}", "f32[<=8,4]"],
+    "ttnn": [
+        ttnn_text(SPEC),
+        ttnn_text(SPEC.replace(page_layout="row_major")),
+        ttnn_text(SHARDED),
+        f"Tensor(storage=DeviceStorage(),tensor_spec={ttnn_text(SPEC)})",
+        f'{{"memory_layout": 2, "buffer_type": 1, "shard_spec": {SHARDS}}}',
+        SHARDS,
+        JSON_RANGE,
+        '{"x": 7, "y": 3}',
+        "Tile with shape: [16, 32]",
+        "Shape([14[32], 28[32]])",
+        "{[0-0 - 7-0], [0-1 - 1-1]}",
+    ],
+    "onednn": ["aBcd16b", "nChw16c"],
+}
+NAMELESS = {"onednn": (2, 32, 3, 5), "mosaic": (128, 128), "tvm": (8, 64)}
+UNKNOWN = [
+    *(
+        "quux = 3, ",
+        ", quux = 3",
+        ", quux=3",
+        "quux=3,",
+        ', "quux": 3',
+        '"quux": 3, ',
+        ", #quux.a<3>",
+        ", quux",
+        "quux, ",
+    ),
+    *(";quux=3", ", quux: 3", "quux: 3, ", " quux", " quux=3", " quux = 0", ",quux=0", "QUUX(3)", " {quux = 3}"),
+    *(', "quux": 0', ', "quux": null', ",quux=std::nullopt", ', "quux"', ", 'quux'", "<quux>", ", quux = false"),
+]
+WORD = re.compile(r"\w")
+
+
+def places(text):
+    """Yield the positions in a text where an attribute may stand: not within a word or a number."""
+    for at in range(len(text) + 1):
+        if not (WORD.match(text[at - 1 : at]) and WORD.match(text[at : at + 1])):
+            yield at
+
+
+def test_every_notation_has_samples():
+    assert set(SAMPLES) == set(NOTATIONS)
+    for notation, texts in SAMPLES.items():
+        for text in texts:
+            found = getattr(parse(text, NAMELESS.get(notation)), "notation", "tilewright")
+            assert found == notation or {found, notation} == {"tilewright", "cute"}, text
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_an_unknown_attribute_is_refused_or_named(notation):
+    for text in SAMPLES[notation]:
+        for at in places(text):
+            for unknown in UNKNOWN:
+                changed = text[:at] + unknown + text[at:]
+                try:
+                    parsed = parse(changed, NAMELESS.get(notation))
+                except tw.TilewrightError:
+                    continue
+                value = getattr(parsed, "value", parsed)
+                assert "quux" in f"{value!r} {parsed}".lower(), f"{changed!r} drops {unknown!r}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f32[8,128]{1,0:Q(3)}",
+        "f32[8,128]{1,0:S(1)S(2)}",
+        "f32[8,128]{1,0:S(1)T(8,128)}",
+        "f32[8]{0:D(C)}",
+        "f32[8]{0:SC(1:4)}",
+        "f32[8]{0:E(many)}",
+        "f32[8]{0:P(f32[8]{0:P(f32[8])})}",
+        "memref<4x8xf32, strided<[8, 1]>, strided<[1, 4]>>",
+        "memref<4x8xf32, 3, strided<[8, 1]>>",
+        "memref<4x8xf32, 3, 4>",
+        "lambda i, **rest: [i]",
+        "lambda i, /: [i]",
+        "T.index_map(lambda i: [i], lambda i: [i])",
+        '{"x": 7, "y": 3, "z": 1}',
+    ],
+)
+def test_what_would_be_lost_is_refused(text):
+    with pytest.raises(tw.LayoutError):
+        parse(text, (8,) if "lambda" in text else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "u32[]{:T(128)}",
+        "f32[]",
+        "f32[]{:S(5)}",
+        "f32[<=8,128]{1,0:T(8,128)}",
+        "pred[123,456]{1,0:S(3)SC(0:10)(1:4,5)}",
+        "f32[8,128]{1,0:T(8,128)L(4)#(u32)*(s8)E(32)S(1)SC(0:4)P(f32[8,128]{1,0})M(16)}",
+    ],
+)
+def test_what_xla_prints_is_read_and_written_back(text):
+    assert str(parse(text)) == tw.write(parse(text), "xla") == text
