@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import LayoutError
-from tilewright.analysis import footprint, permutation, thread_strides
+from tilewright.analysis import atoms, footprint, permutation, thread_strides
 
 from ..cases import examples
 
@@ -111,3 +111,20 @@ def test_steps_between_threads():
     assert thread_strides(tensor.tile[4, 4](1, 1)).constant == (8,) * 4
     with pytest.raises(LayoutError, match="padding"):
         thread_strides(tw.with_logical_shape(tw.Layout(4), 3))
+
+
+@pytest.mark.parametrize("cache", ["ALWAYS", "GLOBAL", "ALWAYS_ZFILL", "GLOBAL_ZFILL"])
+@pytest.mark.parametrize("bits", [32, 64, 128])
+def test_asynchronous_copies_in_each_spelling_of_their_type(cache, bits):
+    listed = atoms[f"SM80_CP_ASYNC_CACHEALWAYS<uint{bits}_t>"]
+    for spelling in (f"uint{bits}_t", f"int{bits}_t", f"cute::uint{bits}_t"):
+        name = f"SM80_CP_ASYNC_CACHE{cache}<{spelling}>"
+        assert name in atoms
+        assert (atoms[name].source, atoms[name].target) == (listed.source, listed.target)
+    for wrong in ("uint16_t", "uint256_t", "float"):
+        with pytest.raises(LayoutError, match="unknown instruction"):
+            atoms[f"SM80_CP_ASYNC_CACHE{cache}<{wrong}>"]
+
+
+def test_every_listed_instruction_exists():
+    assert all(atoms[name].name == name for name in atoms)

@@ -22,14 +22,19 @@ MAX_OFFSETS = 1 << 26  # of one access, since all are in memory at a time
 MAX_ADDRESS = 1 << 62  # so that sums fit into 64 bits
 _MAX_OFFSET = MAX_ADDRESS // MAX_BYTES
 
-_INSTRUCTION = re.compile(r"(ld|st)(?:\.shared|\.global)?(?:\.\w+)*|(ld|st)matrix(?:\.x([124]))?(?:\.trans)?(?:\.\w+)*")
+_INSTRUCTION = re.compile(
+    r"(?P<verb>ld|st)(?P<matrix>matrix)?((?:\.(?:shared|global|local)(?:::\w+)?|\.(?:sync|aligned|m8n8|m8n16|m16n16|trans"
+    r"|weak|volatile|relaxed|acquire|release|cta|cluster|gpu|sys|nc|ca|cg|cs|cv|lu|wb|wt)|\.x(?P<rows>[124])"
+    r"|\.v(?P<vector>[248])|\.[bfsu](?P<bits>8|16|32|64|128))*)"
+)
 
 
 @dataclass(frozen=True)
 class Instruction:
     """How threads access memory: a load or a store, or the loads and stores of whole matrices.
 
-    Of a matrix instruction, `rows` groups of eight threads name a row of 16 bytes each.
+    Of a matrix instruction, `rows` groups of eight threads name a row of 16 bytes each. `bytes_per_thread` are those
+    that the name of a load or store states.
 
     >>> access = Instruction.of("ldmatrix.x4.trans")
     >>> access.is_store, access.rows
@@ -38,22 +43,47 @@ class Instruction:
 
     is_store: bool = False
     rows: int | None = None
+    bytes_per_thread: int | None = None
 
     @classmethod
     def of(cls, name: str) -> Instruction:
-        """Return the instruction of a `name`: ld, st, ldmatrix.x1, .x2 or .x4, stmatrix, with or without .trans.
+        """Return the instruction of a `name` as PTX spells it: ld, st.shared.v4.f32, ldmatrix.x4.trans, stmatrix.
 
-        >>> Instruction.of("st").is_store
-        True
+        >>> Instruction.of("st").is_store, Instruction.of("ld.shared.v4.f32").bytes_per_thread
+        (True, 16)
         """
         found = _INSTRUCTION.fullmatch(str(name))
-        if not found:
+        is_matrix = found is not None and found["matrix"] is not None
+        if found is None or (found["rows"] and not is_matrix) or (found["vector"] and (is_matrix or not found["bits"])):
             raise LayoutError(
-                f"unknown instruction {name!r}; use ld, st, ldmatrix.x1, .x2, .x4 or stmatrix.x1, .x2, .x4"
+                f"unknown instruction {name!r}; use ld, st, ldmatrix.x1, .x2, .x4 or stmatrix.x1, .x2, .x4 or a"
+                " load or store as PTX spells it, such as ld.shared.v4.f32"
             )
-        if found[1]:
-            return cls(found[1] == "st")
-        return cls(found[2] == "st", int(found[3] or 1))
+        is_store = found["verb"] == "st"
+        if is_matrix:
+            return cls(is_store, int(found["rows"] or 1))
+        stated = int(found["bits"]) * int(found["vector"] or 1) // 8 if found["bits"] else None
+        if stated is not None and stated not in SIZES:
+            raise LayoutError(
+                f"{name} moves {stated} bytes per thread; an instruction moves {', '.join(map(str, SIZES))}"
+            )
+        return cls(is_store, None, stated)
+
+    def vector_of(self, vector: int | None, itemsize: int, caller: str) -> int | None:
+        """Return the elements of `itemsize` bytes that a thread moves: `vector`, or as many as the name states.
+
+        >>> Instruction.of("ld.v4.f32").vector_of(None, 2, "this")
+        8
+        """
+        if self.bytes_per_thread is None:
+            return vector
+        if self.bytes_per_thread % itemsize or vector not in (None, self.bytes_per_thread // itemsize):
+            given = "" if vector is None else f" in vectors of {vector}"
+            raise LayoutError(
+                f"{caller}: the instruction moves {self.bytes_per_thread} bytes per thread, which does not agree with"
+                f" elements of {itemsize} bytes{given}; leave out what the instruction states"
+            )
+        return self.bytes_per_thread // itemsize
 
 
 @dataclass(frozen=True)
@@ -243,17 +273,20 @@ def _require_aligned(addresses: Array, active: Array, size: int, caller: str) ->
         raise LayoutError(f"{caller}: thread {thread} is at byte {int(addresses[thread])}, not a multiple of {size}")
 
 
-def validate_itemsize(itemsize: int | None, access: Any, caller: str) -> int:
-    """Return the bytes of an element: `itemsize`, that of a tensor `access`, or 4.
+def validate_itemsize(itemsize: int | None, access: Any, caller: str) -> tuple[int, str]:
+    """Return the bytes of an element (`itemsize`, the tensor `access` decides, or 4), and what was assumed.
 
-    >>> validate_itemsize(None, [0, 1], "this")
-    4
+    >>> validate_itemsize(None, [0, 1], "this"), validate_itemsize(2, [0, 1], "this")
+    ((4, 'assuming elements of 4 bytes'), (2, ''))
     """
-    if itemsize is None:
-        itemsize = np.dtype(access.dtype).itemsize if isinstance(access, View) else 4
+    assumption = ""
+    if itemsize is None and isinstance(access, View):
+        itemsize = np.dtype(access.dtype).itemsize
+    elif itemsize is None:
+        itemsize, assumption = 4, "assuming elements of 4 bytes"
     if itemsize not in SIZES:
         raise LayoutError(f"{caller}: expected an itemsize of {', '.join(map(str, SIZES))} bytes, got {itemsize!r}")
-    return int(itemsize)
+    return int(itemsize), assumption
 
 
 def validate_vector(vector: int | None, caller: str) -> int | None:

@@ -247,6 +247,12 @@ def _amx(name: str) -> MatrixAtom | None:
 
 _LDSM = re.compile(r"SM75_U(?:32x([124])_LDSM_N|16x([248])_LDSM_T)")
 _STSM = re.compile(r"SM90_U(?:32x([124])_STSM_N|16x([248])_STSM_T)")
+# Copies by one thread, of an integer type: of any size, or asynchronous ones of 4, 8 or 16 bytes.
+_THREAD_COPY = re.compile(
+    r"(?:UniversalCopy<(?=\D*(?:8|16|32|64|128)_t)|SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?<(?=\D*(?:32|64|128)_t))"
+    r"(?:cute::)?u?int(?P<bits>\d+)_t>",
+    re.ASCII,
+)
 
 
 def _copy(name: str) -> CopyAtom | None:
@@ -258,11 +264,8 @@ def _copy(name: str) -> CopyAtom | None:
             return CopyAtom(name, memory, registers) if is_load else CopyAtom(name, registers, memory)
     if name == "SM75_U32x1_MOVM_T":
         return CopyAtom(name, Layout((32, 32), (32, 1)), Layout((32, 32), (32, 1)))
-    if found := re.fullmatch(r"UniversalCopy<u?int(8|16|32|64|128)_t>", name):
-        bits = int(found[1])
-        return CopyAtom(name, Layout((1, bits), (0, 1)), Layout((1, bits), (0, 1)))
-    if found := re.fullmatch(r"SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)<(?:u?int(32|64|128)_t)>", name):
-        bits = int(found[1])
+    if found := _THREAD_COPY.fullmatch(name):
+        bits = int(found["bits"])
         return CopyAtom(name, Layout((1, bits), (0, 1)), Layout((1, bits), (0, 1)))
     return None
 
@@ -328,7 +331,8 @@ def _names() -> Iterator[str]:
         ]
     yield "SM75_U32x1_MOVM_T"
     yield from [f"UniversalCopy<uint{bits}_t>" for bits in (8, 16, 32, 64, 128)]
-    yield from [f"SM80_CP_ASYNC_CACHEALWAYS<uint{bits}_t>" for bits in (32, 64, 128)]
+    for cache in ("ALWAYS", "GLOBAL"):
+        yield from [f"SM80_CP_ASYNC_CACHE{cache}<uint{bits}_t>" for bits in (32, 64, 128)]
 
 
 _MFMA_SHAPES = {
@@ -356,7 +360,7 @@ class AtomCatalogue(Mapping[str, "MatrixAtom | CopyAtom"]):
     """
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._known():
+        if name not in self:
             near = get_close_matches(str(name), list(self._known()), 1)
             remedy = f"did you mean {near[0]!r}?" if near else "list(tw.atoms) has all names"
             raise LayoutError(f"unknown instruction {name!r}; {remedy}")
@@ -369,7 +373,8 @@ class AtomCatalogue(Mapping[str, "MatrixAtom | CopyAtom"]):
         return len(self._known())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known()
+        # copies by one thread are the same for each spelling of an integer type; one is listed
+        return name in self._known() or (isinstance(name, str) and _THREAD_COPY.fullmatch(name) is not None)
 
     def __repr__(self) -> str:
         return f"<{len(self)} matrix and copy instructions>"

@@ -87,6 +87,7 @@ class BankReport(Shown):
     phases: tuple[int, ...] = ()
     collisions: tuple[Collision, ...] = field(default=(), repr=False, compare=False)
     phase_words: tuple[tuple[int, ...], ...] = field(default=(), repr=False, compare=False)  # per bank, of each phase
+    assumption: str = field(default="", repr=False, compare=False)  # about elements whose size nobody stated
 
     @property
     def excess(self) -> int:
@@ -107,7 +108,8 @@ class BankReport(Shown):
         return self.wavefronts == self.ideal
 
     def __str__(self) -> str:
-        return "no conflict" if self.conflict_free else f"{self.ways}-way conflict"
+        found = "no conflict" if self.conflict_free else f"{self.ways}-way conflict"
+        return f"{found}, {self.assumption}" if self.assumption else found
 
 
 def bank_conflicts(
@@ -127,7 +129,8 @@ def bank_conflicts(
     offsets of each thread as a list with one entry or one row per thread, a layout whose first mode counts threads, or
     a `TileTensor` (the offsets of its elements, not its values).
 
-    `itemsize` is the bytes of an element: by default that of the tensor, or 4. `vector` is how many elements an
+    `itemsize` is the bytes of an element: by default those of the tensor; otherwise 4 are assumed, and the report says
+    so. `vector` is how many elements an
     instruction moves per thread: by default as many as are consecutive and aligned, up to 16 bytes. `instruction` is
     "ld", "st", or a matrix instruction such as "ldmatrix.x4", whose threads name rows of 16 bytes. `active` says which
     threads take part. `machine` is the model: banks, phases, and whether loads merge.
@@ -137,8 +140,8 @@ def bank_conflicts(
 
     >>> from tilewright import Layout, Swizzle, compose
     >>> print(bank_conflicts(Layout(32)))
-    no conflict
-    >>> print(bank_conflicts(Layout(32, 32)))  # a column of a 32 x 32 tile
+    no conflict, assuming elements of 4 bytes
+    >>> print(bank_conflicts(Layout(32, 32), itemsize=4))  # a column of a 32 x 32 tile
     32-way conflict
     >>> tile = compose(Swizzle(3, 3, 3), Layout((16, 64), (64, 1)))
     >>> rows = Layout(((16, 2),), ((1, 16 * 8),))  # lanes 0 to 15: rows, at column 0; 16 to 31: at column 8
@@ -165,8 +168,8 @@ def conflicts_by_warp(
     and `machine` on what.
 
     >>> from tilewright import Layout
-    >>> print(*conflicts_by_warp(Layout((32, 2), (2, 1))), *conflicts_by_warp(Layout(((32, 2),), ((1, 32),))), sep=", ")
-    no conflict, no conflict, no conflict
+    >>> print(*conflicts_by_warp(Layout(((32, 2),), ((1, 32),)), itemsize=4), sep=", ")
+    no conflict, no conflict
     """
     places, touched, request = _request(memory, threads, itemsize, vector, instruction, active, machine)
     warps = range(0, len(places), machine.warp)
@@ -181,19 +184,21 @@ class _Request:
     vector: int | None
     instruction: Instruction
     machine: BankModel
+    assumption: str
 
 
 def _request(
     memory: Any, threads: Any, itemsize: Any, vector: Any, instruction: str, active: Any, machine: BankModel
 ) -> tuple[Array, Array, _Request]:
-    size = validate_itemsize(itemsize, memory, "bank_conflicts")
+    size, assumption = validate_itemsize(itemsize, memory, "bank_conflicts")
     kind = Instruction.of(instruction)
     if not isinstance(machine, BankModel):
         raise LayoutError(f"expected a machine such as BankModel(banks=32, width=4), got {machine!r}")
+    width = kind.vector_of(validate_vector(vector, "bank_conflicts"), size, "bank_conflicts")
     places, touched = access_offsets(memory, threads, "bank_conflicts", active)
     if not places.size:
         raise LayoutError("bank_conflicts needs at least one thread with an offset, got none")
-    return places, touched, _Request(size, validate_vector(vector, "bank_conflicts"), kind, machine)
+    return places, touched, _Request(size, width, kind, machine, assumption)
 
 
 def _report(places: Array, touched: Array, request: _Request, threads: slice = slice(None)) -> BankReport:
@@ -216,7 +221,9 @@ def _report(places: Array, touched: Array, request: _Request, threads: slice = s
     phases = tuple([int(counts.max()) for counts in tables])
     words = tuple([int(total) for total in sum(tables, np.zeros(machine.banks, dtype=np.int64))])
     held = tuple([tuple(counts.tolist()) for counts in tables])
-    return BankReport(max(phases, default=0), sum(phases), len(phases), words, count, phases, tuple(collisions), held)
+    ways, wavefronts = max(phases, default=0), sum(phases)
+    more = (tuple(collisions), held, request.assumption)
+    return BankReport(ways, wavefronts, len(phases), words, count, phases, *more)
 
 
 def _phases(access: WarpAccess, kind: Instruction, machine: BankModel) -> list[Array]:

@@ -65,6 +65,7 @@ class Certificate:
     itemsize: int = 4
     machine: BankModel = NVIDIA
     row: int | None = None  # after which padding goes
+    assumption: str = field(default="", repr=False, compare=False)  # about elements whose size nobody stated
 
     @property
     def is_conflict_free(self) -> bool:
@@ -99,23 +100,25 @@ class Certificate:
 
     def __str__(self) -> str:
         remedy = {True: "nothing to do", False: str(self.remedy)}[self.remedy is None]
-        state = "no conflict" if self.is_conflict_free else f"{self.excess} wavefronts more than ideal"
-        return f"{remedy}: {state} in {len(self.patterns)} accesses, of {self.searched} tried"
+        state = "no conflicts" if self.is_conflict_free else f"{self.excess} wavefronts more than ideal"
+        accesses = "1 access" if len(self.patterns) == 1 else f"{len(self.patterns)} accesses"
+        tried = f"{state} in {accesses}, {self.searched} candidates tried"
+        return f"{remedy}: {tried}" + (f", {self.assumption}" if self.assumption else "")
 
 
 def find_swizzle(
     patterns: Iterable[Any],
     *,
-    itemsize: int = 4,
+    itemsize: int | None = None,
     machine: BankModel = NVIDIA,
     size: int | None = None,
 ) -> Certificate:
     """Return the smallest swizzle with which all accesses are free of conflicts, or else have the fewest wavefronts.
 
     `patterns` are accesses to unswizzled memory: layouts or tables of offsets as for `bank_conflicts`, or `Pattern`s
-    with an instruction. `itemsize` is the bytes of an element, `machine` the model of the banks, and `size` the
-    elements of the memory, a power of two that the swizzle must stay inside: by default the smallest that holds all
-    accesses.
+    with an instruction. `itemsize` is the bytes of an element (4 are assumed without it, as the certificate tells),
+    `machine` the model of the banks, and `size` the elements of the memory, a power of two that the swizzle must stay
+    inside: by default the smallest that holds all accesses.
 
     All swizzles `Sw<bits,base,shift>` are tried, those that exchange the fewest bits first; vectors stay whole. If none
     is free of conflicts, the linear maps that XOR higher bits into the bits of the bank are tried, if there are no more
@@ -123,13 +126,13 @@ def find_swizzle(
 
     >>> from tilewright import Layout
     >>> rows, columns = Layout((32, 1), (1, 0)), Layout((32, 1), (32, 0))
-    >>> print(find_swizzle([rows, columns]))
-    Sw<5,0,5>: no conflict in 2 accesses, of 96 tried
+    >>> print(find_swizzle([rows, columns], itemsize=4))
+    Sw<5,0,5>: no conflicts in 2 accesses, 96 candidates tried
     """
-    bytes_each = validate_itemsize(itemsize, None, "find_swizzle")
+    bytes_each, assumption = validate_itemsize(itemsize, None, "find_swizzle")
     accesses = _as_patterns(patterns, bytes_each, machine)
     limit = _memory_size(accesses, size)
-    best = _Best(accesses, bytes_each, machine)
+    best = _Best(accesses, bytes_each, machine, assumption=assumption)
     if best.offer(None, lambda offsets: offsets):
         return best.certificate()
     low = _vector_bits(accesses, bytes_each, machine)
@@ -146,7 +149,7 @@ def find_padding(
     patterns: Iterable[Any],
     row: int,
     *,
-    itemsize: int = 4,
+    itemsize: int | None = None,
     machine: BankModel = NVIDIA,
     most: int | None = None,
 ) -> Certificate:
@@ -162,13 +165,13 @@ def find_padding(
     """
     if as_integer(row, "row") < 1:
         raise LayoutError(f"a row has at least 1 element, got {row}")
-    bytes_each = validate_itemsize(itemsize, None, "find_padding")
+    bytes_each, assumption = validate_itemsize(itemsize, None, "find_padding")
     accesses = _as_patterns(patterns, bytes_each, machine)
     step = 1 << _vector_bits(accesses, bytes_each, machine)
     limit = machine.banks * machine.width // bytes_each if most is None else as_integer(most, "most")
     if limit < 0:
         raise LayoutError(f"most is a number of elements of padding, at least 0, got {limit}")
-    best = _Best(accesses, bytes_each, machine, row)
+    best = _Best(accesses, bytes_each, machine, row, assumption)
     for padding in range(0, limit + 1, step):
         if best.offer(padding, partial(_pad_rows, row, padding)):
             break
@@ -193,8 +196,16 @@ def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
 class _Best:
     """The best candidate so far."""
 
-    def __init__(self, patterns: Sequence[Pattern], itemsize: int, machine: BankModel, row: int | None = None) -> None:
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        itemsize: int,
+        machine: BankModel,
+        row: int | None = None,
+        assumption: str = "",
+    ) -> None:
         self.patterns, self.itemsize, self.machine, self.row = patterns, itemsize, machine, row
+        self.assumption = assumption
         self.searched = 0
         self.total: int | None = None
         self.remedy: Any = None
@@ -215,9 +226,8 @@ class _Best:
     def certificate(self) -> Certificate:
         wavefronts = tuple([count for count, _ in self.counts])
         ideal = tuple([count for _, count in self.counts])
-        return Certificate(
-            self.remedy, wavefronts, ideal, self.searched, tuple(self.patterns), self.itemsize, self.machine, self.row
-        )
+        found = (self.remedy, wavefronts, ideal, self.searched, tuple(self.patterns))
+        return Certificate(*found, self.itemsize, self.machine, self.row, self.assumption)
 
 
 def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Pattern]:
@@ -259,7 +269,8 @@ def _vector_bits(patterns: Sequence[Pattern], itemsize: int, machine: BankModel)
     low = 0
     for pattern in patterns:
         kind, every = Instruction.of(pattern.instruction), np.ones(pattern.offsets.shape, dtype=bool)
-        accesses = warp_accesses(pattern.offsets, every, itemsize, machine.warp, pattern.vector, kind, "a pattern")
+        vector = kind.vector_of(pattern.vector, itemsize, "a pattern")
+        accesses = warp_accesses(pattern.offsets, every, itemsize, machine.warp, vector, kind, "a pattern")
         low = max([low, *[(access.bytes_per_thread // itemsize).bit_length() - 1 for access in accesses]])
     return low
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import LayoutError
@@ -26,6 +26,7 @@ class CoalescingReport:
     used: int
     moved: int
     instructions: int = 1
+    assumption: str = field(default="", repr=False, compare=False)  # about elements whose size nobody stated
 
     @property
     def efficiency(self) -> float:
@@ -37,7 +38,8 @@ class CoalescingReport:
         return self.used / self.moved if self.moved else 1.0
 
     def __str__(self) -> str:
-        return f"{self.sectors} sectors ({self.efficiency:.0%} of the bytes are used)"
+        found = f"{self.sectors} sectors ({self.efficiency:.0%} of the bytes are used)"
+        return f"{found}, {self.assumption}" if self.assumption else found
 
 
 def coalescing(
@@ -60,11 +62,11 @@ def coalescing(
 
     >>> from tilewright import Layout
     >>> print(coalescing(Layout(32)))
-    4 sectors (100% of the bytes are used)
-    >>> print(coalescing(Layout(32, 32)))
+    4 sectors (100% of the bytes are used), assuming elements of 4 bytes
+    >>> print(coalescing(Layout(32, 32), itemsize=4))
     32 sectors (12% of the bytes are used)
     """
-    size = validate_itemsize(itemsize, memory, "coalescing")
+    size, assumption = validate_itemsize(itemsize, memory, "coalescing")
     places, touched = access_offsets(memory, threads, "coalescing", active)
     if min(as_integer(sector, "sector"), as_integer(line, "line"), as_integer(warp, "warp")) < 1 or not places.size:
         raise LayoutError(
@@ -79,4 +81,4 @@ def coalescing(
         sectors = len(np.unique(wanted // sector))
         total += (sectors, -(-len(wanted) // sector), len(np.unique(wanted // line)), len(wanted), 1)
     sectors, ideal, lines, used, count = total.tolist()
-    return CoalescingReport(sectors, ideal, lines, used, sectors * sector, count)
+    return CoalescingReport(sectors, ideal, lines, used, sectors * sector, count, assumption)

@@ -19,6 +19,7 @@ from ..notation.any_text import element_options
 from ..views.scene import Scene
 from ..views.scenes import scene_of
 from ..views.scenes.accesses import bank_scene
+from ..views.scenes.layouts import bank_options
 from ..views.scenes.threads import thread_value_scene
 from .form import FieldError, FormFields, attribute_scene, parse_integer, parse_integers
 from .page_data import render_for_page
@@ -37,7 +38,8 @@ OPERATIONS = {
     "left_inverse": "left_inverse(A)",
 }
 """The operations that the page offers, as they are written."""
-ITEM_SIZES = ("1", "2", "4", "8", "16")
+STATED = "stated"  # the bytes of an element that the text of the layout states
+ITEM_SIZES = (STATED, "1", "2", "4", "8", "16")
 LONGEST_TEXT = 4000  # characters of a layout
 MOST_SIDE = 64  # rows and columns of a picture
 MOST_OPERAND_SIDE = 32  # of an operand, which only accompanies the result
@@ -99,7 +101,7 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
 
     >>> answer = describe_layout({"notation": "(32,32):(32,1)", "threads": "32:1"})
     >>> answer["banks"]["facts"][0]["value"], answer["remedy"]["text"]
-    ('32-way conflict', 'Sw<5,0,5> o (32,32):(32,1)')
+    ('32-way conflict, assuming elements of 4 bytes', 'Sw<5,0,5> o (32,32):(32,1)')
     """
     asked = parse_question(fields)
     problems: dict[str, str] = {}
@@ -149,11 +151,11 @@ def _parse_layout(fields: FormFields, field: str) -> Any:
         raise FieldError(field, f"the layout has {len(text)} characters; use at most {LONGEST_TEXT}")
     shape = parse_integers(fields, "extents", "8x8") or None if field == "notation" else None
 
-    def read() -> Any:
-        parsed = parse(text, shape)
-        return getattr(parsed, "memory_layout", parsed)
+    return _attribute(field, lambda: _memory_layout(parse(text, shape)))
 
-    return _attribute(field, read)
+
+def _memory_layout(parsed: Any) -> Any:
+    return getattr(parsed, "memory_layout", parsed)
 
 
 def _parse_operand(fields: FormFields, field: str) -> Any:
@@ -191,7 +193,7 @@ def _attribute(field: str, make: Callable[[], Made]) -> Made:
 
 
 def _result_picture(fields: FormFields, layout: Any) -> Scene:
-    sides = {} if isinstance(layout, Linear) else {"side": MOST_SIDE}
+    sides = {} if isinstance(layout, Linear) else {"side": MOST_SIDE, **bank_options(layout, _parse_itemsize(fields))}
     return _attribute("notation", lambda: attribute_scene(fields, lambda options: scene_of(layout, **sides, **options)))
 
 
@@ -230,15 +232,24 @@ def _describe_banks(fields: FormFields, memory: Any) -> dict[str, Any]:
     threads = _require_listable(_parse_layout(fields, "threads"), "threads")
     if isinstance(memory, LayoutLike) and memory.axes:
         raise FieldError("threads", f"{memory} maps to named axes; shared memory has one, so write it without names")
-    itemsize = parse_integer(fields, "itemsize", 4)
-    if str(itemsize) not in ITEM_SIZES:
-        raise FieldError("itemsize", f"an element has {', '.join(ITEM_SIZES)} bytes, got {itemsize}")
+    itemsize = _parse_itemsize(fields)
     report = bank_conflicts(memory, threads, itemsize=itemsize)
     remedy = None if report.conflict_free else _find_remedy(memory, threads, itemsize)
     return {"scene": render_for_page(bank_scene(report)), "remedy": remedy}
 
 
-def _find_remedy(memory: Any, threads: Any, itemsize: int) -> dict[str, str] | None:
+def _parse_itemsize(fields: FormFields) -> int | None:
+    """Return the bytes of an element as the form chooses them, or as the text of the layout states them, if it does."""
+    chosen = fields.get("itemsize", STATED) or STATED
+    if chosen != STATED:
+        itemsize = parse_integer(fields, "itemsize", 4)
+        if str(itemsize) not in ITEM_SIZES:
+            raise FieldError("itemsize", f"an element has {', '.join(ITEM_SIZES[1:])} bytes, got {itemsize}")
+        return itemsize
+    return getattr(parse(fields["notation"], parse_integers(fields, "extents", "8x8") or None), "itemsize", None)
+
+
+def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
     plain = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
     if not isinstance(plain, LayoutLike) or plain.cosize > MOST_SEARCHED:
         return {"text": "", "note": f"Swizzles are searched for memory of at most {MOST_SEARCHED} elements."}

@@ -90,11 +90,13 @@ def _describe_spec(spec: TensorSpec, words: dict[str, str]) -> dict[str, Any]:
         "page": f"{format_extents(spec.page_shape)}, {spec.page_bytes} bytes",
         "pages": str(spec.num_pages),
         "shard": "none" if sharding is None else format_extents(sharding.shape),
-        "bytes": str(spec.nbytes),
-        "padding": f"{spec.padding_bytes} bytes ({spec.padding_bytes / spec.nbytes if spec.nbytes else 0:.1%})",
     }
-    if not any(placement_violations(spec, any_size=True)):
+    if any(placement_violations(spec, any_size=True)):
+        facts["bytes"] = str(spec.nbytes)
+    else:
         facts |= {
+            "bytes": str(spec.total_bytes),
+            "padding": f"{spec.padding_bytes} bytes ({spec.padding_bytes / max(1, spec.total_bytes):.1%})",
             "banks used": str(len(spec.used_banks)),
             "bytes per bank": str(spec.allocated_bytes),
             "page spacing": f"{spec.aligned_page_bytes} bytes",

@@ -19,7 +19,7 @@ const EXAMPLES = {
   "XLA": { notation: "bf16[16,128]{1,0:T(8,128)(2,1)}" },
   "banks and addresses": { notation: "(12,10):(1@bank,2048@addr)" },
 };
-const USUAL = { notation: "(4,8):(8,1)", base: "decimal", itemsize: "4" };
+const USUAL = { notation: "(4,8):(8,1)", base: "decimal", itemsize: "stated" };
 
 const MORE = ["label", "color", "base", "extents"]; // fields that few need
 
@@ -42,7 +42,7 @@ export class LayoutTab {
       base: add("base", "Addresses", "", ["decimal", "hex"]),
       tile: add("tile", "Tile, to color it by thread", "16x8"),
       threads: add("threads", "Threads, to count bank conflicts", "32:1"),
-      itemsize: add("itemsize", "Bytes per element", "", choices.itemsize),
+      itemsize: add("itemsize", "Bytes per element", "", choices.itemsize, { stated: "as the text states" }),
     };
     this.shown = make("div", { class: "plan", tabindex: "-1" });
     const rows = (...names) => make("div", { class: "row" }, ...names.map((name) => this.rows[name].row));
