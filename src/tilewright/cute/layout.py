@@ -16,6 +16,7 @@ from ..layout.coordinate import is_slice
 from ..layout.layout import join_parts
 from ..layout.layout import make_layout as make_trusted
 from ..layout.modes import require_strided
+from ..layout.strides import live_guards
 from ..layout.tuples import (
     as_tree,
     as_tuple,
@@ -124,7 +125,8 @@ class Layout(CoreLayout):
     def __call__(self, *coord: Any) -> Any:
         nested = self._nest_coordinate(coord)
         if is_slice(nested):
-            return self._slice(nested)
+            sliced = self._slice(nested)
+            return sliced._with(offset=0)
         place = self._as_public_place(crd2idx(nested, self._shape, self._stride) + self.offset)
         return _place_to_tuple(place) if isinstance(place, Place) else place
 
@@ -135,7 +137,7 @@ class Layout(CoreLayout):
         2:4 (2,4):(2,4)
         """
         inner = tilers[0] if len(tilers) == 1 else tilers
-        return from_core(core.compose(self, inner, strided=True))
+        return from_core(core.compose(self, inner, strided=True), keep_padding=bool(self.guards))
 
     def with_shape(self, *extents: Any) -> Layout:
         """Return the same function of the index with another shape, given as a tuple or as `extents`.
@@ -172,16 +174,24 @@ class Layout(CoreLayout):
         return crd2idx(coord, self._shape)
 
     def _slice(self, coord: Any) -> Layout:
-        return from_core(make_trusted(slice_modes(coord, self._shape), slice_modes(coord, self._stride)))
+        shape, stride = self._shape, self._stride
+        extents = slice_modes(coord, shape)
+        guards = [
+            guard.with_stride(slice_modes(coord, guard.stride), crd2idx(coord, shape, guard.stride))
+            for guard in self.guards
+        ]
+        offset = self.offset + crd2idx(coord, shape, stride)
+        sliced = make_trusted(extents, slice_modes(coord, stride), offset, self.replicas, live_guards(extents, guards))
+        return from_core(sliced, keep_padding=True)
 
     def _mode(self, path: tuple[int, ...]) -> Layout:
-        return from_core(super()._mode(path))
+        return from_core(super()._mode(path), keep_padding=True)
 
     def _with(self, **changes: Any) -> Layout:
-        return from_core(super()._with(**changes))
+        return from_core(super()._with(**changes), keep_padding=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_core, (make_trusted(*self._parts()),)
+        return from_core, (make_trusted(*self._parts()), False, True)
 
     def __str__(self) -> str:
         text = f"{_format(self._shape)}:{_format(self._stride)}"

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError
-from ..layout import Layout as CoreLayout
 from ..layout import LayoutLike, Place, Swizzle
 from ..layout.layout_like import require_layout
 from ..layout.tuples import (
@@ -20,8 +19,9 @@ from ..layout.tuples import (
     product,
     tree_depth,
 )
-from ..layout.validation import as_integer
-from .layout import Layout, from_core
+from ..layout.validation import as_integer, check_mode
+from .core_results import as_cute
+from .layout import Layout  # noqa: F401  (the examples use it)
 
 
 def shape(value: Any, *modes: int) -> Any:
@@ -74,7 +74,7 @@ def take(value: Any, begin: int, end: int) -> Any:
     >>> print(take(Layout((2, 3, 4)), 1, 3), take((2, 3, 4), 0, 2))
     (3,4):(2,6) (2, 3)
     """
-    if isinstance(value, CoreLayout):
+    if isinstance(value, LayoutLike):
         return select(value, *range(value.rank)[begin:end])
     return as_tuple(as_tree(value))[begin:end]
 
@@ -150,13 +150,15 @@ def depth(value: Any, *modes: int) -> int:
     return tree_depth(shape(value, *modes))
 
 
-def select(layout: CoreLayout, *modes: int) -> Layout:
-    """Return the layout of some `modes` of `layout`, in that order: CuTe's `select<0, 2>`.
+def select(layout: LayoutLike, *modes: int) -> Any:
+    """Return the layout of some `modes` of `layout`, in that order: CuTe's `select<0, 2>`. Offset and padding stay.
 
-    >>> print(select(Layout((2, 3, 4)), 2, 0))
-    (4,2):(6,1)
+    >>> print(select(Layout((2, 3, 4)), 2, 0), select(Layout((2, 3, 4)) + 5, 2, 0))
+    (4,2):(6,1) (4,2):(6,1)+5
     """
-    return Layout(*[from_core(layout.mode(k)) for k in modes])
+    chosen = [check_mode(k, layout.rank, layout) for k in modes]
+    result = layout._restructure(lambda tree, _: tuple([as_tuple(tree)[k] for k in chosen]), "select")
+    return as_cute(result, layout)
 
 
 def congruent(a: Any, b: Any) -> bool:

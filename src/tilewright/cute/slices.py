@@ -8,12 +8,10 @@ from typing import Any
 from ..errors import LayoutError
 from ..layout import ComposedLayout, LayoutLike
 from ..layout import Layout as CoreLayout
-from ..layout.layout import make_layout as make_trusted
 from ..layout.modes import require_strided
 from ..layout.tuples import as_tree
 from .core_results import as_cute
 from .layout import from_core, slice_modes
-from .tuples import crd2idx
 
 
 def slice_(coord: Any, target: Any) -> Any:
@@ -67,6 +65,5 @@ def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
         inner, offset = slice_and_offset(coord, layout.inner)
         return ComposedLayout(layout.outer, inner + offset), 0
     strided: CoreLayout = require_strided(layout, "slice_and_offset")
-    nested = strided._nest_coordinate((as_tree(coord),))
-    sliced = make_trusted(slice_modes(nested, strided.shape), slice_modes(nested, strided.stride))
-    return from_core(sliced), crd2idx(nested, strided.shape, strided.stride) + strided.offset
+    sliced = from_core(strided, keep_padding=True)._slice(strided._nest_coordinate((as_tree(coord),)))
+    return sliced._with(offset=0), sliced.offset

@@ -291,9 +291,8 @@ def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
         return crd * stride
     total: Any = 0
     for s, d in zip(shape[:-1], stride[:-1], strict=True):  # c over several modes
-        extent = product(s)
-        total = total + _crd2idx(crd % extent, s, d)
-        crd = crd // extent
+        crd, rest = _divide(crd, product(s))
+        total = total + _crd2idx(rest, s, d)
     return total + _crd2idx(crd, shape[-1], stride[-1]) if shape else total
 
 
@@ -314,7 +313,22 @@ def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
         strides = stride if isinstance(stride, tuple) else prefix_product(shape, stride)
         check_congruent(shape, strides, "idx2crd")
         return tuple([idx2crd(idx, s, d) for s, d in zip(shape, strides, strict=True)])
-    return idx // stride % shape if stride and shape else 0
+    return _divide(_divide(idx, stride)[0], shape)[1] if stride and shape else 0
+
+
+def _divide(index: Any, extent: Any) -> tuple[Any, Any]:
+    """Return the quotient, rounded towards zero as C++ rounds it, and the rest, of an index or an array of them."""
+    if isinstance(index, int):
+        inside = index if index >= 0 else -index
+        if not extent:
+            raise LayoutError(f"index {index} of a shape with an extent of 0, which has no elements")
+        step = extent if extent > 0 else -extent
+        quotient, rest = inside // step, inside % step
+        return (quotient if (index >= 0) == (extent > 0) else -quotient), (rest if index >= 0 else -rest)
+    quotient = abs(index) // abs(extent)
+    negative = (index < 0) != (extent < 0)
+    quotient = quotient - 2 * negative * quotient
+    return quotient, index - quotient * extent
 
 
 def crd2crd(crd: Any, dst_shape: Any, src_shape: Any = None) -> Any:
