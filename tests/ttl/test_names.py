@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 
-from tilewright import LayoutError, ttl
+from tilewright import LayoutError, TransferError, ttl
 
 NAMES = [
     "dim_t",
@@ -119,6 +119,20 @@ def test_typed_names_of_schemes(element):
         assert typed is getattr(ttl, f"{scheme}_buffering_t")
 
 
+def test_a_star_import_brings_the_names_as_ttl_writes_them():
+    names: dict = {}
+    exec("from tilewright.ttl import *", names)  # noqa: S102  (a star is only for modules)
+    plain = [name for name in ttl.__all__ if not name.startswith("TTL_")]
+    assert len(plain) > 100
+    for name in plain:
+        assert names[name] is names[f"TTL_{name.rstrip('_')}"] is getattr(ttl, name)
+    assert names["TTL_import"] is ttl.import_
+    for element in TYPES:
+        assert names[f"TTL_const_ext_{element}_sub_tensor_t"] is ttl.const_ext_sub_tensor_t
+        assert ttl.int_tensor_empty(names[f"TTL_create_empty_int_{element}_tensor"]())
+        assert names[f"TTL_io_{element}_tensor_t"] is ttl.io_tensors_t
+
+
 def test_names_that_are_not_there():
     for name in ("create_int_quux_tensor", "TTL_quux", "TTL_np", "int_float_tensor_t", "quux4", "float5"):
         with pytest.raises(AttributeError, match=name):
@@ -139,6 +153,71 @@ def test_a_tile_stands_for_its_shape_and_moves_an_external_tensor():
     inside = ttl.create_int_tensor(np.zeros(12, np.uint8), tile)
     ttl.blocking_import(inside, ttl.create_ext_tensor(source, tile, ttl.create_layout(10)))
     assert inside.array()[0].tolist() == source.reshape(7, 10)[3:6, 4:8].tolist()
+
+
+IMAGE = np.arange(400, dtype=np.int16).reshape(20, 20)
+
+
+@pytest.mark.parametrize("kind", ["ext", "const_ext"])
+@pytest.mark.parametrize(("memory", "remedy"), [(IMAGE, "20"), (IMAGE.ravel(), "row_length"), (bytearray(800), "row")])
+def test_a_tile_of_external_memory_needs_its_layout(kind, memory, remedy):
+    tile = ttl.tile_t(ttl.create_shape(4, 3), ttl.create_offset(6, 5))
+    create = getattr(ttl, f"create_{kind}_tensor")
+    with pytest.raises(LayoutError, match=rf"needs the layout of the memory around .*pass create_layout\({remedy}"):
+        create(memory, tile)
+    assert create(memory, tile, ttl.create_layout(20), 2).base.offset == 2 * 106
+
+
+def test_external_memory_whose_rows_are_not_packed_needs_its_layout():
+    with pytest.raises(LayoutError, match=r"rows and planes of a packed .*create_layout\(20, plane_spacing=400\)"):
+        ttl.create_ext_tensor(IMAGE, ttl.create_shape(4, 3))
+    with pytest.raises(LayoutError, match="does not have the rows and planes"):
+        ttl.create_ext_tensor(IMAGE.reshape(4, 5, 20), ttl.create_shape(20, 2, 2))
+    assert ttl.create_ext_tensor(IMAGE, ttl.create_shape(4)).array().tolist() == [[[0, 1, 2, 3]]]
+    assert ttl.create_ext_tensor(IMAGE, ttl.create_shape(20, 3)).array()[0].tolist() == IMAGE[:3].tolist()
+    assert ttl.create_ext_tensor(IMAGE, ttl.create_shape(4, 3), ttl.create_layout(4)).array()[0, 1, 0] == 4
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ([1, 2, 3], "got list; for a list pass np.array"),
+        (None, "got NoneType"),
+        ("text", "got str"),
+        (7, "got int"),
+        (np.array([None, 1]), "whose elements are Python objects"),
+        (IMAGE.T, "expected contiguous memory"),
+        (memoryview(bytearray(8))[::2], "expected contiguous memory"),
+    ],
+)
+def test_a_base_is_memory(base, message):
+    for create in (ttl.create_int_tensor, ttl.create_const_ext_tensor):
+        with pytest.raises(LayoutError, match=message):
+            create(base, ttl.create_shape(2), ttl.create_layout(2), 1)
+    with pytest.raises(LayoutError, match=message):
+        ttl.pointer(base)
+
+
+def test_element_types_are_named():
+    for call in (
+        lambda: ttl.SIZEOF("quux"),
+        lambda: ttl.create_int_tensor(bytearray(8), ttl.create_shape(2), dtype="quux"),
+        lambda: ttl.pointer(bytearray(8), 0, "quux"),
+    ):
+        with pytest.raises(LayoutError, match=r"expected a NumPy dtype or one of char, uchar, .*, got 'quux'"):
+            call()
+
+
+@pytest.mark.parametrize("extents", [(-1, 2), (2, -1), (2, 2, -3), (0,), (0, -1), (-1, -1)])
+def test_a_shape_without_elements_is_empty(extents):
+    shape = ttl.create_shape(*extents)
+    tensor = ttl.create_int_tensor(np.zeros(12, np.int16), shape)
+    assert ttl.shape_empty(shape)
+    assert ttl.tile_empty(ttl.tile_t(shape, ttl.create_offset()))
+    assert ttl.int_tensor_empty(tensor)
+    assert not ttl.valid_int_tensor(tensor)
+    with pytest.raises(TransferError, match="cannot transfer an empty tensor"):
+        ttl.blocking_import(tensor, ttl.create_ext_tensor(np.zeros(12, np.int16), shape))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64, [("a", "u1"), ("b", "<f4")], "V3"])

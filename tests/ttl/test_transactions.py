@@ -57,7 +57,7 @@ def test_a_sub_tensor_is_imported_with_zeros_around_it(pair):
             at = [a + b for a, b in zip((x, y, z), offset, strict=True)]
             if all(0 <= c < n for c, n in zip(at, whole, strict=True)):
                 wanted[row + x] = outside[place(at, ext_layout)]
-    origin = ttl.create_const_ext_tensor(outside, ttl.create_shape(*whole), ttl.create_layout(*ext_layout))
+    origin = ttl.create_const_ext_tensor(outside, ttl.create_shape(*whole), ttl.layout_t(*ext_layout))
     shape, at = ttl.create_shape(*tile), ttl.create_offset(*offset)
     part = ttl.create_int_sub_tensor(inside, shape, ttl.create_layout(*int_layout), origin, at)
     moved = ttl.create_const_ext_tensor(outside, shape, origin.layout, at, outside.itemsize)
@@ -84,7 +84,7 @@ def test_plain_transfers_touch_their_box_and_nothing_else(pair, exporting):
             wanted_inside[place(at, int_layout)] = outside[far]
     shape = ttl.create_shape(*tile)
     scratch_tensor = ttl.create_int_tensor(inside, shape, ttl.create_layout(*int_layout))
-    at = (ttl.create_layout(*ext_layout), ttl.create_offset(*offset), outside.itemsize)
+    at = (ttl.layout_t(*ext_layout), ttl.create_offset(*offset), outside.itemsize)
     if exporting:
         ttl.blocking_export(scratch_tensor, ttl.create_ext_tensor(outside, shape, *at))
     else:

@@ -42,7 +42,7 @@ def test_filled_tensors():
 
 def test_tensors_like_others(device):
     x = ttnn.from_torch(VALUES.astype(np.int32), layout=ttnn.TILE_LAYOUT, device=device, memory_config=TALL)
-    for made, value in [(ttnn.zeros_like(x), 0), (ttnn.ones_like(x), 1), (ttnn.full_like(x, 7.7), 7)]:
+    for made, value in [(ttnn.zeros_like(x), 0), (ttnn.ones_like(x), 1), (ttnn.full_like(x, 7.0), 7)]:
         assert made.spec == x.spec
         assert made.device() is device
         assert set(made.to_numpy().flat) == {value}

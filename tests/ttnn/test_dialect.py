@@ -82,11 +82,86 @@ def test_default_data_types(source_dtype, stored_dtype):
     assert (x.to_numpy().astype(np.float32) == 1).all()
 
 
-def test_values_must_fit_the_type_taken():
-    for values in (np.array([2**40]), np.array([-1]), np.array([-1], np.int16)):
-        with pytest.raises(tw.FormatError, match="by default; pass a dtype"):
-            ttnn.from_torch(values)
+TAKERS = {
+    "from_torch": ttnn.from_torch,
+    "as_tensor": ttnn.as_tensor,
+    "Tensor": ttnn.Tensor,
+    "on a mesh": lambda values: ttnn.from_torch(
+        values, mesh_mapper=ttnn.create_mesh_mapper((1, 2), ttnn.MeshMapperConfig(None, None))
+    ),
+}
+
+
+@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([2**40]),
+        np.array([-1]),
+        np.array([-1], np.int16),
+        np.array([2**63], np.uint64),
+        np.float16([1, 1.0009765625]),
+        np.array([1e300]),
+        np.array([0.1]),
+        np.array([2.0**-160]),
+        np.array([[np.nan, 1 + 2.0**-30]]),
+    ],
+)
+def test_values_must_fit_the_type_taken(take, values):
+    with pytest.raises(tw.FormatError, match=r"ttnn stores .* by default; pass a dtype: .* is not a value of"):
+        take(values)
+
+
+@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_values_that_fit_the_type_taken_are_kept(take, dtype):
+    values = np.array([[0.5, -0.0, np.nan, np.inf, -np.inf, 256]], dtype)
+    parts = take(values).parts.by_device.values()
+    for part in parts:
+        np.testing.assert_array_equal(part.numpy().astype(np.float64), values.astype(np.float64))
+    assert take(np.zeros((0, 3), dtype)).shape == [0, 3]
+
+
+def test_a_type_that_is_asked_for_rounds():
     assert ttnn.from_torch(np.array([-1]), ttnn.int32).to_list() == [-1]
+    assert ttnn.from_torch(np.float16([1.0009765625]), ttnn.bfloat16).to_list() == [1]
+    assert ttnn.from_torch(np.array([0.1, 1e300]), ttnn.float32).to_list() == [np.float32(0.1), np.inf]
+    assert ttnn.full((1,), 0.1, ttnn.bfloat16).to_list() == [0.10009765625]
+    assert ttnn.full_like(ttnn.zeros((1,), ttnn.float32), 7.7, ttnn.int32).to_list() == [7]
+    assert ttnn.arange(257, 259, dtype=ttnn.bfloat16).to_list() == [256, 258]
+
+
+def test_numbers_without_a_type_are_float32():
+    assert ttnn.from_torch([0.1]).to_list() == ttnn.Tensor([0.1]).to_list() == [np.float32(0.1)]
+    with pytest.raises(tw.FormatError, match=r"1e\+39 at 0 is not a value of float32"):
+        ttnn.from_torch([1e39])
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    {
+        "full": (lambda: ttnn.full((2, 2), 0.1), "makes bfloat16 by default; pass a dtype: 0.1"),
+        "a large full": (lambda: ttnn.full((2, 2), 257), "257 is not a value of bfloat16"),
+        "beyond 64 bits": (lambda: ttnn.full((2, 2), 2**70), "is not a value of int64"),
+        "beyond float32": (lambda: ttnn.full((2, 2), 1e39, ttnn.float32), "is not a value of float32"),
+        "a fraction": (lambda: ttnn.full_like(ttnn.zeros((1,), ttnn.int32), 7.7), "the tensor has int32; pass a dtype"),
+        "a range": (lambda: ttnn.full_like(ttnn.zeros((1,), ttnn.uint8), 300), "300 is not a value of uint8"),
+        "a sign": (lambda: ttnn.full_like(ttnn.zeros((1,), ttnn.uint16), -1), "-1 is not a value of uint16"),
+        "not a number": (lambda: ttnn.full_like(ttnn.zeros((1,), ttnn.int8), np.nan), "nan is not a value of int8"),
+        "blocks": (lambda: ttnn.full_like(ttnn.zeros((1, 2), ttnn.bfloat8_b), 0.3), "is not a value of bfloat8_b"),
+        "arange": (lambda: ttnn.arange(300), "257 at 257 is not a value of bfloat16"),
+    }.values(),
+)
+def test_what_is_created_is_not_rounded_unasked(refused, reason):
+    with pytest.raises(tw.FormatError, match=reason):
+        refused()
+
+
+def test_what_is_created_is_exact():
+    assert ttnn.full((2,), 2.5).to_list() == [2.5, 2.5]
+    assert ttnn.full_like(ttnn.zeros((1, 2), ttnn.bfloat8_b), 0.75).to_list() == [[0.75, 0.75]]
+    assert ttnn.full_like(ttnn.zeros((1,), ttnn.float32), 0.1).to_list() == [np.float32(0.1)]
+    assert ttnn.arange(256).to_list() == list(range(256))
 
 
 def test_pad_values_are_converted_like_the_data():
@@ -386,3 +461,74 @@ def test_the_rest_of_the_library_takes_tensors_and_specs_of_the_dialect():
     for wrong in (np.ones((3, 4)), 5, ttnn.DRAM_MEMORY_CONFIG):
         with pytest.raises(tw.MemoryConfigError, match="expected a TensorSpec or a tensor"):
             tw.explain(wrong, (0, 0))
+
+
+# Shapes, words and devices at their edges.
+
+
+@pytest.mark.parametrize("shape", ["32x32", "3232", "", (32.5, 32), (32, "a"), 32, None, (0, 32), (-32, 32), [32]])
+@pytest.mark.parametrize("create", [ttnn.create_sharded_memory_config, ttnn.create_sharded_memory_config_])
+def test_what_is_no_shape_is_refused(create, shape):
+    with pytest.raises(tw.MemoryConfigError, match="expected"):
+        create(shape, ttnn.CoreGrid(y=2, x=2), ttnn.ShardStrategy.BLOCK, ttnn.ShardOrientation.ROW_MAJOR)
+
+
+def test_a_shape_that_is_no_python_is_written_out():
+    with pytest.raises(tw.MemoryConfigError, match=r"got '32x32'; write \(32, 32\)"):
+        ttnn.create_sharded_memory_config("32x32", ttnn.CoreGrid(y=2, x=2), ttnn.ShardStrategy.BLOCK)
+
+
+@pytest.mark.parametrize(
+    ("enum", "name", "meant"),
+    [
+        (ttnn.ShardOrientation, "COLUMN_MAJOR", "COL_MAJOR"),
+        (ttnn.ShardOrientation, "row_major", "ROW_MAJOR"),
+        (ttnn.StorageType, "BORROWED_HOST_STORAGE", "BORROWED_HOST"),
+        (ttnn.StorageType, "OWNED_HOST_STORAGE", "OWNED_HOST"),
+        (ttnn.StorageType, "DEVICE_STORAGE", "DEVICE"),
+        (ttnn.Layout, "TILED", "TILE"),
+        (ttnn.TensorMemoryLayout, "BLOCK", "BLOCK_SHARDED"),
+        (ttnn.ShardStrategy, "BLOCK_SHARDED", "BLOCK"),
+        (ttnn.DataType, "BF16", "BFLOAT16"),
+        (tw.memory.BufferType, "DRAMM", "DRAM"),
+    ],
+)
+def test_a_member_that_does_not_exist_names_the_nearest(enum, name, meant):
+    with pytest.raises(
+        AttributeError, match=rf"{enum.__name__} has no {name}, its members are .*{enum.__name__}.{meant}"
+    ):
+        getattr(enum, name)
+    assert not hasattr(enum, "_missing_name_")
+
+
+def test_a_tensor_of_a_closed_device_is_gone():
+    device = ttnn.open_device(device_id=0)
+    tensor = ttnn.from_torch(ONES, device=device)
+    kept = ttnn.from_device(tensor)
+    ttnn.close_device(device)
+    for read in (tensor.to_numpy, tensor.to_list, lambda: ttnn.from_device(tensor), tensor.buffer_address):
+        with pytest.raises(tw.TransferError, match="that is closed; copy it to the host before"):
+            read()
+    with pytest.raises(tw.MemoryConfigError, match="is closed; open it again"):
+        ttnn.to_device(kept, device)
+    assert not tensor.is_allocated()
+    ttnn.deallocate(tensor)  # there is nothing left to do
+    assert (kept.to_numpy() == 1).all()
+    with ttnn.manage_device(device_id=0) as again:
+        assert (ttnn.to_device(kept, again).to_numpy() == 1).all()
+
+
+def test_a_part_of_a_mesh_leaves_its_devices_open():
+    mesh_device = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+    tensor = ttnn.from_torch(ONES, device=mesh_device)
+    ttnn.close_mesh_device(mesh_device.create_submesh(ttnn.MeshShape(1, 1)))
+    assert (ttnn.get_device_tensors(tensor)[0].to_numpy() == 1).all()
+    ttnn.close_mesh_device(mesh_device)
+    with pytest.raises(tw.TransferError, match="is closed"):
+        ttnn.get_device_tensors(tensor)[0].to_numpy()
+
+
+def test_rows_of_block_shards_are_multiples_of_64_bytes():
+    for dtype, width in ((ttnn.float32, 48), (ttnn.bfloat16, 64), (ttnn.uint8, 64)):
+        spec = ttnn.TensorSpec([4, 80], dtype, ttnn.ROW_MAJOR_LAYOUT).block_sharded(ttnn.CoreRange((0, 0), (1, 1)))
+        assert spec.memory_config.shard_spec.shape == [2, width]

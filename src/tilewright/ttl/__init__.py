@@ -33,7 +33,7 @@ from .buffering import (
     tensors_empty,
 )
 from .pointers import SIZEOF, pointer
-from .tensor_functions import FUNCTIONS, dump, typed_name, valid_int_tensor, valid_tensors
+from .tensor_functions import FUNCTIONS, TYPED_NAMES, dump, typed_name, valid_int_tensor, valid_tensors
 from .tensors import (
     const_ext_sub_tensor_t,
     const_ext_tensor_t,
@@ -194,6 +194,8 @@ __all__ = [
 ]
 # the kinds of tensors bring a name for each function
 __all__ += sorted({*FUNCTIONS, *[name for name in globals() if name.startswith("dump_")]})  # noqa: PLE0605
+# `from tilewright.ttl import *` is TTL's #include, and brings the names as TTL writes them
+__all__ += ["TTL_" + name.rstrip("_") for name in [*__all__, *TYPED_NAMES]]
 
 
 def __getattr__(name: str) -> Any:

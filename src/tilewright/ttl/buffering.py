@@ -17,7 +17,15 @@ from ..errors import LayoutError
 from ..tiling.schedule import Action, Compute, Export, Import, Phase, TransferKey, TransferKind, Wait
 from ..tiling.transfers import Transfer, TransferEvent
 from .pointers import pointer
-from .tensors import build_empty_sub_tensor, build_tensor, int_sub_tensor_t, int_tensor_t, is_empty, origin_t
+from .tensors import (
+    build_empty_sub_tensor,
+    build_tensor,
+    int_sub_tensor_t,
+    int_tensor_t,
+    is_empty,
+    origin_t,
+    require_internal,
+)
 from .transactions import export_clipped, import_sub_tensor, wait
 from .values import create_empty_tile, packed_layout, tile_empty, tile_t
 
@@ -33,6 +41,10 @@ class io_tensors_t:
     imported_to: int_sub_tensor_t
     to_export_from: int_sub_tensor_t
 
+    def __post_init__(self) -> None:
+        for name in ("imported_to", "to_export_from"):
+            require_internal(getattr(self, name), f"{name} of io_tensors_t")
+
 
 create_io_tensors = io_tensors_t
 
@@ -43,6 +55,10 @@ def tensors_empty(tensors: io_tensors_t) -> bool:
     >>> tensors_empty(io_tensors_t(build_empty_sub_tensor(int_tensor_t), build_empty_sub_tensor(int_tensor_t)))
     True
     """
+    if not isinstance(tensors, io_tensors_t):
+        raise LayoutError(
+            f"expected io_tensors_t as tensors, got {tensors!r}; make one with create_io_tensors(in, out)"
+        )
     return is_empty(tensors.imported_to)
 
 

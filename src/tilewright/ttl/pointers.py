@@ -54,7 +54,8 @@ class pointer:
     (3, 4)
     """
 
-    __slots__ = ("dtype", "memory", "offset", "writeable")
+    __slots__ = ("array_shape", "dtype", "memory", "offset", "writeable")
+    array_shape: tuple[int, ...]  # of the array that the memory came as; one number for other memory
     memory: np.ndarray[Any, Any]
     dtype: np.dtype[Any] | None
     offset: int
@@ -62,21 +63,26 @@ class pointer:
 
     def __init__(self, memory: Any, offset: int = 0, dtype: Any = None) -> None:
         if isinstance(memory, pointer):
-            self.memory, self.dtype = memory.memory, memory.dtype
+            self.memory, self.dtype, self.array_shape = memory.memory, memory.dtype, memory.array_shape
             self.writeable = memory.writeable
             self.offset = memory.offset + offset
         else:
-            array = memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
+            array = memory if isinstance(memory, np.ndarray) else _bytes_of(memory)
+            if array.dtype.hasobject:
+                raise LayoutError(
+                    f"expected an array of numbers or structs for a pointer, got one of {array.dtype}, whose elements"
+                    " are Python objects; convert it with astype"
+                )
             if not array.flags.c_contiguous:
                 raise LayoutError(
                     f"expected contiguous memory for a pointer, got strides {array.strides}; pass its base"
                 )
-            self.memory = array.reshape(-1).view(np.uint8)
+            self.memory, self.array_shape = array.reshape(-1).view(np.uint8), array.shape
             self.dtype = array.dtype if isinstance(memory, np.ndarray) else None
             self.writeable = bool(array.flags.writeable)
             self.offset = offset
         if dtype is not None:
-            self.dtype = np.dtype(dtype)
+            self.dtype = element_type(dtype)
 
     @property
     def step(self) -> int:
@@ -141,4 +147,30 @@ def SIZEOF(value: Any) -> int:
         value = vector_type(value) or _VECTOR_ELEMENTS.get(value, value)
     if isinstance(value, np.ndarray):
         return value.itemsize
-    return int(np.dtype(value).itemsize)
+    return int(element_type(value).itemsize)
+
+
+def _bytes_of(memory: Any) -> np.ndarray[Any, Any]:
+    try:
+        view = memoryview(memory)
+    except TypeError:
+        raise LayoutError(
+            f"expected an array, a bytearray or a pointer as base, got {type(memory).__name__}; for a list pass"
+            " np.array(..., dtype)"
+        ) from None
+    if not view.c_contiguous:
+        raise LayoutError(f"expected contiguous memory for a pointer, got strides {view.strides}; pass its base")
+    return np.frombuffer(view, np.uint8) if view.nbytes else np.zeros(0, np.uint8)
+
+
+def element_type(value: Any) -> np.dtype[Any]:
+    """Return a dtype, or raise the library's error.
+
+    >>> element_type("int16")
+    dtype('int16')
+    """
+    try:
+        found: np.dtype[Any] = np.dtype(value)
+    except TypeError:
+        raise LayoutError(f"expected a NumPy dtype or one of {', '.join(_VECTOR_ELEMENTS)}, got {value!r}") from None
+    return found

@@ -22,10 +22,12 @@ from .tensors import (
     build_sub_tensor,
     build_tensor,
     is_empty,
+    require_internal,
     tensor_t,
 )
 
 _TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
+_SCHEMES = ("import_double", "export_double", "duplex", "simplex")
 _KINDS: dict[str, type[tensor_t]] = {kind.__name__.removesuffix("_tensor_t"): kind for kind in SUB_TENSOR_OF}
 
 
@@ -109,13 +111,26 @@ FUNCTIONS = {
 }
 
 
-def valid_int_tensor(tensor: Any) -> bool:
-    """Return whether an internal `tensor` holds something.
+TYPED_NAMES = [
+    name
+    for element in ("void", *TYPES)
+    for name in (
+        f"io_{element}_tensor_t",
+        *[f"{scheme}_const_{element}_tensor_buffering_t" for scheme in _SCHEMES],
+        *[f"{kind}_{element}_{sub}tensor_t" for kind in _KINDS for sub in ("", "sub_")],
+        *[f"create_empty_{kind}_{element}_{sub}tensor" for kind in _KINDS for sub in ("", "sub_")],
+    )
+]
+"""The names with an element type in them that TTL declares; `typed_name` gives what each of them means."""
+
+
+def valid_int_tensor(tensor: Any) -> int:
+    """Return 1 if an internal `tensor` holds something, else 0.
 
     >>> valid_int_tensor(build_empty_tensor(tensors.int_tensor_t))
-    False
+    0
     """
-    return not is_empty(tensor)
+    return int(not is_empty(require_internal(tensor, "tensor")))
 
 
 def valid_tensors(io_tensors: buffering.io_tensors_t) -> bool:
@@ -138,7 +153,7 @@ def typed_name(name: str) -> Any:
     """
     if re.fullmatch(rf"io_{_TYPED}tensor_t", name):
         return buffering.io_tensors_t
-    match = re.fullmatch(rf"(import_double|export_double|duplex|simplex)_const_{_TYPED}tensor_buffering_t", name)
+    match = re.fullmatch(rf"({'|'.join(_SCHEMES)})_const_{_TYPED}tensor_buffering_t", name)
     if match:
         return getattr(buffering, f"{match[1]}_buffering_t")
     match = re.fullmatch(rf"((?:const_)?(?:int|ext)_){_TYPED}((?:sub_)?tensor_t)", name)

@@ -17,7 +17,7 @@ from ..ndarrays import np
 from ..showing import Shown
 from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor
-from .pointers import pointer
+from .pointers import element_type, pointer
 from .structs import require_struct, struct_t
 from .tilers import outer_first_offset, outer_first_shape
 from .values import (
@@ -252,20 +252,41 @@ def build_tensor(
     if shape is not None and tile is not None:
         raise LayoutError(f"create_{kind.__name__.removesuffix('_t')} got a shape and a tile; pass one of them")
     extents = shape if tile is None else tile
+    start = base if isinstance(base, pointer) else pointer(base)
     if isinstance(extents, tile_t):
+        if not kind.internal and spacing is None:
+            pitch = start.array_shape[-1] if len(start.array_shape) > 1 else "row_length"
+            raise LayoutError(
+                f"create_{kind.__name__.removesuffix('_t')} needs the layout of the memory around {extents.shape}"
+                f" at {extents.offset}; pass create_layout({pitch}) as ext_layout"
+            )
         if not kind.internal:
             corners = zip(_offset_tuple(skipped), _offset_tuple(extents.offset), strict=True)
             skipped = offset_t(*[a + b for a, b in corners])
         extents = extents.shape
     box = require_struct(shape_t, extents, "shape")
-    start = base if isinstance(base, pointer) else pointer(base)
     if given_size is None and start.dtype is None and dtype is None:
         raise LayoutError(f"{type(base).__name__} memory has no element type; give elem_size, or an array with a dtype")
-    size = given_size or (np.dtype(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
+    size = given_size or (element_type(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
     element = _element_dtype(dtype if dtype is not None else start.dtype, size)
+    if spacing is None and not kind.internal:
+        _require_packed(start, box, size)
     spacing = packed_layout(box) if spacing is None else copy(spacing)
     at = pointer(start, linearize(skipped, spacing) * size, element)
     return kind.of_fields(at, size, spacing, copy(box), element)
+
+
+def _require_packed(start: pointer, box: shape_t, size: int) -> None:
+    """Raise if external memory came as an array whose rows or planes are not those of a packed `box`."""
+    *_, planes, rows, length = (1, 1, *start.array_shape)
+    if start.step != size or len(start.array_shape) < 2:
+        return
+    if (box.height > 1 and length != box.width) or (box.depth > 1 and planes > 1 and rows != box.height):
+        raise LayoutError(
+            f"the array, {start.array_shape}, does not have the rows and planes of a packed {box}; pass the layout:"
+            f" create_layout({length}, plane_spacing={length * rows}) for the array's,"
+            f" create_layout({box.width}, plane_spacing={box.width * box.height}) for packed ones"
+        )
 
 
 def _parse_tensor_arguments(
@@ -294,7 +315,7 @@ def _offset_tuple(offset: offset_t) -> tuple[int, int, int]:
 
 def _element_dtype(dtype: Any, size: int) -> np.dtype[Any]:
     """Return the type of elements of a size: the preferred one if it has that size, else plain bytes."""
-    known = None if dtype is None else np.dtype(dtype)
+    known = None if dtype is None else element_type(dtype)
     return known if known is not None and known.itemsize == size else np.dtype(f"V{size}")
 
 
@@ -361,6 +382,20 @@ def is_empty(tensor: Any) -> bool:
     True
     """
     return shape_empty(tensor.shape)
+
+
+def require_internal(tensor: Any, name: str) -> Any:
+    """Return an internal tensor, sub or not, const or not; raise LayoutError for anything else.
+
+    >>> require_internal(3, "tensor")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    tilewright.errors.LayoutError: expected an internal tensor as tensor, got 3; make one with create_int_tensor...
+    """
+    if not isinstance(tensor, (int_tensor_t, const_int_tensor_t, int_sub_tensor_t, const_int_sub_tensor_t)):
+        raise LayoutError(
+            f"expected an internal tensor as {name}, got {tensor!r}; make one with create_int_tensor(base, tile)"
+        )
+    return tensor
 
 
 def to_const_tensor(tensor: tensor_t) -> Any:
@@ -444,7 +479,7 @@ def to_core_tensor(tensor: Any, window: Box, space: tuple[int, ...], start_eleme
     """
     if tensor.base is None:
         raise TransferError(f"{type(tensor).__name__} is empty and has no memory; check it with tensors_empty first")
-    _validate_spacings(space, tensor.layout)
+    _validate_spacings(space, tensor)
     # the core counts elements, C counts bytes: the remainder shifts the start of the memory
     count, rest = divmod(tensor.base.offset, tensor.elem_size)
     spacing = tensor.layout
@@ -462,13 +497,27 @@ def to_core_tensor(tensor: Any, window: Box, space: tuple[int, ...], start_eleme
     )
 
 
-def _validate_spacings(space: tuple[int, ...], layout: layout_t) -> None:
+def _validate_spacings(space: tuple[int, ...], tensor: Any) -> None:
     depth, height, width = space
-    if height > 1 and layout.row_spacing < width:
-        raise TransferError(f"row spacing {layout.row_spacing} is less than the row length; use at least {width}")
-    reach = (height - 1) * layout.row_spacing + width
-    if depth > 1 and layout.plane_spacing < reach:
+    row, plane = tensor.layout.row_spacing, tensor.layout.plane_spacing
+    if height > 1 and row < width:
+        raise TransferError(f"row spacing {row} is less than the row length; use at least {width}")
+    if depth == 1:
+        return
+    reach = (height - 1) * row + width
+    in_rows = f"create_layout(total_row_length={row}, total_number_of_rows={plane})"
+    if plane < reach:
+        rows = f", or {in_rows}, which counts rows" if row and plane >= height else ""
+        raise TransferError(f"plane spacing {plane} is less than the plane size; use at least {reach} elements{rows}")
+    if tensor.layout.planes_by_position and row > 1 and not tensor.internal:
+        extents = tensor.base.array_shape
+        if len(extents) > 2 and row * plane == extents[-1] * extents[-2]:
+            reason = f"planes of the array, {extents}, are {row * plane} elements apart"
+        elif plane % row:
+            reason = f"a plane of {plane} elements is no whole number of rows of {row}"
+        else:
+            return
         raise TransferError(
-            f"plane spacing {layout.plane_spacing} is less than the plane size; use at least {reach} elements, or"
-            f" create_layout(total_row_length={layout.row_spacing}, total_number_of_rows={height}), which counts rows"
+            f"create_layout({row}, {plane}) gives planes {plane} elements apart, but {reason}; pass {in_rows} for"
+            f" {plane} rows, or create_layout({row}, plane_spacing={plane}) for {plane} elements"
         )

@@ -88,8 +88,15 @@ class augmentation_t(integers_t):
     back: int = 0
 
 
+class _positional_t(integers_t):
+    """A struct that remembers a number whose unit was not given, since it came by position."""
+
+    __slots__ = ("by_position",)
+    by_position: int
+
+
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
-class layout_t(integers_t, Shown):
+class layout_t(_positional_t, Shown):
     """The elements from the start of a row, and of a plane, to the start of the next.
 
     >>> layout_t(16)
@@ -98,6 +105,21 @@ class layout_t(integers_t, Shown):
 
     row_spacing: int = 0
     plane_spacing: int = 0
+
+    @property
+    def planes_by_position(self) -> bool:
+        """Whether the plane spacing came by position, where TTL's code counts elements and TTL's page counts rows.
+
+        >>> create_layout(4, 12).planes_by_position, create_layout(4, plane_spacing=12).planes_by_position
+        (True, False)
+        """
+        return getattr(self, "by_position", None) == self.plane_spacing != 0
+
+    def __copy__(self) -> layout_t:
+        made = layout_t.of_fields(self.row_spacing, self.plane_spacing)
+        if self.planes_by_position:
+            made.by_position = self.by_position
+        return made
 
     @property
     def total_row_length(self) -> int:
@@ -207,23 +229,32 @@ def create_ext_layout(
 
 def create_layout(
     row_spacing: int = 0,
+    *planes: int,
     plane_spacing: int = 0,
-    *,
     total_row_length: int | None = None,
     total_number_of_rows: int | None = None,
 ) -> layout_t:
     """Return a layout from the distance between rows and between planes.
 
+    By position the second number is the plane spacing, as in TTL's code; on TTL's page it is the number of rows. A
+    tensor whose memory speaks for rows refuses such a number and asks for one of the two names.
+
     Args:
         row_spacing: the elements from the start of a row to the start of the next.
+        planes: the plane spacing, by position.
         plane_spacing: the elements from the start of a plane to the start of the next.
         total_row_length: the row spacing, as TTL's page on physical tensors calls it.
-        total_number_of_rows: the rows from the start of a plane to the start of the next, which is what the second
-            parameter is on that page; by position it is the plane spacing, as in TTL's code.
+        total_number_of_rows: the rows from the start of a plane to the start of the next.
 
     >>> create_layout(4, 12), create_layout(total_row_length=4, total_number_of_rows=3)
     (layout_t(row_spacing=4, plane_spacing=12), layout_t(row_spacing=4, plane_spacing=12))
     """
+    if len(planes) > 1 or (planes and plane_spacing):
+        raise LayoutError(
+            f"create_layout takes a row spacing and one plane spacing, got {(row_spacing, *planes)} by position and"
+            f" plane_spacing={plane_spacing}"
+        )
+    plane_spacing = planes[0] if planes else plane_spacing
     if total_row_length is not None:
         if row_spacing:
             raise LayoutError(
@@ -238,7 +269,10 @@ def create_layout(
                 f" plane spacing {plane_spacing}; pass it with the row spacing alone"
             )
         plane_spacing = row_spacing * total_number_of_rows
-    return layout_t(row_spacing, plane_spacing)
+    layout = layout_t(row_spacing, plane_spacing)
+    if planes:
+        layout.by_position = plane_spacing
+    return layout
 
 
 # where TTL has a function that only builds a value, the type is that function
@@ -257,13 +291,13 @@ def create_empty_tile() -> tile_t:
 
 
 def shape_empty(shape: shape_t) -> bool:
-    """Return whether a `shape` holds nothing: any extent is zero.
+    """Return whether a `shape` holds nothing: any extent is less than 1.
 
-    >>> shape_empty(shape_t(5, 0)), shape_empty(shape_t(5))
-    (True, False)
+    >>> shape_empty(shape_t(5, 0)), shape_empty(shape_t(-1, 2)), shape_empty(shape_t(5))
+    (True, True, False)
     """
     require_struct(shape_t, shape, "shape")
-    return 0 in (shape.width, shape.height, shape.depth)
+    return min(shape.width, shape.height, shape.depth) < 1
 
 
 def describe_shape(shape: shape_t) -> str:

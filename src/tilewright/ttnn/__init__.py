@@ -150,6 +150,7 @@ from .sharded_config import (
     create_sharded_memory_config_,
 )
 from .slicing import concat, slice, squeeze, unsqueeze, unsqueeze_to_4D
+from .strict_rules import strict
 from .tensor import TILE_SIZE, Tensor
 from .tensor_files import as_tensor, dump_tensor, load_tensor
 from .tensor_spec import Shape, TensorSpec, Tile

@@ -9,7 +9,7 @@ from typing import Any
 from .. import memory
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..files.mesh import Topology
-from ..formats import cast, format_of
+from ..formats import cast, fit_values, format_of
 from ..ndarrays import np
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_storage import DeviceStorage
@@ -20,7 +20,7 @@ from .mesh_device import MeshDevice
 from .mesh_parts import MeshParts
 from .tensor import Tensor
 from .tensor_spec import TensorSpec
-from .tensor_values import create_parts, needs_truncation, truncate
+from .tensor_values import create_parts, needs_truncation, require_exact, truncate
 from .wrapper import reject_unsupported, unwrap
 
 _RANGE_TYPES = ("bfloat16", "float32", "uint16", "uint32", "int32")
@@ -40,7 +40,7 @@ def full(
     Args:
         shape: the shape.
         fill_value: the value.
-        dtype: the data type, by default bfloat16.
+        dtype: the data type, by default bfloat16, which must then hold the value.
         layout: rows or tiles, by default tiles for block formats, rows otherwise.
         device: the device it goes to, by default the host; every device of a mesh gets all of it.
         memory_config: the memory it lies in on a device, by default DRAM; ignored on the host, as in ttnn.
@@ -51,7 +51,9 @@ def full(
     """
     reject_unsupported(output_tensor=output_tensor)
     element = DataType.BFLOAT16 if dtype is None else DataType.of(dtype)
-    value = np.array(fill_value, np.int64 if isinstance(fill_value, int) else np.float32)
+    value = fit_values(fill_value, "int64" if isinstance(fill_value, int) else "float32")
+    if dtype is None:
+        require_exact(value, element.format, "ttnn.full makes bfloat16 by default")
     if needs_truncation(format_of(value.dtype), element.format):
         value = truncate(value, element.format)
     elif not element.format.has_blocks:
@@ -115,11 +117,15 @@ def full_like(
 ) -> Tensor:
     """Return a tensor of `fill_value` with the shape of `tensor`.
 
-    `dtype`, `layout`, `device` and `memory_config` default to those of `tensor`; `output_tensor` is not supported.
+    `dtype`, `layout`, `device` and `memory_config` default to those of `tensor`; `output_tensor` is not supported. The
+    type of `tensor` must hold the value; with a `dtype` of its own it is converted.
 
     >>> full_like(zeros((1, 2), DataType.INT32), 7).to_list()
     [[7, 7]]
     """
+    if dtype is None:
+        value = fit_values(fill_value, "int64" if isinstance(fill_value, int) else "float32")
+        require_exact(value, tensor.dtype.format, f"the tensor has {tensor.dtype.format}")
     return full(
         tensor.shape.logical,
         fill_value,
@@ -172,7 +178,7 @@ def arange(
     end: int | None = None,
     step: int = 1,
     *,
-    dtype: DataTypeLike = DataType.BFLOAT16,
+    dtype: DataTypeLike | None = None,
     device: AnyDevice | None = None,
     memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
     layout: LayoutLike = Layout.ROW_MAJOR,
@@ -181,7 +187,7 @@ def arange(
 
     Args:
         start, end, step: integers; the step must lead from start to end.
-        dtype: bfloat16, float32, uint16, uint32 or int32.
+        dtype: bfloat16, float32, uint16, uint32 or int32; by default bfloat16, which must then hold all of them.
         device: the device it goes to, by default the host.
         memory_config: the memory it lies in on a device.
         layout: rows or tiles.
@@ -192,10 +198,13 @@ def arange(
     low, high = (0, start) if end is None else (start, end)
     if not step or (high - low) * step < 0:
         raise LayoutError(f"cannot count from {low} to {high} in steps of {step}")
-    element = DataType.of(dtype)
+    element = DataType.BFLOAT16 if dtype is None else DataType.of(dtype)
     if element.format.name not in _RANGE_TYPES:
         raise FormatError(f"arange makes {', '.join(_RANGE_TYPES)}, got {element}; use typecast on its result")
-    return _create(np.arange(low, high, step), element, layout, device, memory_config)
+    values = np.arange(low, high, step)
+    if dtype is None:
+        require_exact(values, element.format, "ttnn.arange makes bfloat16 by default")
+    return _create(values, element, layout, device, memory_config)
 
 
 # Memory without values.

@@ -35,6 +35,7 @@ class ChipProperties:
     """
 
     chip: Chip
+    is_part = False  # of a mesh whose devices it shares
 
     def arch(self) -> str:
         """Return the name of the chip's architecture.
@@ -163,13 +164,16 @@ def resolve_chip(chip: ChipLike | None) -> Chip:
 
 
 def close_device(device: OpenDevice) -> None:
-    """Close `device`, a device or a mesh of them; its number can be opened again.
+    """Close `device`, a device or a mesh of them; its number can be opened again, and its tensors are gone.
+
+    A mesh that is part of another one leaves its devices open.
 
     >>> close_device(open_device(device_id=3))
     """
     for chip in device.get_devices():
         if _OPEN.get(chip.device_id) is chip:
             del _OPEN[chip.device_id]
+        chip.is_open = chip.is_open and device.is_part
     if device in _DEFAULT:
         _DEFAULT.clear()
 

@@ -14,10 +14,11 @@ from .mesh_device import MeshDevice
 from .mesh_mappers import MeshToTensor, TensorToMesh
 from .mesh_parts import MeshParts
 from .meshes import MeshCoordinate, MeshShape
-from .tensor import Tensor
+from .tensor import Tensor, takes_tensor
 from .tensor_values import create_parts
 
 
+@takes_tensor
 def distribute_tensor(tensor: Tensor, mapper: TensorToMesh, mesh_device: MeshDevice | None = None) -> Tensor:
     """Return a host `tensor` cut as `mapper` says, on the host or on `mesh_device`.
 
@@ -40,6 +41,7 @@ def distribute_tensor(tensor: Tensor, mapper: TensorToMesh, mesh_device: MeshDev
     return Tensor.wrap_parts(parts if mesh_device is None else parts.to_device(mesh_device, None))
 
 
+@takes_tensor
 def aggregate_tensor(tensor: Tensor, composer: MeshToTensor) -> Tensor:
     """Return the parts of `tensor`, joined as `composer` says, as one tensor on the host.
 
@@ -54,6 +56,7 @@ def aggregate_tensor(tensor: Tensor, composer: MeshToTensor) -> Tensor:
     return Tensor.wrap(PlainTensor.from_array(values, spec))
 
 
+@takes_tensor
 def get_device_tensors(tensor: Tensor) -> list[Tensor]:
     """Return the part of each device as a tensor, in the order of the mesh.
 

@@ -13,7 +13,7 @@ from .. import memory
 from ..errors import FormatError
 from ..formats import Format, format_of
 from ..memory import TensorSpec, row_width_multiple
-from ..memory.memory_config import NamedEnum
+from ..memory.memory_config import HelpfulEnum, NamedEnum
 
 
 class TtnnEnum(NamedEnum):
@@ -148,7 +148,7 @@ def cpp_name(member: Enum) -> str:
     return f"{type(member).__name__}::{member.name}"
 
 
-class DataType(Enum):
+class DataType(Enum, metaclass=HelpfulEnum):
     """The number formats of ttnn, with ttnn's own numbers.
 
     >>> DataType.BFLOAT8_B.value, DataType.BFLOAT8_B.format.name

@@ -23,6 +23,7 @@ from .enums import (
     ShardOrientation,
     TensorMemoryLayout,
 )
+from .strict_rules import check_memory
 from .wrapper import Wrapper, unwrap
 
 _Shards = TypeVar("_Shards", memory.ShardSpec, memory.NdShardSpec)
@@ -206,6 +207,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
             unwrap(shard_spec),
             unwrap(nd_shard_spec),
         )
+        check_memory(self.plain)
 
     @property
     def memory_layout(self) -> TensorMemoryLayout:

@@ -108,6 +108,7 @@ class MeshDevice(ChipProperties):
             raise LayoutError(f"a submesh of {shape} from {start} on does not fit into a mesh of {self.shape}")
         places = product(*[range(at, at + n) for at, n in zip(start, shape, strict=True)])
         submesh = MeshDevice(shape, [self.get_device(at) for at in places])
+        submesh.is_part = True
         self._submeshes.append(submesh)
         return submesh
 

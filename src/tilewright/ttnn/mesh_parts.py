@@ -16,6 +16,7 @@ from .devices import AnyDevice
 from .mesh_device import MeshDevice
 from .mesh_mappers import MeshToTensor, TensorToMesh
 from .meshes import MeshShape
+from .strict_rules import check_spec
 
 _ONE_DEVICE: Coordinate = (0, 0)
 
@@ -38,6 +39,10 @@ class MeshParts:
     mesh_shape: tuple[int, ...]
     topology: Topology
     device: MeshDevice | None = None
+
+    def __post_init__(self) -> None:
+        for part in list(self.by_device.values())[:1]:  # all have one spec
+            check_spec(part.spec, on_device=part.device is not None)
 
     @classmethod
     def single(cls, part: tensor.Tensor) -> MeshParts:

@@ -14,9 +14,10 @@ from .cores import CoresLike
 from .enums import BufferType, DataTypeLike, MemoryLayoutLike, OrientationLike, ShardOrientation
 from .memory import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from .operations import to_memory_config
-from .tensor import Tensor
+from .tensor import Tensor, takes_tensor
 
 
+@takes_tensor
 def interleaved_to_sharded(
     tensor: Tensor,
     grid: CoresLike | MemoryConfig,
@@ -55,6 +56,7 @@ def interleaved_to_sharded(
     return to_memory_config(tensor, config, output_dtype)
 
 
+@takes_tensor
 def sharded_to_interleaved(
     tensor: Tensor, memory_config: MemoryConfig = DRAM_MEMORY_CONFIG, output_dtype: DataTypeLike | None = None
 ) -> Tensor:
@@ -71,6 +73,7 @@ def sharded_to_interleaved(
     return to_memory_config(tensor, memory_config, output_dtype)
 
 
+@takes_tensor
 def reshard(tensor: Tensor, output_memory_config: MemoryConfig) -> Tensor:
     """Return a sharded tensor in the other shards of `output_memory_config`.
 

@@ -20,7 +20,7 @@ from .devices import AnyDevice, resolve_device
 from .enums import DataType, DataTypeLike, Layout, LayoutLike
 from .memory import MemoryConfig
 from .mesh_mappers import MeshToTensor, TensorToMesh
-from .tensor import Tensor
+from .tensor import Tensor, takes_tensor
 from .tensor_spec import TensorSpec, Tile, TileLike
 from .tensor_values import create_tensor, has_fractions, needs_truncation, truncate
 from .wrapper import reject_unsupported, unwrap
@@ -95,6 +95,7 @@ def from_torch(
 from_numpy = from_torch
 
 
+@takes_tensor
 def to_torch(
     tensor: Tensor,
     dtype: Any = None,  # of torch or NumPy
@@ -126,6 +127,7 @@ def to_torch(
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
 
 
+@takes_tensor
 def to_numpy(
     tensor: Tensor, dtype: DataTypeLike | None = None, mesh_composer: MeshToTensor | None = None
 ) -> np.ndarray[Any, Any]:
@@ -147,6 +149,7 @@ def to_numpy(
 # Moves between host and devices.
 
 
+@takes_tensor
 def to_device(
     tensor: Tensor,
     device: AnyDevice,
@@ -166,6 +169,7 @@ def to_device(
     return Tensor.wrap_parts(tensor.parts.to_device(device, unwrap(memory_config)))
 
 
+@takes_tensor
 def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, *, cq_id: object = None) -> Tensor:
     """Return the tensor on the host; `blocking`, `queue_id` and `cq_id` are ignored.
 
@@ -176,6 +180,7 @@ def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, 
     return tensor.cpu()
 
 
+@takes_tensor
 def to_memory_config(
     tensor: Tensor, memory_config: MemoryConfig, dtype: DataTypeLike | None = None, *, device: AnyDevice | None = None
 ) -> Tensor:
@@ -193,6 +198,7 @@ def to_memory_config(
     return Tensor.wrap_parts(converted.parts.to_device(target, unwrap(memory_config)))
 
 
+@takes_tensor
 def deallocate(tensor: Tensor, force: bool = True) -> None:
     """Free the memory of a tensor on its device; `force` is ignored.
 
@@ -201,6 +207,7 @@ def deallocate(tensor: Tensor, force: bool = True) -> None:
     tensor.deallocate(force)
 
 
+@takes_tensor
 def get_memory_config(tensor: Tensor) -> MemoryConfig:
     """Return the memory config of a tensor.
 
@@ -213,6 +220,7 @@ def get_memory_config(tensor: Tensor) -> MemoryConfig:
 # Changes of layout, type and shape.
 
 
+@takes_tensor
 def to_layout(
     tensor: Tensor,
     layout: LayoutLike,
@@ -234,6 +242,7 @@ def to_layout(
     return converted.map(lambda part: place(part.to_layout(page_layout, pad_value=pad_value), memory_config))
 
 
+@takes_tensor
 def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
     """Return the tensor converted to `dtype`, padding included; floats outside the range of integers are refused.
 
@@ -250,6 +259,7 @@ def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
     return tensor.map(convert)
 
 
+@takes_tensor
 def typecast(
     tensor: Tensor,
     dtype: DataTypeLike,
@@ -290,6 +300,7 @@ def return_to_device(
     return place(result if source.device is None else result.to_device(source.device, memory), memory_config)
 
 
+@takes_tensor
 def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
     """Return the elements of `tensor` in another `shape`, in either layout; one extent may be -1.
 
@@ -299,6 +310,7 @@ def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
     return tensor.reshape(shape)
 
 
+@takes_tensor
 def permute(tensor: Tensor, dims: Sequence[int]) -> Tensor:
     """Return the tensor with its dimensions in the order `dims`.
 
@@ -308,6 +320,7 @@ def permute(tensor: Tensor, dims: Sequence[int]) -> Tensor:
     return tensor.map(lambda part: part.permute(dims))
 
 
+@takes_tensor
 def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
     """Return the tensor with dimensions `dim1` and `dim2` exchanged.
 
@@ -317,6 +330,7 @@ def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
     return tensor.map(lambda part: part.transpose(dim1, dim2))
 
 
+@takes_tensor
 def pad(
     tensor: Tensor,
     padding: Sequence[int] | Sequence[tuple[int, int]],
@@ -365,6 +379,7 @@ def pad(
     return tensor.map(pad_part)
 
 
+@takes_tensor
 def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
     """Return the box of `tensor` from `start` up to, but not including, `end`.
 
@@ -377,6 +392,7 @@ def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
     return tensor.map(lambda part: part.slice(*box))
 
 
+@takes_tensor
 def tilize(
     tensor: Tensor,
     *,
@@ -398,6 +414,7 @@ def tilize(
     return to_layout(tensor, Layout.TILE, dtype, memory_config)
 
 
+@takes_tensor
 def untilize(
     tensor: Tensor,
     *,
@@ -416,6 +433,7 @@ def untilize(
     return to_layout(tensor, Layout.ROW_MAJOR, dtype, memory_config)
 
 
+@takes_tensor
 def tilize_with_val_padding(
     tensor: Tensor,
     output_tensor_shape: Sequence[int],
@@ -444,6 +462,7 @@ def tilize_with_val_padding(
     return untilize(tensor).map(tilize_part)
 
 
+@takes_tensor
 def tilize_with_zero_padding(
     tensor: Tensor,
     *,
@@ -462,6 +481,7 @@ def tilize_with_zero_padding(
     return to_layout(tensor, Layout.TILE, dtype, memory_config)
 
 
+@takes_tensor
 def untilize_with_unpadding(
     tensor: Tensor,
     output_tensor_end: Sequence[int],
@@ -481,6 +501,7 @@ def untilize_with_unpadding(
     return untilize(tensor).map(lambda rows: place(rows.slice(*box), memory_config))
 
 
+@takes_tensor
 def reciprocal(
     tensor: Tensor,
     *,

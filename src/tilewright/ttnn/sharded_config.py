@@ -6,7 +6,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TypeAlias
+from operator import index
+from typing import Any, TypeAlias
 
 from .. import memory
 from ..errors import MemoryConfigError
@@ -113,13 +114,16 @@ def _validate_shard_tiles(shard: tuple[int, int], padded_shape: list[int]) -> No
         )
 
 
-def _validate_shape(shape: Iterable[int]) -> tuple[int, ...]:
+def _validate_shape(shape: Any) -> tuple[int, ...]:
     try:
-        extents = tuple([int(n) for n in shape])
+        extents = tuple([index(n) for n in shape])
     except TypeError:
-        raise MemoryConfigError(f"expected a shape such as (64, 32), got {shape!r}") from None
+        remedy = f"; write ({', '.join(shape.split('x'))})" if isinstance(shape, str) and "x" in shape else ""
+        raise MemoryConfigError(f"expected a shape of integers such as (64, 32), got {shape!r}{remedy}") from None
     if len(extents) < 2:
         raise MemoryConfigError(f"expected a shape of rank 2 or more, got {list(extents)}")
+    if min(extents) < 1:
+        raise MemoryConfigError(f"expected extents of at least 1 to be cut into shards, got {list(extents)}")
     return extents
 
 

@@ -15,7 +15,7 @@ from ..tensor import Tensor as PlainTensor
 from .memory import MemoryConfig
 from .mesh_parts import MeshParts
 from .operations import place, return_to_device
-from .tensor import Tensor
+from .tensor import Tensor, takes_tensor
 from .wrapper import reject_unsupported
 
 
@@ -115,6 +115,7 @@ def slice(  # noqa: A001  (ttnn's name)
     return tensor.map(lambda part: place(part.slice(*box), memory_config))
 
 
+@takes_tensor
 def squeeze(tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Return `tensor` without the dimensions `dim` that have extent 1, by default without all of those.
 
@@ -127,6 +128,7 @@ def squeeze(tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return tensor.reshape([n for axis, n in enumerate(extents) if n != 1 or axis not in dropped])
 
 
+@takes_tensor
 def unsqueeze(tensor: Tensor, dim: int) -> Tensor:
     """Return `tensor` with a dimension of extent 1 added at `dim`.
 
@@ -138,6 +140,7 @@ def unsqueeze(tensor: Tensor, dim: int) -> Tensor:
     return tensor.reshape(extents)
 
 
+@takes_tensor
 def unsqueeze_to_4D(tensor: Tensor) -> Tensor:  # noqa: N802  (ttnn's name)
     """Return `tensor` with leading dimensions of extent 1, so that its rank is 4.
 

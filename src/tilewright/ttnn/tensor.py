@@ -6,9 +6,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import wraps
 from math import prod
 from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from .. import memory, tensor
 from ..errors import MemoryConfigError
@@ -544,3 +545,29 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return f"device_id: {device.get_device_id(at)}, {MeshCoordinate(at)}\n"
 
     __str__ = __repr__
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def takes_tensor(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Return a function that refuses what is not a `ttnn.Tensor` as its first argument, `tensor`.
+
+    >>> takes_tensor(lambda tensor: tensor.dtype)(3)
+    Traceback (most recent call last):
+    tilewright.errors.MemoryConfigError: <lambda> takes a ttnn.Tensor, got int; make one with ttnn.from_torch(array)
+    """
+
+    @wraps(function)
+    def checked(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        given = arguments[:1] or ([options["tensor"]] if "tensor" in options else [])
+        for value in given:
+            if not isinstance(value, Tensor):
+                raise MemoryConfigError(
+                    f"{function.__name__} takes a ttnn.Tensor, got {type(value).__name__};"
+                    " make one with ttnn.from_torch(array)"
+                )
+        return function(*arguments, **options)
+
+    return checked

@@ -28,6 +28,7 @@ from .enums import (
     TensorMemoryLayout,
 )
 from .memory import MemoryConfig, NdShardSpec, ShardSpec
+from .strict_rules import check_shape, check_spec, check_tile
 from .wrapper import Wrapper, bind_by_type, unwrap
 
 _Plain = TypeVar("_Plain", memory.TensorSpec, tensor.Tensor)
@@ -45,6 +46,10 @@ class Shape(memory.Shape):
     """
 
     __slots__ = ()
+
+    def __init__(self, logical: Iterable[int], padded: Iterable[int] | None = None) -> None:
+        super().__init__(logical, padded)
+        check_shape(self.logical)
 
     def __eq__(self, other: object) -> bool:
         return self.logical == other.logical if isinstance(other, memory.Shape) else super().__eq__(other)
@@ -69,6 +74,7 @@ class Tile(Wrapper[memory.Tile]):
 
     def __init__(self, tile_shape: Iterable[int] = (32, 32), transpose_tile: bool = False) -> None:
         self.plain = memory.Tile(tuple(tile_shape), transpose_tile).require_on_chips()
+        check_tile(self.plain)
 
     @property
     def tile_shape(self) -> list[int]:
@@ -267,6 +273,18 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
             raise TypeError(f"ttnn.TensorSpec got memory_config and {', '.join(arguments)}; pass one or the other")
         page_layout = memory.PageLayout.of(layout)
         self.plain = memory.TensorSpec(shape, DataType.of(dtype).format, page_layout, plain_tile, unwrap(config))
+        check_spec(self.plain, on_device=False)
+
+    @classmethod
+    def wrap(cls, value: memory.TensorSpec | TensorSpec) -> TensorSpec:
+        """Return `value`, a spec of the core, wrapped; in strict mode it is checked.
+
+        >>> TensorSpec.wrap(memory.TensorSpec((5, 7))).dtype
+        DataType.BFLOAT16
+        """
+        wrapped = super().wrap(value)
+        check_spec(wrapped.plain, on_device=False)
+        return wrapped
 
     @property
     def memory_config(self) -> MemoryConfig:
@@ -317,6 +335,8 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
 
     def block_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec cut in both dimensions over a rectangular `grid`, in `orientation` and whole tiles.
+
+        The width of the shards of a row-major tensor is rounded up to a multiple of 64 bytes, as in ttnn.
 
         >>> from tilewright.ttnn import CoreRange
         >>> spec = TensorSpec([64, 128], DataType.BFLOAT16, Layout.TILE)

@@ -64,7 +64,7 @@ def create_tensor(
     >>> create_tensor(np.ones((5, 7), np.float16)).dtype
     format_of('bfloat16')
     """
-    values = as_host_array(source)
+    values = _host_values(source)
     source_format = format_of(values.dtype)
     element = default_format(values) if dtype is None else DataType.of(dtype).format
     if col_tilize:
@@ -96,7 +96,7 @@ def create_parts(
     mapper = validate_mapper(mesh_mapper)
     if mapper is None:
         return MeshParts.single(create_tensor(source, dtype, **properties))
-    values = as_host_array(source)
+    values = _host_values(source)
     if dtype is None:
         dtype = default_format(values).name
     return MeshParts.distribute(values, mapper, lambda part: create_tensor(part, dtype, **properties))
@@ -147,18 +147,48 @@ def validate_mapper(mesh_mapper: object) -> TensorToMesh | None:
 
 
 def default_format(source: ArrayLike) -> Format:
-    """Return the format that ttnn stores an array in by default, or raise if its values do not fit it.
+    """Return the format that ttnn stores an array in by default, or raise if it would change a value.
 
     >>> default_format(np.ones(3, np.float16))
     format_of('bfloat16')
     """
-    values = as_host_array(source)
+    values = _host_values(source)
     source_format = format_of(values.dtype)
     name = _DEFAULT_FORMATS.get(source_format.name, source_format.name)
     element = DataType.of(name).format
-    if source_format.name in ("int64", "int16", "uint64"):
-        try:
-            cast(values, element, on_overflow="raise")
-        except FormatError as problem:
-            raise FormatError(f"ttnn stores {source_format} as {element} by default; pass a dtype: {problem}") from None
+    if name != source_format.name:
+        require_exact(values, element, f"ttnn stores {source_format} as {element} by default")
     return element
+
+
+def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) -> None:
+    """Raise unless every number is a value of a format that nobody asked for; `choice` names who chose it.
+
+    What is not a number stays that, and an infinity an infinity.
+
+    >>> require_exact(np.float16([0.5, np.nan, np.inf]), format_of("bfloat16"), "by default")
+    """
+    if element.has_blocks:
+        stored = create_tensor(values.astype(np.float32).reshape(1, -1), element.name).numpy().reshape(values.shape)
+    elif element.name in _INTEGERS:
+        try:
+            stored = fit_values(values, element)
+        except FormatError as problem:
+            raise FormatError(f"{choice}; pass a dtype: {str(problem).partition(';')[0]}") from None
+    else:
+        stored = cast(values, element)
+    changed = (stored != values) & (values == values)  # what is not a number differs from itself
+    if changed.any():
+        index = np.unravel_index(int(changed.argmax()), changed.shape)
+        place = f" at {', '.join(map(str, index))}" if index else ""
+        raise FormatError(
+            f"{choice}; pass a dtype: {values[index].item()!r}{place} is not a value of {element}, and"
+            f" dtype=ttnn.{element} would round it to {stored[index].item()!r}"
+        )
+
+
+def _host_values(source: ArrayLike) -> np.ndarray[Any, Any]:
+    """Return an array; the numbers of a list have no type of their own, and those with a fraction become float32."""
+    values = as_host_array(source)
+    untyped = isinstance(source, (list, tuple, float)) and values.dtype == np.float64
+    return fit_values(values, "float32") if untyped else values

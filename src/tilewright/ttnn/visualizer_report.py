@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..atomic import replace_file, write_file
+from ..atomic import as_path, replace_file, write_file
 from ..memory import Allocation, Allocator, Device, MemoryConfig, TensorSpec
 from ..version import __version__
 
@@ -72,7 +72,7 @@ def write_visualizer_report(
     import sqlite3  # some builds of Python lack it
 
     allocator = memory.allocator if isinstance(memory, Device) else memory
-    report = Path(folder)
+    report = as_path(folder)
     report.mkdir(parents=True, exist_ok=True)
     with replace_file(report / DATABASE) as draft, closing(sqlite3.connect(draft.name)) as database:
         _write_tables(database, _build_tables(allocator, names or {}))
