@@ -96,9 +96,8 @@ def assert_same_placement(first: Any, second: Any, chip: ChipLike = None, absolu
     >>> try:
     ...     assert_same_placement(spec, spec.with_memory(height_sharded((1, 2))))
     ... except AssertionError as problem:
-    ...     print(str(problem).splitlines()[0])
-    page 4 of 8 is on core (1, 0) at offset 0 in the first tensor, on core (0, 1) at offset 0 in the second; 4 of 8
-    pages differ
+    ...     print(str(problem).partition(";")[0])
+    page 4 of 8 is on core (1, 0) at offset 0 in the first tensor, on core (0, 1) at offset 0 in the second
     """
     __tracebackhide__ = True  # pytest then shows the caller
     specs = _as_pair(first, second, chip)

@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random specs: every memory layout, orientation and distribution, ragged shapes, all tiles, several chips."""
+"""Random specs: every memory layout, orientation and distribution, ragged shapes, all tiles, all chips."""
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
 from tilewright import MemoryConfigError
-from tilewright.memory import Chip, CoreRange, CoreRangeSet, MemoryConfig, ShardSpec, TensorSpec, Tile, nd_sharded
+from tilewright.memory import (
+    Chip,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    ShardSpec,
+    TensorSpec,
+    Tile,
+    chip_names,
+    nd_sharded,
+)
 
 SCALARS = ("bfloat16", "float32", "uint8", "int32", "uint16")
 BLOCKS = ("bfloat8_b", "bfloat4_b")
@@ -25,7 +35,7 @@ SMALL = Chip.from_toml(
     """,
     "small",
 )
-CHIPS = (SMALL, Chip.named("wormhole_n150"), Chip.named("blackhole_p150", dispatch="slow"))
+CHIPS = (SMALL, *map(Chip.named, chip_names()), Chip.named("blackhole_p150", dispatch="slow"))
 
 
 @st.composite
@@ -46,10 +56,10 @@ def rounded(n, unit):
 
 
 @st.composite
-def specs(draw, empty=False, rank=4):
-    """Return a spec that can be placed on its chip."""
+def specs(draw, empty=False, rank=4, chips=CHIPS):
+    """Return a spec that can be placed on its chip, one of `chips`."""
     least = 0 if empty else 1
-    chip = draw(st.sampled_from(CHIPS))
+    chip = draw(st.sampled_from(chips))
     shape = draw(st.lists(st.integers(least, 4), max_size=rank - 2)) + draw(
         st.lists(st.integers(least, 70), min_size=0 if rank < 3 else 1, max_size=2)
     )

@@ -86,7 +86,8 @@ def test_no_two_elements_share_their_bits(spec):
 @given(specs(empty=True))
 def test_sizes_add_up(spec):
     assert spec.nbytes == spec.num_pages * spec.page_bytes
-    assert 0 <= spec.padding_bytes <= spec.nbytes
+    assert 0 <= spec.padding_bytes <= spec.total_bytes
+    assert 0 <= spec.with_chip(None).padding_bytes <= spec.nbytes
     assert len(spec.pages(base=0)) == spec.num_pages
     assert spec.allocated_bytes >= spec.bytes_per_bank
     assert spec.bytes_per_bank * len(set(spec.banks)) >= spec.num_pages * spec.aligned_page_bytes

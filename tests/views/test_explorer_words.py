@@ -274,3 +274,17 @@ def test_large_layouts_are_bounded():
         for words in ({"notation": text}, {"notation": "4:1", "op": "compose", "other": text}):
             with pytest.raises(FieldError):
                 layout_tab.describe_layout(words)
+
+
+def test_the_element_size_that_a_text_states_decides_the_banks():
+    text = "Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)"
+    stated = layout_tab.describe_layout({"notation": text, "threads": "8:1"})
+    assert stated["remedy"] is None
+    assert stated["banks"]["facts"][0]["value"] == "no conflict"
+    shown = {fact["name"]: fact["value"] for fact in stated["scene"]["facts"]}
+    assert shown["elements"] == "2 bytes each"
+    assert shown["read a column, after"] == "no conflict"
+    chosen = layout_tab.describe_layout({"notation": text, "threads": "8:1", "itemsize": "4"})
+    assert chosen["banks"]["facts"][0]["value"] != "no conflict"
+    silent = layout_tab.describe_layout({"notation": "(32,32):(32,1)", "threads": "32:1"})
+    assert "assuming elements of 4 bytes" in silent["banks"]["facts"][0]["value"]

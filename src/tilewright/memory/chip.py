@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..atomic import as_path
 from ..errors import MemoryConfigError
 from ..plugins import list_plugins, load_plugin
 from .cores import CoreCoord, CoreLike
@@ -121,7 +122,7 @@ class Chip:
         >>> Chip.read(_FOLDER / "quasar_q1.toml").name
         'quasar_q1'
         """
-        path = Path(path)
+        path = as_path(path)
         return cls.from_toml(path.read_text(encoding="utf-8"), path.stem)
 
     @classmethod

@@ -8,11 +8,10 @@ import sys
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from os import PathLike
-from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
 
-from ..atomic import write_file
+from ..atomic import as_path, write_file
 from ..copying import Placement, execute, plan_copy
 from ..copying.dlpack import as_host_array
 from ..copying.host_memory import aligned_empty, placement_of
@@ -181,6 +180,8 @@ class Device(Shown):
     (1048640, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]])
     """
 
+    is_open: bool = True  # a dialect closes devices; there is nothing on a closed one
+
     def __init__(
         self, chip: ChipLike, l1_small_size: int = 0, trace_region_size: int = 0, worker_l1_size: int | None = None
     ) -> None:
@@ -196,6 +197,8 @@ class Device(Shown):
         >>> Device("wormhole_n150").allocate(TensorSpec((4, 4), "float32")).size
         32
         """
+        if not self.is_open:
+            raise MemoryConfigError(f"the device of {self.chip.name} is closed; open it again to put tensors on it")
         return self.allocator.allocate(spec if spec.chip else spec.with_chip(self.chip))
 
     def free(self, allocation: Allocation) -> None:
@@ -359,7 +362,7 @@ class Device(Shown):
         ...     Device.load(folder, "wormhole_n150").read_bytes((1, 4), tensor.address, 2, "l1").tolist()
         [1, 2]
         """
-        path = Path(folder)
+        path = as_path(folder)
         path.mkdir(parents=True, exist_ok=True)
         kinds = ("dram", "trace", "l1", "l1_small")
         blocks = [block for kind in kinds for block in self.memory_view(kind).allocations]
@@ -393,7 +396,7 @@ class Device(Shown):
             ...
         FileNotFoundError: [Errno 2] No such file or directory: 'no-such-folder/banks.json'
         """
-        path = Path(folder)
+        path = as_path(folder)
         text = (path / MANIFEST).read_text(encoding="utf-8")
         device = cls(chip, **sizes)
         try:

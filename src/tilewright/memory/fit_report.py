@@ -43,6 +43,7 @@ SMALLER = {
     "uint16": ("uint8",),
 }
 _SMALL_FORMATS = ("bfloat8_b", "bfloat4_b")  # to try for all tensors together
+_PADDING = {"in_pages": "in pages", "alignment": "for alignment", "free_pages": "in free pages"}
 _MAX_LISTED = 16  # tensors that are printed one by one
 _STRATEGIES = {"block sharded": block_sharded, "height sharded": height_sharded, "width sharded": width_sharded}
 
@@ -50,6 +51,9 @@ _STRATEGIES = {"block sharded": block_sharded, "height sharded": height_sharded,
 @dataclass(frozen=True, slots=True)
 class FitTensor:
     """One tensor of a `Fit`: its bytes per bank, padding and address, and its problems and warnings.
+
+    Padding is what the banks with pages of the tensor allocate for it beyond its data, see `TensorSpec.padding_parts`.
+    A tensor that breaks a rule is not allocated, and has no bytes and no padding.
 
     >>> from tilewright import TensorSpec, fit
     >>> fit(TensorSpec((60, 90), "bfloat16", "tile", memory="l1"), "wormhole_n150").tensors[0].bytes_per_bank
@@ -79,17 +83,23 @@ class FitTensor:
         label = f"{self.name}: " if self.name else ""
         lines = [label.strip()] if self.name and self.spec is None else []
         if self.spec is not None:
-            share = 100 * self.padding_bytes / max(1, self.spec.nbytes)
             place = "not allocated" if self.address is None else f"at {self.address}"
-            lines.append(f"{label}{self.spec.shape} {self.spec.dtype}, {self.spec.memory}")
+            chip = f", {self.spec.chip.name}" if self.spec.chip else ""  # which the first line of a report names
+            lines.append(f"{label}{str(self.spec).removesuffix(chip)}")
             if self.banks:
                 size = f"{self.bytes_per_bank} bytes in {describe_banks(self.spec)}"
-                lines.append(f"  {size}, {place}, padding {self.padding_bytes} bytes ({share:.0f} %)")
+                lines.append(f"  {size}, {place}, padding {self._describe_padding(self.spec)}")
             elif not self.spec.num_pages:
                 lines.append("  no elements, so no bytes in any bank")
         lines += [f"  {problem}" for problem in self.problems]
         lines += [f"  note: {warning}" for warning in self.warnings]
         return "\n".join(lines)
+
+    def _describe_padding(self, spec: TensorSpec) -> str:
+        """Return the padding with its share of all bytes, and its parts."""
+        parts = [(count, _PADDING[name]) for name, count in spec.padding_parts.items() if count]
+        why = f", {parts[0][1]}" if len(parts) == 1 else "".join([f", {count} {words}" for count, words in parts])
+        return f"{self.padding_bytes} bytes ({100 * self.padding_bytes / max(1, self.total_bytes):.0f} %{why})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +107,12 @@ class Fit:
     """Whether tensors and circular buffers fit a chip together, the problems, and alternatives.
 
     On a `mesh` of devices, this is for each of them. `remedies` are changes of all tensors together that would fit.
+    `scope` says what was counted, where that is not all that a user may expect, and `notes` are about the request.
 
     >>> from tilewright import TensorSpec, fit
     >>> print(fit(TensorSpec((2048, 2048), "float32", "tile", memory="l1"), "wormhole_n150"))
     fits wormhole_n150
-    [2048, 2048] float32, interleaved in L1
+    [2048, 2048] float32 in tiles of 32 x 32, interleaved in L1
       262144 bytes in each of 64 banks, at 1236992, padding 0 bytes (0 %)
     L1: 262144 of 1393312 bytes in each of 64 banks used, largest free block 1131168
     """
@@ -115,6 +126,8 @@ class Fit:
     alternatives: tuple[Alternative, ...]
     remedies: tuple[str, ...] = ()
     mesh: tuple[int, ...] = ()
+    scope: str = ""
+    notes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.fits
@@ -131,7 +144,9 @@ class Fit:
 
     def __str__(self) -> str:
         devices = f", on each of {prod(self.mesh)} devices ({' x '.join(map(str, self.mesh))})" if self.mesh else ""
-        lines = [f"{'fits' if self.fits else 'does not fit'} {self.chip.name}{devices}"]
+        scope = f", {self.scope}" if self.scope else ""
+        lines = [f"{'fits' if self.fits else 'does not fit'} {self.chip.name}{devices}{scope}"]
+        lines += [f"note: {note}" for note in self.notes]
         lines += self._summarize() if len(self.tensors) > _MAX_LISTED else map(str, self.tensors)
         for view in self.memories:
             if view.allocated:
@@ -150,10 +165,14 @@ class Fit:
 
     def _summarize(self) -> list[str]:
         """Return the sums of many tensors, and the first one that does not fit."""
-        total = sum([tensor.total_bytes for tensor in self.tensors])
-        padding = sum([tensor.padding_bytes for tensor in self.tensors])
-        share = f"{100 * padding / max(1, total):.1f} %"
-        lines = [f"{len(self.tensors)} tensors, {format_bytes(total)}, {format_bytes(padding)} padding ({share})"]
+        # every bank reserves as much as the fullest one, as in the lines on each memory
+        banks = {view.buffer_type: view.num_banks for view in self.memories}
+        held = [(tensor, tensor.spec) for tensor in self.tensors if tensor.spec is not None and tensor.banks]
+        total = sum([tensor.bytes_per_bank * banks[spec.memory.buffer_type] for tensor, spec in held])
+        unused = total - sum([spec.data_bytes for _, spec in held])
+        share = f"{100 * unused / max(1, total):.1f} %"
+        waste = f"{format_bytes(unused)} are padding or free space in banks ({share})"
+        lines = [f"{len(self.tensors)} tensors, {format_bytes(total)}, of which {waste}"]
         failed = [(k, tensor) for k, tensor in enumerate(self.tensors) if tensor.problems]
         if failed:
             k, first = failed[0]
@@ -273,7 +292,7 @@ def _check_request(
 def _allocate_tensor(spec: TensorSpec | None, violations: list[Violation], allocator: Allocator) -> FitTensor:
     """Return how a tensor fits beside those that are allocated already."""
     if spec is None or violations:
-        return FitTensor(spec, 0, 0, spec.padding_bytes if spec else 0, None, tuple(violations))
+        return FitTensor(spec, 0, 0, 0, None, tuple(violations))
     allocation: Allocation | None = None
     try:
         allocation = allocator.allocate(spec)
@@ -430,11 +449,13 @@ def _candidate_changes(arguments: dict[str, Any], chip: Chip) -> Iterator[tuple[
 
 def _smaller_formats(arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     element = format_of(arguments.get("dtype", "bfloat16"))
+    page_layout = arguments.get("page_layout")
+    tiled = page_layout is not None and PageLayout.of(page_layout) is PageLayout.TILE
+    if element.has_blocks and not tiled:
+        yield {"page_layout": "tile"}, f"{element} in tiles"
     for name in SMALLER.get(element.name, ()):
         change: dict[str, Any] = {"dtype": name}
         description = f"{element} as {name}"
-        page_layout = arguments.get("page_layout")
-        tiled = page_layout is not None and PageLayout.of(page_layout) is PageLayout.TILE
         if format_of(name).has_blocks and not tiled:
             change["page_layout"] = "tile"
             description += " in tiles"

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum
+from difflib import get_close_matches
+from enum import Enum, EnumMeta
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,7 +21,34 @@ from .cores import CoreRangeSet, CoresLike
 _Member = TypeVar("_Member", bound="NamedEnum")
 
 
-class NamedEnum(Enum):
+class HelpfulEnum(EnumMeta):
+    """The type of enumerations that name the nearest member if one does not exist.
+
+    >>> isinstance(BufferType, HelpfulEnum)
+    True
+    """
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        members: dict[str, Any] = dict(cls.__members__)
+        if name in members:
+            return members[name]
+        spelled = canonical_word(name).upper()
+        near = [spelled] if spelled in members else get_close_matches(spelled, members, 1)
+        near = (
+            near
+            or [member for member in sorted(members, key=len, reverse=True) if member in spelled or spelled in member][
+                :1
+            ]
+        )
+        raise AttributeError(
+            f"{cls.__name__} has no {name}, its members are {', '.join(members)}"
+            + (f"; did you mean {cls.__name__}.{near[0]}?" if near else "")
+        )
+
+
+class NamedEnum(Enum, metaclass=HelpfulEnum):
     """An enumeration with members that can be given by name; case, dashes and spaces do not matter.
 
     >>> BufferType.of("l1"), BufferType.of(BufferType.DRAM), PageLayout.of("Row-Major"), PageLayout.of("Tiled")

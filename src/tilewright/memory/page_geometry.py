@@ -144,15 +144,56 @@ class PageGeometry:
         return self.num_pages * self.page_bytes
 
     @cached_property
+    def data_bytes(self) -> int:
+        """Return the bytes of the elements of the logical shape, with their share of the scales of blocks.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((60, 90), "bfloat16", "tile").data_bytes
+        10800
+        """
+        return self.shape.logical_volume() * self.page_bytes // self.page_elements
+
+    @property
+    def total_bytes(self) -> int:
+        """Return the bytes allocated in all banks that hold pages; without a chip, the bytes of all pages.
+
+        Banks reserve the same addresses, whether they hold pages or not: those that hold none are not counted.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((60, 90), "uint8").total_bytes, TensorSpec((60, 90), "uint8", chip="n150").total_bytes
+        (5400, 5760)
+        """
+        return self.nbytes if self.chip is None else self.allocated_bytes * len(self.used_banks)
+
+    @property
     def padding_bytes(self) -> int:
-        """Return the bytes of padding in all pages.
+        """Return the bytes that hold no data, of `total_bytes`; `padding_parts` says why.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((60, 90), "bfloat16", "tile").padding_bytes
         1488
         """
-        data = self.shape.logical_volume() * self.page_bytes // self.page_elements
-        return self.nbytes - data
+        return self.total_bytes - self.data_bytes
+
+    @property
+    def padding_parts(self) -> dict[str, int]:
+        """Return the padding by its reason: `in_pages`, and on a chip `alignment` and `free_pages`.
+
+        Pages hold elements beyond the logical shape, they are aligned in a bank, and every bank with a page reserves
+        the pages of the fullest one, which stay free where a shard is partial or pages do not divide evenly.
+
+        >>> from tilewright import TensorSpec
+        >>> TensorSpec((60, 90), "uint8", "row_major", chip="n150").padding_parts
+        {'in_pages': 0, 'alignment': 360, 'free_pages': 0}
+        >>> TensorSpec((160, 90), "uint8", "tile", chip="n150").padding_parts
+        {'in_pages': 960, 'alignment': 0, 'free_pages': 9216}
+        """
+        inside = self.nbytes - self.data_bytes
+        if self.chip is None:
+            return {"in_pages": inside}
+        rounded = (self.allocated_bytes - self.bytes_per_bank) * len(self.used_banks)
+        aligned = self.num_pages * (self.aligned_page_bytes - self.page_bytes) + rounded
+        return {"in_pages": inside, "alignment": aligned, "free_pages": self.padding_bytes - inside - aligned}
 
     @cached_property
     def _padded_layout(self) -> Layout:

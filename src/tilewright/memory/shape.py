@@ -113,6 +113,7 @@ class Shape(Shown):
         >>> Shape([14, 28]).to_rank(4), Shape([1, 1, 5]).to_rank(1)
         (Shape([1, 1, 14, 28]), Shape([5]))
         """
+        rank = as_integer(rank, "a rank")
         gone = self._logical[: max(0, self.rank - rank)]
         if any(n != 1 for n in gone):
             raise MemoryConfigError(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from ..tables import format_number
 from .scene import Field, Grid, ScaleKind, Scene, Tracks
 
 Rgb: TypeAlias = tuple[int, int, int]
@@ -202,6 +203,8 @@ def format_value(value: Any, form: str = "{}") -> str:
 
     >>> format_value(7), format_value(0.1234), format_value((1, 2)), format_value(None), format_value(7, "P{}")
     ('7', '0.12', '1,2', '', 'P7')
+    >>> format_value(100.0), format_value(1234.5)
+    ('100', '1234')
     >>> format_value(98304, BYTES), format_value(1000, BYTES)
     ('96K', '1000')
     """
@@ -214,7 +217,7 @@ def format_value(value: Any, form: str = "{}") -> str:
     if form != "{}":
         return form.format(value)
     if isinstance(value, float):
-        return f"{value:.2g}"
+        return format_number(value, 2)
     return ",".join(map(format_value, value)) if isinstance(value, tuple) else str(value)
 
 

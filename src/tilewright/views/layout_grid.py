@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..layout import InverseLayout, Layout, LayoutLike, Place
+from ..errors import LayoutError
+from ..layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Place, Swizzle
 from ..layout.layout import make_layout
 from ..layout.tuples import leaves, product, product_each
 from ..ndarrays import NDArray, np
@@ -16,7 +17,9 @@ from .scene import Outline, OutlineKind
 MAX_SIDE = 128  # cells in a row or column; in larger layouts a cell stands for a block
 _MIN_TILES = 4  # per side, for one cell per tile
 _MOST_OUTLINES = 1024
+_MOST_COUNTED = 1 << 22  # elements that are counted one by one, where padding leaves no box
 _NESTING: tuple[tuple[int, OutlineKind], ...] = ((2, "face"), (1, "tile"))  # levels from the outside
+_FLAT: dict[OutlineKind, OutlineKind] = {"face": "slice", "tile": "plane"}  # of modes that are not nested
 Places = NDArray[np.int64]
 
 
@@ -149,15 +152,25 @@ class LayoutGrid:
         parts = [list(map(str, at.reshape(-1).tolist())) for at in self.coordinates()]
         return [",".join(words) for words in zip(*parts, strict=True)]
 
-    def row_major_numbers(self) -> Places:
-        """Return the number of every cell's first element if elements are counted row by row.
+    def row_major_numbers(self) -> tuple[int | None, ...]:
+        """Return the number of every cell's first element if elements are counted row by row; padding has none.
 
-        >>> from tilewright import col_major
-        >>> sample_layout(col_major(2, 2)).row_major_numbers().tolist()
-        [[0, 1], [2, 3]]
+        >>> from tilewright import row_major, with_logical_shape
+        >>> sample_layout(with_logical_shape(row_major(2, 4), (2, 3))).row_major_numbers()
+        (0, 1, 2, None, 3, 4, 5, None)
         """
-        number: Places = np.ravel_multi_index(tuple(self.coordinates()), self.extents)
-        return number
+        valid, extents = self.valid(), _data_extents(self.layout)
+        if extents is not None:
+            inside = [np.minimum(at, max(0, n - 1)) for at, n in zip(self.coordinates(), extents, strict=True)]
+            number: Places = np.ravel_multi_index(tuple(inside), tuple([max(1, n) for n in extents]))
+        elif prod(self.extents) <= _MOST_COUNTED:
+            every = LayoutGrid(self.layout, self.extents, self.down, self.across, (1, 1)).valid()
+            counted = np.cumsum(every.reshape(-1)).reshape(every.shape) - 1
+            number = counted[:: self.block[0], :: self.block[1]]
+        else:
+            raise LayoutError(f"{self.layout} has too many elements to count them row by row between its padding")
+        known = zip(number.reshape(-1).tolist(), valid.reshape(-1).tolist(), strict=True)
+        return tuple([n if is_data else None for n, is_data in known])
 
     def row_names(self) -> tuple[str, ...]:
         """Return the coordinates of the first element of every row, where more than one mode goes down.
@@ -210,14 +223,24 @@ class LayoutGrid:
         return tuple(found)
 
     def _nested_blocks(self) -> list[tuple[OutlineKind, list[int | None]]]:
-        """Return the rows and columns of the faces and of the tiles; None where they are as large as the layout."""
-        if len(self.extents) == 2 and len(self.down) == len(self.across):  # both sides nest alike
+        """Return the rows and columns of the faces and of the tiles; None where they are as large as the layout.
+
+        Of modes that are not nested, the planes of more than two of them are separated.
+        """
+        modes: Any = self.layout.shape if len(self.extents) > 1 else (1, 1)
+        down, across = leaves(modes[-2]), leaves(modes[-1])
+        if len(down) == len(across) > 1:  # both sides nest alike: faces, the faces of a tile, tiles
             whole = (prod(self.down), prod(self.across))
-            nested = [(prod(self.down[:k]), prod(self.across[:k])) for k in range(1, len(self.down))]
-            boxes = [box for box in dict.fromkeys(nested) if box not in ((1, 1), whole)]
-            return [(kind, list(boxes[-depth])) for depth, kind in _NESTING if len(boxes) >= depth]
+            nested = [(prod(down[:k]), prod(across[:k])) for k in range(1, len(down))]
+            boxes = [box for box in dict.fromkeys(nested) if box != (1, 1)]
+            found = [(kind, boxes[-depth]) for depth, kind in _NESTING if len(boxes) >= depth]
+            return [(kind, list(box)) for kind, box in found if box != whole]
+        flat = len(self.extents) > 2 and len(down) == len(across) == 1
         levels = (_block_sizes(self.down), _block_sizes(self.across))
-        return [(kind, [each[-depth] if len(each) >= depth else None for each in levels]) for depth, kind in _NESTING]
+        return [
+            (_FLAT[kind] if flat else kind, [each[-depth] if len(each) >= depth else None for each in levels])
+            for depth, kind in _NESTING
+        ]
 
 
 def sample_layout(layout: LayoutLike, side: int = MAX_SIDE, block: tuple[int, int] | None = None) -> LayoutGrid:
@@ -239,6 +262,23 @@ def sample_layout(layout: LayoutLike, side: int = MAX_SIDE, block: tuple[int, in
     return LayoutGrid(
         layout, tuple(int(n) for n in extents), tuple(down), tuple(across), block or _choose_block(down, across, side)
     )
+
+
+def _data_extents(layout: LayoutLike) -> tuple[int, ...] | None:
+    """Return the extent of the data in each mode, None if the data is not a box that begins at the first element."""
+    while isinstance(layout, ComposedLayout):
+        outer = layout.outer
+        if not isinstance(outer, Swizzle) and not (isinstance(outer, Layout) and not outer.guards):
+            return None  # which may have padding of its own
+        layout = layout.inner
+    if isinstance(layout, InverseLayout):
+        return product_each(layout.shape)
+    if not isinstance(layout, Layout):
+        return None
+    try:
+        return layout.logical_shape or (1,)
+    except LayoutError:  # padded across modes
+        return None
 
 
 def _choose_block(down: list[int], across: list[int], side: int) -> tuple[int, int]:

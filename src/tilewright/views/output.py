@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..atomic import write_file
+from ..atomic import as_path, write_file
 from ..errors import TilewrightError
 from .animation import Animation
 from .animation_output import to_gif, to_player
@@ -37,7 +37,7 @@ def save(scene: Scene | Animation, path: str | os.PathLike[str]) -> Path:
     ...     save(scene_of(row_major(4, 8)), Path(folder) / "layout.svg").name
     'layout.svg'
     """
-    target = Path(path)
+    target = as_path(path)
     if isinstance(scene, Animation):
         write_file(target, _find_renderer(_PLAYERS, target)(scene))
     else:

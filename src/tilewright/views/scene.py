@@ -13,7 +13,7 @@ from ..errors import LayoutError
 from ..ndarrays import NDArray
 
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
-OutlineKind: TypeAlias = Literal["tile", "face", "mark", "halo"]
+OutlineKind: TypeAlias = Literal["tile", "face", "plane", "slice", "mark", "halo"]
 
 MOST_FLOWS = 300  # arrows in a picture; more hide what is below them
 

@@ -165,7 +165,7 @@ def derived_field(grid: Grid, name: str) -> Field | None:
         return _name_field(name, [grid.row_name(row) for row, _ in cells])
     if name == "column" and not grid.boxes:
         return _name_field(name, [grid.column_name(column) for _, column in cells])
-    tiles = [box for box in grid.outlines if box.kind == "tile"]
+    tiles = [box for box in grid.outlines if box.kind == "tile" and not box.label]  # not shards, which have names
     if name != "tile" or not tiles:
         return None
     number = [0] * len(cells)

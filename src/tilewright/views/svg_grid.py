@@ -34,6 +34,8 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _STROKES = {
     "tile": f'stroke="{INK}" stroke-width="1.8"',
     "face": f'stroke="{INK}" stroke-width="0.9"',
+    "plane": f'stroke="{INK}" stroke-width="1.8"',
+    "slice": f'stroke="{INK}" stroke-width="0.9"',
     "halo": f'stroke="{INK}" stroke-width="1.2" stroke-dasharray="4 3"',
     "mark": f'stroke="{MARK}" stroke-width="2.4"',
 }

@@ -36,7 +36,7 @@ _MOST_RULED = 16  # rows that may all have a line above them
 _SYMBOLS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SHADES = "@%#*+=-:. "  # dark to pale, like the ramp
 _STEPS = (1, 2, 4, 8, 16, 32, 64)
-_BARS = {"tile": ("│", "─", "┼"), "face": ("┊", "┄", "┼")}
+_BARS = {"tile": ("│", "─", "┼"), "face": ("┊", "┄", "┼"), "plane": ("│", "─", "┼"), "slice": ("┊", "┄", "┼")}
 
 
 def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64) -> str:
@@ -399,7 +399,7 @@ def _outline_starts(grid: Grid) -> tuple[dict[int, str], dict[int, str]]:
     """Return the columns and rows before which an outline starts, with its kind; tiles win over faces."""
     bars: dict[int, str] = {}
     rules: dict[int, str] = {}
-    for kind in ("face", "tile"):
+    for kind in ("face", "slice", "plane", "tile"):
         for box in grid.outlines:
             if box.kind == kind:
                 bars[box.column], rules[box.row] = kind, kind

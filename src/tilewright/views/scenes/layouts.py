@@ -12,6 +12,7 @@ from ...errors import LayoutError
 from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective
 from ...layout.layout_like import require_layout
 from ...ndarrays import np
+from ...tables import count_of
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Scene
@@ -43,7 +44,8 @@ def layout_scene(
     `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. It is numbered in
     elements, or in bytes if their `itemsize` is given. `side` is the most rows and columns that are drawn, and `title`
     that of the picture. `options` are those of every scene: cells have the attributes `offset`, or the names of axes,
-    and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by row.
+    and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by row;
+    padding has none.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -88,7 +90,7 @@ def layout_panels(
     if sheet.layout.depth > 1 or requested:
         fields.append(Field("coordinate", tuple(sheet.names())))
     if requested:
-        fields.append(Field.of_table("row_major", sheet.row_major_numbers(), "ramp"))
+        fields.append(Field("row_major", sheet.row_major_numbers(), "ramp"))
     several = len(sheet.extents) > 1
     grid = Grid(
         sheet.rows,
@@ -111,10 +113,7 @@ def layout_panels(
     if not memory or not sheet.is_complete:
         return (grid,)
     if list(places) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
-        modes: Any = sheet.layout.shape
-        one_tile = all(isinstance(mode, tuple) and mode[-1] == 1 for mode in modes)
-        name = "face" if one_tile else "tile"  # of a single tile, the faces are outlined
-        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested, name)
+        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested)
         if tiles is not None:
             return (grid, tiles)
     held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes, requested)
@@ -182,8 +181,11 @@ def layout_title(layout: LayoutLike) -> str:
     return words if len(words) <= 90 else words[:89] + "…"
 
 
-def layout_facts(layout: LayoutLike) -> list[Fact]:
+def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: bool = True) -> list[Fact]:
     """Return the facts shown beside the picture of a layout.
+
+    `scalars` are the offsets of the scalars of an element from its first one, () if they are not known, and `padding`
+    says whether padding has places. Memory is counted from the first scalar to the last.
 
     >>> from tilewright import row_major
     >>> [(fact.name, fact.value) for fact in layout_facts(row_major(4, 8))][1:4]
@@ -196,11 +198,19 @@ def layout_facts(layout: LayoutLike) -> list[Fact]:
         pass  # a large composition would have to be evaluated at every coordinate
     elif layout.axes:
         facts.append(Fact("memory", ", ".join(f"{name} 0 to {n - 1}" for name, n in layout.cosize.items())))
-    else:
-        facts.append(Fact("memory", f"{layout.cosize} element{'s' * (layout.cosize != 1)}"))
+    elif scalars == (0,) and (padding or replicas or not small):
+        facts.append(_memory_fact(layout.cosize))
         if small and not replicas:
             table = sample_layout(layout, 1 << 62)
             facts.append(Fact("contiguous, row-major", str(contiguous_runs(table.places()["offset"], table.valid()))))
+    elif small and scalars:
+        table = sample_layout(layout, 1 << 62)
+        offsets = (table.places()["offset"].reshape(-1, 1) + np.array(scalars)).reshape(-1)
+        valid = np.repeat(table.valid().reshape(-1), len(scalars))
+        used = offsets[valid]
+        count = int(used.max() - used.min() + 1) if used.size else 0
+        facts.append(_memory_fact(count, "element" if scalars == (0,) else "scalar"))
+        facts.append(Fact("contiguous, row-major", str(contiguous_runs(offsets, valid))))
     share = padding_share(layout) if small else 0.0
     if share:
         facts.append(Fact("padding", f"{share:.1%} of the elements"))
@@ -211,12 +221,16 @@ def layout_facts(layout: LayoutLike) -> list[Fact]:
     return facts
 
 
+def _memory_fact(count: int, noun: str = "element") -> Fact:
+    return Fact("memory", count_of(count, noun))
+
+
 @scene_function
 def swizzle_scene(
     swizzle: Swizzle | ComposedLayout,
     layout: LayoutLike | None = None,
     *,
-    itemsize: int = 4,
+    itemsize: int | None = None,
     banks: int = 32,
     width: int = 4,
     side: int = MAX_SIDE,
@@ -225,8 +239,8 @@ def swizzle_scene(
     """Return the banks of a layout before and after a swizzle, and the conflicts of reading rows and columns.
 
     `swizzle` is composed with `layout`; a composition with a swizzle can be given as it is. There are `banks` banks,
-    `width` bytes wide, and elements of `itemsize` bytes. `side` is the most rows and columns that are drawn. `options`
-    are those of every scene.
+    `width` bytes wide, and elements of `itemsize` bytes: without it, 4 are assumed, as the picture tells. `side` is the
+    most rows and columns that are drawn. `options` are those of every scene.
 
     >>> from tilewright import row_major
     >>> scene = swizzle_scene(Swizzle(5, 0, 5), row_major(32, 32))
@@ -242,18 +256,31 @@ def swizzle_scene(
             " give compose(swizzle, layout), or both"
         )
     after = compose(swizzle, layout)
+    size = 4 if itemsize is None else itemsize
     sheets = [sample_layout(layout, side), sample_layout(after, side)]
     _require_elements(sheets[0])
     grids = [
-        _bank_grid(sheet, name, itemsize, banks, width) for sheet, name in zip(sheets, ("before", "after"), strict=True)
+        _bank_grid(sheet, name, size, banks, width) for sheet, name in zip(sheets, ("before", "after"), strict=True)
     ]
+    stated = f"{itemsize} bytes each" if itemsize else f"{size} bytes each, assumed: their size is not stated"
     facts = [Fact("swizzle", str(swizzle)), Fact("layout", str(layout)), Fact("banks", f"{banks} of {width} bytes")]
+    facts.append(Fact("elements", stated))
     for axis, name in ((1, "row"), (0, "column")):
         for sheet, when in zip(sheets, ("before", "after"), strict=True):
             if sheet.is_complete:
-                worst = _worst_access(sheet, axis, itemsize, banks, width)
+                worst = _worst_access(sheet, axis, size, banks, width)
                 facts.append(Fact(f"read a {name}, {when}", str(worst), "good" if worst.conflict_free else "bad"))
     return Scene(f"{swizzle} on {layout_title(layout)}", tuple(grids), tuple(facts))
+
+
+def bank_options(layout: Any, itemsize: int | None) -> dict[str, int]:
+    """Return the option `itemsize` for the scene of a `layout` that is drawn by its banks, if the bytes are stated.
+
+    >>> bank_options(compose(Swizzle(1, 0, 1), Layout((2, 2), (2, 1))), 2), bank_options(Layout(4), 2)
+    ({'itemsize': 2}, {})
+    """
+    is_swizzled = isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle)
+    return {"itemsize": itemsize} if is_swizzled and itemsize is not None else {}
 
 
 def _require_elements(sheet: LayoutGrid) -> None:

@@ -16,14 +16,11 @@ _MOST_BOXES = 256  # tiles that memory is drawn in
 _MOST = MAX_SIDE * MAX_SIDE
 
 
-def tiled_memory_grid(
-    grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = (), block: str = "tile"
-) -> Grid | None:
+def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = ()) -> Grid | None:
     """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
 
     Tiles that consist of faces are drawn face by face. `grid` has the coordinates with their tiles outlined, `elements`
-    names them, `offsets` are their places, and `requested` the attributes that memory is to have, too. `block` is what
-    a tile is called.
+    names them, `offsets` are their places, and `requested` the attributes that memory is to have as well.
 
     >>> from tilewright import row_major, blocked_product
     >>> from tilewright.views import scene_of
@@ -48,7 +45,7 @@ def tiled_memory_grid(
         grid.rows,
         grid.columns,
         (Field("element", tuple(elements)), *fields),
-        title="memory, face by face" if has_faces else f"memory, {block} by {block}",
+        title="memory, face by face" if has_faces else "memory, tile by tile",
         color=grid.color,
         label="element",
         valid=grid.valid,

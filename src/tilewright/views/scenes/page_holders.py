@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...layout.tuples import ceil_div
 from ...ndarrays import NDArray, np
 from ..scene import Field, Grid, Outline
-from .page_sheet import CORE_FORM, HOST_FORM, PAGE_FORM, PageSheet, start_address
+from .page_sheet import CORE_FORM, HOST_FORM, MOST_LINES, PAGE_FORM, PageSheet, start_address
 
 _MOST_NUMBERS = 16  # of shards that are listed for a core
 _MOST_BANKS, _FOLDED_BANKS = 24, 16  # side by side, and in a row if there are more
 _BOXED_PAGES, _BOXED_CORES, _BOXED_ROWS = 1024, 64, 96  # most pages, cores and rows that are drawn in boxes
+_BOX_FOLDS = (8, 4, 2)  # pages side by side of a shard that is a column of them
 _BOX_GAP, _BOX_WIDTH = 14, 1000  # pixels between boxes, and of all of them
 
 
@@ -30,14 +32,15 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     cores = [core for k, core in enumerate(paging.cores) if len(pages.shards_of(k))]
     (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*cores, strict=True))
     across, down = right + 1 - left, bottom + 1 - top
+    cell_width = 7 + 5 * len(f"P{spec.num_pages - 1}")
+    most_across = (_BOX_WIDTH // across - _BOX_GAP) // cell_width
     wide = paging.shard[-1]
-    high = paging.shard_pages // wide * paging.shards_per_core
-    if (
-        spec.num_pages > _BOXED_PAGES
-        or across * down > _BOXED_CORES
-        or down * high > _BOXED_ROWS
-        or across * (wide * (7 + 5 * len(f"P{spec.num_pages - 1}")) + _BOX_GAP) > _BOX_WIDTH
-    ):
+    if wide == 1 and paging.shard_pages * paging.shards_per_core > MOST_LINES:  # a column of pages: fold it
+        folds = [n for n in _BOX_FOLDS if n <= most_across]
+        wide = next((n for n in folds if paging.shard_pages % n == 0), max(folds, default=1))
+    each = ceil_div(paging.shard_pages, wide)
+    high = each * paging.shards_per_core
+    if spec.num_pages > _BOXED_PAGES or across * down > _BOXED_CORES or down * high > _BOXED_ROWS or wide > most_across:
         return None
     number = np.arange(spec.num_pages, dtype=np.int64)
     slot = np.asarray(paging.slots(number))
@@ -46,7 +49,9 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     )
     local = address // spec.aligned_page_bytes
     where = np.array(paging.cores, dtype=np.int64)[position]
-    cell = ((where[:, 1] - top) * high + local // wide) * across * wide + (where[:, 0] - left) * wide + local % wide
+    shard, inside = np.divmod(local, paging.shard_pages)
+    row = (where[:, 1] - top) * high + shard * each + inside // wide
+    cell = row * across * wide + (where[:, 0] - left) * wide + inside % wide
     tables = {
         "page": (number, "ramp", PAGE_FORM),
         "shard": (slot // paging.shard_pages, "category", "{}"),
@@ -59,7 +64,6 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     fields = [_scatter_field(name, table, cell, count, *rest) for name, (table, *rest) in tables.items()]
     l1 = spec.memory.buffer_type.is_l1
     grid = [(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1)]
-    each = high // paging.shards_per_core
     outlines = [
         Outline(y * high + k * each, x * wide, each, wide, "face")
         for y in range(down)

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from ...errors import OutOfMemory
+from ...layout.tuples import ceil_div
 from ...memory import TensorSpec
 from ...ndarrays import NDArray, np
 from ..scene import Field, Grid, Outline
 
-_MOST_LINES = 64  # pages that are rows, drawn one below the other
+MOST_LINES = 24  # pages in one column, drawn one below the other; more are folded
+_FOLDS = (8, 16, 32)  # pages side by side of a folded column
 _MOST_RUNS = 3  # of pages that are written for a core
 PAGE_FORM, HOST_FORM, CORE_FORM = "P{}", "H{}", "C({})"  # of a page, a page of the host, and a core
 MOST_LISTED = 1 << 14  # pages of a tensor whose cores list theirs
@@ -28,9 +32,10 @@ class PageSheet:
     """
 
     spec: TensorSpec
-    shape: tuple[int, int]  # rows and columns of pages
+    shape: tuple[int, int]  # rows and columns of cells; the last row of a folded column may be longer than the pages
     shown: tuple[int, int]  # those that are drawn
     step: tuple[int, int]  # pages that one cell stands for, along either side
+    folded: bool  # whether rows are parts of one column of pages
     number: NDArray[np.int64]  # of the page of each cell, and where it lies
     shard: NDArray[np.int64]
     local: NDArray[np.int64]  # number of the page in its bank or core
@@ -48,17 +53,17 @@ class PageSheet:
         """
         (height, width), (high, wide) = spec.physical_shape, spec.page_shape
         rows, columns = height // high, width // wide
-        if columns == 1 and rows > _MOST_LINES:  # pages are whole rows: fold them
-            columns = next((n for n in (8, 16, 32) if rows % n == 0 and rows // n <= side), 0)
-            columns = columns or next(n for n in (32, 16, 8, 4, 2, 1) if rows % n == 0)
-            rows //= columns
+        folded = columns == 1 and rows > MOST_LINES
+        if folded:
+            columns = _fold_width(rows, (1, *spec.paging.shard)[-2] if spec.memory.is_sharded else rows)
+            rows = ceil_div(rows, columns)
         # Every fourth page of twelve banks would show three banks: pages dealt in turn are cut off instead.
         dealt = not spec.memory.is_sharded
         shown = (min(rows, side), min(columns, side)) if dealt else (rows, columns)
         step = (-(-shown[0] // side), -(-shown[1] // side))
         down, across = (np.arange(0, n, by, dtype=np.int64) for n, by in zip(shown, step, strict=True))
         number = down[:, None] * columns + across
-        slot = np.asarray(spec.paging.slots(number))
+        slot = np.asarray(spec.paging.slots(np.minimum(number, spec.num_pages - 1)))
         position, address = (
             np.asarray(layout(slot)) for layout in (spec.page_map.position_of_slot, spec.page_map.offset_of_slot)
         )
@@ -68,6 +73,7 @@ class PageSheet:
             (rows, columns),
             shown,
             step,
+            folded,
             number,
             slot // spec.paging.shard_pages,
             address // max(1, spec.aligned_page_bytes),
@@ -138,6 +144,8 @@ class PageSheet:
         >>> PageSheet.of(TensorSpec((640, 64), "uint8", "tile", chip="n150"), 16).note
         'The first 16 x 2 of 20 x 2 pages.'
         """
+        if self.folded and self.shown != self.shape:
+            return f"The first {self.shown[0] * self.shown[1]} of {self.spec.num_pages} pages."
         if self.shown != self.shape:
             return f"The first {self.shown[0]} x {self.shown[1]} of {self.shape[0]} x {self.shape[1]} pages."
         many = f"Each cell stands for {self.step[0]} x {self.step[1]} pages and shows the first."
@@ -166,19 +174,28 @@ class PageSheet:
         """
         sharded = self.spec.memory.is_sharded
         rows, columns = self.number.shape
+        exists = (self.number < self.spec.num_pages).reshape(-1).tolist()
+
+        def mask(values: Iterable[Any]) -> tuple[Any, ...]:
+            return tuple([value if there else None for value, there in zip(values, exists, strict=True)])
+
+        number, bank, address, local, shard, core = (
+            mask(table.reshape(-1).tolist())
+            for table in (self.number, self.bank, self.address, self.local, self.shard, self.core)
+        )
         fields = [
-            Field.of_table("page", self.number, "ramp", PAGE_FORM),
-            Field.of_table("bank", self.bank),
-            Field.of_table("address", self.address, "ramp"),
-            Field.of_table("local page", self.local, "ramp", PAGE_FORM),
-            Field.of_table("host page", self.number, "ramp", HOST_FORM),
+            Field("page", number, "ramp", PAGE_FORM),
+            Field("bank", bank),
+            Field("address", address, "ramp"),
+            Field("local page", local, "ramp", PAGE_FORM),
+            Field("host page", number, "ramp", HOST_FORM),
         ]
-        names = tuple(map(core_name, self.core.reshape(-1).tolist()))
+        names = tuple([None if each is None else core_name(each) for each in core])
         if sharded or self.spec.memory.buffer_type.is_l1:
             fields.append(Field("core", names, form=CORE_FORM))
         if sharded:
-            fields.append(Field.of_table("shard", self.shard))
-        (high, wide), tiled = self.spec.page_shape, self.spec.page_shape[0] > 1
+            fields.append(Field("shard", shard))
+        (high, wide), by_row = self.spec.page_shape, self.spec.is_tiled and not self.folded
         return Grid(
             rows,
             columns,
@@ -186,12 +203,15 @@ class PageSheet:
             title=f"pages of {high} x {wide} elements",
             color="shard" if sharded else "bank",
             label="page",
-            link=names if sharded and not linked_by_page else fields[0].values,
+            valid=() if all(exists) else tuple(exists),
+            link=names if sharded and not linked_by_page else number,
             outlines=self.shard_outlines() if sharded else (),
-            row_axis="row" if tiled else "page",
-            column_axis="column" if tiled else "",
-            row_names=() if tiled else tuple(str(row * self.step[0] * self.shape[1]) for row in range(rows)),
-            block=(high * self.step[0], wide * self.step[1]) if tiled else self.step,
+            row_axis="row" if by_row else "page",
+            column_axis="column" if by_row else "",
+            row_names=() if by_row else tuple(str(row * self.step[0] * self.shape[1]) for row in range(rows)),
+            column_names=() if by_row else tuple(f"+{column * self.step[1]}" for column in range(columns)),
+            block=(high * self.step[0], wide * self.step[1]) if by_row else self.step,
+            hatched="padding" if all(exists) else "no page",
         )
 
     def shard_outlines(self) -> tuple[Outline, ...]:
@@ -202,15 +222,23 @@ class PageSheet:
         >>> [box.label for box in PageSheet.of(spec, 128).shard_outlines()]
         ['shard 0', 'shard 1']
         """
-        shard = self.shard
+        shard = np.where(self.number < self.spec.num_pages, self.shard, -1)
         found = []
-        for number in np.unique(shard).tolist()[:1024]:
+        for number in np.unique(shard[shard >= 0]).tolist()[:1024]:
             rows, columns = np.nonzero(shard == number)
             top, left = int(rows.min()), int(columns.min())
             high, wide = int(rows.max()) + 1 - top, int(columns.max()) + 1 - left
             if high * wide == len(rows):
                 found.append(Outline(top, left, high, wide, "tile", f"shard {number}"))
         return tuple(found)
+
+
+def _fold_width(pages: int, together: int) -> int:
+    """Return the pages side by side of a folded column: few rows, and if possible whole runs of `together` pages."""
+    if _FOLDS[0] // 2 <= together <= _FOLDS[1]:
+        return together
+    wide = next((n for n in _FOLDS if 4 * n * n >= pages), _FOLDS[-1])
+    return next((n for n in (wide, *_FOLDS) if together % n == 0), wide)
 
 
 def start_address(spec: TensorSpec) -> int:

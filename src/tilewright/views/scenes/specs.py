@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...analysis import balance
 from ...errors import LayoutError, OutOfMemory
 from ...memory import TensorSpec, Where, explain
-from ...ndarrays import np
+from ...ndarrays import NDArray, np
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _MOST_SHARDS = 1 << 23  # in a picture
+_EVEN = 1.25  # times the least that a bank can hold
 _MOST_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
 
 
@@ -87,7 +88,7 @@ def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: S
         *steps,
         Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
         Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes"),
-        Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding"),
+        bytes_fact(spec),
         Fact(
             "banks and addresses",
             "depend on the chip; choose one, such as wormhole_n150"
@@ -126,6 +127,24 @@ def _where_facts(where: Where) -> list[Fact]:
     return [Fact(name, value.strip()) for name, _, value in (line.partition(" ") for line in str(where).splitlines())]
 
 
+def bytes_fact(spec: TensorSpec) -> Fact:
+    """Return the bytes of a `spec`, on its chip if it has one, and its padding, as `fit` counts them.
+
+    >>> bytes_fact(TensorSpec((60, 90), "uint8", chip="n150")).value
+    '5760, of which 360 padding (6.2%)'
+    """
+    share = spec.padding_bytes / spec.total_bytes if spec.total_bytes else 0.0
+    return Fact("bytes", f"{spec.total_bytes}, of which {spec.padding_bytes} padding ({share:.1%})")
+
+
+def _rate_imbalance(imbalance: float, counts: NDArray[np.int64]) -> Literal["plain", "good", "bad"]:
+    """Return how good it is that these banks hold so many pages each: bad only where others would hold fewer."""
+    if imbalance <= _EVEN:
+        return "good"
+    least = -(-int(counts.sum()) // len(counts))  # in the fullest bank, however pages are distributed
+    return "plain" if int(counts.max()) <= _EVEN * least else "bad"
+
+
 def _address_fact(spec: TensorSpec) -> Fact:
     try:
         return Fact("address on an empty chip", str(spec.first_address))
@@ -135,16 +154,14 @@ def _address_fact(spec: TensorSpec) -> Fact:
 
 def _placement_facts(pages: PageSheet) -> list[Fact]:
     spec = pages.spec
-    share = spec.padding_bytes / spec.nbytes if spec.nbytes else 0.0
-    banks = spec.known_chip.banks(spec.memory.buffer_type)
-    held = np.zeros(banks, dtype=np.int64)
-    np.add.at(held, list(spec.banks), pages.page_counts() * spec.aligned_page_bytes)
-    even = balance(held.tolist())
+    counts, banks = pages.page_counts(), spec.known_chip.banks(spec.memory.buffer_type)
+    even = balance((counts * spec.aligned_page_bytes).tolist())
+    others = f"; the chip has {banks} banks" if even.count < banks else ""
     return [
         Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
         Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes ({spec.aligned_page_bytes} with alignment)"),
-        Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding ({share:.1%})"),
-        Fact("bytes per bank", str(even)),
-        Fact("imbalance", f"{even.imbalance:.2f} (max/mean)", "good" if even.imbalance <= 1.25 else "bad"),
+        bytes_fact(spec),
+        Fact("bytes per bank", f"{even}{others}"),
+        Fact("imbalance", f"{even.imbalance:.2f} (max/mean)", _rate_imbalance(even.imbalance, counts)),
         _address_fact(spec),
     ]

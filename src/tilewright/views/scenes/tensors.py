@@ -14,7 +14,7 @@ from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function
 from .layouts import block_note, layout_facts, layout_panels, requested_attributes
-from .specs import spec_scene
+from .specs import bytes_fact, spec_scene
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -39,14 +39,13 @@ def tensor_scene(
     """
     sheet = sample_layout(_in_storage(tensor), side)
     values = _value_field(tensor, sheet)
-    panels = layout_panels(
-        sheet, (values,), requested_attributes(options), memory, _scalar_offsets(tensor), padding=False
-    )
+    scalars = _scalar_offsets(tensor)
+    panels = layout_panels(sheet, (values,), requested_attributes(options), memory, scalars or (0,), padding=False)
     vectors = f" of {tensor.element_size} scalars" if tensor.element_size > 1 else ""
     facts = [
         Fact("elements", f"{tensor.size} of {tensor.dtype.name}{vectors}"),
         Fact("first scalar", f"{tensor.offset} in storage"),
-        *[fact for fact in layout_facts(tensor.layout) if fact.name not in ("elements", "injective")],
+        *[fact for fact in layout_facts(tensor.layout, scalars, False) if fact.name not in ("elements", "injective")],
     ]
     shape = " x ".join(map(str, tensor.shape))
     return Scene(
@@ -70,10 +69,12 @@ def _value_field(tensor: TileTensor, sheet: LayoutGrid) -> Field:
 
 
 def _scalar_offsets(tensor: TileTensor) -> tuple[int, ...]:
-    """Return the offsets of the scalars of an element from its first one; (0,) if a swizzle varies them."""
+    """Return the offsets of the scalars of an element from its first one; () if a swizzle varies them."""
     scalars = tensor.element_layout
-    if tensor.element_size == 1 or not isinstance(scalars, Layout):
+    if tensor.element_size == 1:
         return (0,)
+    if not isinstance(scalars, Layout) or isinstance(getattr(tensor.layout, "outer", None), Swizzle):
+        return ()
     return tuple(sorted((scalars.offsets() - scalars.offset).reshape(-1).tolist()))
 
 
@@ -121,7 +122,7 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "", **opt
         *_value_facts(values),
     ]
     if place is None:
-        facts.append(Fact("bytes", f"{spec.nbytes}, of which {spec.padding_bytes} padding"))
+        facts.append(bytes_fact(spec))
     shape = " x ".join(map(str, spec.shape.logical)) or "one"
     return Scene(
         title or f"{shape} {spec.dtype}",
@@ -176,7 +177,7 @@ def _value_facts(values: Any) -> list[Fact]:
 def tile_scene(
     decoded: DecodedTile, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
 ) -> Scene:
-    """Return the values of one `decoded` tile, its faces outlined, and the exponents of its blocks.
+    """Return the values of one `decoded` tile or window, its faces outlined, and the exponents of its blocks.
 
     `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
     scene.
@@ -189,12 +190,13 @@ def tile_scene(
     shown = (slice(side), slice(side))
     cells = decoded.values[shown]
     rows, columns = cells.shape
-    high, wide = decoded.face
+    high, wide = decoded.face or whole
     valid = tuple(decoded.valid[shown].reshape(-1).tolist())
     outlines = tuple(
         Outline(top, left, min(high, rows - top), min(wide, columns - left), "face")
         for top in range(0, rows, high)
         for left in range(0, columns, wide)
+        if decoded.face is not None
     )
     values = tuple(v if ok else None for v, ok in zip(cells.reshape(-1).tolist(), valid, strict=True))
     link = tuple(range(rows * columns))
@@ -205,10 +207,14 @@ def tile_scene(
     known = decoded.values[decoded.valid]
     facts = [
         Fact("format", decoded.format),
-        Fact("elements", f"{known.size} of {decoded.values.size}, the rest is padding"),
+        Fact(
+            "elements",
+            str(known.size) if decoded.valid.all() else f"{known.size} of {decoded.values.size}, the rest is padding",
+        ),
     ]
     if known.size:
         facts.append(Fact("values", f"{np.nanmin(known):.6g} to {np.nanmax(known):.6g}"))
     at = ", ".join(map(str, decoded.start))
     note = "" if (rows, columns) == whole else f"The first {rows} x {columns} of {whole[0]} x {whole[1]} elements."
-    return Scene(title or f"{decoded.name}, tile {decoded.tile}, from ({at})", tuple(panels), tuple(facts), note)
+    what = "window" if decoded.face is None else "tile"
+    return Scene(title or f"{decoded.name}, {what} {decoded.tile}, from ({at})", tuple(panels), tuple(facts), note)
