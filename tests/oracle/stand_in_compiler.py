@@ -14,18 +14,22 @@ from pathlib import Path
 
 NAME = "riscv-tt-elf-g++"
 ELF_HEADER, PROGRAM_HEADER, SECTION_HEADER, CODE = 52, 32, 40, bytes(16)
+ENTRY = 0x4000
 
 
 def executable():
-    """Return a RISC-V executable of four empty instructions."""
-    names = b"\0.shstrtab\0"
-    sections = ELF_HEADER + PROGRAM_HEADER + len(CODE)
+    """Return a RISC-V executable of four empty instructions, with the empty relocations that kernels must have."""
+    names = b"\0.text\0.rela.text\0.shstrtab\0"
+    code = ELF_HEADER + PROGRAM_HEADER
+    sections = code + len(CODE)
     kind = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9)  # 32 bits, little-endian
-    sizes = (ELF_HEADER, PROGRAM_HEADER, 1, SECTION_HEADER, 2, 1)
-    start = kind + struct.pack("<HHIIIIIHHHHHH", 2, 243, 1, 0, ELF_HEADER, sections, 0, *sizes)
-    load = struct.pack("<8I", 1, ELF_HEADER + PROGRAM_HEADER, 0, 0, len(CODE), len(CODE), 5, 4)
-    strings = (1, 3, 0, 0, sections + 2 * SECTION_HEADER, len(names), 0, 0, 1, 0)
-    table = bytes(SECTION_HEADER) + struct.pack("<10I", *strings)
+    sizes = (ELF_HEADER, PROGRAM_HEADER, 1, SECTION_HEADER, 4, 3)
+    start = kind + struct.pack("<HHIIIIIHHHHHH", 2, 243, 1, ENTRY, ELF_HEADER, sections, 0, *sizes)
+    load = struct.pack("<8I", 1, code, ENTRY, ENTRY, len(CODE), len(CODE), 7, 4)
+    text = (names.index(b".text"), 1, 6, ENTRY, code, len(CODE), 0, 0, 4, 0)
+    relocations = (names.index(b".rela.text"), 4, 0, 0, sections, 0, 0, 1, 4, 12)
+    strings = (names.index(b".shstrtab"), 3, 0, 0, sections + 4 * SECTION_HEADER, len(names), 0, 0, 1, 0)
+    table = bytes(SECTION_HEADER) + b"".join(struct.pack("<10I", *entry) for entry in (text, relocations, strings))
     return start + load + CODE + table + names
 
 

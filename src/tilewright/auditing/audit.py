@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ..atomic import as_path
 from ..errors import FileFormatError
 from ..files.source_file import FilePath
 from ..memory import Chip
@@ -76,5 +77,5 @@ def _is_text(path: str) -> bool:
 
 
 def _find_file(path: FilePath) -> Path:
-    place = Path(path)
+    place = as_path(path)
     return place / DATABASE_NAME if place.is_dir() else place

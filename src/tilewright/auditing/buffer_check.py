@@ -30,7 +30,7 @@ _REASONS = {
     "page size": "a page is one tile, or one row of the tensor or shard",
     "size": "the size is the number of pages times the page size",
     "bytes per bank": "the fullest bank decides, in aligned pages",
-    "cores": "the number of cores is that of the shard grid, 0 if interleaved",
+    "cores": "cores of the shard grid that hold a shard are counted, and none if the tensor is interleaved",
 }
 _MOST_SHAPES = 64  # shard shapes to try as an explanation
 
@@ -95,7 +95,7 @@ def list_live(run: Run, checked: Sequence[CheckedBuffer]) -> dict[int, list[Chec
 
 
 def model_facts(spec: TensorSpec) -> dict[str, int]:
-    """Return what the node that allocates a buffer for `spec` is to say.
+    """Return what the node that allocates a buffer for `spec` is to say: of the cores, those that hold a shard.
 
     >>> model_facts(TensorSpec((12, 50), "bfloat16", memory="l1", chip="wormhole_n150"))
     {'page_size': 100, 'size': 1200, 'max_size_per_bank': 112, 'num_cores': 0}
@@ -105,7 +105,7 @@ def model_facts(spec: TensorSpec) -> dict[str, int]:
         "page_size": spec.page_bytes,
         "size": spec.nbytes,
         "max_size_per_bank": spec.bytes_per_bank,
-        "num_cores": 0 if sharding is None else sharding.grid.num_cores,
+        "num_cores": 0 if sharding is None else min(sharding.grid.num_cores, spec.paging.num_shards),
     }
 
 

@@ -18,8 +18,28 @@ _MAX_EXTENT = 1024  # cores in a row, DRAM banks
 _MAX_ADDRESS = 2**48
 
 
-def candidate_chips(devices: Sequence[Mapping[str, Any]]) -> list[Chip]:
+MACHINES = {
+    "wormhole": {1: "N150", 2: "N300", 4: "N150x4", 8: "T3K", 32: "TG"},
+    "blackhole": {1: "P150", 2: "P300", 4: "P150x4", 8: "P150x8", 32: "BHGLX"},
+}
+"""The machines by their architecture and number of devices, as tt_transformers calls them."""
+_CARDS = {"N300": "n300", "T3K": "n300", "P300": "p300"}  # with two chips each
+
+
+def name_machine(chip: Chip, devices: int) -> str:
+    """Return the name of a machine with `devices` devices, each a `chip`, or nothing if there is none.
+
+    >>> name_machine(Chip.named("wormhole_n300"), 8), name_machine(Chip.named("wormhole_n300"), 3)
+    ('T3K', '')
+    """
+    return MACHINES.get(chip.arch.lower().partition("_")[0], {}).get(devices, "")
+
+
+def candidate_chips(devices: Sequence[Mapping[str, Any]], boards: Sequence[str] = (), count: int = 1) -> list[Chip]:
     """Return the chips that the first of `devices` of a report may be, the most likely first; all if there is none.
+
+    `boards` are the types of the cards, where the report has them, and `count` is the number of devices: chips of such
+    cards, and of such machines, come first.
 
     >>> device = {"arch": "WORMHOLE_B0", "num_x_compute_cores": 8, "num_y_compute_cores": 8, "num_dram_channels": 12}
     >>> [chip.name for chip in candidate_chips([device])][:2]
@@ -33,7 +53,13 @@ def candidate_chips(devices: Sequence[Mapping[str, Any]]) -> list[Chip]:
         resized = [_resize(Chip.named(name), device) for name in _ordered_names()]
         matching = [chip for chip in resized if chip is not None]
     exact = [chip for chip in matching if chip in _variants()]
-    return list(dict.fromkeys([*exact, *matching]))
+    found = list(dict.fromkeys([*exact, *matching]))
+
+    def is_unlikely(chip: Chip) -> bool:
+        card = chip.name.rpartition("_")[2]
+        return card not in boards if count == 1 else card != _CARDS.get(name_machine(chip, count), card)
+
+    return sorted(found, key=is_unlikely)
 
 
 def _ordered_names() -> list[str]:

@@ -20,6 +20,14 @@ LOCAL_KINDS = {
     "dataflow_buffer_allocate": "dataflow buffer",
     "scratchpad_allocate": "scratchpad",
 }
+KNOWN_KINDS = frozenset(
+    {
+        *LOCAL_KINDS,
+        *("buffer", "buffer_allocate", "buffer_deallocate", "tensor", "function_start", "function_end"),
+        *("circular_buffer_deallocate_all", "capture_start", "capture_end", "program_execution", "sub_device_manager"),
+    }
+)
+"""The nodes that are understood; those at the end carry nothing that the audit needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +133,7 @@ class LocalBuffer:
     in_tensor: bool
     start: int
     end: int | None
+    device: int = 0
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,20 @@ class Run:
     calls: tuple[Call, ...]
     buffers: tuple[RunBuffer, ...]
     local_buffers: tuple[LocalBuffer, ...]
+
+    def on_each_device(self) -> dict[int, Run]:
+        """Return the run as each device saw it: tensors are on all devices of a mesh, local buffers on one.
+
+        >>> Run((), (), (), ()).on_each_device()
+        {}
+        """
+        devices = dict.fromkeys(local.device for local in self.local_buffers)
+        return {
+            device: replace(
+                self, local_buffers=tuple([local for local in self.local_buffers if local.device == device])
+            )
+            for device in devices
+        }
 
     @property
     def is_placed(self) -> bool:
@@ -357,4 +380,5 @@ def _read_local(time: int, node: ReportNode) -> LocalBuffer:
         cores = None
     in_tensor = any(node.integer(name) == 1 for name in ("globally_allocated", "borrows_memory"))
     size, address = node.integer("size") or 0, node.integer("address") or 0
-    return LocalBuffer(node.number, LOCAL_KINDS[node.kind], size, address, cores, in_tensor, time, None)
+    device = node.integer("device_id") or 0
+    return LocalBuffer(node.number, LOCAL_KINDS[node.kind], size, address, cores, in_tensor, time, None, device)

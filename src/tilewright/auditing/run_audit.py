@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from .database_run import read_run
 from .finding import AuditFinding, rank_findings
 from .operation_check import check_call
 from .page_check import PageCheck
-from .report_chip import candidate_chips
-from .run import Run, build_run
+from .report_chip import candidate_chips, name_machine
+from .run import KNOWN_KINDS, Run, build_run
 from .seen_reshards import find_reshards, note_reshards
 from .tensor_specs import SpecReader
 from .timeline import build_timeline
@@ -41,9 +42,11 @@ def audit_graph(path: Path, chip: Chip | None = None) -> AuditReport:
     """
     report = read_graph_report(path)
     run = build_run(report.nodes)
-    target, notes = (chip, []) if chip is not None else _select_chip(run, candidate_chips(report.devices))
+    candidates = candidate_chips(report.devices, report.boards, count_devices(report))
+    target, notes = (chip, []) if chip is not None else _select_chip(run, candidates)
     result = _RunAudit(run, target)
-    result.notes += notes
+    result.notes += [*notes, *_note_unread(report)]
+    result.facts += _describe_mesh(report, result)
     result.check_pages(report)
     calls = {call.number: call for call in run.calls}
     live = list_live(run, result.checked)
@@ -82,12 +85,28 @@ class _RunAudit:
         self.run, self.chip, self.reader = run, chip, SpecReader(chip)
         self.checked, self.findings = BufferCheck(run, self.reader).check_all()
         self.notes: list[AuditFinding] = []
+        self.facts: list[tuple[str, str]] = []
         self.pages = 0
         self.findings += find_overlaps(run, self.checked, chip)
         self.replay = replay_addresses(run, self.checked, chip)
-        self.findings += find_clashes(run, self.checked, chip, self.replay.predicted)
-        self.timeline = build_timeline(run, self.checked, chip)
+        self.devices = run.on_each_device()
+        for part in self.devices.values() or [run]:
+            self.findings += find_clashes(part, self.checked, chip, self.replay.predicted)
+        timelines = {device: build_timeline(part, self.checked, chip) for device, part in self._distinct_devices()}
+        self.busiest = max(timelines, key=lambda device: timelines[device].peaks.total)
+        self.timeline = timelines[self.busiest]
         self.reshards = find_reshards(run, self.reader)
+
+    def _distinct_devices(self) -> Iterator[tuple[int, Run]]:
+        """Yield a device for each way in which devices use L1; on a mesh nearly all do the same."""
+        seen = set()
+        for device, part in self.devices.items() or [(0, self.run)]:
+            use = tuple(
+                [(local.kind, local.size, local.cores, self.run.call_at(local.start)) for local in part.local_buffers]
+            )
+            if use not in seen:
+                seen.add(use)
+                yield device, part
 
     def check_pages(self, report: GraphReport) -> None:
         """Compare the pages of all allocations, and those at the end of the run."""
@@ -120,7 +139,8 @@ class _RunAudit:
         }
         compared = ", ".join([count_of(counts[f"{name}s"], name) for name in ("call", "buffer", "page")])
         addresses = "1 address" if counts["addresses"] == 1 else f"{counts['addresses']} addresses"
-        facts = (("compared", f"{compared}, {addresses}, {counts['predicted_addresses']} of them as predicted"),)
+        matched = f"{counts['predicted_addresses']} of them as predicted"
+        facts = (*self.facts, ("compared", f"{compared}, {addresses}, {matched}"))
         ranked = rank_findings(_without_repeats(findings))
         return AuditReport(
             path,
@@ -146,6 +166,38 @@ class _RunAudit:
                 f"{hits} programs came from the program cache: their circular buffers are not in the report, and peaks"
                 " are without them"
             )
+
+
+def count_devices(report: GraphReport) -> int:
+    """Return the devices that tensors of a report are on, or else those that it lists.
+
+    >>> from ..files.source_file import as_source_file
+    >>> count_devices(GraphReport(as_source_file(__file__), ()))
+    0
+    """
+    held = [node.text("device_tensors").count('"device_id"') for node in report.nodes if node.kind == "tensor"]
+    return max(held, default=0) or len(report.devices)
+
+
+def _describe_mesh(report: GraphReport, audit: _RunAudit) -> list[tuple[str, str]]:
+    """Return the line about the devices of a run, if there are several."""
+    count = count_devices(report)
+    if count < 2:
+        return []
+    machine = name_machine(audit.chip, count)
+    named = f"{machine}, {count} devices" if machine else f"{count} devices"
+    if len(audit.devices) < 2:
+        return [("mesh", f"{named}, of which the graph has one")]
+    return [("mesh", f"{named}; circular buffers are counted on the fullest, device {audit.busiest}")]
+
+
+def _note_unread(report: GraphReport) -> Iterator[AuditFinding]:
+    """Yield what is in a report and not understood."""
+    kinds = Counter(node.kind for node in report.nodes if node.kind not in KNOWN_KINDS)
+    for kind, count in kinds.items():
+        yield _scope_note(f"{count_of(count, 'node')} of the unknown type {kind!r} left out")
+    if report.unread:
+        yield _scope_note(f"unknown sections of the report were not read: {', '.join(report.unread)}")
 
 
 def _scope_note(message: str) -> AuditFinding:

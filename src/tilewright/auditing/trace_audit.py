@@ -414,3 +414,6 @@ def _note_unwaited(trace: NocTrace) -> Iterator[AuditFinding]:
 def _note_skipped(trace: NocTrace) -> Iterator[AuditFinding]:
     if trace.skipped:
         yield AuditFinding("scope", f"{trace.skipped} entries are no events and were left out", Severity.NOTE)
+    for name, count in trace.unused.items():
+        message = f"{count_of(count, 'event')} of the unknown type {name!r} left out"
+        yield AuditFinding("scope", message, Severity.NOTE)

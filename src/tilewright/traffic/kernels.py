@@ -145,11 +145,15 @@ def dram_workers(noc: NocMap, banks: int) -> list[CoreCoord]:
     [(3, 7), (0, 0), (0, 4)]
     """
     chip = noc.chip
-    workers = [CoreCoord(*core) for core in chip.dram_workers[:banks]]
     across, down = chip.compute_grid
     cores = [CoreCoord(x, y) for y in range(down) for x in range(across)]
-    for bank in range(len(workers), banks):
-        free = [core for core in cores if core not in workers] or cores
+    recorded = [CoreCoord(*core) for core in chip.dram_workers[:banks]]
+    workers: list[CoreCoord] = []
+    for bank in range(banks):
+        if bank < len(recorded) and recorded[bank] in cores:  # with rows harvested it may be gone
+            workers.append(recorded[bank])
+            continue
+        free = [core for core in cores if core not in workers and core not in recorded] or cores
         if chip.noc_size and len(chip.noc_dram) > bank:
             width, height = noc.size
             x, y = noc.position(bank)
