@@ -23,6 +23,7 @@ def test_the_whole_chain_is_told(run):
         "core      (0, 5), which is L1 bank 18",
         "address   1498385 (0x16dd11) = buffer 1498048 + page at 0 + byte 337",
         "exponent  1498065 (0x16dbd1) = buffer 1498048 + page at 0 + byte 17",
+        "assumed   wormhole_n150",
     ]
     assert all(len(line) <= 80 for line in shown.splitlines())
 
@@ -99,7 +100,7 @@ def test_a_tensor_of_a_file_is_placed_as_the_file_says(run, files):
     [
         (["."], "holds 3 tensors; choose one with --tensor"),
         ([".", "--tensor", "v"], "has no tensor 'v'"),
-        (["w.npy", "--dtype", "float32"], "--dtype cannot be used with a file: w.npy already says"),
+        (["w.npy", "--dtype", "float32"], "--dtype cannot be used with a file: w.npy states"),
         (["4x4", "--tensor", "w"], "--tensor needs a file, but 4x4 is a shape"),
         (["nothing"], "is not a shape; write extents as 4x60x90, or name an existing file"),
     ],
@@ -139,3 +140,39 @@ def test_remedies_are_what_one_types_here(run):
         for call in ("Chip.read", "chip=", "fit()", "page_layout", "CoreRange(", "extended", "step=", "tw."):
             assert call not in message, (request, message)
     assert "the path of a .toml file" in run(*requests[0], status=2).err
+
+
+SPEC = (
+    "TensorSpec(logical_shape=Shape([{shape}]),tensor_layout=TensorLayout(dtype=DataType::{dtype},page_config=PageConfig("
+    "config=TilePageConfig(tile=Tile(tile_shape={{32, 32}},face_shape={{16, 16}},num_faces=4))),memory_config="
+    "MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type=BufferType::{buffer},shard_spec=std::nullopt,"
+    "nd_shard_spec=std::nullopt,created_with_nd_shard_spec=0),alignment=Alignment([32, 32])))"
+)
+
+
+@pytest.mark.parametrize(("shape", "dtype", "buffer"), [("64, 64", "BFLOAT16", "DRAM"), ("3, 70, 90", "UINT32", "L1")])
+def test_a_printed_spec_is_explained_drawn_and_fitted_as_it_is(run, shape, dtype, buffer):
+    text = SPEC.format(shape=shape, dtype=dtype, buffer=buffer)
+    assert len(text) > 255  # longer than the name of a file may be
+    typed = ["--dtype", dtype.lower(), "--layout", "tile", "--buffer", buffer.lower()]
+    at = ",".join("2" for _ in shape.split(","))
+    extents = shape.replace(", ", "x")
+    own, printed = (run("explain", *arguments, "--at", at, "--json").json for arguments in ([extents, *typed], [text]))
+    assert printed == own
+    own, printed = (run("fit", *arguments, "--json").json for arguments in ([extents, *typed], [text]))
+    assert printed == own
+    own, printed = (run("show", *arguments, "--json").json for arguments in ([extents, *typed], [text]))
+    assert printed == own
+    assert "states how" in run("explain", text, "--at", at, "--dtype", "float32", status=2).err
+    assert "states it" in run("show", text, "--dtype", "float32", status=2).err
+
+
+@pytest.mark.parametrize("verb", ["explain", "show", "fit", "translate"])
+@pytest.mark.parametrize(
+    "text", ["x" * 300, "x" * 5000, "(" + "1," * 400 + "1)x", "a/" * 200 + "b", "\0", "MemoryConfig(" * 40]
+)
+def test_no_argument_is_too_long_for_a_clear_error(run, verb, text):
+    more = ["--at", "0"] if verb == "explain" else []
+    problem = run(verb, text, *more, status=2).err
+    assert "file name too long" not in problem
+    assert len(problem) < 700

@@ -134,7 +134,7 @@ def test_completion_scripts(start, shell):
     assert f"_TILEWRIGHT_COMPLETE={shell}_complete" in out
 
 
-def test_completion_completes(start):
+def test_completion_completes(start, tmp_path):
     def completed(words, index):
         environment = {"_TILEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(index)}
         _, out, err = finished(start(environment=environment))
@@ -146,6 +146,9 @@ def test_completion_completes(start):
     assert "bfloat8_b" in completed("tilewright explain --dtype bfl", 3)
     assert "wormhole_n150" in completed("tilewright fit --chip worm", 3)
     assert completed("tilewright fit --shard wi", 3) == {"width"}
+    np.savez(tmp_path / "m.npz", wq=np.ones(2), wk=np.ones(2), b=np.ones(2))
+    assert completed(f"tilewright inspect {tmp_path / 'm.npz'} --tensor w", 4) == {"wq", "wk"}
+    assert completed(f"tilewright inspect {tmp_path / 'none.npz'} --tensor w", 4) <= {""}
 
 
 def test_bash_takes_the_script(tmp_path, start):

@@ -76,7 +76,7 @@ def test_a_png_without_a_converter_names_one(run, monkeypatch):
 
 
 def test_the_scene_is_that_of_the_library(run):
-    found = run("show", *BLOCK, "--at", "2,33,17", "--json").json
+    found = run("show", *BLOCK, "--chip", "wormhole_n150", "--at", "2,33,17", "--json").json
     spec = tw.TensorSpec((4, 60, 90), "bfloat8_b", "tile", memory=tw.block_sharded((8, 8)), chip="wormhole_n150")
     assert found == json.loads(views.to_json(views.spec_scene(spec, at=(2, 33, 17))))
 

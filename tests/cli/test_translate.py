@@ -37,6 +37,16 @@ def test_one_notation(run):
         assert (result.status, result.out.strip()) == (0, expected)
 
 
+def test_what_other_notations_leave_out_is_named(run):
+    text = "f32[8,128]{1,0:T(8,128)S(3)}"
+    left = run("translate", text, "--to", "cute")
+    assert (left.out.strip(), "note: only xla has S(3)" in left.err) == ("(8,128):(128,1)", True)
+    kept = run("translate", text, "--to", "xla")
+    assert (kept.out.strip(), kept.err) == (text, "")
+    assert json.loads(run("translate", text, "--to", "cute", "--json").out)["left_out"] == ["S(3)"]
+    assert "memory space 3" in run("translate", "memref<4x8xf32, strided<[8, 1]>, 3>").err
+
+
 def test_what_a_notation_cannot_say(run):
     assert "xla cannot say this" in run("translate", ATOM, "--to", "xla", status=1).out
     run("translate", "(4,8):(8", "--to", "xla", status=2)
@@ -53,8 +63,9 @@ def test_texts_about_the_memory_of_a_chip(run):
     assert run("translate", spec, "--to", "tt-mlir").out.strip() == layout
     assert "make a TensorSpec" in run("translate", layout, "--to", "ttnn", status=1).out
     listed = json.loads(run("translate", spec, "--json").out)["texts"]
-    assert {name for name, text in listed.items() if text} == {"ttnn", "tt-mlir"}
-    assert "not a layout" in run("translate", spec, "--code", "cuda", status=2).err
+    assert {name for name, text in listed.items() if not text} == {"axe"}
+    assert listed["xla"].startswith("bf16[32,64]")  # the type that the spec states
+    assert "% 16" in run("translate", spec, "--code", "cuda").out
 
 
 def test_code_and_json(run):

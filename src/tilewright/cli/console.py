@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..byte_sizes import format_bytes
-from ..errors import FileFormatError, TilewrightError
+from ..errors import FileFormatError, TilewrightError, UnreachableError
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -87,6 +87,9 @@ class ErrorReport:
     exit_code: int
 
 
+MAX_LINE = 2000  # characters of an error message
+
+
 def describe_error(problem: BaseException) -> ErrorReport:
     """Return the message and exit status of an exception.
 
@@ -94,8 +97,10 @@ def describe_error(problem: BaseException) -> ErrorReport:
     >>> describe_error(MemoryConfigError("shards of 25 rows; use 32")).exit_code
     <ExitCode.USAGE: 2>
     """
-    lines = [part.strip() for part in _message(problem).splitlines() if part.strip()]
-    return ErrorReport(type(problem).__name__, " ".join(lines) or "no reason was given", _exit_code(problem))
+    line = " ".join([part.strip() for part in _message(problem).splitlines() if part.strip()])
+    if len(line) > MAX_LINE:  # a message may quote a layout of thousands of modes
+        line = f"{line[: MAX_LINE // 2]} ... {line[-MAX_LINE // 2 :]}"
+    return ErrorReport(type(problem).__name__, line or "no reason was given", _exit_code(problem))
 
 
 def _message(problem: BaseException) -> str:
@@ -126,7 +131,7 @@ def _is_expected(problem: BaseException) -> bool:
 def _exit_code(problem: BaseException) -> int:
     if isinstance(problem, click.ClickException):
         return problem.exit_code
-    if isinstance(problem, FileFormatError):
+    if isinstance(problem, (FileFormatError, UnreachableError)):
         return ExitCode.INPUT
     if isinstance(problem, TilewrightError):
         return ExitCode.USAGE

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..byte_sizes import format_bytes
+from ..errors import UnreachableError
 from ..tables import count_of, format_table
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
 from .options import SIZE, ParamType, SpecOptions, spec_options
@@ -72,8 +73,8 @@ def command(
 
     SOURCE is a checkpoint of safetensors, GGUF, PyTorch, ONNX or HDF5 (also sharded, by its index), .npy, .npz,
     .tensorbin, a directory of these, or a URL. OUT is a directory with one .tensorbin per tensor and a manifest, or
-    one .safetensors file. --dtype leaves integer tensors as they are; rules are more specific, and the last line that
-    matches a name wins:
+    one .safetensors file. --dtype and patterns leave integer tensors as they are, unless a rule has a tensor's own
+    name; the last line that matches a name wins:
 
     \b
     "*" = {dtype = "bfloat8_b"}
@@ -113,7 +114,7 @@ def command(
             executor=executor,
             progress=lambda event: report_progress(event, bar, console),
         )
-    return Answer(lambda: format_report(report), {"event": "report", **report.to_json()})
+    return Answer(lambda: format_report(report, len(plan.notes)), {"event": "report", **report.to_json()})
 
 
 def _adapt_option_to_files(option: click.Parameter) -> click.Parameter:
@@ -189,6 +190,8 @@ def report_output_errors(plan: ConversionPlan) -> Iterator[None]:
         raise CommandError(
             "interrupted; finished tensors are saved, continue with --resume", ExitCode.INTERRUPTED
         ) from None
+    except UnreachableError as problem:
+        raise UnreachableError(f"{problem}; finished tensors are saved, continue with --resume") from None
     except FileExistsError as problem:
         said = re.sub(r"\b(resume|force)\b", r"--\1", problem.strerror or "")
         raise CommandError(f"{problem.filename or out}: {said}", ExitCode.OUTPUT) from None
@@ -267,7 +270,8 @@ def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
     return lines
 
 
-def format_report(report: ConversionReport) -> str:
+def format_report(report: ConversionReport, said: int = 0) -> str:
+    """Return what a conversion did, in words; the first `said` notes were printed before."""
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
     reused = f", {report.reused} already done" if report.reused else ""
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
@@ -276,6 +280,7 @@ def format_report(report: ConversionReport) -> str:
         f" {format_bytes(report.bytes_out)} written in {format_seconds(report.seconds)}{rate}"
     )
     line += "".join([f"\n{each}" for each in format_rounding(report.rounding)])
+    line += "".join([f"\nnote: {each}" for each in report.notes[said:]])
     if report.complete:
         return f"{line}\n{report.out} is complete; check it with tilewright verify {report.out}"
     return f"{line}\n{report.out} is not complete: {count_of(report.elsewhere, 'tensor')} left to other parts"

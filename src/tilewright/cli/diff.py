@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import Answer, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .options import SIZE, device_option
+from .options import SIZE, TensorName, device_option
 from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
 @click.option(
-    "--tensor", "tensors", multiple=True, metavar="NAME", help="Only this tensor, or a pattern; repeat for more."
+    "--tensor",
+    "tensors",
+    multiple=True,
+    type=TensorName(),
+    metavar="NAME",
+    help="Only this tensor, or a pattern; repeat for more.",
 )
 @click.option("--atol", type=click.FloatRange(0), default=0.0, metavar="X", help="Errors up to X + rtol x |a| pass.")
 @click.option("--rtol", type=click.FloatRange(0), default=0.0, metavar="X", help="See --atol.")

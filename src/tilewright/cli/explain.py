@@ -10,8 +10,24 @@ from click.core import ParameterSource
 
 from ..errors import CoordinateError
 from .console import Answer, check_input_path
-from .options import ADDRESS, CHIP_OPTIONS, COORDINATE, CORE, SHAPE, SpecOptions, device_option, spec_options
+from .options import (
+    ADDRESS,
+    CHIP_OPTIONS,
+    COORDINATE,
+    CORE,
+    SHAPE,
+    STATED_BY_TEXT,
+    SpecOptions,
+    TensorName,
+    describe_assumptions,
+    device_option,
+    list_assumptions,
+    spec_options,
+    stated_by_file,
+    typed_options,
+)
 from .program import follow_links_option, verb
+from .subjects import is_text, names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
@@ -27,7 +43,8 @@ if TYPE_CHECKING:
 @click.option("--bank", type=click.IntRange(min=0), metavar="N", help="or of this bank.")
 @click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of that byte, for formats below 8 bits.")
 @click.option("--base", type=ADDRESS, metavar="BYTE", help="Where the buffer starts. [as on an empty chip]")
-@click.option("--tensor", metavar="NAME", help="The tensor of a FILE that holds several.")
+@click.option("--tensor", type=TensorName(), metavar="NAME", help="The tensor of a FILE that holds several.")
+@text_shape_option
 @device_option
 @follow_links_option
 @spec_options
@@ -42,6 +59,7 @@ def command(
     bit: int,
     base: int | None,
     tensor: str | None,
+    text_shape: tuple[int, ...] | None,
     device: Any,
     follow_links: bool,
     options: SpecOptions,
@@ -58,12 +76,14 @@ def command(
 
     A tensor of a file is placed as the file says; its value and its bytes in the file are shown as well. If a mesh of
     devices shares it, so are the devices that hold the element; with --device, coordinates are those in its part.
-    A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system; see translate.
+    A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system, see translate, or a tensor as ttnn prints
+    its spec.
     """
-    from ..memory import explain, explain_address
+    from ..memory import TensorSpec, explain, explain_address
 
-    layout = _parse_layout(what)
-    if layout is None:
+    subject = parse_subject(what, options, text_shape) if text_shape is not None or is_text(what) else None
+    layout = None if subject is None or isinstance(subject, TensorSpec) else getattr(subject, "layout", subject)
+    if subject is None:
         _check_subject(what)  # before the options: where there is nothing to explain, they do not matter
     _check_options(at, address, core, bank)
     if layout is not None:
@@ -75,8 +95,11 @@ def command(
         except CoordinateError as problem:
             raise click.UsageError(str(problem).partition("; ")[0]) from None  # the rest is for Python
         return Answer(lambda: str(found_at), {"layout": str(layout), **data})
-    stored = _open_stored(ctx, what, tensor, device, follow_links)
-    spec = _choose_spec(stored, what, options)
+    stored = _open_stored(ctx, what, tensor, device, follow_links, is_printed=subject is not None)
+    spec = _choose_spec(stored, what, options) if subject is None else subject
+    typed = typed_options(ctx)
+    stated = STATED_BY_TEXT if subject is not None else frozenset() if stored is None else stated_by_file(stored, typed)
+    assumed = list_assumptions(spec, typed | stated)
     if at is not None:
         if stored is None:
             found: Any = explain(spec, at, base)
@@ -84,7 +107,7 @@ def command(
             from ..files.tensor_values import read_element
 
             found = read_element(stored, at, options.build_chip(), base)
-        return _build_answer(spec, [], found, shape=None if stored is None else stored.shape)
+        return _build_answer(spec, assumed, [], found, shape=None if stored is None else stored.shape)
     assert address is not None  # checked above
     place = bank if core is None else core
     assert place is not None  # checked above
@@ -100,12 +123,13 @@ def command(
     way = explain(spec, resident.coordinate, base) if resident.kind == "data" and resident.coordinate else None
     whole = None if stored is None else stored.shape
     return _build_answer(
-        spec, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()}, whole
+        spec, assumed, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()}, whole
     )
 
 
 def _build_answer(
     spec: TensorSpec,
+    assumed: dict[str, str],
     lines: list[tuple[str, str]],
     found: Any,
     data: dict[str, Any] | None = None,
@@ -115,7 +139,8 @@ def _build_answer(
 
     shared = shape is not None and shape != spec.shape.logical  # by a mesh of devices
     steps = [("part spec" if shared else "tensor", str(spec)), *lines, *([] if found is None else found.steps())]
-    facts = {"tensor": str(spec), "shape": spec.shape.logical if shape is None else shape}
+    steps += [("assumed", describe_assumptions(assumed))] if assumed else []
+    facts = {"tensor": str(spec), "shape": spec.shape.logical if shape is None else shape, "assumed": assumed}
     return Answer(lambda: format_steps(steps), facts | (found.to_json() if data is None else data))
 
 
@@ -131,20 +156,26 @@ def _list_holders(mesh: Mesh, inside: tuple[int, ...]) -> list[str]:
 
 
 def _open_stored(
-    ctx: click.Context, what: str, tensor: str | None, device: Any, follow_links: bool
+    ctx: click.Context, what: str, tensor: str | None, device: Any, follow_links: bool, is_printed: bool
 ) -> StoredTensor | None:
-    """Return the tensor that a file name refers to, or None if `what` is a shape."""
-    if _is_shape(what):
+    """Return the tensor that a file name refers to, or None if `what` is a shape, or a tensor as ttnn printed it."""
+    if is_printed or _is_shape(what):
         for name, value in (("--tensor", tensor), ("--device", device)):
             if value is not None:
-                raise click.UsageError(f"{name} needs a file, but {what} is a shape")
-        return None
+                raise click.UsageError(
+                    f"{name} needs a file, but {shorten(what)} is {'a text' if is_printed else 'a shape'}"
+                )
+        if not is_printed:
+            return None
     for each in ctx.command.params:
         placed = getattr(each, "section", "") == "Placement" and each.name not in CHIP_OPTIONS
         if placed and ctx.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE:
+            subject = "a printed tensor" if is_printed else "a file"
             raise click.UsageError(
-                f"{each.opts[0]} cannot be used with a file: {what} already says how its tensors are placed"
+                f"{each.opts[0]} cannot be used with {subject}: {shorten(what)} states how its tensors are placed"
             )
+    if is_printed:
+        return None
     from ..files import open_tensors
 
     found = open_tensors(what, follow_links)
@@ -158,28 +189,13 @@ def _open_stored(
         raise click.UsageError(str(problem.args[0])) from None
 
 
-def _parse_layout(what: str) -> Any:
-    """Return the layout of a text, or None if `what` is a shape or names a file."""
-    from pathlib import Path
-
-    is_text = any(mark in what for mark in ":<[({") and "://" not in what
-    if not is_text or _is_shape(what) or Path(what).exists():
-        return None
-    from ..notation import parse
-
-    parsed = parse(what)
-    return getattr(parsed, "layout", parsed)
-
-
 def _check_subject(what: str) -> None:
     """Raise unless `what` is a shape, or names a file that exists."""
     try:
         SHAPE.convert(what, None, None)
     except click.BadParameter as problem:
-        from pathlib import Path
-
         check_input_path(what)
-        if "://" not in what and not Path(what).exists():
+        if not names_file(what):
             raise click.UsageError(f"{problem.message}, or name an existing file") from None
 
 

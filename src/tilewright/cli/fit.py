@@ -3,14 +3,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .console import Answer, CommandError, ExitCode, check_input_path, wrap_lines
-from .options import CHIP_OPTIONS, SHAPE, SIZE, SpecOptions, spec_options, typed_options
+from .options import (
+    CHIP_OPTIONS,
+    MACHINE,
+    SHAPE,
+    SIZE,
+    STATED_BY_TEXT,
+    SpecOptions,
+    describe_assumptions,
+    list_assumptions,
+    spec_options,
+    stated_by_file,
+    typed_options,
+)
 from .program import follow_links_option, verb
+from .subjects import is_text, names_file, parse_subject, shorten
 
 if TYPE_CHECKING:
     from ..files.stored_tensor import StoredTensor
@@ -21,7 +35,11 @@ if TYPE_CHECKING:
 @verb("fit")
 @click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]|FILE...")
 @click.option(
-    "--for", "machine", metavar="MACHINE", help="Fit the weight cache of a checkpoint for N150, N300, T3K ..."
+    "--for",
+    "machine",
+    type=MACHINE,
+    metavar="MACHINE",
+    help="Fit the weight cache of a checkpoint for N150, N300, T3K ...",
 )
 @click.option("--optimizations", metavar="MODE", help="With --for: performance, accuracy, or a JSON file of formats.")
 @click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
@@ -52,7 +70,7 @@ def command(
 
     A file or directory stands for all its tensors, placed as the file says, otherwise as the options say. Of tensors
     that a mesh of devices shares, each device holds its part. With --for, the weight cache that prepare would write
-    is checked, for each device of the machine; what else runs there, such as a KV cache, needs memory as well.
+    is checked, for each device of the machine: weights only. KV cache and activations need memory as well.
     The exit status is 0 if everything fits, and 1 if it does not.
     """
     reserved = (list(cb), l1_small, trace_region)
@@ -71,28 +89,51 @@ def command(
         raise click.UsageError("--optimizations needs --for, such as --for N300")
     from ..weights.model_fit import common_mesh, fit_device
 
-    held = [each for text in tensors for each in _parse_tensors(text, options, follow_links)]
-    return _build_answer(fit_device(held, common_mesh(held), options.build_chip(), *reserved))
+    typed = typed_options(click.get_current_context())
+    found = [each for text in tensors for each in _parse_tensors(text, options, typed, follow_links)]
+    held = [tensor for tensor, _ in found]
+    placed = not typed & CHIP_OPTIONS and any("chip" in stated for _, stated in found)  # on the chip of a file
+    report = fit_device(held, common_mesh(held), None if placed else options.build_chip(), *reserved)
+    assumed: dict[str, str] = {}
+    for tensor, (_, stated) in zip(report.tensors, found, strict=True):
+        if tensor.spec is not None:
+            assumed |= list_assumptions(tensor.spec, typed | stated)
+    return _build_answer(report, assumed)
 
 
-def _build_answer(report: Fit) -> Answer:
-    return Answer(lambda: format_fit(report), fit_to_json(report), ExitCode.OK if report else ExitCode.NO)
+def _build_answer(report: Fit, assumed: Mapping[str, str] | None = None) -> Answer:
+    line = f"\nassumed: {describe_assumptions(assumed)}" if assumed else ""
+    data = fit_to_json(report) | {"assumed": assumed or {}}
+    return Answer(lambda: format_fit(report) + line, data, ExitCode.OK if report else ExitCode.NO)
 
 
-def _parse_tensors(text: str, options: SpecOptions, follow_links: bool) -> list[DeviceTensor]:
-    """Return the tensors that an argument names: all of an existing file, or one given by its shape."""
-    from pathlib import Path
+def _parse_tensors(
+    text: str, options: SpecOptions, typed: frozenset[str], follow_links: bool
+) -> list[tuple[DeviceTensor, frozenset[str]]]:
+    """Return the tensors that an argument names, all of an existing file, or one given by its shape.
 
+    With each are the options whose place the argument takes.
+    """
+    from ..memory import TensorSpec
     from ..weights.model_fit import DeviceTensor
 
-    if "://" not in text and not Path(text).exists():
+    if is_text(text):
+        subject = parse_subject(text, options)
+        if not isinstance(subject, TensorSpec):
+            raise click.UsageError(
+                f"{shorten(text)} is a layout; fit takes tensors: a shape, a file, or a printed TensorSpec"
+            )
+        return [(DeviceTensor("", subject), STATED_BY_TEXT)]
+    if not names_file(text):
         check_input_path(text)
-        return [DeviceTensor("", _parse_request(text, options))]
+        settings = SpecOptions.setting_names(text.partition(":")[2])
+        return [(DeviceTensor("", _parse_request(text, options)), settings)]
     from ..files import open_tensors
 
-    typed = typed_options(click.get_current_context())
-    found = open_tensors(text, follow_links).values()
-    return [DeviceTensor(each.name, _place_stored(each, options, typed), each.mesh) for each in found]
+    return [
+        (DeviceTensor(each.name, _place_stored(each, options, typed), each.mesh), stated_by_file(each, typed))
+        for each in open_tensors(text, follow_links).values()
+    ]
 
 
 def _place_stored(tensor: StoredTensor, options: SpecOptions, typed: frozenset[str]) -> Any:
@@ -126,13 +167,17 @@ def fit_to_json(report: Fit) -> dict[str, Any]:
         "fits": report.fits,
         "chip": report.chip.name,
         "mesh": list(report.mesh) or None,
+        "scope": report.scope or None,
+        "notes": list(report.notes),
         "tensors": [
             {
                 "name": each.name or None,
                 "tensor": None if each.spec is None else str(each.spec),
                 "bytes_per_bank": each.bytes_per_bank,
                 "banks": each.banks,
+                "total_bytes": each.total_bytes,
                 "padding_bytes": each.padding_bytes,
+                "padding_parts": each.spec.padding_parts if each.spec is not None and each.banks else {},
                 "address": each.address,
                 "problems": list(each.problems),
                 "warnings": list(each.warnings),

@@ -9,14 +9,19 @@ from typing import Any
 import click
 
 from .console import Answer, save_picture, table_width
-from .options import device_option, integer_list
+from .options import TensorName, device_option, integer_list
 from .program import follow_links_option, verb
 
 
 @verb("inspect")
 @click.argument("file", type=click.Path())
 @click.option(
-    "--tensor", "patterns", multiple=True, metavar="NAME", help="Only this tensor, or a pattern; repeat for more."
+    "--tensor",
+    "patterns",
+    multiple=True,
+    type=TensorName(),
+    metavar="NAME",
+    help="Only this tensor, or a pattern; repeat for more.",
 )
 @click.option(
     "--tile",
@@ -38,8 +43,9 @@ def command(
     """List the tensors of a file or directory with their specs, sizes and padding; or print one tile, decoded.
 
     Files are .safetensors (also sharded, by their index), .npy, .npz, .gguf, .tensorbin, and directories of these. Only
-    headers are read. For block formats a tile is printed with the exponents of its blocks. Of a tensor on a mesh of
-    devices, --tensor prints what each device holds, and where it is in the file.
+    headers are read. For block formats a tile is printed with the exponents of its blocks; of a tensor in rows, --tile
+    prints a window of 32 x 32. Of a tensor on a mesh of devices, --tensor prints what each device holds, and where it
+    is in the file.
 
     \b
     tilewright inspect model.safetensors

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -16,8 +18,10 @@ from ..byte_sizes import parse_size
 from ..errors import MemoryConfigError
 from ..spelling import canonical_word
 from .program import SectionedOption
+from .subjects import shorten
 
 if TYPE_CHECKING:
+    from ..files.stored_tensor import StoredTensor
     from ..memory import Chip, TensorSpec
 
 if TYPE_CHECKING:
@@ -60,7 +64,28 @@ class ParsedType(ParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names that complete a prefix."""
-        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+        known = [name for name in self._names() if name.lower().startswith(incomplete.lower())]
+        return [CompletionItem(name) for name in known]
+
+
+class TensorName(ParamType):
+    """The type of names of tensors: completed from the header of the file that was named before.
+
+    >>> TensorName().convert("layers.*", None, None)
+    'layers.*'
+    """
+
+    name = "name"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the names that complete a prefix."""
+        from ..files import open_tensors
+
+        for value in (*ctx.params.values(), *ctx.args):  # the option that waits for its value ends the parsing
+            if isinstance(value, str) and os.path.exists(value):
+                with suppress(Exception):  # nothing is said while somebody types
+                    return [CompletionItem(name) for name in open_tensors(value) if name.startswith(incomplete)]
+        return []
 
 
 def integer_list(what: str, example: str, count: int | None = None) -> ParsedType:
@@ -85,7 +110,7 @@ def _parse_shape(text: str) -> tuple[int, ...]:
     content = text.strip().strip("()[]").replace(" ", "")
     parts = re.split(r"[x×X,]", content.rstrip(",")) if content else []
     if not all(part.isascii() and part.isdigit() for part in parts):
-        raise ValueError(f"{text!r} is not a shape; write extents as 4x60x90")
+        raise ValueError(f"{shorten(text)!r} is not a shape; write extents as 4x60x90")
     return tuple([int(part) for part in parts])
 
 
@@ -158,12 +183,19 @@ def _chip_names() -> Iterable[str]:
     return chip_names()
 
 
+def _machine_names() -> Iterable[str]:
+    from ..weights import Recipe
+
+    return Recipe.load().devices
+
+
 SHAPE = ParsedType("shape", _parse_shape)
 SIZE = ParsedType("size", _parse_byte_count)
 ADDRESS = ParsedType("address", _parse_address)
 GRID = ParsedType("grid", _parse_grid)
 FORMAT = ParsedType("format", _parse_format, _format_names)
 CHIP = ParsedType("chip", _parse_chip, _chip_names)
+MACHINE = ParsedType("machine", str, _machine_names)  # which recipes of users may add to
 COORDINATE = integer_list("coordinate", "2,33,17")
 DEVICE = ParsedType("device", _parse_device)
 CORE = integer_list("core", "column,row, such as 0,5", 2)
@@ -177,6 +209,8 @@ device_option = click.option(
 DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
 SHARDS = ("height", "width", "block", "nd", "dims")
 CHIP_OPTIONS = frozenset(("chip", "dispatch", "harvested"))  # options that a file does not decide
+STATED_BY_TEXT = frozenset(("dtype", "layout"))  # options whose place a printed tensor takes
+LAYOUT_OPTIONS = frozenset(("layout", "tile", "transpose_tile"))  # any of which decides between rows and tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +326,15 @@ class SpecOptions:
         }
         return strategies[self.shard](cores, self.shard_shape, self.orientation, buffer)
 
+    @staticmethod
+    def setting_names(settings: str) -> frozenset[str]:
+        """Return the names of the options that settings after a shape take the place of.
+
+        >>> sorted(SpecOptions.setting_names("dtype=float32:shard-shape=32x32"))
+        ['dtype', 'shard_shape']
+        """
+        return frozenset(each.partition("=")[0].replace("-", "_") for each in settings.split(":") if each)
+
     def with_settings(self, settings: str) -> SpecOptions:
         """Return the placement with settings as they follow a shape: `dtype=float32:shard=block:grid=8x8`.
 
@@ -368,6 +411,40 @@ def spec_options(function: Callable[..., Any]) -> Callable[..., Any]:
     params = getattr(function, "__click_params__", [])
     with_options.__click_params__ = [*params, *reversed(_OPTIONS)]  # type: ignore[attr-defined]  # where click keeps them
     return with_options
+
+
+def stated_by_file(tensor: StoredTensor, typed: frozenset[str]) -> frozenset[str]:
+    """Return the options whose place a stored `tensor` takes, where `typed` options do not say otherwise."""
+    if tensor.spec is None or typed - CHIP_OPTIONS:
+        return frozenset(() if tensor.format is None else ("dtype",))
+    return STATED_BY_TEXT | frozenset(() if tensor.spec.chip is None else ("chip",))
+
+
+def list_assumptions(spec: TensorSpec, known: Iterable[str]) -> dict[str, str]:
+    """Return what decides where a `spec` lies though nobody stated it: its dtype, page layout and chip.
+
+    `known` names the options that were typed, and those whose place a file or a printed text takes.
+
+    >>> list_assumptions(SpecOptions().build_spec((4, 4)), {"chip"})
+    {'dtype': 'bfloat16', 'page_layout': 'row_major'}
+    """
+    stated, found = frozenset(known), {}
+    if "dtype" not in stated:
+        found["dtype"] = spec.dtype.name
+    if not stated & LAYOUT_OPTIONS and not spec.dtype.has_blocks:  # which are in tiles
+        found["page_layout"] = spec.page_layout.name.lower()
+    if "chip" not in stated and spec.chip is not None:
+        found["chip"] = spec.chip.name
+    return found
+
+
+def describe_assumptions(assumed: Mapping[str, str]) -> str:
+    """Return what was assumed as a line, "" if nothing was.
+
+    >>> describe_assumptions({"dtype": "bfloat16", "page_layout": "row_major"})
+    'bfloat16, row-major'
+    """
+    return ", ".join([value.replace("row_major", "row-major") for value in assumed.values()])
 
 
 def typed_options(context: click.Context) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,16 +22,18 @@ from .convert import (
     report_progress,
 )
 from .fit import fit_to_json, format_fit
-from .options import SHAPE, SIZE
+from .options import MACHINE, SHAPE, SIZE
 from .program import SectionedOption, verb
 
 if TYPE_CHECKING:
     from ..conversion import ConversionPlan, ConversionReport
     from ..conversion.assembly_explanation import ItemExplanation
+    from ..conversion.conversion_item import ConversionItem
     from ..memory import Fit
     from ..weights import CacheReport
 
 _MOST_PROBLEMS = 40  # that are printed
+_NUMBER = re.compile(r"(?<=layers\.)\d+|(?<=_shard_)\d+")  # that tells like files apart
 
 
 def _option_in(section: str) -> Callable[..., Callable[..., Any]]:
@@ -42,12 +45,18 @@ _cache_option, _other_option = _option_in("What the cache is"), _option_in("Inst
 
 @verb("prepare")
 @click.argument("paths", nargs=-1, metavar="SOURCE [OUT]")
-@click.option("--for", "machine", metavar="MACHINE", help="N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...")
+@click.option(
+    "--for",
+    "machine",
+    type=MACHINE,
+    metavar="MACHINE",
+    help="N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...",
+)
 @click.option("--memory", "memory_limit", type=SIZE, default="512MiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
 @click.option("--resume", is_flag=True, help="Continue an earlier run: skip what it finished.")
 @click.option("--force", is_flag=True, help="Replace existing output.")
-@click.option("--dry-run", is_flag=True, help="Print every file without writing anything.")
+@click.option("--dry-run", is_flag=True, help="Print the files, like ones together, and write nothing.")
 @click.option("--part", metavar="I/N", help="Prepare part I of N, counted from 0; one part per machine.")
 @click.option("--dask", metavar="ADDRESS", help="Spread the files over a Dask cluster.")
 @_cache_option("--recipe", metavar="NAME", help="Recipe, or its TOML file or folder. [tt_transformers]")
@@ -139,7 +148,7 @@ def command(
     if explain is not None:
         return _explain(plan, explain, show)
     if dry_run:
-        fitting = fit_plan(plan, machine, **typed)
+        fitting = replace(fit_plan(plan, machine, **typed), notes=())  # which the plan has
         return Answer(lambda: _format_plan(plan, fitting), {**plan.to_json(), "fit": fit_to_json(fitting)})
     console = Console.current()
     with open_dask_executor(dask) as executor, Progress("preparing") as bar, report_output_errors(plan):
@@ -254,6 +263,7 @@ def _format_check(report: CacheReport) -> str:
     if report.recipe is not None:
         lines.append(f"recipe {report.recipe['name']}, which follows {report.recipe['follows']}")
     if report.problems:
+        lines.append(f"compared: {report.compared}")
         lines.append(f"{report.directory}{what}: {count_of(len(report.problems), 'problem')} in {report.files} files")
     else:
         good = click.style("good:", fg="green", bold=True)
@@ -262,23 +272,30 @@ def _format_check(report: CacheReport) -> str:
 
 
 def _format_plan(plan: ConversionPlan, fitting: Fit) -> str:
-    rows = [
-        (
-            item.slot.file,
+    groups: dict[tuple[str, ...], list[ConversionItem]] = {}
+    for item in plan.items:
+        facts = (
             format_shape(item.spec.shape.logical),
             str(item.spec.memory),
             "replicated" if item.mesh is None else item.mesh.summary,
-            format_bytes(item.bytes_out),
         )
-        for item in plan.items
+        groups.setdefault((_NUMBER.sub("*", item.slot.file), *facts), []).append(item)
+    rows = [
+        (
+            pattern if len(items) > 1 else items[0].slot.file,
+            *facts,
+            count_of(len(items), "file"),
+            format_bytes(sum([item.bytes_out for item in items])),
+        )
+        for (pattern, *facts), items in groups.items()
     ]
     lines = [f"note: {note}" for note in plan.notes]
     if plan.recipe is not None:
         lines.append(f"recipe {plan.recipe['name']}, which follows {plan.recipe['follows']}")
-    table, width = format_table(rows, table_width(), right=[4], indent="  "), table_width()
+    table, width = format_table(rows, table_width(), right=[4, 5], indent="  "), table_width()
     if width is not None and any(len(line) > width for line in table):  # then in two lines each
         table = [line for name, *facts in rows for line in (f"  {name}", f"      {', '.join(facts)}")]
-    lines += [f"{count_of(len(rows), 'file')} in {plan.out}", *table]
+    lines += [f"{count_of(len(plan.items), 'file')} in {plan.out}", *table]
     lines.append(f"reads {format_bytes(plan.bytes_in)}, writes {format_bytes(plan.bytes_out)}")
     text = "\n".join([*lines, format_fit(fitting)])
     return text if width is None else wrap_lines(text, width)

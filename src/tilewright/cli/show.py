@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,24 @@ import click
 from ..tables import count_of
 from .animations import animate_copy, check_animation_path
 from .console import Answer, CommandError, ExitCode, check_input_path, check_output_path, describe_error, save_picture
-from .options import CHIP_OPTIONS, COORDINATE, SHAPE, SIZE, SpecOptions, device_option, spec_options, typed_options
+from .options import (
+    CHIP_OPTIONS,
+    COORDINATE,
+    NO_CHIP,
+    SHAPE,
+    SIZE,
+    STATED_BY_TEXT,
+    SpecOptions,
+    TensorName,
+    describe_assumptions,
+    device_option,
+    list_assumptions,
+    spec_options,
+    stated_by_file,
+    typed_options,
+)
 from .program import SectionedOption, follow_links_option, verb
+from .subjects import names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
     from ..files.stored_tensor import StoredTensor
@@ -86,7 +102,7 @@ class ShowOptions:
                 continue
             raise click.UsageError(f"--{name} has no effect {_describe_mode(mode)}; {_REMEDIES[name]}")
         if subject.layout is not None and mode == "page":
-            raise click.UsageError(f"--page needs a tensor, such as 4x60x90, but {subject.text} is a layout")
+            raise click.UsageError(f"--page needs a tensor, such as 4x60x90, but {shorten(subject.text)} is a layout")
         if self.pipeline not in (None, "buffered", "direct") and self.depth is not None:
             raise click.UsageError(
                 f"--depth has no effect on {self.pipeline} buffering; remove it, or use --pipeline buffered"
@@ -138,7 +154,8 @@ def _describe_mode(mode: str) -> str:
 )
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark one element and trace it to its byte.")
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
-@click.option("--tensor", metavar="NAME", help="Which tensor of a file.")
+@click.option("--tensor", type=TensorName(), metavar="NAME", help="Which tensor of a file.")
+@text_shape_option
 @click.option("--error", is_flag=True, help="Draw the error that --dtype adds to the values of a file.")
 @click.option("--color", metavar="NAME", help="Attribute that colors the cells.")
 @click.option("--label", metavar="NAME,...", help="Attributes that label the cells, such as page.")
@@ -168,13 +185,14 @@ def command(
     things: tuple[str, ...],
     output: str | None,
     tensor: str | None,
+    text_shape: tuple[int, ...] | None,
     report: str | None,
     device: Any,
     follow_links: bool,
     options: SpecOptions,
     **drawing_options: Any,
 ) -> Answer:
-    """Draw a layout, a tensor given by its shape, or a tensor in a file.
+    """Draw a layout, a tensor given by its shape or as ttnn prints it, or a tensor in a file.
 
     \b
     tilewright show '(4,8):(8,1)'
@@ -197,17 +215,23 @@ def command(
     else:
         check_picture_path(output)
     typed = typed_options(click.get_current_context())
-    subjects = [Drawable.parse(text, tensor, follow_links, device) for text in things]
+    subjects = [Drawable.parse(text, tensor, follow_links, device, text_shape) for text in things]
     for subject in subjects:
         show_options.check(subject, typed, report is not None)
+        if text_shape is not None and subject.layout is None and subject.printed is None:
+            raise click.UsageError(f"--shape is for the text of a layout, which {shorten(subject.text)} is not")
         for name, value in (("--tensor", tensor), ("--device", device)):
             if value is not None and subject.stored is None:
-                raise click.UsageError(f"{name} needs a file, but {subject.text} is not one; remove {name}")
+                raise click.UsageError(f"{name} needs a file, but {shorten(subject.text)} is not one; remove {name}")
     if report is not None:
         return _write_report(subjects, show_options, options, typed, report)
-    if show_options.animate:
-        return _build_answer(_build_animation(subjects, show_options, options, typed), output)
-    return _build_answer(_build_scene(subjects, show_options, options, typed), output)
+    from ..views.scene_options import SceneOptionError
+
+    build = _build_animation if show_options.animate else _build_scene
+    try:
+        return _build_answer(build(subjects, show_options, options, typed), output)
+    except SceneOptionError as problem:  # in the words of Python
+        raise click.UsageError(re.sub(r"^(\w+)='([^']*)'", r"--\1 \2", str(problem))) from None
 
 
 def check_picture_path(output: str | None) -> None:
@@ -256,13 +280,17 @@ def _build_scene(
 
     if show_options.memory is not None:
         allocator, names = _allocate_subjects(subjects, show_options, options, typed)
-        return views.memory_scene(
+        scene = views.memory_scene(
             allocator,
             buffer_type=show_options.memory,
             each=show_options.each,
             names=names,
             **show_options.scene_options("side"),
         )
+        assumed: dict[str, str] = {}
+        for subject in subjects:
+            assumed |= subject.assumptions(subject.spec(options, typed), typed)
+        return _name_assumptions(scene, assumed)
     scenes = [_subject_scene(subject, show_options, options, typed) for subject in subjects]
     return scenes[0] if len(scenes) == 1 else views.side_by_side(*scenes)
 
@@ -276,19 +304,34 @@ def _subject_scene(subject: Drawable, show_options: ShowOptions, options: SpecOp
     if show_options.error:
         return _error_scene(subject, show_options, options)
     if subject.layout is not None:
-        return views.scene_of(subject.layout, **show_options.scene_options("side"))
+        from ..views.scenes.layouts import bank_options
+
+        stated = bank_options(subject.layout, subject.itemsize)
+        return views.scene_of(subject.layout, **stated, **show_options.scene_options("side"))
     spec, at = subject.spec(options, typed), show_options.at
+    assumed = subject.assumptions(spec, typed)
     mesh = subject.stored.mesh if subject.stored is not None and not typed - CHIP_OPTIONS else None
     if mesh is not None and show_options.page is None:
-        return views.mesh_scene(
+        scene = views.mesh_scene(
             mesh, spec=spec, at=at, title=f"{subject.name}: {mesh}", **show_options.scene_options("side")
         )
+        return _name_assumptions(scene, assumed)
     if mesh is not None and at is not None:
         _, at = mesh.locate(at)
     if show_options.page is not None:
-        return views.page_scene(spec, show_options.page, at=at, **show_options.scene_options())
+        scene = views.page_scene(spec, show_options.page, at=at, **show_options.scene_options())
+        return _name_assumptions(scene, assumed)
     title = f"{subject.name}: {spec}" if subject.name else ""
-    return views.spec_scene(spec, at=at, title=title, **show_options.scene_options("side"))
+    scene = views.spec_scene(spec, at=at, title=title, **show_options.scene_options("side"))
+    return _name_assumptions(scene, assumed)
+
+
+def _name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
+    """Return the scene with a fact about what nobody stated, if there is something."""
+    from ..views import Fact
+
+    line = describe_assumptions(assumed)
+    return replace(scene, facts=(*scene.facts, Fact("assumed", line))) if line else scene
 
 
 def _build_animation(
@@ -405,24 +448,35 @@ class Drawable:
     shape: tuple[int, ...] | None = None
     settings: str = ""
     stored: StoredTensor | None = None
+    printed: TensorSpec | None = None  # by ttnn
+    itemsize: int | None = None  # bytes of an element, if the text of a layout states them
 
     @classmethod
-    def parse(cls, text: str, tensor: str | None = None, follow_links: bool = False, device: Any = None) -> Drawable:
+    def parse(
+        cls,
+        text: str,
+        tensor: str | None = None,
+        follow_links: bool = False,
+        device: Any = None,
+        text_shape: tuple[int, ...] | None = None,
+    ) -> Drawable:
         """Return what a text names: an existing file, a shape with settings, or a layout.
 
         >>> Drawable.parse("4x60x90").shape
         (4, 60, 90)
         """
-        if "://" in text or Path(text).exists():
+        if names_file(text):
             return cls(text, stored=_open_stored(text, tensor, device, follow_links))
         if _SHAPE.fullmatch(text):
             shape, _, settings = text.partition(":")
             return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
-        from ..notation import parse
+        from ..memory import TensorSpec
 
         check_input_path(text)
-        parsed = parse(text)
-        return cls(text, layout=getattr(parsed, "layout", parsed))
+        subject = parse_subject(text, SpecOptions(chip=NO_CHIP), text_shape)
+        if isinstance(subject, TensorSpec):
+            return cls(text, printed=subject)
+        return cls(text, layout=getattr(subject, "layout", subject), itemsize=getattr(subject, "itemsize", None))
 
     @property
     def name(self) -> str:
@@ -433,12 +487,20 @@ class Drawable:
     def extents(self) -> tuple[int, ...]:
         """Return the shape of a tensor."""
         found = self.stored.shape if self.stored is not None else self.shape
+        if self.printed is not None:
+            return self.printed.shape.logical
         if found is None:
-            raise click.UsageError(f"{self.text} is a layout; expected the shape of a tensor, such as 4x60x90")
+            raise click.UsageError(f"{shorten(self.text)} is a layout; expected the shape of a tensor, such as 4x60x90")
         return found
 
     def spec(self, options: SpecOptions, typed: frozenset[str]) -> TensorSpec:
         """Return the placement: the file's own, unless other options were typed (`typed` lists those)."""
+        if self.printed is not None:
+            for name in sorted(typed - CHIP_OPTIONS):
+                raise click.UsageError(
+                    f"--{name.replace('_', '-')} cannot be used with a printed tensor, which states it; remove it"
+                )
+            return self.printed.with_chip(options.find_chip())
         if self.settings:
             options = options.with_settings(self.settings)
         if self.stored is None:
@@ -447,10 +509,15 @@ class Drawable:
             spec = self.stored.spec
             return spec if spec.chip is not None and not typed else spec.with_chip(options.find_chip())
         if self.stored.format is not None and "dtype" not in typed:
-            from dataclasses import replace
-
             options = replace(options, dtype=self.stored.format.name)
         return options.build_spec(self.extents)
+
+    def assumptions(self, spec: TensorSpec, typed: frozenset[str]) -> dict[str, str]:
+        """Return what decides where the tensor lies though neither it nor an option states it."""
+        stated = STATED_BY_TEXT if self.printed is not None else SpecOptions.setting_names(self.settings)
+        return list_assumptions(
+            spec, typed | (stated if self.stored is None else stated_by_file(self.stored, typed) | stated)
+        )
 
 
 def _open_stored(path: str, name: str | None, device: Any, follow_links: bool) -> StoredTensor:

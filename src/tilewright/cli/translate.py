@@ -53,7 +53,7 @@ def command(
     is 1 if the notation cannot say it.
     """
     from ..notation import WRITABLE, parse
-    from ..notation.any_text import element_options
+    from ..notation.any_text import TYPED
 
     if text == "-":
         text = sys.stdin.read()
@@ -62,40 +62,59 @@ def command(
     parsed = parse(text, shape, source)
     is_placement = getattr(parsed, "notation", "") in ("ttnn", "tt-mlir")
     layout: Any = parsed if is_placement and language is None else getattr(parsed, "layout", parsed)
-    facts = {"text": text, "notation": getattr(parsed, "notation", "layout"), "layout": str(layout)}
+    own = getattr(parsed, "notation", "layout")
+    facts: dict[str, Any] = {"text": text, "notation": own, "layout": str(layout)}
+    besides = getattr(parsed, "besides", [])
+    if besides and (target != own or own == "cute"):
+        facts["left_out"] = besides
+        click.echo(f"note: only {own} has {', '.join(besides)}, which other notations leave out", err=True)
     if language is not None:
         code = getattr(parsed, "memory_layout", layout).code(language)
         return Answer(code, {**facts, "language": language, "code": code})
     # Triton's shared memory is a layout for all others.
     memory: Any = layout if is_placement else getattr(parsed, "memory_layout", layout)
     written = {
-        name: _write(layout if name in ("tilewright", "triton") else memory, name, element_options(parsed, name), dtype)
+        name: (str(parsed), "", True)
+        if name == own != "cute" and not is_placement and dtype is None
+        else _write(layout if name in ("tilewright", "triton") else memory, name, parsed, dtype)
         for name in ([target] if target else WRITABLE)
     }
+    assumed = {name: TYPED[name] for name, (result, _, stated) in written.items() if result is not None and not stated}
+    note = _describe_assumption(assumed)
     if target is None:
         rows = [
             (name, f"no: {problem}" if result is None else result.replace("\n", "; "))
-            for name, (result, problem) in written.items()
+            for name, (result, problem, _) in written.items()
         ]
         return Answer(
-            lambda: "\n".join(format_table([("notation", "text"), *rows], table_width())),
-            {**facts, "texts": {name: result for name, (result, _) in written.items()}},
+            lambda: "\n".join([*format_table([("notation", "text"), *rows], table_width()), *note]),
+            {**facts, "texts": {name: result for name, (result, _, _) in written.items()}, "assumed": assumed},
         )
-    result, problem = written[target]
+    result, problem, _ = written[target]
     if result is None:
         return Answer(
             lambda: f"{target} cannot say this: {problem}", {**facts, "to": target, "problem": problem}, ExitCode.NO
         )
-    return Answer(lambda: result, {**facts, "to": target, "result": result})
+    if note:
+        click.echo(f"note: {note[0]}", err=True)  # the text alone goes to standard output
+    return Answer(lambda: result, {**facts, "to": target, "result": result, "assumed": assumed})
 
 
-def _write(layout: Any, name: str, options: dict[str, str], dtype: str | None) -> tuple[str | None, str]:
-    """Return a layout in a notation, or None and why it has no such text."""
+def _write(layout: Any, name: str, parsed: Any, dtype: str | None) -> tuple[str | None, str, bool]:
+    """Return a layout in a notation, or None and why it has no such text; and whether its element type is stated."""
     from ..notation import write
+    from ..notation.any_text import TYPED, element_options
 
-    if dtype is not None and name in ("xla", "memref", "triton"):
-        options = {"dtype": dtype}
     try:
-        return write(layout, name, **options), ""
+        options = {"dtype": dtype} if dtype is not None and name in TYPED else element_options(parsed, name)
+        return write(layout, name, **options), "", bool(options) or name not in TYPED
     except TilewrightError as problem:
-        return None, str(problem)
+        return None, str(problem), True
+
+
+def _describe_assumption(assumed: dict[str, str]) -> list[str]:
+    """Return the sentence about element types that the text does not state."""
+    if not assumed:
+        return []
+    types = ", ".join(f"{dtype} ({name})" for name, dtype in assumed.items())
+    return [f"assumed element types, which the text does not state: {types}; give --dtype"]
