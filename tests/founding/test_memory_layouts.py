@@ -3,6 +3,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -115,8 +116,17 @@ def test_the_two_memory_layouts():
     assert spec(memory=tw.block_sharded((2, 2))).memory.is_sharded
 
 
-@shows("M7", "26", "The storage is L1 or DRAM")
+@shows(
+    "M7",
+    "26",
+    "The storage is L1 or DRAM; there are two options",
+    differs="dated: ttnn 0.81.1 also has L1_SMALL and TRACE for buffers of its own; ttnn.strict() enforces the rule",
+)
 def test_the_two_storages():
+    for other in (ttnn.BufferType.L1_SMALL, ttnn.BufferType.TRACE):
+        assert ttnn.MemoryConfig(buffer_type=other).buffer_type == other
+        with ttnn.strict(), pytest.raises(MemoryConfigError, match="have buffers in DRAM or L1 only"):
+            ttnn.MemoryConfig(buffer_type=other)
     found = {str(spec(memory=name).memory.buffer_type) for name in ("l1", "dram")}
     assert found == {"L1", "DRAM"}
 
@@ -161,8 +171,10 @@ def test_pages_of_sharded_rows():
 def test_figure_1():
     lines = shown(spec("row_major")).splitlines()
     start = lines.index("  pages of 1 x 64 elements") + 2
-    assert [line.split() for line in lines[start : start + 64]] == [[str(row), f"P{row}"] for row in range(64)]
+    rows = [[str(row), *(f"P{row + k}" for k in range(8))] for row in range(0, 64, 8)]
+    assert [line.split() for line in lines[start : start + 8]] == rows
     svg = views.to_svg(views.scene_of(spec("row_major")))
+    assert int(re.search(r'height="(\d+)"', svg)[1]) < 600  # a picture, not a strip
     assert svg.count(">P63<") == 2  # among the pages, and in its bank
 
 
@@ -211,12 +223,14 @@ def test_tiles_of_eight_rows():
     "M19",
     "49",
     "TT-Metallium supports only tiles of 32x32 so far",
-    differs="dated: ttnn 0.81.1 supports all twelve shapes",
+    differs="dated: ttnn 0.81.1 supports all twelve shapes; ttnn.strict() enforces the rule",
 )
 def test_other_tiles_are_supported():
     values = randn(64, 64)
     a = ttnn.from_torch(values, layout=ttnn.TILE_LAYOUT, tile=ttnn.Tile((16, 32)))
     assert np.array_equal(np.asarray(ttnn.to_numpy(a), np.float32), values.astype(np.float32))
+    with ttnn.strict(), pytest.raises(MemoryConfigError, match="have tiles of 32 x 32 only, got 16 x 32"):
+        ttnn.Tile((16, 32))
 
 
 # Memory layout.
@@ -373,7 +387,7 @@ def test_figure_4_from_the_command_line():
     command[-1] = "elephant"
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, env=environment)
     assert done.returncode != 0
-    assert "label='elephant' is not an attribute" in done.stderr
+    assert "--label elephant is not an attribute" in done.stderr
 
 
 @shows(
@@ -524,6 +538,6 @@ def test_the_tensor_of_the_examples(device):
     a = ttnn.to_device(ttnn.from_torch(randn(64, 64)), device, memory_config=ttnn.L1_MEMORY_CONFIG)
     words = shown(a)
     assert "  pages of 1 x 64 elements\n" in words
-    assert "  63 P63\n" in words
+    assert " P62 P63\n" in words
     assert tw.explain(a, (1, 1)).where.page == 1
     assert str(tw.fit(a)).splitlines()[0] == "fits wormhole_n150"

@@ -145,14 +145,50 @@ def volume(layout):
 @shows(
     "L11",
     "35",
-    "TTL_create_layout(total_row_length, total_number_of_rows) by position: (4, 3) for planes of 4 x 3",
-    differs="by position the second number is the plane spacing in elements, as in TTL's code; rows are a keyword",
+    "TTL_create_layout(total_row_length, total_number_of_rows) by position: (4, 5) for planes of 4 x 5",
+    differs="by position the second number is the plane spacing in elements, as in TTL's code; where the memory speaks"
+    " for rows it is refused, with both remedies by name",
 )
-def test_the_second_number_is_in_elements():
-    assert ttl.create_layout(4, 3).plane_spacing == 3
-    remedy = r"use at least 12 elements, or create_layout\(total_row_length=4, total_number_of_rows=3\)"
-    with pytest.raises(TransferError, match=f"plane spacing 3 is less than the plane size; {remedy}"):
-        volume(ttl.create_layout(4, 3))
+@pytest.mark.parametrize("rows", [3, 5, 8, 12])
+@pytest.mark.parametrize("height", [1, 2])
+def test_the_second_number_is_in_elements(rows, height):
+    assert ttl.create_layout(4, rows).plane_spacing == rows
+    pixels = np.arange(3 * rows * 4, dtype=np.int16).reshape(3, rows, 4)
+    shape = ttl.create_shape(4, height, 3)
+    remedy = rf"create_layout\(total_row_length=4, total_number_of_rows={rows}\)"
+    memories = [pixels, ttl.pointer(pixels)] + ([pixels.ravel(), bytearray(pixels)] if rows % 4 else [])
+    for memory in memories:
+        with pytest.raises(TransferError, match=remedy):
+            ttl.create_const_ext_tensor(memory, shape, ttl.create_layout(4, rows), 2).array()
+    for layout in (
+        ttl.create_layout(4, 4 * rows),
+        ttl.create_layout(4, plane_spacing=4 * rows),
+        ttl.create_layout(total_row_length=4, total_number_of_rows=rows),
+    ):
+        inside = ttl.create_int_tensor(np.zeros(12 * height, np.int16), shape)
+        ttl.blocking_import(inside, ttl.create_const_ext_tensor(pixels, shape, layout))
+        assert inside.array().tolist() == pixels[:, :height].tolist()
+
+
+def test_spacings_by_name_are_in_elements():
+    pixels, shape = np.arange(60, dtype=np.int16).reshape(3, 5, 4), ttl.create_shape(4, 1, 3)
+    changed = ttl.create_layout(4, 20)
+    changed.plane_spacing = 5
+    for layout in (ttl.create_layout(4, plane_spacing=5), ttl.layout_t(4, 5), changed):
+        tensor = ttl.create_const_ext_tensor(pixels, shape, layout)
+        assert tensor.array()[:, 0, 0].tolist() == [0, 5, 10]
+        assert tensor.layout == ttl.create_layout(4, 5)  # equal: only the unit was in doubt
+
+
+def test_planes_that_overlap_are_refused():
+    with pytest.raises(TransferError, match=r"plane spacing 0 is less than the plane size; use at least 12 elements$"):
+        volume(ttl.create_layout(4))
+    with pytest.raises(TransferError, match=r"plane spacing 2 is less than the plane size; use at least 12 elements$"):
+        volume(ttl.create_layout(4, 2))
+    with pytest.raises(LayoutError, match=r"takes a row spacing and one plane spacing, got \(4, 12, 1\) by position"):
+        ttl.create_layout(4, 12, 1)
+    with pytest.raises(LayoutError, match="plane_spacing=12"):
+        ttl.create_layout(4, 12, plane_spacing=12)
 
 
 @shows("L12", "35", "The parameters are called total_row_length and total_number_of_rows")
@@ -372,7 +408,7 @@ def test_external_tensors_of_a_tile():
 def test_valid_tensors():
     assert ttl.valid_int_tensor(local()) == 1
     assert ttl.valid_int_tensor(ttl.create_empty_int_tensor()) == 0
-    assert int(ttl.valid_int_tensor(local())) + 1 == 2
+    assert {type(ttl.valid_int_tensor(tensor)) for tensor in (local(), ttl.create_empty_int_tensor())} == {int}
 
 
 @shows("L45", "97", "Prologs and epilogs create tensors that are not valid")
@@ -505,3 +541,11 @@ def test_wrong_arguments():
         ttl.create_int_tensor(np.zeros(12, np.int16), ttl.create_shape(4, 3), (4, 12))
     with pytest.raises(TransferError, match="expected an internal and an external tensor, got ndarray"):
         ttl.blocking_import(local(), image())
+    outside = ttl.create_ext_tensor(image(), ttl.create_shape(4, 3), ttl.create_layout(WIDTH))
+    for tensor in (3, None, outside):
+        with pytest.raises(LayoutError, match="expected an internal tensor as tensor, got"):
+            ttl.valid_int_tensor(tensor)
+        with pytest.raises(LayoutError, match="expected an internal tensor as to_export_from of io_tensors_t, got"):
+            ttl.io_tensors_t(local(), tensor)
+    with pytest.raises(LayoutError, match="expected io_tensors_t as tensors, got"):
+        ttl.tensors_empty(local())

@@ -8,7 +8,7 @@ import pytest
 from ..docs.pages import DOCS
 from .statements import DOCUMENTS, PAGE, read_statements, write_page
 
-FEWEST_LITERAL = 371  # all others are wrong or dated in the documents, as their marks say
+FEWEST_LITERAL = 366  # all others are wrong or dated in the documents, or differ on purpose, as their marks say
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.letter)

@@ -27,6 +27,7 @@ from tilewright.mojo import (
     ImplicitlyDestructible,
     IndexList,
     InlineArray,
+    Int,
     List,
     Movable,
     MutAnyOrigin,
@@ -43,16 +44,33 @@ from tilewright.mojo import (
     Writable,
     simd_width_of,
 )
+from tilewright.mojo.layout.tensor_type import type_of
 from tilewright.mojo.layout.tile_layout import Layout as TileLayout
 
 from .statements import shows
 
 with mojo.imports():
     from buffer import Dim, DimList, NDBuffer
-    from layout import AddressSpace, Coord, Idx, Layout, LayoutTensor, RowMajorLayout, Swizzle, TensorLayout, TileTensor
+    from layout import (
+        AddressSpace,
+        Coord,
+        Idx,
+        Layout,
+        LayoutTensor,
+        RowMajorLayout,
+        RuntimeInt,
+        Swizzle,
+        TensorLayout,
+        TileTensor,
+    )
     from layout.tile_layout import blocked_product, col_major, row_major
     from std.gpu import block_idx, thread_idx
     from std.gpu.host import DeviceContext
+
+
+INTEGERS = (
+    "the numbers are right, but integers of Python, which mix with any other; the type of an index is a label here"
+)
 
 
 def matrix(rows=6, columns=8, dtype=np.float32):
@@ -82,7 +100,8 @@ def test_copies_are_trivial():
     assert t[0, 0] == 5.0
     assert isinstance(t, RegisterPassable)
     for name in ("__copy_ctor_is_trivial", "__del__is_trivial", "__move_ctor_is_trivial"):
-        assert getattr(TileTensor, name) is getattr(t, name) is True
+        kind = TileTensor[DType.float32, Layout, MutAnyOrigin]
+        assert all(getattr(owner, name) is True for owner in (TileTensor, t, kind, type_of(t), t.layout, t.LayoutType))
 
 
 @shows(
@@ -98,8 +117,20 @@ def test_the_type_with_its_parameters():
         row_major[6, 8](),
         address_space=AddressSpace.SHARED,
         linear_idx_type=DType.int64,
+        element_size=1,
     )
     assert type(t) is TileTensor
+    pairs = kind(np.arange(48, dtype=np.float32), row_major[6, 7](), element_size=2)
+    assert (pairs.element_size, pairs[1, 1].tolist()) == (2, [8.0, 9.0])
+    assert isinstance(pairs, TileTensor[DType.float32, RowMajorLayout, MutAnyOrigin, None, None, 2])
+    in_brackets = mojo.run(
+        "from layout import TileTensor, RowMajorLayout\nfrom layout.tile_layout import row_major\n"
+        "var storage = InlineArray[Float32, 48](fill=1)\n"
+        "var t = TileTensor[DType.float32, RowMajorLayout[6, 4], MutAnyOrigin, address_space=AddressSpace.SHARED,"
+        " linear_idx_type=DType.int64, element_size=2](Span(storage), row_major[6, 4]())\n"
+    ).t
+    assert (in_brackets.element_size, in_brackets.address_space) == (2, AddressSpace.SHARED)
+    assert in_brackets.linear_idx_type == DType.int64
     assert isinstance(t, kind)
     assert (t.dtype, t.address_space, t.linear_idx_type, t.element_size, t.mut) == (
         DType.float32,
@@ -297,11 +328,32 @@ def test_address_spaces():
     "linear_idx_type is int32 in shared and constant memory, int64 elsewhere",
     differs="int32 also for a static layout of less than 2^31 scalars, as in Mojo 26.2 and later",
 )
+@shows(
+    "J153",
+    "341-668",
+    "every view has the linear_idx_type of its tensor",
+    differs="Mojo 26.2 and 26.7 keep it in vectorize and in casts and derive it from the layout in other views, and so"
+    " does tilewright; the derived types agree with the views",
+)
 def test_linear_index_type():
     assert run_time_matrix().linear_idx_type == DType.int64
     for space in (AddressSpace.SHARED, AddressSpace.CONSTANT):
         assert TileTensor(np.zeros(48), row_major(6, 8), address_space=space).linear_idx_type == DType.int32
     assert matrix().linear_idx_type == DType.int32
+    wide = TileTensor(np.zeros(48), row_major[6, 8](), linear_idx_type=DType.int64)
+    kept = (
+        wide.vectorize[1, 4](),
+        wide.as_immut(),
+        wide.as_any_origin(),
+        wide.address_space_cast[AddressSpace.SHARED](),
+    )
+    assert {view.linear_idx_type for view in kept} == {DType.int64}
+    derived = (wide.tile[2, 4](0, 0), wide.reshape[48](), wide.coalesce(), wide.distribute[row_major[2, 2]()](0))
+    assert {view.linear_idx_type for view in derived} == {DType.int32}
+    types = (wide.VectorizedType[1, 4], wide.ReshapedType[48], wide.CoalescedType, wide.DynamicType[DType.int64])
+    views = (wide.vectorize[1, 4](), wide.reshape[48](), wide.coalesce(), wide.make_dynamic[DType.int64]())
+    assert types == tuple(map(type_of, views))
+    assert wide.make_dynamic[DType.int64]().linear_idx_type == DType.int64 == wide.slice((0, 2), (0, 2)).linear_idx_type
 
 
 @shows("J21", "35-36", "element_size counts the scalars of an element: 1, more after vectorize")
@@ -414,6 +466,12 @@ def test_dynamic_type():
     assert isinstance(dynamic, tensor.DynamicType[DType.int64])
     assert not isinstance(tensor, tensor.DynamicType[DType.int64])
     assert tensor.DynamicType[DType.int64].all_dims_known is False
+    assert [n.DTYPE for n in dynamic.layout.shape_coord()] == [n.DTYPE for n in dynamic.layout.stride_coord()]
+    assert all(isinstance(n, RuntimeInt[DType.int64]) for n in dynamic.layout.shape_coord())
+    other = tensor.make_dynamic[DType.int32]()
+    assert all(type(n) is RuntimeInt[DType.int32] for n in other.layout.stride_coord())
+    assert not isinstance(other, tensor.DynamicType[DType.int64])
+    assert isinstance(other, type_of(tensor).DynamicType[DType.int32])
 
 
 @shows("J33", "85-89", "ElementType is SIMD[dtype, element_size]: a scalar, or a vector")
@@ -439,6 +497,9 @@ def test_row_major_and_rank():
     assert (matrix().is_row_major, matrix().rank) == (True, 2)
     assert not TileTensor(np.zeros(48), col_major[6, 8]()).is_row_major
     assert TileTensor(np.zeros(24), row_major[2, 3, 4]()).rank == 3
+    assert TileTensor[DType.float32, row_major[6, 8](), MutAnyOrigin].is_row_major
+    assert not TileTensor[DType.float32, col_major[6, 8](), MutAnyOrigin].is_row_major
+    assert (type_of(matrix()).is_row_major, type_of(matrix()).rank) == (True, 2)
 
 
 @shows("J39", "101-104", "OriginCastType[origin] is the type with another origin")
@@ -469,6 +530,10 @@ def test_types_of_other_shapes():
     assert isinstance(transposed(t), transposed.__annotations__["return"])
     assert not isinstance(t, t.ViewType[col_major[8, 6]()])
     assert t.ViewType[col_major[8, 6]()].dtype == DType.float32
+    assert type_of(t.reshape[4, 12]()) == t.ReshapedType[4, 12]  # to the type of its indices
+    assert type_of(t.vectorize[1, 4]()) == t.VectorizedType[1, 4]
+    assert type_of(t.coalesce()) == t.CoalescedType
+    assert type_of(t.make_dynamic[DType.int64]()) == t.DynamicType[DType.int64]
 
 
 @shows("J43", "117-119", "SIMDVectorizedType is the type after vectorize(), along the last dimension")
@@ -520,6 +585,10 @@ def test_constructor_from_a_buffer():
     assert (t.static_shape, t.static_stride) == ((3, -1), (-1, 1))
     assert TileTensor(NDBuffer[DType.float32, 2, MutAnyOrigin, DimList(3, 4)](storage)).all_dims_known
     assert TileTensor(NDBuffer[DType.float32, 2](storage, (3, 4))).static_shape == (-1, -1)
+    pointer = List[Float32](*map(float, storage)).unsafe_ptr()  # as Mojo's buffers are made
+    assert TileTensor(buffer=NDBuffer[DType.float32, 2, MutAnyOrigin, DimList(3, 4)](pointer))[2, 3] == 11.0
+    with pytest.raises(tw.TilewrightError, match="exceeds"):
+        NDBuffer[DType.float32, 2](pointer, (4, 4))
     assert row_major(Idx(3), Idx[4]()).static_stride == (4, 1)
     with pytest.raises(tw.LayoutError, match="says 3 at compile time, but 4 at run time"):
         NDBuffer[DType.float32, 2, MutAnyOrigin, DimList(3, Dim())](storage, (4, 3))
@@ -628,6 +697,26 @@ def test_cast_to_immutable():
         fixed[0, 0] = 1.0
 
 
+@pytest.mark.parametrize("kind", ["DType.float32, _, ImmutAnyOrigin", "mut=False, DType.float32, ..."])
+@pytest.mark.parametrize("use", ["read(tensor)", "var t: TileTensor[KIND] = tensor\n    t[0, 0] = 2"])
+def test_a_source_casts_to_the_immutable_type_that_it_declares(kind, use, capsys):
+    source = """
+from layout import TileTensor
+from layout.tile_layout import row_major
+def read(t: TileTensor[KIND]):
+    print(t.mut, t[0, 0])
+    t[0, 0] = 2
+def main():
+    var storage = InlineArray[Float32, 4](fill=1)
+    var tensor = TileTensor(storage, row_major[2, 2]())
+    print(tensor.mut)
+    USE
+"""
+    with pytest.raises(tw.TilewrightError, match="this tensor is read-only"):
+        mojo.run(source.replace("USE", use).replace("KIND", kind))
+    assert capsys.readouterr().out == "True\n" + ("False 1.0\n" if use.startswith("read") else "")
+
+
 # Elements.
 
 
@@ -636,6 +725,30 @@ def test_cast_to_immutable():
 def test_read_elements():
     assert blocked()[Coord(1, 0, 0, 2)] == 10
     assert TileTensor(np.arange(24), row_major[2, 3, 4]())[1, 2, 3] == 23
+    assert TileTensor(np.arange(4), row_major[4]())[3] == 3
+
+
+@pytest.mark.parametrize("make", [matrix, run_time_matrix, blocked, matrix().vectorize[1, 4]])
+@pytest.mark.parametrize("index", [1, Coord(1), Idx[1](), UInt(1), 99], ids=repr)
+def test_one_index_is_for_load_only(make, index):
+    """The page demands flat_rank indices of everything else, `where` its signatures say so."""
+    t = make()
+    before = t.to_numpy().copy()
+    for access in (
+        lambda: t[index],
+        lambda: t.__setitem__(index, 5),
+        lambda: t.store(index, 5),
+        lambda: t.store[2](index, 5),
+        lambda: t.ptr_at_offset(index),
+        lambda: t.prefetch(index),
+        lambda: t.load_linear(index),
+        lambda: t.store_linear(index, 5),
+        lambda: t.to_layout_tensor()[index],
+    ):
+        with pytest.raises(IndexError, match=r"^one index, .*, does not address an element of a tensor of shape"):
+            access()
+    assert (t.to_numpy() == before).all()
+    assert index == 99 or t.load(index).tolist() == t.load(Coord(1, *[0] * (t.rank - 1))).tolist()
 
 
 @shows("J67", "248-251", "an element is set by a Coord")
@@ -647,6 +760,12 @@ def test_write_elements():
     t[Coord(1, 2)] = 5.0
     b[1, 0, 0, 2] = -1
     assert (t[1, 2], b[1, 0, 0, 2]) == (5.0, -1)
+    t.__setitem__(coord=Coord(1, 2), value=6.0)
+    b.__setitem__(1, 0, 0, 2, value=-2)
+    assert (t.__getitem__(coord=Coord(1, 2)), b.__getitem__(1, 0, 0, 2)) == (6.0, -2)
+    for index in ((1,), (1, 2, 3)):
+        with pytest.raises(IndexError):
+            t[index] = 0.0
     v = matrix().vectorize[1, 4]()
     v[1, 0] = SIMD[DType.float32, 4](1, 2, 3, 4)
     v[1, 1] = 9.0
@@ -660,6 +779,8 @@ def test_type_name():
         "TileTensor[mut=True, dtype=float32, Engine=DefaultEngine[element_size=1],"
         " address_space=AddressSpace.GENERIC, linear_idx_type=int32]"
     )
+    for t in (matrix(), matrix().vectorize[1, 4](), matrix().as_immut(), run_time_matrix()):
+        assert type_of(t).get_type_name() == t.get_type_name()  # static: of the type as of its tensors
 
 
 @shows("J72", "266-278", "load[width](coord) reads so many scalars")
@@ -736,9 +857,40 @@ def test_write_to(capsys):
     tensor = main()
     text = "[[1.0, 1.0, 1.0],\n[1.0, 1.0, 1.0]]"
     assert capsys.readouterr().out == f"{text}\n"
-    writer = io.StringIO()
-    tensor.write_to(writer)
-    assert writer.getvalue() == text
+    for same in (tensor, tensor.make_dynamic[DType.int64](), tensor.slice((0, 2), (0, 3))):
+        writer = io.StringIO()
+        same.write_to(w=writer)
+        assert writer.getvalue() == str(same) == text
+
+
+@pytest.mark.parametrize("layout", ["row_major[2, 3]()", "row_major(2, 3)", "row_major(2, Idx[3]())"])
+def test_print_and_write_to_agree_in_mojo(layout, capsys):
+    """In Mojo source too, with extents of compile time or run time, and with `raises` as the page prints it."""
+    mojo.run(
+        "from layout import Idx, TileTensor\nfrom layout.tile_layout import row_major\n"
+        "def main() raises:\n"
+        "    var storage = InlineArray[Float32, 2 * 3](uninitialized=True)\n"
+        f"    var tensor = TileTensor(storage, {layout}).fill(1.0)\n"
+        "    print(tensor) # Internally calls `write_to` with a StringWriter\n"
+        "    var text = String()\n"
+        "    tensor.write_to(text)\n"
+        "    print(text)\n"
+        "    var named = String()\n"
+        "    tensor.write_to(w=named)\n"
+        "    print(named)\n"
+    )
+    assert capsys.readouterr().out == "[[1.0, 1.0, 1.0],\n[1.0, 1.0, 1.0]]\n" * 3
+
+
+def test_the_string_of_a_tensor_is_the_one_that_modular_tests(capsys):
+    mojo.run(
+        "from layout import TileTensor\nfrom layout.tile_layout import row_major\n"
+        "def main() raises:\n"
+        "    var storage = InlineArray[Float32, 4](fill=1.0)\n"
+        "    print(String(TileTensor(storage, row_major[2, 2]())))\n"
+        "    print(String(TileTensor(storage, row_major(2, 2))))\n"
+    )
+    assert capsys.readouterr().out == "[[1.0, 1.0], [1.0, 1.0]]\n[1.0, 1.0, 1.0, 1.0]\n"
 
 
 @shows("J88", "332", "other ranks print all values, first coordinate fastest")
@@ -954,12 +1106,44 @@ def test_values_must_be_of_the_type():
             small.fill(value)
 
 
-@shows("J119", "529-535", "dim[i]() is the extent of a dimension")
-@shows("J120", "536-545", "dim(index) is the same at run time")
-@shows("J121", "546-556", "dynamic_stride(index) is the stride of a dimension")
+@pytest.mark.parametrize("value", [UInt8(3), Scalar[DType.float64](0.5), SIMD[DType.int32, 2](1, 2)], ids=repr)
+def test_numbers_of_another_type_are_refused(value):
+    """A number of Mojo has a type, which must be that of the memory; a literal takes it."""
+    storage = InlineArray[Float32, 48](fill=0)
+    t = TileTensor(storage, row_major[6, 8]())
+    for write in (
+        lambda: t.fill(value),
+        lambda: t.__setitem__((0, 0), value),
+        lambda: t.vectorize[1, 2]().__setitem__((0, 0), value),
+        lambda: t.store(Coord(0, 0), value),
+        lambda: t.store[2](Coord(0, 0), value),
+        lambda: t.raw_store(0, value),
+        lambda: t.to_layout_tensor().__setitem__((0, 0), value),
+        lambda: t.ptr.store(0, value),
+        lambda: storage.unsafe_ptr().store(0, value),
+    ):
+        with pytest.raises(
+            tw.FormatError, match=r"cannot be stored as float32: the types must match; convert it: x\.cas"
+        ):
+            write()
+    assert not t.to_numpy().any()
+    t.store(Coord(0, 0), value.cast[DType.float32]())
+    assert t[0, 0] == value[0].item()
+
+
+@shows("J119", "529-535", "dim[i]() is the extent of a dimension, as a Scalar[linear_idx_type]", differs=INTEGERS)
+@shows("J120", "536-545", "dim(index) is the same at run time", differs=INTEGERS)
+@shows("J121", "546-556", "dynamic_stride(index) is the stride of a dimension, likewise", differs=INTEGERS)
 def test_dimensions():
     t = matrix()
     assert (t.dim[1](), t.dim(1), t.dynamic_stride(0), t.dynamic_stride(1)) == (8, 8, 8, 1)
+    assert (t.dim(i=1), t.dim(index=1), t.dynamic_stride(index=0)) == (8, 8, 8)
+    assert (t.dim[Int](1), t.dim(index=1, IndexType=Int), t.dynamic_stride[UInt](0)) == (8, 8, 8)
+    assert t.dynamic_stride(index=0, IndexType=Int) == 8
+    for wrong in (t.dim[Int], lambda: t.dim(1, IndexType=3), t.dynamic_stride):
+        with pytest.raises(TypeError, match=r"the (number of a mode|type of an index)"):
+            wrong()
+    assert type(t.dim(1)) is int
 
 
 @shows("J122", "557-568", "slice[0:2, 1:3, 0:4]() of a 16 x 16 x 16 tensor, the example")

@@ -9,12 +9,14 @@ import pytest
 
 import tilewright as tw
 import tilewright.ttnn as ttnn
-from tilewright import MemoryConfigError, TransferError, views
+from tilewright import LayoutError, MemoryConfigError, TransferError, views
 
 from .statements import shows
 
-RANKS_ARE_DATED = "dated: ttnn 0.81.1 accepts any rank, and so does the dialect"
-WIDTHS_ARE_DATED = "dated: ttnn 0.81.1 accepts any width; width_multiple knows the rule, and fit notes it"
+RANKS_ARE_DATED = "dated: ttnn 0.81.1 accepts any rank, and so does the dialect; ttnn.strict() enforces the rule"
+WIDTHS_ARE_DATED = (
+    "dated: ttnn 0.81.1 accepts any width; width_multiple knows the rule, fit notes it, and ttnn.strict() enforces it"
+)
 
 
 @pytest.fixture
@@ -100,6 +102,16 @@ def test_other_ranks():
     assert ttnn.Shape([]).rank == 0
     assert ttnn.Shape([2] * 9).rank == 9
     assert ttnn.from_torch(ones(*[1] * 9)).shape == [1] * 9
+    rule = "have ranks from 1 to 8, got"
+    with ttnn.strict():
+        for extents in ([], [2] * 9):
+            with pytest.raises(LayoutError, match=f"{rule} {len(extents)}"):
+                ttnn.Shape(extents)
+            with pytest.raises(LayoutError, match=f"{rule} {len(extents)}"):
+                ttnn.from_torch(ones(*extents))
+            with pytest.raises(LayoutError, match=f"{rule} {len(extents)}"):
+                ttnn.TensorSpec(extents, ttnn.bfloat16, ttnn.TILE_LAYOUT)
+        test_ranks_1_to_8()
 
 
 @shows("N9", "14", "A shape stores the actual and the padded extents")
@@ -237,7 +249,8 @@ def test_padding_is_automatic():
     "N34",
     "87",
     "Tensors can only have tiles of 32 x 32; those of 2 x 2 are an illustration",
-    differs="dated: ttnn 0.81.1 has twelve tile shapes, and so has the dialect; 2 x 2 is none of them",
+    differs="dated: ttnn 0.81.1 has twelve tile shapes, and so has the dialect; 2 x 2 is none of them; ttnn.strict()"
+    " enforces the rule",
 )
 def test_tile_shapes():
     shapes = [(height, width) for height in (32, 16, 8, 4, 2, 1) for width in (32, 16)]
@@ -247,6 +260,13 @@ def test_tile_shapes():
         assert (ttnn.to_numpy(tensor) == 1).all()
     with pytest.raises(MemoryConfigError, match=r"2 x 2|\(2, 2\)"):
         ttnn.from_torch(ones(4, 4), layout=ttnn.TILE_LAYOUT, tile=ttnn.Tile((2, 2)))
+    with ttnn.strict():
+        assert ttnn.Tile((32, 32)) == ttnn.Tile()
+        for shape in shapes[1:]:
+            with pytest.raises(MemoryConfigError, match=f"32 x 32 only, got {shape[0]} x {shape[1]}"):
+                ttnn.Tile(shape)
+            with pytest.raises(MemoryConfigError, match="tiles of 32 x 32 only"):
+                ttnn.from_torch(ones(64, 64), layout=ttnn.TILE_LAYOUT, tile=shape)
 
 
 # Data types.
@@ -283,6 +303,18 @@ def test_any_width_is_accepted(device):
         (note,) = tw.fit(tensor).tensors[0].warnings
         assert note.startswith(f"rows of {width} x {dtype.name.lower()} are not a multiple of 4 bytes")
         assert note.endswith("a multiple of 2")
+        with ttnn.strict():
+            rows = ttnn.from_torch(ones(4, width), dtype=dtype)  # on the host all widths are allowed
+            rule = (
+                rf"widths of {dtype.name.lower()} are multiples of 2, got {width}; pad it to {width + 1}, or use tiles"
+            )
+            with pytest.raises(LayoutError, match=rule):
+                ttnn.to_device(rows, device)
+            with pytest.raises(LayoutError, match=rule):
+                ttnn.from_torch(ones(4, width), dtype=dtype, device=device)
+            assert ttnn.to_device(ttnn.to_layout(rows, ttnn.TILE_LAYOUT), device).shape == [4, width]
+    with ttnn.strict():
+        test_widths_that_are_multiples(device)
 
 
 @shows("N41", "105-106", "A width of 4 in bfloat16 is")
@@ -418,7 +450,7 @@ def test_device_storage(device):
 
 
 @shows("N67", "169-170", "A tensor can be distributed over the L1 of different cores")
-@shows("N73", "195", "The core grid says which cores have a shard; each has a single one")
+@shows("N73", "195", "The core grid says which cores have a shard")
 @shows("N75", "196", "The shard shape is in elements")
 @shows("N87", "232", "create_sharded_memory_config makes such a config")
 def test_a_sharded_config():
@@ -467,8 +499,23 @@ def test_sharded_on_the_host():
     assert bytes(sharded.plain.raw) == bytes(plain.plain.raw)
 
 
-@shows("N74", "195", "More shards than cores are refused")
+@shows(
+    "N74",
+    "195",
+    "Each core has a single shard",
+    differs="dated: so it is for shards cut by height, by width or as blocks, and more are refused; the ND shards of"
+    " ttnn 0.81.1 go round, and a core can have several; ttnn.strict() enforces the rule",
+)
 def test_one_shard_per_core():
+    several = ttnn.NdShardSpec([1, 32, 32], ttnn.CoreRange((0, 0), (1, 0)))
+    config = ttnn.MemoryConfig(ttnn.BufferType.L1, several)
+    spec = ttnn.TensorSpec([5, 32, 32], ttnn.bfloat16, ttnn.TILE_LAYOUT, config)
+    assert spec.plain.with_chip("wormhole_n150").pages().by_core()[0, 0] == [0, 2, 4]
+    with ttnn.strict():
+        with pytest.raises(MemoryConfigError, match="cut shards by height, by width or as blocks"):
+            ttnn.MemoryConfig(ttnn.BufferType.L1, several)
+        with pytest.raises(MemoryConfigError, match=r"one shard on each core|by height, by width or as blocks"):
+            ttnn.TensorSpec([5, 32, 32], ttnn.bfloat16, ttnn.TILE_LAYOUT, config)
     memory = tw.height_sharded((2, 1), (64, 128))
     with pytest.raises(MemoryConfigError, match="4 shards"):
         tw.TensorSpec((256, 128), "bfloat16", "tile", memory=memory, chip="wormhole_n150").pages()
@@ -564,7 +611,8 @@ def test_interleaved_configs():
     "N86",
     "229-231",
     "A tensor is physically distributed over the L1 of cores only",
-    differs="dated: ttnn 0.81.1 also shards in DRAM, over its banks, and so does the dialect",
+    differs="dated: ttnn 0.81.1 also shards in DRAM, over its banks, and so does the dialect; ttnn.strict() enforces"
+    " the rule",
 )
 def test_sharding_in_dram(device):
     shards = ttnn.ShardSpec(ttnn.CoreRange((0, 0), (11, 0)), [32, 32])
@@ -572,6 +620,14 @@ def test_sharding_in_dram(device):
     tensor = ttnn.to_device(ttnn.from_torch(counted(384, 32), layout=ttnn.TILE_LAYOUT), device, config)
     assert tensor.plain.spec.where(40, 0).bank == 1
     assert (ttnn.to_numpy(tensor) == counted(384, 32)).all()
+    with ttnn.strict():
+        for refused in (
+            lambda: ttnn.MemoryConfig(ttnn.TensorMemoryLayout.HEIGHT_SHARDED, ttnn.BufferType.DRAM, shards),
+            lambda: ttnn.create_dram_sharded_mem_config(64, 6144, device),
+            lambda: ttnn.to_device(ttnn.from_torch(counted(384, 32), layout=ttnn.TILE_LAYOUT), device, config),
+        ):
+            with pytest.raises(MemoryConfigError, match="have shards in L1 only, got DRAM"):
+                refused()
 
 
 # What is printed, and what other functions take.
@@ -606,6 +662,15 @@ def test_layouts_are_printed():
         "Layout.TILE",
     ]
     assert repr(ttnn.TILE_LAYOUT) == "Layout.TILE"
+
+
+@pytest.mark.parametrize(
+    "name", ["to_device", "to_layout", "to_memory_config", "to_torch", "reciprocal", "reshard", "squeeze", "tilize"]
+)
+@pytest.mark.parametrize("value", [3, None, np.zeros((4, 4))], ids=["integer", "none", "array"])
+def test_what_is_no_tensor_is_refused_by_name(name, value):
+    with pytest.raises(MemoryConfigError, match=f"{name} takes a ttnn.Tensor, got {type(value).__name__}"):
+        getattr(ttnn, name)(value, None)
 
 
 @shows("N96", "10", "tw.fit, tw.explain and tw.diff take a ttnn.Tensor")
