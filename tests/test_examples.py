@@ -21,7 +21,7 @@ import tilewright.tiling
 import tilewright.traffic
 import tilewright.views
 
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FLAGS = doctest.ELLIPSIS
 FEWEST_DOCSTRING_EXAMPLES = 20
 
 # Extras that need not be installed: a module that wants one of them is skipped, not failed.
