@@ -12,7 +12,7 @@ from tilewright.files import Tensorbin, write_tensorbin
 DTYPES = {(): "bfloat16", ("--dtype", "float32"): None, ("--dtype", "bfloat8_b"): None}
 LAYOUTS = {(): "row_major", ("--layout", "tile"): None, ("--layout", "row_major"): None, ("--tile", "16x32"): None}
 CHIPS = {(): "wormhole_n150", ("--chip", "p150"): None}
-VERBS = {"fit": (), "explain": ("--at", "1,2"), "show": ()}
+VERBS = {"fit": (), "explain": ("--at", "1,2"), "show": (), "reshard": ("shard=height:grid=1x1",)}
 
 
 def assumed_by(run, *command):
@@ -44,6 +44,7 @@ def test_settings_after_a_shape_are_stated(run):
         "wormhole_n150",
     }
     assert assumed_by(run, "show", "64x64:dtype=float32:layout=tile", "--chip", "n150") == set()
+    assert assumed_by(run, "reshard", "64x64:dtype=float32:layout=tile", "l1") == {"wormhole_n150"}
     assert assumed_by(run, "show", "64x64", "64x64:layout=tile", "--memory", "dram") == {
         "bfloat16",
         "row_major",
@@ -55,7 +56,7 @@ def test_files_state_what_they_hold(run, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((40, 40), np.float32))
     spec = tw.TensorSpec((40, 40), "bfloat8_b")
     write_tensorbin(tmp_path / "y.tensorbin", Tensorbin(spec, tw.to_bytes(np.zeros((40, 40), np.float32), spec)))
-    for verb, options in VERBS.items():
+    for verb, options in VERBS.items() - {("reshard", VERBS["reshard"])}:  # which takes no files
         assert assumed_by(run, verb, "x.npy", *options) == {"row_major", "wormhole_n150"}
         assert assumed_by(run, verb, "y.tensorbin", *options) == {"wormhole_n150"}
         assert assumed_by(run, verb, "y.tensorbin", *options, "--chip", "n300") == set()
@@ -78,3 +79,18 @@ def test_reports_in_python_state_pages_and_chip():
     assert words.startswith("fits wormhole_n300")
     assert "[64, 64] bfloat16 in rows, interleaved in DRAM" in words
     assert "in tiles of 32 x 32" in str(tw.fit(tw.TensorSpec((64, 64), page_layout="tile"), "n300"))
+
+
+def test_played_reshards_name_them(run, tmp_path):
+    for number, command in enumerate(
+        (
+            ("show", "64x64:shard=height:grid=2x1", "64x64:shard=height:grid=1x1", "--animate"),
+            ("reshard", "64x64:shard=height:grid=2x1", "shard=height:grid=1x1", "--animate"),
+            ("reshard", "64x64:shard=height:grid=2x1", "shard=height:grid=1x1"),
+        )
+    ):
+        path = tmp_path / f"{number}.html"
+        run(*command, "-o", str(path))
+        assert "bfloat16, row-major, wormhole_n150" in path.read_text()
+        run(*command, "-o", str(path), "--dtype", "uint8", "--layout", "row_major", "--chip", "n300")
+        assert "assumed" not in path.read_text()

@@ -55,7 +55,9 @@ SPECS = (
 
 
 def test_a_trace_against_its_plan(run, tmp_path):
-    assert "16 of 16 RISCs" in run("audit", "--noc-trace", write_trace(tmp_path), *SPECS).out
+    said = run("audit", "--noc-trace", write_trace(tmp_path), *SPECS).out
+    assert "16 of 16 RISCs" in said
+    assert "assumed: bfloat16, wormhole_n150" in said
     said = run("audit", "--noc-trace", write_trace(tmp_path, {"dx": 3}), *SPECS, status=1).out
     assert "1. error: wrong page: core (0, 0) NCRISC, request 3: read of 4096 bytes from (2, 0)" in said
     assert ": pages " in said

@@ -16,7 +16,7 @@ import click
 from ..errors import TilewrightError
 from .console import Answer, CommandError, ExitCode, describe_error, save_picture, table_width
 from .move_arguments import parse_move
-from .options import CHIP, NO_CHIP, SpecOptions
+from .options import CHIP, NO_CHIP, SpecOptions, describe_assumptions, list_assumptions
 from .program import verb
 
 if TYPE_CHECKING:
@@ -103,8 +103,15 @@ def _choose_check(
         return lambda name: audit(name, chip)
     if source is None or target is None:
         raise click.UsageError("--noc-trace needs both --source and --target, or neither")
-    before, after = parse_move(source, target, SpecOptions(chip=chip))
-    return lambda name: audit_noc_trace(name, before, after, op)
+    move = parse_move(source, target, SpecOptions(chip=chip))
+    assumed = list_assumptions(move.before, move.stated | frozenset(() if chip is None else ("chip",)))
+
+    def check(name: str) -> AuditReport:
+        report = audit_noc_trace(name, move.before, move.after, op)
+        facts = (("assumed", describe_assumptions(assumed)),) if assumed else ()
+        return replace(report, facts=(*report.facts, *facts))
+
+    return check
 
 
 def _run_check(check: Callable[[str], AuditReport], name: str) -> AuditReport:

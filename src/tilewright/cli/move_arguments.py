@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from ..errors import FileFormatError
-from .options import SHAPE, SpecOptions
+from .options import SHAPE, STATED_BY_TEXT, SpecOptions
 
 if TYPE_CHECKING:
     from ..memory import TensorSpec
@@ -18,34 +18,47 @@ _TENSOR_SETTINGS = ("dtype", "layout", "tile", "transpose_tile", "alignment", "c
 _PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # how values that ttnn prints begin
 
 
-def parse_move(source: str, target: str, options: SpecOptions) -> tuple[TensorSpec, TensorSpec]:
-    """Return the tensors that two arguments name; what the target does not say is as in the source.
+class Move(NamedTuple):
+    """A tensor before and after a move, and the options whose place the arguments take."""
 
-    >>> before, after = parse_move("64x64:layout=tile", "shard=height:grid=2x1", SpecOptions())
-    >>> print(after.memory)
+    before: TensorSpec
+    after: TensorSpec
+    stated: frozenset[str]
+
+
+def parse_move(source: str, target: str, options: SpecOptions) -> Move:
+    """Return the move that two arguments name; what the target does not say is as in the source.
+
+    >>> move = parse_move("64x64:layout=tile", "shard=height:grid=2x1", SpecOptions())
+    >>> print(move.after.memory)
     height sharded in L1, shards of 32 x 64 on 2 cores
+    >>> sorted(move.stated)
+    ['layout']
     """
     before = _parse_source(source, options)
-    return before.spec, _parse_target(target, before, options)
+    return Move(before.spec, _parse_target(target, before, options), before.stated)
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """The tensor where it is, and the options that placed it."""
+    """The tensor where it is, the options that placed it, and those whose place the text takes."""
 
     spec: TensorSpec
     options: SpecOptions
+    stated: frozenset[str]
 
 
 def _parse_source(text: str, options: SpecOptions) -> _Placed:
     """Return the tensor that SOURCE names."""
     if text.lstrip().startswith(_PRINTED):
         spec = _parse_printed(text, "SOURCE", options)
-        return _Placed(spec, replace(options, chip=spec.chip))
+        return _Placed(spec, replace(options, chip=spec.chip), STATED_BY_TEXT)
     shape, _, settings = text.partition(":")
     extents = SHAPE.convert(shape, None, None)
-    own = options if not settings or settings.lstrip().startswith(_PRINTED) else options.with_settings(settings)
-    return _Placed(_place(extents, settings, own), own)
+    if not settings or settings.lstrip().startswith(_PRINTED):
+        return _Placed(_place(extents, settings, options), options, frozenset())
+    own = options.with_settings(settings)
+    return _Placed(_place(extents, settings, own), own, SpecOptions.setting_names(settings))
 
 
 def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpec:

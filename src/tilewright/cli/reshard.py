@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,9 +26,9 @@ from .console import (
     wrap_lines,
 )
 from .move_arguments import parse_move
-from .options import SpecOptions, spec_options
+from .options import SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
 from .program import SectionedOption, verb
-from .show import check_picture_path, picture_text
+from .show import check_picture_path, name_assumptions, picture_text
 
 if TYPE_CHECKING:
     from ..traffic import LayoutChain, ReshardPlan
@@ -139,21 +139,24 @@ def command(
     for path in (chrome_trace, npe):
         if path is not None:
             check_output_path(path)
-    before, after = parse_move(source, target, options)
+    move = parse_move(source, target, options)
+    assumed = list_assumptions(move.before, typed_options(click.get_current_context()) | move.stated)
     from ..traffic import reshard
 
-    plan = reshard(before, after, op, kernel, profiler=profiler)
+    plan = reshard(move.before, move.after, op, kernel, profiler=profiler)
     written = [path for path in (chrome_trace, npe, output) if path is not None]
     _write_exports(plan, chrome_trace, npe)
     if output is not None and views["animate"]:
         from ..views import animate
 
-        save_picture(animate(plan), output)
+        played = animate(plan)
+        save_picture(replace(played, scene=name_assumptions(played.scene, assumed)), output)
     elif output is not None:
         has_routes = bool(plan.noc_map.chip.noc_size)
-        save_picture(_draw(plan, asked or (VIEWS[:2] if has_routes else VIEWS[:1]), step), output)
+        scene = _draw(plan, asked or (VIEWS[:2] if has_routes else VIEWS[:1]), step)
+        save_picture(name_assumptions(scene, assumed), output)
     chains = _better_chains(plan) if best else None
-    data = plan.to_json(reads=reads)
+    data = plan.to_json(reads=reads) | {"assumed": assumed}
     if chains is not None:
         data["best"] = [_chain_data(chain) for chain in chains]
     if written:
@@ -166,7 +169,7 @@ def command(
 
     def write() -> str:
         width = table_width() or 80
-        parts = [wrap_lines("\n".join(lines), width) for lines in _sections(plan, reads, chains)]
+        parts = [wrap_lines("\n".join(lines), width) for lines in _sections(plan, assumed, reads, chains)]
         if drawn is not None:
             parts.append(picture_text(_drop_facts(drawn, plan)))
         parts += ["\n".join(f"wrote {path} ({Path(path).stat().st_size} bytes)" for path in written)]
@@ -205,9 +208,12 @@ def _write_exports(plan: ReshardPlan, trace: str | None, workload: str | None) -
 # What is said.
 
 
-def _sections(plan: ReshardPlan, reads: bool, chains: list[LayoutChain] | None) -> list[list[str]]:
+def _sections(
+    plan: ReshardPlan, assumed: Mapping[str, str], reads: bool, chains: list[LayoutChain] | None
+) -> list[list[str]]:
     """Return what the answer says, section by section."""
     found = [plan.explain().splitlines()]
+    found[0] += [f"assumed: {describe_assumptions(assumed)}"] if assumed else []
     if not plan.is_empty:
         found.append(_list_pairs(plan))
     if chains is not None:

@@ -290,7 +290,7 @@ def _build_scene(
         assumed: dict[str, str] = {}
         for subject in subjects:
             assumed |= subject.assumptions(subject.spec(options, typed), typed)
-        return _name_assumptions(scene, assumed)
+        return name_assumptions(scene, assumed)
     scenes = [_subject_scene(subject, show_options, options, typed) for subject in subjects]
     return scenes[0] if len(scenes) == 1 else views.side_by_side(*scenes)
 
@@ -315,18 +315,18 @@ def _subject_scene(subject: Drawable, show_options: ShowOptions, options: SpecOp
         scene = views.mesh_scene(
             mesh, spec=spec, at=at, title=f"{subject.name}: {mesh}", **show_options.scene_options("side")
         )
-        return _name_assumptions(scene, assumed)
+        return name_assumptions(scene, assumed)
     if mesh is not None and at is not None:
         _, at = mesh.locate(at)
     if show_options.page is not None:
         scene = views.page_scene(spec, show_options.page, at=at, **show_options.scene_options())
-        return _name_assumptions(scene, assumed)
+        return name_assumptions(scene, assumed)
     title = f"{subject.name}: {spec}" if subject.name else ""
     scene = views.spec_scene(spec, at=at, title=title, **show_options.scene_options("side"))
-    return _name_assumptions(scene, assumed)
+    return name_assumptions(scene, assumed)
 
 
-def _name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
+def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
     """Return the scene with a fact about what nobody stated, if there is something."""
     from ..views import Fact
 
@@ -349,7 +349,8 @@ def _build_animation(
         return animate_copy(layouts, **show_options.scene_options("side"))
     if not show_options.mode and not layouts and len(subjects) == 2:
         source, target = (subject.spec(options, typed) for subject in subjects)
-        return animate(reshard(source, target), **show_options.scene_options("side"))
+        played = animate(reshard(source, target), **show_options.scene_options("side"))
+        return replace(played, scene=name_assumptions(played.scene, subjects[0].assumptions(source, typed)))
     raise click.UsageError(
         "--animate needs --pipeline with one THING, one or two layouts, or a tensor in two placements"
     )
