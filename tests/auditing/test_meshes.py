@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,7 +32,13 @@ def test_rehearsals_on_one_chip_have_the_peaks_of_ttnn(name):
     peaks = report.peaks
     assert (peaks.l1, peaks.cb, peaks.dataflow_buffer, peaks.total) == PEAKS[name]
     assert report.chip.name == "wormhole_n150"
-    assert report.clean == (name != "n150.buffers_clash.no_dispatch")
+    assert report.clean == ("buffers_clash" not in name)
+
+
+def test_a_call_that_was_aborted_is_a_finding():
+    report = tw.audit(REPORTS / "n150.buffers_clash.normal.json")
+    assert [(found.kind, found.call) for found in report.findings] == [("failed call", "MatmulDeviceOperation")]
+    assert report.exit_status == 1
 
 
 def test_circular_buffers_of_a_mesh_are_counted_on_one_device():
@@ -64,11 +73,13 @@ def test_cores_without_a_shard_are_not_counted():
 def test_what_is_not_understood_is_named(tmp_path):
     data = json.loads((REPORTS / "n150.mlp_fits.normal.json").read_text())
     data["graph"].append({"counter": 99999, "node_type": "kernel_launch", "params": {}, "connections": []})
+    data["graph"][1]["params"] |= {"name": "add", "mood": "good"}
     data["weather"] = {"sky": "blue"}
     path = tmp_path / "report.json"
     path.write_text(json.dumps(data))
     notes = [note.message for note in tw.audit(path).notes]
     assert "1 node of the unknown type 'kernel_launch' left out" in notes
+    assert f"unknown parameters of nodes were not read: {data['graph'][1]['node_type']}.mood" in notes
     assert "unknown sections of the report were not read: weather" in notes
 
 
@@ -94,3 +105,27 @@ def test_events_of_a_trace_that_are_not_understood_are_named(tmp_path):
     path.write_text(json.dumps(events))
     notes = [note.message for note in tw.audit(path).notes]
     assert [note for note in notes if "unknown type" in note] == ["1 event of the unknown type 'TELEPORT' left out"]
+
+
+def test_a_database_with_errors_comparisons_and_unknown_tables(tmp_path):
+    path = tmp_path / "db.sqlite"
+    shutil.copy(REPORTS.parent / "reports" / "wormhole_n150.late_free.db.sqlite", path)
+    assert "failed call" not in str(tw.audit(path))
+    with closing(sqlite3.connect(path)) as database, database:
+        error = (3, "ttnn.add", "RuntimeError", "TT_FATAL: shapes\n differ", "", "", 0)
+        database.execute(f"insert into errors values ({', '.join('?' * len(error))})", error)
+        for matches in (0, 1):
+            database.execute(
+                "insert into local_tensor_comparison_records values (?, ?, ?, ?, ?, ?)",
+                (4 + matches, 6, matches, 0.999, 0.5, 0),
+            )
+        database.execute("create table weather (sky)")
+        database.execute("insert into weather values ('blue')")
+        database.execute("create table empty (sky)")
+    report = tw.audit(path)
+    messages = [found.message for found in report.findings]
+    assert "ttnn.add raised RuntimeError: TT_FATAL: shapes differ" in messages
+    assert [message for message in messages if "golden tensor" in message] == [
+        "tensor 4 differs from its golden tensor 6: PCC 0.5, expected 0.999 (compared when the run was recorded)"
+    ]
+    assert "unknown tables of the database were not read: weather" in [note.message for note in report.notes]

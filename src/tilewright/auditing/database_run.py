@@ -21,6 +21,15 @@ from .finding import AuditFinding
 from .run import Run, build_run
 
 _FIRST_ADDED = 10**12  # numbers of nodes that no graph has
+_KNOWN_TABLES = frozenset((
+    "buffer_chunks", "buffer_pages", "buffers", "captured_graph", "device_tensors", "devices", "edges", "errors",
+    "execution_sub_devices", "global_tensor_comparison_records", "input_tensors", "local_tensor_comparison_records",
+    "nodes", "operation_arguments", "operation_executions", "operations", "output_tensors", "report_metadata",
+    "source_files", "stack_traces", "sub_device_managers", "sub_devices", "tensor_consumers", "tensor_lifetime",
+    "tensor_producers", "tensors",
+))  # fmt: skip
+_COMPARISONS = ("local_tensor_comparison_records", "global_tensor_comparison_records")
+_MAX_MESSAGE = 200  # characters of an error that are quoted
 Key: TypeAlias = tuple[int, int]  # memory and address of a buffer
 
 
@@ -69,6 +78,10 @@ class DatabaseRun:
     notes: list[AuditFinding]
     rank: int = 0
 
+    def read(self, table: str) -> Iterator[Row]:
+        """Yield the rows of a table that are of the rank that is audited."""
+        return (row for row in self.database.read_rows(table) if row.get("rank", self.rank) == self.rank)
+
 
 def read_run(path: Path) -> DatabaseRun:
     """Return the run in the database at `path`.
@@ -98,7 +111,33 @@ def read_run(path: Path) -> DatabaseRun:
     tensors = {number: row for row in read("tensors") if (number := as_integer(row.get("tensor_id"))) is not None}
     devices = tuple(read("devices"))
     nodes = _RunMerger(operations, tensors).merge()
+    unknown = [name for name in database.tables if name not in _KNOWN_TABLES and any(database.read_rows(name))]
+    if unknown:
+        message = f"unknown tables of the database were not read: {', '.join(unknown)}"
+        notes.append(AuditFinding("scope", message, Severity.NOTE))
     return DatabaseRun(database, operations, tensors, devices, build_run(nodes), notes, rank)
+
+
+def find_failures(database: DatabaseRun) -> Iterator[AuditFinding]:
+    """Yield what the run itself recorded as wrong: errors, and tensors that differ from their golden tensors.
+
+    >>> find_failures.__name__
+    'find_failures'
+    """
+    for row in database.read("errors"):
+        name, words = str(row.get("operation_name") or ""), " ".join(str(row.get("error_message") or "").split())
+        message = f"{name} raised {row.get('error_type')}: {words[:_MAX_MESSAGE]}{'...' * (len(words) > _MAX_MESSAGE)}"
+        yield AuditFinding("failed call", message, call=name, recorded=as_integer(row.get("operation_id")))
+    for row in [row for table in _COMPARISONS for row in database.read(table) if not _is_true(row.get("matches"))]:
+        yield AuditFinding(
+            "value",
+            f"tensor {row.get('tensor_id')} differs from its golden tensor {row.get('golden_tensor_id')}: PCC"
+            f" {row.get('actual_pcc')}, expected {row.get('desired_pcc')} (compared when the run was recorded)",
+        )
+
+
+def _is_true(value: object) -> bool:
+    return str(value).lower() in ("1", "true")  # a number, or a text of Python or C++
 
 
 def _first_rank(database: ReportDatabase, notes: list[AuditFinding]) -> int:

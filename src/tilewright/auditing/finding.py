@@ -11,6 +11,7 @@ from ..severity import Severity
 
 # What is likely a cause comes before what follows from it.
 KINDS = (
+    "failed call",
     "wrong page",
     "traffic",
     "overlap",

@@ -20,14 +20,25 @@ LOCAL_KINDS = {
     "dataflow_buffer_allocate": "dataflow buffer",
     "scratchpad_allocate": "scratchpad",
 }
-KNOWN_KINDS = frozenset(
-    {
-        *LOCAL_KINDS,
-        *("buffer", "buffer_allocate", "buffer_deallocate", "tensor", "function_start", "function_end"),
-        *("circular_buffer_deallocate_all", "capture_start", "capture_end", "program_execution", "sub_device_manager"),
-    }
-)
-"""The nodes that are understood; those at the end carry nothing that the audit needs."""
+_PLACED = "address buffer_type device_id layout max_size_per_bank num_cores page_size size type"
+KNOWN_FIELDS = {
+    kind: frozenset(names.split())
+    for kind, names in {
+        **dict.fromkeys(LOCAL_KINDS, "address borrows_memory core_range_set device_id globally_allocated size"),
+        **dict.fromkeys(("buffer", "buffer_allocate", "buffer_deallocate"), _PLACED),
+        "tensor": "address buffer_type device_id device_tensors dtype layout memory_config shape size storage_type"
+        " tensor_id",
+        "function_start": "inputs name program_cache_hit program_factory_index program_factory_type",
+        "function_end": "aborted name",
+        "circular_buffer_deallocate_all": "device_id",
+        "capture_start": "",
+        "capture_end": "",
+        "program_execution": "command_queue_id device_id global_call_count physical_device_id runtime_id sub_device_id"
+        " sub_device_manager_id worker_core_ranges",
+        "sub_device_manager": "device_id sub_device_manager_id sub_devices",
+    }.items()
+}
+"""The nodes that are understood, with their parameters; those at the end carry nothing that the audit needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from .audit_report import AuditReport
 from .buffer_check import BufferCheck, list_live
 from .clash_check import find_clashes
 from .database_check import check_database
-from .database_run import read_run
+from .database_run import find_failures, read_run
 from .finding import AuditFinding, rank_findings
 from .operation_check import check_call
 from .page_check import PageCheck
 from .report_chip import candidate_chips, name_machine
-from .run import KNOWN_KINDS, Run, build_run
+from .run import KNOWN_FIELDS, Run, build_run
 from .seen_reshards import find_reshards, note_reshards
 from .tensor_specs import SpecReader
 from .timeline import build_timeline
@@ -74,7 +74,7 @@ def audit_database(path: Path, chip: Chip | None = None) -> AuditReport:
     target, notes = (chip, []) if chip is not None else _select_chip(database.run, candidate_chips(database.devices))
     result = _RunAudit(database.run, target)
     result.notes += [*notes, *database.notes]
-    result.findings += check_database(database, result.checked, SpecReader(target))
+    result.findings += [*find_failures(database), *check_database(database, result.checked, SpecReader(target))]
     return result.build(path, "database")
 
 
@@ -87,6 +87,7 @@ class _RunAudit:
         self.notes: list[AuditFinding] = []
         self.facts: list[tuple[str, str]] = []
         self.pages = 0
+        self.findings += _find_aborted(run)
         self.findings += find_overlaps(run, self.checked, chip)
         self.replay = replay_addresses(run, self.checked, chip)
         self.devices = run.on_each_device()
@@ -193,11 +194,33 @@ def _describe_mesh(report: GraphReport, audit: _RunAudit) -> list[tuple[str, str
 
 def _note_unread(report: GraphReport) -> Iterator[AuditFinding]:
     """Yield what is in a report and not understood."""
-    kinds = Counter(node.kind for node in report.nodes if node.kind not in KNOWN_KINDS)
+    kinds = Counter(node.kind for node in report.nodes if node.kind not in KNOWN_FIELDS)
     for kind, count in kinds.items():
         yield _scope_note(f"{count_of(count, 'node')} of the unknown type {kind!r} left out")
+    fields = dict.fromkeys(
+        f"{node.kind}.{name}"
+        for node in report.nodes
+        if node.kind in KNOWN_FIELDS
+        for name in sorted(node.params.keys() - KNOWN_FIELDS[node.kind])
+    )
+    if fields:
+        yield _scope_note(f"unknown parameters of nodes were not read: {', '.join(fields)}")
     if report.unread:
         yield _scope_note(f"unknown sections of the report were not read: {', '.join(report.unread)}")
+
+
+def _find_aborted(run: Run) -> Iterator[AuditFinding]:
+    """Yield the calls that the capture saw fail."""
+    for node in run.nodes:
+        if node.kind == "function_end" and node.text("aborted") == "true":
+            name = node.text("name")
+            yield AuditFinding(
+                "failed call",
+                f"{name} raised an error and was aborted",
+                node=node.number,
+                call=name,
+                remedy="see the error in the log of the run",
+            )
 
 
 def _scope_note(message: str) -> AuditFinding:
