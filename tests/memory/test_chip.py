@@ -2,14 +2,19 @@
 """Chips are data: the shipped ones, variants of them, and those that users describe."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 
+import tilewright.memory
 from tilewright import MemoryConfigError
 from tilewright.memory import Chip, TensorSpec, chip_names
 from tilewright.memory.chip import shuffled_banks
 
 from .strategies import SMALL
+
+FOLDER = Path(tilewright.memory.__file__).parent / "chips"
 
 # name, harvested, cores under fast and slow dispatch, DRAM banks, L1 bytes, DRAM bytes under fast and slow dispatch
 BOARDS = [
@@ -92,12 +97,31 @@ def test_a_chip_of_ones_own(tmp_path):
         ("", "'cores' is missing"),
         ("[cores]\ngrid = [1, 1]\n[l1]\nbase = 0\n[dram]\nbase = 0\n", "'end' is missing"),
         ("[cores\n", "cannot read"),
+        ("cores = 3\nl1 = 4\ndram = 5\n", "cannot read"),
         ("[cores]\ngrid = 3\n[l1]\nbase=0\nend=1\n[dram]\nbanks=1\nbase=0\nend=1\nalignment=1\n", "cannot read"),
     ],
 )
 def test_descriptions_that_cannot_be_read(text, words):
     with pytest.raises(MemoryConfigError, match=words):
         Chip.from_toml(text, "broken")
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "words"),
+    [
+        ("cores", "harvestd", "unknown key 'harvestd' in cores; did you mean 'harvested'?"),
+        ("l1", "size", "unknown key 'size' in l1; known keys: base, end, alignment"),
+        ("dram", "aligment", "did you mean 'alignment'?"),
+        ("noc", "bogus", "unknown key 'bogus' in noc; known keys: size, "),
+        (None, "vendor", "unknown key 'vendor' in the description; known keys: name, arch, "),
+    ],
+)
+def test_unknown_keys_of_a_description_are_refused(part, key, words):
+    text = (FOLDER / "wormhole_n150.toml").read_text()
+    line = f"{key} = 1\n"
+    text = line + text if part is None else text.replace(f"[{part}]\n", f"[{part}]\n{line}")
+    with pytest.raises(MemoryConfigError, match=re.escape(words)):
+        Chip.from_toml(text, "n150")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
@@ -385,9 +386,23 @@ def _cached_chip(name: str) -> Chip:
     return Chip.named(name)
 
 
+_KEYS = {
+    "the description": "name arch also cores l1 dram noc",
+    "cores": "grid storage harvested_from harvested dispatch_lines storage_banks",
+    "l1": "base end alignment",
+    "dram": "banks base end alignment noc noc_offsets",
+    "noc": "size columns rows dram dram_workers clock_mhz",
+}
+
+
 def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the arguments of `Chip` from a parsed description."""
     cores, l1, dram, noc = table["cores"], table["l1"], table["dram"], table.get("noc", {})
+    for (part, keys), given in zip(_KEYS.items(), (table, cores, l1, dram, noc), strict=True):
+        for key in set(given) - set(keys.split()):
+            near = get_close_matches(key, keys.split(), 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {keys.replace(' ', ', ')}"
+            raise MemoryConfigError(f"chip {name!r}: unknown key {key!r} in {part}; {hint}")
     base = dram["base"]
     arguments: dict[str, Any] = {
         "name": table.get("name", name),
