@@ -118,6 +118,10 @@ def test_one_setting_for_all_layers():
     [
         ("fast", "expected performance, accuracy, a decoder config that ends in .json"),
         ("precision_cfg = {wq: bf16}", "unknown group of weights 'WQ'; did you mean WQKV?"),
+        ("precision_cfg = {wqkv: bf16}, flavour = {a: b}", "unknown setting 'flavour'; there are precision_cfg and"),
+        ("precision_cfg = {wqkv: bf16} and more", "expected performance, accuracy"),
+        ("precision_cfg = {wqkv: bf16, WQKV: bfp8}", "WQKV is set 2 times"),
+        ("precision_cfg = {wo: bf16}, precision_cfg = {wo: bfp8}", "precision_cfg is set 2 times"),
         ("precision_cfg = {wqkv: fp8}", "expected one of BFP4, BFP8, BF16 for WQKV, got 'fp8'"),
     ],
 )
@@ -135,6 +139,8 @@ def test_settings_that_are_wrong(text, message):
         ('{"decoders": {"0": {"precision_cfg": {"FF1": "BFP8"}}}}', "layer 0: unknown group of weights 'FF1'"),
         ('{"decoders": {"0": {"precision_cfg": {"WO": "BFP2"}}}}', "layer 0: expected one of BFP4, BFP8, BF16 for WO"),
         ('{"decoders": {"0": {"precision_cfg": 3}}}', "layer 0: expected an object as precision_cfg, got 3"),
+        ('{"decoders": {"0": {"precison_cfg": {}}}}', "layer 0: unknown setting 'precison_cfg'"),
+        ('{"decoders": {"0": {}}, "layers": 4}', "unknown key 'layers' beside 'decoders'"),
         ("{", "is not JSON"),
     ],
 )

@@ -11,7 +11,7 @@ The setting for all layers is what its demos take: "precision_cfg = {ff1_3: bfp4
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,7 +25,8 @@ from .recipe import Recipe
 
 MODES = ("performance", "accuracy")
 _FORMATS = {"BFP4": "bfloat4_b", "BFP8": "bfloat8_b", "BF16": "bfloat16"}
-_PRECISION = re.compile(r"precision_cfg\s*[=:]\s*\{([^{}]*)\}")
+_SETTING = re.compile(r"\s*(\w+)\s*[=:]\s*\{([^{}]*)\}\s*(?:,|$)")
+_SETTINGS = ("precision_cfg", "fidelity_cfg")  # the second one changes how the card computes, not the weights
 _MAX_BYTES = 1 << 22  # of a decoder config
 
 Formats = Mapping[str, str]
@@ -61,13 +62,15 @@ class Optimizations:
             return cls(name)
         if name.endswith(".json"):
             return cls(layers=_read_decoder_config(as_path(text), recipe))
-        if (found := _PRECISION.search(name)) is not None:
-            pairs = [each.partition(":") for each in found[1].split(",") if each.strip()]
+        if (settings := _parse_settings(name)) is not None:
+            pairs = [each.partition(":") for each in settings.get("precision_cfg", "").split(",") if each.strip()]
             aliases = {str(table.get("alias", group)).upper(): group for group, table in recipe.groups.items()}
             # "mixed" stands for the usual format of activations
-            given = {key.strip(): value.strip() for key, _, value in pairs if value.strip().lower() != "mixed"}
-            upper = {key.upper(): value for key, value in given.items()}
-            return cls(all_layers=_parse_formats(upper, aliases, "precision_cfg"))
+            given = [
+                (key.strip().upper(), value.strip()) for key, _, value in pairs if value.strip().lower() != "mixed"
+            ]
+            _refuse_repeats([key for key, _ in given], "precision_cfg")
+            return cls(all_layers=_parse_formats(dict(given), aliases, "precision_cfg"))
         raise FormatError(
             f"expected performance, accuracy, a decoder config that ends in .json, or 'precision_cfg = {{wqkv: bf16}}'"
             f" as optimizations, got {name!r}"
@@ -96,17 +99,43 @@ class Optimizations:
         return cls(data["mode"], by_number, data.get("all_layers"))
 
 
+def _parse_settings(text: str) -> dict[str, str] | None:
+    """Return the settings of a text such as "precision_cfg = {...}, fidelity_cfg = {...}"; None for other texts."""
+    found = list(_SETTING.finditer(text))
+    if not found or sum([len(each[0]) for each in found]) != len(text):
+        return None
+    names = [each[1] for each in found]
+    _refuse_unknown_settings(names, "optimizations")
+    _refuse_repeats(names, "optimizations")
+    return {each[1]: each[2] for each in found}
+
+
+def _refuse_unknown_settings(names: Iterable[str], where: str) -> None:
+    for name in names:
+        if name not in _SETTINGS:
+            raise FileFormatError(f"{where}: unknown setting {name!r}; there are {' and '.join(_SETTINGS)}")
+
+
+def _refuse_repeats(names: list[str], where: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise FileFormatError(f"{where}: {name} is set {names.count(name)} times; set it once")
+
+
 def _read_decoder_config(path: Path, recipe: Recipe) -> dict[int, Formats | None]:
     """Return the number formats of the layers that a decoder config lists."""
     data = read_json(path, str(path), _MAX_BYTES)
     decoders = data.get("decoders") if isinstance(data, dict) else None
     if not isinstance(decoders, dict) or not decoders:
         raise FileFormatError(f'{path}: expected {{"decoders": {{"0": ...}}}}, with at least one layer')
+    for key in data.keys() - {"decoders"}:
+        raise FileFormatError(f"{path}: unknown key {key!r} beside 'decoders'; remove it")
     groups = {group: group for group in recipe.groups}
     layers: dict[int, Formats | None] = {}
     for layer, settings in decoders.items():
         if not layer.isdecimal() or not isinstance(settings, dict):
             raise FileFormatError(f"{path}: expected a number of a layer and its settings, got {layer!r}")
+        _refuse_unknown_settings(settings, f"{path}: layer {layer}")
         chosen = settings.get("precision_cfg")
         if chosen is not None and not isinstance(chosen, dict):
             raise FileFormatError(f"{path}: layer {layer}: expected an object as precision_cfg, got {chosen!r}")
