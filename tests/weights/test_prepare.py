@@ -246,7 +246,7 @@ REFUSED = {
     ),
     "no whole tiles": ({"intermediate_size": 500}, {}, "N300", "500 columns of the feed-forward network"),
     "odd width": ({"head_dim": 48}, {}, "N300", "a hidden size of 256 and heads of 48 must be multiples of 32"),
-    "torch_dtype": ({"torch_dtype": "int4"}, {}, "N300", "expected a torch_dtype such as bfloat16, got 'int4'"),
+    "torch_dtype": ({"torch_dtype": "int4"}, {}, "N300", "float32 as torch_dtype, got 'int4'"),
     "experts": ({"model_type": "mixtral", "num_local_experts": 8}, {}, "N300", "8 experts need 8 devices, not 2"),
 }  # fmt: skip
 

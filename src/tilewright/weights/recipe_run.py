@@ -81,6 +81,7 @@ class RecipeRun:
             **given,
             "config": self.config_entry,
             "config_size": self.config_size,
+            "has_config": self.has_config,
             "tensor": self.tensor,
             "weight": self.weight,
             "has_weight": self.has_weight,
@@ -120,6 +121,10 @@ class RecipeRun:
         """Return an entry of config.json, None if there is none."""
         self.config_fields.add(key)
         return self.config.get(key)
+
+    def has_config(self, key: str) -> bool:
+        """Return whether config.json has an entry, if only null."""
+        return key in self.config
 
     def config_size(self, key: str, default: int | None = None) -> int:
         """Return an entry of config.json that is a positive integer, or the default if it is missing, null or 0."""
@@ -183,6 +188,11 @@ class RecipeRun:
 
     def _check_layers(self) -> None:
         """Raise if a weight that one layer has is missing in another: it was lost, and the model is not complete."""
+        if self.names.get("layers", 0) > len(self.tensors):  # not to look for very many
+            raise FormatError(
+                f"config.json says that the model has {self.names['layers']} layers, but the checkpoint has"
+                f" {count_of(len(self.tensors), 'tensor')}; use the config.json of this checkpoint"
+            )
         for key in self.family.weights if "layers" in self.names else ():
             layers = self.names["layers"] if "{layer}" in key else 1
             numbered = [each for layer in range(layers) for each in self._number_key(key, layer)]

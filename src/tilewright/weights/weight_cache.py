@@ -163,10 +163,12 @@ class Checkpoint:
         stored = {each.name for each in self.formats.values()} & _LOADED_DTYPES
         own = stored.pop() if len(stored) == 1 else "bfloat16"
         name = self.config.get("dtype") or self.config.get("torch_dtype") or own
-        try:
-            return scalar_format_of(name)
-        except (FormatError, TypeError):
-            raise FileFormatError(f"config.json: expected a torch_dtype such as bfloat16, got {name!r}") from None
+        known = sorted(_LOADED_DTYPES)
+        if name not in known:  # nor does torch compute in others
+            raise FileFormatError(
+                f"config.json: expected one of {', '.join(known)} as torch_dtype, got {repr(name)[:40]}"
+            )
+        return scalar_format_of(name)
 
     def to_json(self) -> dict[str, Any]:
         """Return the checkpoint as plain data, which is enough to plan its cache again."""
@@ -296,7 +298,7 @@ class WeightCache:
         return (
             *describe_tensors(self.unused, self.run.family.name, names.get("layers"), names.get("experts"), tied),
             *self._describe_parts(),
-            *describe_config(config, self.run.config_fields, self.checkpoint.sources),
+            *describe_config(config, self.run.config_fields, self.checkpoint.sources, self.unused),
             *self.checkpoint.notes,
             *self._describe_dtype(),
         )
@@ -374,6 +376,12 @@ class WeightCache:
         """
         loaded = self.checkpoint.memory_dtype
         stored = [self.checkpoint.formats[name] for name in output.value.sources]
+        for name, each in zip(output.value.sources, stored, strict=True):
+            if not each.has_blocks and each.kind != "float":
+                raise FormatError(
+                    f"{name} holds {each}, but {output.name} is made from floating-point numbers; use a checkpoint with"
+                    " plain weights, or one whose scales are stored beside the integers"
+                )
         rounding = () if all(each == loaded for each in stored) else (loaded,)
         if dtype.has_blocks and output.memory == "dram_sharded" and loaded.name != "bfloat16":
             rounding = (*rounding, scalar_format_of("bfloat16"))
