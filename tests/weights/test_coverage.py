@@ -20,6 +20,7 @@ from tilewright.weights import plan_cache
 from tilewright.weights.weight_cache import Checkpoint, WeightCache
 
 from ..cli.runner import invoke
+from ..files.samples import write_safetensors
 from .llamas import NAME, numbers, write_model
 from .recorded_caches import list_tensors
 
@@ -150,6 +151,23 @@ def test_biases_of_some_projections_only_are_refused():
 def test_what_changes_the_weights_is_refused(name, reason):
     with pytest.raises(FormatError, match=f"{re.escape(name)} cannot be left out: it belongs to {reason}"):
         plan("mistral", {name: (1,)})
+
+
+def test_an_adapter_beside_the_model_is_refused(tmp_path):
+    source = write_model(tmp_path / NAME)
+    (source / "adapter_config.json").write_text("{}")
+    with pytest.raises(FormatError, match=r"has adapter_config\.json: transformers adds such an adapter"):
+        plan_cache(source, "out", "N300")
+
+
+def test_the_files_are_those_that_transformers_chooses(tmp_path):
+    source = write_model(tmp_path / NAME)
+    stray = {"model.layers.0.mlp.up_proj.weight": numbers(4, 4), "score.weight": numbers(2, 256)}
+    write_safetensors(source / "model-00001-of-00001.safetensors", stray)
+    index = {"weight_map": dict.fromkeys(stray, "model-00001-of-00001.safetensors")}
+    (source / "model.safetensors.index.json").write_text(json.dumps(index))
+    (note,) = plan_cache(source, "out", "N300").notes
+    assert note.endswith("also has 'model-00001-of-00001.safetensors', which is not read")
 
 
 def test_a_vision_tower_is_one_group():

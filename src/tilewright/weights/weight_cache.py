@@ -50,6 +50,7 @@ _HUB_URL = re.compile(r"hf://([^/@]+/[^/@]+)(?:@[^/]+)?/?")
 _SNAPSHOT = re.compile(r".*models--[^/]*?--([^/]+)/snapshots/[^/]+")
 _MODEL_DTYPES = ("bfloat8_b", "bfloat16")
 _LOADED_DTYPES = {"bfloat16", "float16", "float32"}
+_ADAPTER = "adapter_config.json"
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"  # that transformers ties
 _COMPARED_BYTES = 1 << 26  # at a time
 
@@ -500,6 +501,15 @@ def _read_config(source: FilePath) -> Mapping[str, Any] | None:
     return config
 
 
+def _refuse_adapter(source: FilePath) -> None:
+    """Raise if there is an adapter beside the model, which transformers adds to it."""
+    if not is_url(source) and (find_checkpoint_folder(as_path(source)) / _ADAPTER).is_file():
+        raise FormatError(
+            f"{source} has {_ADAPTER}: transformers adds such an adapter to the weights where PEFT is installed; merge"
+            " it and save the model again, or remove the file"
+        )
+
+
 def _may_be_gguf(source: FilePath) -> bool:
     path = as_path(source)
     return path.suffix == ".gguf" or any(path.glob("*.gguf"))
@@ -525,6 +535,7 @@ def open_checkpoint(
     config = None if _may_be_gguf(source) else _read_config(source)
     if config is not None:
         find_family(Recipe.load(recipe), config)
+        _refuse_adapter(source)
     tensors = open_tensors(source, follow_symlinks=True)
     if tensors.kind == "gguf":
         model = name_gguf_model(tensors.metadata, tensors)
