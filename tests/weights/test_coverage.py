@@ -477,3 +477,25 @@ def test_a_model_of_no_family_is_refused_before_its_tensors_are_looked_at(tmp_pa
         ended = invoke(*words)
         assert ended.exit_code == 2
         assert "no family for model_type 'deepseek_v3'" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("rename", "remark"),
+    [
+        ("language_model.{}".format, "it has 'language_model.model.embed_tokens.weight', under another prefix"),
+        (lambda name: name.removeprefix("model."), "it has 'embed_tokens.weight', under another prefix"),
+        (lambda name: f"h.{len(name)}.{name[::-1]}", "none of its names starts with 'model': they are such as 'h."),
+    ],
+)
+def test_names_that_are_not_those_of_transformers_are_shown(rename, remark):
+    plain = checkpoint_of("llama")
+    tensors = {rename(name): Assembly.of(rename(name), each.shape) for name, each in plain.tensors.items()}
+    with pytest.raises(FormatError, match=r"no tensor 'model\.embed_tokens\.weight'") as told:
+        _ = WeightCache(replace(plain, tensors=tensors, formats={}), "P150x8").files
+    assert remark in str(told.value)
+
+
+def test_heads_that_do_not_divide_a_weight_are_compared_with_its_shape():
+    checkpoint = checkpoint_of("llama", None, {"num_attention_heads": 7}, {"num_attention_heads": 8})
+    with pytest.raises(FormatError, match=r"says that layers\.0\.attention\.wq\.weight has shape \[224, 256\]"):
+        _ = WeightCache(checkpoint, "P150").files

@@ -22,7 +22,11 @@ _PLACEHOLDER_MODEL = "model"  # the name that layers go by which a decoder confi
 
 
 class MissingTensorError(ExpressionError):
-    """A recipe asks for a tensor that the checkpoint does not have."""
+    """A recipe asks for a `tensor` that the checkpoint does not have."""
+
+    def __init__(self, message: str, tensor: str = "") -> None:
+        super().__init__(message)
+        self.tensor = tensor
 
 
 @dataclass(frozen=True)
@@ -139,9 +143,19 @@ class RecipeRun:
     def tensor(self, name: str) -> Assembly:
         """Return a tensor of the checkpoint."""
         if name not in self.tensors:
-            raise MissingTensorError(f"the checkpoint has no tensor {name!r}, which {self._places[-1]} needs")
+            raise MissingTensorError(f"the checkpoint has no tensor {name!r}, which {self._places[-1]} needs", name)
         self._last_tensor = name
         return self.tensors[name]
+
+    def _describe_names(self, missing: str) -> str:
+        """Return a remark about tensors that are named otherwise than a missing one."""
+        prefix, _, rest = missing.partition(".")
+        for name in self.tensors if rest else ():
+            if name.endswith(f".{missing}") or name == rest:
+                return f"; it has {name!r}, under another prefix: save the model again with names such as {missing!r}"
+        if not any(name.startswith(f"{prefix}.") for name in self.tensors):
+            return f"; none of its names starts with {prefix!r}: they are such as {next(iter(self.tensors), '')!r}"
+        return ""
 
     def weight(self, key: str) -> Assembly:
         """Return a weight by its key, such as "layers.0.attention.wq.weight"."""
@@ -158,20 +172,26 @@ class RecipeRun:
         try:
             value: Assembly = self.evaluate(expression, numbers)
         except _LocatedError as problem:
-            raise _LocatedError(f"{problem} ({key} from {self._last_tensor})") from None
+            expected = self._expected_shape(key)
+            says = "" if expected is None else f"; config.json says that {key} has shape {list(expected)}"
+            raise _LocatedError(f"{problem} ({key} from {self._last_tensor}){says}") from None
         return value
 
     def _check_shape(self, key: str, value: Assembly) -> Assembly:
         """Return a weight if it has the shape that config.json says."""
+        expected = self._expected_shape(key)
+        if expected not in (None, value.shape):
+            raise _LocatedError(
+                f"{key} has shape {list(value.shape)} (from {', '.join(value.sources)}), but config.json says"
+                f" {list(expected or ())}; is that the config.json of this checkpoint?"
+            )
+        return value
+
+    def _expected_shape(self, key: str) -> tuple[int, ...] | None:
         for pattern, expression in self._shapes:
             if (found := pattern.fullmatch(key)) is not None:
-                expected = tuple(self.evaluate(expression, _numbers(found)))
-                if value.shape != expected:
-                    raise _LocatedError(
-                        f"{key} has shape {list(value.shape)} (from {', '.join(value.sources)}), but config.json says"
-                        f" {list(expected)}; is that the config.json of this checkpoint?"
-                    )
-        return value
+                return tuple(self.evaluate(expression, _numbers(found)))
+        return None
 
     def has_weight(self, key: str) -> bool:
         """Return whether there is a weight, and the tensors that it is made from."""
@@ -244,7 +264,10 @@ class RecipeRun:
         elif dtype in self.recipe.groups:
             dtype = self.formats(layer or 0)[dtype]
         self._used = {}
-        value = self.evaluate(table.value, bound)
+        try:
+            value = self.evaluate(table.value, bound)
+        except MissingTensorError as problem:
+            raise MissingTensorError(f"{problem}{self._describe_names(problem.tensor)}") from None
         if not isinstance(value, Assembly):
             raise FormatError(f"{table.value.where}: expected a tensor, got {value!r}")
         return RecipeOutput(
