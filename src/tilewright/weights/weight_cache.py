@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from ..atomic import as_path
 from ..conversion.assembled_source import stored_assembly
-from ..copying.assembly import Assembly
+from ..copying.assembly import Assembly, count_elements
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import MARKER_PREFIX
@@ -309,11 +308,7 @@ class WeightCache:
         sizes: dict[str, int] = {}
         for each in self.checkpoint.tensors.values():  # whole ones, and parts of stacked ones
             sizes |= {name: max(sizes.get(name, 0), prod(each.shape)) for name in each.sources}
-        parts = {part for each in self.run.all_weights().values() for part in each.parts}
-        used: Counter[str] = Counter()
-        for part in {(each.source, each.offset, each.modes): each for each in parts}.values():
-            used[part.source] += prod(part.box.shape)
-        for name, count in used.items():
+        for name, count in count_elements(self.run.all_weights().values()).items():
             if count < sizes[name]:
                 yield f"only {count} of {sizes[name]} elements of {name} are used; the others are in no file"
 
