@@ -35,7 +35,7 @@ _REFUSED = (
 _IMAGES = r"(^|\.)(vision\w*|visual|image\w*|audio\w*|\w*projector)\."
 # What a server of the language model leaves out as well, and why. A pattern that ends with a dot is of a whole module.
 _IGNORED = (
-    (r"inv_freq|rotary_emb|rope_freqs", "rotary frequencies are computed from the configuration"),
+    (r"inv_freq|rotary_emb|rope_(freqs|factors)", "rotary frequencies are computed from the configuration"),
     (_IMAGES, "it belongs to images or sound, and the cache is of the language model"),
     (
         r"(^|\.)(score|classifier|qa_outputs|(?!lm_)\w+_head)\.weight$",

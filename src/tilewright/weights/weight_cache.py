@@ -148,7 +148,8 @@ class Checkpoint:
         formats = {name: format_of(tensor.dtype) for name, tensor in numbers.items()}
         formats |= {name: formats[value.sources[0]] for name, value in model.weights.items()}
         unread = tuple([name for name in model.tensors if name not in numbers])
-        return cls(model_spelling(_spell_checkpoint(source)), model.config, {**whole, **model.weights}, formats, unread)
+        tensors = {**whole, **model.weights}
+        return cls(model_spelling(_spell_checkpoint(source)), model.config, tensors, formats, unread, model.notes)
 
     @property
     def sources(self) -> list[str]:
@@ -534,6 +535,8 @@ def open_checkpoint(
     tensors = open_tensors(source, follow_symlinks=True)
     if tensors.kind == "gguf":
         model = name_gguf_model(tensors.metadata, tensors)
+        if "vocab_size" not in model.config:
+            raise FileFormatError(f"{source} has no tensor 'token_embd.weight'; use a file with all tensors")
         return _with_notes(Checkpoint.of_gguf(source, model), tensors), model.tensors
     for tensor in tensors.values():
         if isinstance(tensor, RefusedTensor):  # a weight; what has no number format for another reason may not be one
