@@ -140,7 +140,7 @@ def check_cache(
         notes += _describe_revision(folder, expected)
         if source is None:
             problems += _check_tied_head(folder, expected, content, known)
-        notes += [*_describe_mesh(expected), *expected.describe_unused(tensors)]
+        notes += [*_describe_mesh(expected), *expected.describe_layers(), *expected.describe_unused(tensors)]
     return CacheReport(
         str(folder.path),
         expected.machine.name if expected is not None else machine or folder.machine(rules),

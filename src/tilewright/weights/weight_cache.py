@@ -34,6 +34,7 @@ from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout.tuples import ceil_div
 from ..memory import Chip, MemoryConfig, Sharding, TensorSpec, interleaved, width_sharded
 from ..ndarrays import np
+from ..tables import count_of
 from .checkpoint_coverage import describe_config, describe_tensors
 from .gguf_names import NamedModel, model_spelling, name_gguf_model
 from .optimizations import Optimizations
@@ -389,6 +390,16 @@ class WeightCache:
         """Return whether all layers are made."""
         layers = self.options.get("layers")
         return layers is None or set(layers) == set(range(self.run.names["layers"]))
+
+    def describe_layers(self) -> tuple[str, ...]:
+        """Return a note if only some layers are made."""
+        made, count = self.options.get("layers"), self.run.names.get("layers", 0)
+        if made is None or self.is_complete:
+            return ()
+        listed = ", ".join(map(str, made[:8])) + (", ..." if made[8:] else "")
+        return (
+            f"only {count_of(len(made), 'layer')} of {count} ({listed}): tt_transformers converts the others itself",
+        )
 
     def marker(self) -> dict[str, bytes]:
         """Return the file that says that the cache is complete, by name; none if it is not, or the recipe has none."""
