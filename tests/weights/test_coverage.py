@@ -6,6 +6,7 @@ import re
 import string
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -499,3 +500,9 @@ def test_heads_that_do_not_divide_a_weight_are_compared_with_its_shape():
     checkpoint = checkpoint_of("llama", None, {"num_attention_heads": 7}, {"num_attention_heads": 8})
     with pytest.raises(FormatError, match=r"says that layers\.0\.attention\.wq\.weight has shape \[224, 256\]"):
         _ = WeightCache(checkpoint, "P150").files
+
+
+def test_8_bit_floats_without_scales_are_named(tmp_path):
+    codes = {f"model.layers.{k}.mlp.up_proj.weight": np.ones((512, 256), ml_dtypes.float8_e4m3fn) for k in (0, 1)}
+    (note,) = plan_cache(write_model(tmp_path / NAME, weights=codes), "out", "N300").notes
+    assert note.startswith("model.layers.0.mlp.up_proj.weight and 1 more: 8-bit floats without scales")

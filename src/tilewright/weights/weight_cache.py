@@ -315,11 +315,20 @@ class WeightCache:
                 yield f"only {count} of {sizes[name]} elements of {name} are used; the others are in no file"
 
     def _describe_dtype(self) -> Iterator[str]:
-        """Yield a note if the type that the checkpoint is loaded as is an assumption."""
+        """Yield a note if the type that the checkpoint is loaded as is an assumption, or that codes have no scale."""
         stored = {each.name for each in self.checkpoint.formats.values()} & _LOADED_DTYPES
         if not (self.checkpoint.config.get("dtype") or self.checkpoint.config.get("torch_dtype")) and len(stored) != 1:
             types = " and ".join(sorted(stored)) or "no floating-point type"
             yield f"config.json has no dtype, and the tensors have {types}: it is taken as loaded in bfloat16"
+        dropped = set(self.unused)
+        small = [
+            name
+            for name, each in self.checkpoint.formats.items()
+            if each.name.startswith("float8") and name not in dropped
+        ]
+        if small:
+            more = f" and {len(small) - 1} more" if small[1:] else ""
+            yield f"{small[0]}{more}: 8-bit floats without scales, of which the values are taken as they are"
 
     def whole_tensors(self) -> dict[str, CacheFile]:
         """Return the tensors of the checkpoint that a file holds as they are loaded, and that file.
