@@ -60,7 +60,7 @@ class TransferError(TilewrightError, RuntimeError):
 
 
 class UnreachableError(TransferError):
-    """A file on a server that cannot be read: there is no way to the server, or it stopped answering.
+    """A file on a server that cannot be read: the server cannot be reached, or it stopped answering.
 
     >>> import tilewright as tw
     >>> try:

@@ -130,11 +130,29 @@ def test_wildcards_may_ask_for_other_integers(tmp_path: Path) -> None:
         ({"w": {"shard": "height", "grid": [1, 1]}}, "npy", "w: shard, grid has no effect on .npy files"),
         ({"w": {"layout": "tile"}}, "npy", "w: layout has no effect on .npy files"),
         ({"wieght": {"dtype": "bfloat16"}}, "tensorbin", "no tensor matches the pattern 'wieght'"),
+        ({"w": {"pad_value": 3, "layout": "row_major"}}, "tensorbin", "w: pad_value has no effect on rows"),
+        ({"w*": {"dtype": "bfloat8_b"}, "*": {"dtype": "bfloat16"}}, "tensorbin", "the rule 'w*' has no effect: later"),
+        ({"x": {"value": "slice(tensor('w'), 0, 1)"}}, "tensorbin", "w: "),
+        ({"w": {"value": "slice(this, 0, 1)"}}, "tensorbin", "w: "),
     ],
 )
 def test_settings_without_effect_are_named(tmp_path: Path, rules: dict, to: str, part: str) -> None:
     notes = plan_conversion({"w": FLOATS}, tmp_path / "out", to, rules=rules).notes
     assert any(note.startswith(part) for note in notes), notes
+
+
+def test_elements_that_no_output_has_are_counted(tmp_path: Path) -> None:
+    arrays = {"a": np.ones((6, 4), np.float32), "b": np.zeros((6, 4), np.float32)}
+
+    def notes(**rules: dict) -> tuple[str, ...]:
+        return plan_conversion(arrays, tmp_path / "out", rules=rules).notes
+
+    assert notes(c={"value": "slice(tensor('a'), 0, 2)"}) == (
+        "a: 8 of 24 elements are used; the others are in no output",
+    )
+    assert notes(b={"value": "tensor('a')"}) == ("b: 0 of 24 elements are used; the others are in no output",)
+    assert notes(c={"value": "join([tensor('a'), tensor('b')])"}, b={"skip": True}) == ()
+    assert notes(b={"skip": True, "dtype": "bfloat16"}) == ("the rule 'b' skips tensors: dtype has no effect",)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +163,7 @@ def test_settings_without_effect_are_named(tmp_path: Path, rules: dict, to: str,
         ({"distribution": "grid_2d"}, "distribution = grid_2d needs shard"),
         ({"shard": "height", "grid": [1, 1], "memory": tw.interleaved("l1")}, "both place the tensor"),
         ({"value": "tensor('w')", "each": {"k": []}}, "makes no tensor"),
+        ({"each": {"k": [1]}}, "needs a value"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(tmp_path: Path, settings: dict, part: str) -> None:

@@ -285,3 +285,13 @@ def test_tensors_of_like_modules_are_made_when_they_are_asked_for(tmp_path):
             assert np.array_equal(opened[name].read(), values), name
             assert opened[name] is opened[name]
             assert [each.name for each in opened[name].sections] == [name, f"{name}_scale_inv"]
+
+
+def test_a_weight_that_has_lost_its_scales_is_refused_by_those_of_others(tmp_path: Path) -> None:
+    codes = np.ones((4, 4), ml_dtypes.float8_e4m3fn)
+    scales = {"a.weight_scale": np.full(1, 0.5, np.float32)}
+    write_safetensors(tmp_path / "x.safetensors", {"a.weight": codes, **scales, "b.weight": codes, "b.table": codes})
+    opened = tw.open_tensors(tmp_path / "x.safetensors")
+    assert opened["b.weight"].problem == "there is 'a.weight_scale', but no 'b.weight_scale'"
+    assert opened["a.weight"].read().tolist() == [[0.5] * 4] * 4
+    assert opened["b.table"].read().astype(np.float32).sum() == 16

@@ -363,3 +363,15 @@ def test_values_that_are_not_finite_are_counted(tmp_path):
     assert f"note: {expected[1]}" in said.output
     again = retarget_cache(out, tmp_path / "other", "P300")
     assert [note for note in again.notes if note.startswith("norm")] == expected[1:]
+
+
+def test_values_out_of_range_are_of_the_format_that_is_too_small(tmp_path):
+    large = numbers(512, 256)
+    large[3, :7], large[4, 4] = 1e6, np.nan
+    model = write_model(tmp_path / NAME, {"torch_dtype": "float16"}, {"model.layers.0.mlp.up_proj.weight": large})
+    made = tw.prepare(model, tmp_path / "out", "N300")
+    said = "layers.0.feed_forward.w3_sharded: 1 value is NaN, 7 values are out of range of"
+    wanted = [f"{said} float16, bfloat16 or bfloat4_b"]
+    assert [*made.notes] == [*tw.check_cache(tmp_path / "out", model, full=True).notes] == wanted
+    alone = tw.check_cache(tmp_path / "out")
+    assert (alone.problems, [*alone.notes]) == ((), [f"{wanted[0]}, as the manifest says"])

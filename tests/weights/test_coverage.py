@@ -6,6 +6,7 @@ import re
 import string
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from tilewright.weights import plan_cache
 from tilewright.weights.weight_cache import Checkpoint, WeightCache
 
 from ..cli.runner import invoke
+from ..files.samples import write_safetensors
 from .llamas import NAME, numbers, write_model
 from .recorded_caches import list_tensors
 
@@ -30,20 +32,21 @@ CONFIG = {
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "phi3", "mixtral")
 
 
-def checkpoint_of(model_type, changes=None, config=None):
+def checkpoint_of(model_type, changes=None, config=None, tensors_of=None):
     """Return a small checkpoint of a family by names and shapes, with some tensors added, or removed by None."""
     held = {**CONFIG, "model_type": model_type, **(config or {})}
     if model_type == "mixtral":
         held["num_local_experts"] = 8
-    shapes = {name: shape for name, shape, _ in list_tensors({"config": held, "family": model_type})}
+    listed = {"config": {**held, **(tensors_of or {})}, "family": model_type}
+    shapes = {name: shape for name, shape, _ in list_tensors(listed)}
     shapes = {name: shape for name, shape in {**shapes, **(changes or {})}.items() if shape is not None}
     formats = dict.fromkeys(shapes, format_of("bfloat16"))
     return Checkpoint("Model-1B", held, {name: Assembly.of(name, shape) for name, shape in shapes.items()}, formats)
 
 
-def plan(model_type, changes=None, config=None):
+def plan(model_type, changes=None, config=None, tensors_of=None):
     """Return the tensors that files are made from, and the notes; for eight devices, which Mixtral needs."""
-    cache = WeightCache(checkpoint_of(model_type, changes, config), "P150x8")
+    cache = WeightCache(checkpoint_of(model_type, changes, config, tensors_of), "P150x8")
     return {name for file in cache.files for name in file.value.sources}, cache.describe_unused({})
 
 
@@ -149,6 +152,23 @@ def test_biases_of_some_projections_only_are_refused():
 def test_what_changes_the_weights_is_refused(name, reason):
     with pytest.raises(FormatError, match=f"{re.escape(name)} cannot be left out: it belongs to {reason}"):
         plan("mistral", {name: (1,)})
+
+
+def test_an_adapter_beside_the_model_is_refused(tmp_path):
+    source = write_model(tmp_path / NAME)
+    (source / "adapter_config.json").write_text("{}")
+    with pytest.raises(FormatError, match=r"has adapter_config\.json: transformers adds such an adapter"):
+        plan_cache(source, "out", "N300")
+
+
+def test_the_files_are_those_that_transformers_chooses(tmp_path):
+    source = write_model(tmp_path / NAME)
+    stray = {"model.layers.0.mlp.up_proj.weight": numbers(4, 4), "score.weight": numbers(2, 256)}
+    write_safetensors(source / "model-00001-of-00001.safetensors", stray)
+    index = {"weight_map": dict.fromkeys(stray, "model-00001-of-00001.safetensors")}
+    (source / "model.safetensors.index.json").write_text(json.dumps(index))
+    (note,) = plan_cache(source, "out", "N300").notes
+    assert note.endswith("also has 'model-00001-of-00001.safetensors', which is not read")
 
 
 def test_a_vision_tower_is_one_group():
@@ -327,6 +347,7 @@ def test_the_config_of_an_ordinary_model_gives_no_note(family):
     ("field", "value", "message"),
     [
         ("num_experts", 60, "nothing here reads num_experts = 60"),
+        ("num_local_experts", 8, "nothing here reads num_local_experts = 8"),
         ("text_config", {"hidden_size": 64}, "nothing here reads text_config"),
         ("num_nextn_predict_layers", 1, "nothing here reads num_nextn_predict_layers = 1"),
         ("pruned_heads", {"0": [1]}, "nothing here reads pruned_heads"),
@@ -342,12 +363,79 @@ def test_fields_that_contradict_or_that_nothing_reads_are_named_once(field, valu
     assert [message in note for note in notes] == ([True] if message else [])
 
 
-@pytest.mark.parametrize("field", ["attention_bias", "mlp_bias", "qk_norm"])
-def test_a_config_that_announces_tensors_that_do_not_exist_is_refused(field):
-    with pytest.raises(
-        FileFormatError, match=f"config.json says {field} = true, but the checkpoint has no such tensor as"
+def test_names_of_meta_count_first_as_in_tt_transformers():
+    _, (note,) = plan("llama", config={"n_layers": 1})
+    assert note.startswith("unused: model.layers.1.* (9 tensors): config.json says that the model has 1 layer")
+    with pytest.raises(FormatError, match=r"config\.json says \[1003, 128\]"):
+        plan("llama", config={"dim": 128})
+
+
+@pytest.mark.parametrize(
+    ("family", "field", "value"),
+    [("qwen3", "head_dim", 128), ("gemma2", "head_dim", 256), ("gemma", "num_key_value_heads", 16)],
+)
+def test_what_config_json_lacks_is_as_in_transformers(family, field, value):
+    tensors = {name: each.shape for name, each in checkpoint_of(family, config={field: value}).tensors.items()}
+    held = {key: each for key, each in checkpoint_of(family).config.items() if key != field}
+    formats = dict.fromkeys(tensors, format_of("bfloat16"))
+    stored = {name: Assembly.of(name, shape) for name, shape in tensors.items()}
+    assert WeightCache(Checkpoint("Model-1B", held, stored, formats), "P150x8").describe_unused({}) == ()
+
+
+def test_more_layers_than_tensors_are_refused_at_once():
+    for layers in (10**9, 10**30):
+        with pytest.raises(FormatError, match=f"the model has {layers} layers, but the checkpoint has 21 tensors"):
+            plan("llama", config={"num_hidden_layers": layers}, tensors_of={"num_hidden_layers": 2})
+
+
+@pytest.mark.parametrize("name", ["int8", "float8_e4m3fn", "float64", "auto", ["bfloat16"]])
+def test_a_dtype_that_no_model_is_loaded_as_is_refused(name):
+    with pytest.raises(FileFormatError, match="expected one of bfloat16, float16, float32 as torch_dtype"):
+        plan("llama", config={"torch_dtype": name})
+
+
+@pytest.mark.parametrize("stored", [np.int32, np.uint8, np.bool_])
+def test_a_weight_of_integers_is_refused(tmp_path, stored):
+    weights = {"model.layers.1.mlp.up_proj.weight": np.ones((512, 256), stored)}
+    with pytest.raises(FormatError, match=rf"model\.layers\.1\.mlp\.up_proj\.weight holds {np.dtype(stored).name}"):
+        plan_cache(write_model(tmp_path / NAME, weights=weights), "out", "N300")
+
+
+def test_a_tensor_is_not_both_used_and_unused():
+    tower = {"vision_tower.encoder.layers.0.self_attn.q_proj.bias": (8,)}
+    for family, added in (
+        ("phi3", {f"model.layers.{k}.self_attn.q_proj.bias": (256,) for k in (0, 1)}),
+        ("llama", tower),
     ):
-        plan("llama", config={field: True})
+        used, (note,) = plan(family, added)
+        assert not used & set(added)
+        assert note.startswith("unused:")
+    with pytest.raises(FileFormatError, match="attention_bias = true, but the checkpoint has no such tensor"):
+        plan("llama", tower, {"attention_bias": True})
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("logit_scale", "family llama has no weight"),
+        ("model.layers.0.self_attn.k_scale", "it scales activations or a KV cache"),
+        ("model.layers.0.mlp.up_proj.input_global_scale", "it scales activations or a KV cache"),
+        ("model.layers.0.mlp.up_proj.input_zero_point", "it scales activations or a KV cache"),
+    ],
+)
+def test_only_scales_of_activations_are_said_to_be_such(name, reason):
+    (note,) = plan("llama", {name: (1,)})[1]
+    assert note.startswith(f"unused: {name}: {reason}")
+
+
+@pytest.mark.parametrize("value", [True, 1, "yes"])
+@pytest.mark.parametrize("field", ["attention_bias", "mlp_bias", "qk_norm"])
+def test_a_config_that_announces_tensors_that_do_not_exist_is_refused(field, value):
+    said = json.dumps(value)
+    with pytest.raises(
+        FileFormatError, match=f"config.json says {field} = {said}, but the checkpoint has no such tensor as"
+    ):
+        plan("llama", config={field: value})
 
 
 def test_a_quantization_config_without_quantised_tensors_is_named(tmp_path):
@@ -390,3 +478,31 @@ def test_a_model_of_no_family_is_refused_before_its_tensors_are_looked_at(tmp_pa
         ended = invoke(*words)
         assert ended.exit_code == 2
         assert "no family for model_type 'deepseek_v3'" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("rename", "remark"),
+    [
+        ("language_model.{}".format, "it has 'language_model.model.embed_tokens.weight', under another prefix"),
+        (lambda name: name.removeprefix("model."), "it has 'embed_tokens.weight', under another prefix"),
+        (lambda name: f"h.{len(name)}.{name[::-1]}", "none of its names starts with 'model': they are such as 'h."),
+    ],
+)
+def test_names_that_are_not_those_of_transformers_are_shown(rename, remark):
+    plain = checkpoint_of("llama")
+    tensors = {rename(name): Assembly.of(rename(name), each.shape) for name, each in plain.tensors.items()}
+    with pytest.raises(FormatError, match=r"no tensor 'model\.embed_tokens\.weight'") as told:
+        _ = WeightCache(replace(plain, tensors=tensors, formats={}), "P150x8").files
+    assert remark in str(told.value)
+
+
+def test_heads_that_do_not_divide_a_weight_are_compared_with_its_shape():
+    checkpoint = checkpoint_of("llama", None, {"num_attention_heads": 7}, {"num_attention_heads": 8})
+    with pytest.raises(FormatError, match=r"says that layers\.0\.attention\.wq\.weight has shape \[224, 256\]"):
+        _ = WeightCache(checkpoint, "P150").files
+
+
+def test_8_bit_floats_without_scales_are_named(tmp_path):
+    codes = {f"model.layers.{k}.mlp.up_proj.weight": np.ones((512, 256), ml_dtypes.float8_e4m3fn) for k in (0, 1)}
+    (note,) = plan_cache(write_model(tmp_path / NAME, weights=codes), "out", "N300").notes
+    assert note.startswith("model.layers.0.mlp.up_proj.weight and 1 more: 8-bit floats without scales")

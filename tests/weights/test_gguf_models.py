@@ -258,3 +258,35 @@ def test_every_architecture_names_its_modules_once(tmp_path):
         assert len(model.weights) == len(modules) + 3 * len(architecture.experts), key
         assert not [name for name in model.weights if name in arrays], key
         assert model.config["num_key_value_heads"] == 2, key
+
+
+def test_metadata_that_nothing_reads_are_named(tmp_path):
+    path = convert_to_gguf(write_model(tmp_path / NAME), tmp_path / "x.gguf", "llama", paired=True)
+    opened = open_tensors(path)
+    arrays = {name: np.array(tensor.read()) for name, tensor in opened.items()}
+    sizes = {key: int(text) for key, text in opened.metadata.items() if key.startswith("llama.")}
+    metadata = {"general.architecture": "llama", **sizes, "llama.context_length": 8192}
+    facts = {"llama.rope.dimension_count": 64, "llama.rope.freq_base": 1e4, "llama.attention.value_length": 64}
+    notes = plan_cache(write_gguf(path, arrays, {**metadata, **facts}), "out", "N300").notes
+    assert notes == ("unused: rope_freqs.weight: rotary frequencies are computed from the configuration",)
+    facts = {"llama.rope.dimension_count": 32, "llama.logit_scale": 3.0, "llama.attention.value_length": 32}
+    _, unread, partial = plan_cache(write_gguf(path, arrays, {**metadata, **facts}), "out", "N300").notes
+    assert unread.startswith("nothing here reads llama.logit_scale = 3.0, llama.attention.value_length = 32; if it")
+    assert partial.startswith("llama.rope.dimension_count is 32, but the rows of heads are ordered for a rotation of")
+    del arrays["token_embd.weight"]
+    with pytest.raises(tw.FileFormatError, match=r"has no tensor 'token_embd\.weight'; use a file with all tensors"):
+        plan_cache(write_gguf(path, arrays, metadata), "out", "N300")
+
+
+def test_a_gguf_without_counts_of_keys_has_one_for_each_head(tmp_path):
+    config, biases = qwen2()
+    changes = {name: None for name in sample_llama() if ".k_proj." in name or ".v_proj." in name}
+    for k in range(2):
+        for n in "kv":
+            changes[f"model.layers.{k}.self_attn.{n}_proj.weight"] = numbers(256, 256, seed=k)
+            biases[f"model.layers.{k}.self_attn.{n}_proj.bias"] = numbers(256, seed=k)
+    model = write_model(tmp_path / NAME, {**config, "num_key_value_heads": None}, {**changes, **biases})
+    with pytest.raises(tw.FormatError, match=r"but config\.json says \[2048\]"):  # as transformers has it
+        plan_cache(model, "out", "N150")
+    path = convert_to_gguf(model, tmp_path / "x.gguf", "qwen2")
+    assert plan_cache(path, "out", "N150").items

@@ -108,7 +108,14 @@ def test_only_some_layers_are_made_without_a_marker(source, tmp_path):
     report = tw.prepare(source, tmp_path / "out", "N300", layers=[1])
     names = {path.name for path in (tmp_path / "out" / "N300" / "tensor_cache_instruct_bfp8").iterdir()}
     assert not any(name.startswith(("layers.0.", ".weights_complete")) for name in names)
-    assert (report.converted, report.notes) == (13, ("no marker is written: only some layers are made",))
+    note = "only 1 layer of 2 (1): tt_transformers converts the others itself"
+    assert (report.converted, report.notes) == (13, (note,))
+    for given in ([], [str(source)]):
+        checked = invoke("prepare", "--check", str(tmp_path / "out"), *given)
+        assert checked.exit_code == 0
+        assert f"note: {note}" in checked.stdout
+    said = invoke("prepare", str(source), str(tmp_path / "more"), "--for", "N300", "--layers", "1").stdout
+    assert "tensor_cache_instruct_bfp8 has the layers that were asked for" in said
     with pytest.raises(FormatError, match="layer 2 does not exist: the model has 2, from 0 to 1"):
         plan_cache(source, "out", "N300", layers=[2])
 
@@ -246,7 +253,7 @@ REFUSED = {
     ),
     "no whole tiles": ({"intermediate_size": 500}, {}, "N300", "500 columns of the feed-forward network"),
     "odd width": ({"head_dim": 48}, {}, "N300", "a hidden size of 256 and heads of 48 must be multiples of 32"),
-    "torch_dtype": ({"torch_dtype": "int4"}, {}, "N300", "expected a torch_dtype such as bfloat16, got 'int4'"),
+    "torch_dtype": ({"torch_dtype": "int4"}, {}, "N300", "float32 as torch_dtype, got 'int4'"),
     "experts": ({"model_type": "mixtral", "num_local_experts": 8}, {}, "N300", "8 experts need 8 devices, not 2"),
 }  # fmt: skip
 

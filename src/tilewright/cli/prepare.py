@@ -163,7 +163,8 @@ def command(
             progress=lambda event: report_progress(event, bar, console),
         )
     root = report.out.removesuffix(str(plan.recipe["directory"])) if plan.recipe else report.out
-    return Answer(lambda: _format_report(report, root), {"event": "report", **report.to_json()})
+    has_all = "layers" not in typed or bool(plan.beside)  # the marker
+    return Answer(lambda: _format_report(report, root, has_all), {"event": "report", **report.to_json()})
 
 
 def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None]:
@@ -173,8 +174,8 @@ def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None
     return paths[0], paths[1] if len(paths) > 1 else None
 
 
-def _format_report(report: ConversionReport, root: str) -> str:
-    """Return what was made, and how to use it; `root` is what TT_CACHE_PATH is to name."""
+def _format_report(report: ConversionReport, root: str, has_all: bool) -> str:
+    """Return what was made, of all layers or of some, and how to use it; `root` is what TT_CACHE_PATH is to name."""
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
     reused = f", {report.reused} already done" if report.reused else ""
     amounts = f"{format_bytes(report.bytes_in)} read, {format_bytes(report.bytes_out)} written"
@@ -183,7 +184,8 @@ def _format_report(report: ConversionReport, root: str) -> str:
     if not report.complete:
         return "\n".join([*lines, f"{report.out} is not complete: {report.elsewhere} files are left to other parts"])
     use = f"start tt_transformers with TT_CACHE_PATH={root.rstrip('/') or '.'}"
-    return "\n".join([*lines, f"{report.out} is complete", f"{use}; check it with tilewright prepare --check"])
+    state = "is complete" if has_all else "has the layers that were asked for"
+    return "\n".join([*lines, f"{report.out} {state}", f"{use}; check it with tilewright prepare --check"])
 
 
 def _parse_layers(text: str | None) -> list[int] | None:

@@ -7,12 +7,14 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
 
 from ..atomic import as_path
 from ..byte_sizes import format_bytes
+from ..copying.assembly import count_elements
 from ..errors import FormatError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import ConversionManifest
@@ -242,9 +244,12 @@ def plan_conversion(
     all_rules = Rules.of(rules, **for_all)
     files = _open_files(sources, follow_symlinks)
     tensors = _join_files(files)
-    outputs, skipped, notes = _choose_targets(list_outputs(tensors, all_rules), all_rules, kind)
-    unmatched = all_rules.unmatched_patterns(tensors)
+    asked = list(list_outputs(tensors, all_rules))
+    outputs, skipped, notes = _choose_targets(asked, all_rules, kind)
+    names = list(dict.fromkeys([*tensors, *[output.name for output in asked]]))
+    unmatched = all_rules.unmatched_patterns(names)
     notes = [f"no tensor matches the pattern {pattern!r}" for pattern in unmatched] + notes
+    notes += [*all_rules.note_unused_lines(names), *_note_unused_elements(tensors, asked, all_rules)]
     notes += [note for file in files for note in (*file.notes, *_metadata_notes(file))]
     if kind != "safetensors" and path.suffix in SUFFIXES:
         notes.append(f"{path.name} is a directory with a file for each tensor; name it x.safetensors to get one file")
@@ -256,6 +261,19 @@ def plan_conversion(
     items = [replace(item, slot=slot) for item, slot in zip(outputs, slots, strict=True)]
     plan = ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped), metadata=metadata)
     return replace(plan, notes=(*_padding_notes(plan), *plan.notes))
+
+
+def _note_unused_elements(
+    tensors: Mapping[str, StoredTensor], outputs: Iterable[OutputTensor], rules: Rules
+) -> Iterator[str]:
+    """Yield a note for each tensor of which the values of rules leave out elements."""
+    if all(settings.value is None for _, settings in rules.lines):
+        return
+    used = count_elements([output.source.value for output in outputs])  # of skipped ones, too: these were named
+    for name, tensor in tensors.items():
+        size = prod(tensor.shape)
+        if tensor.host is not None and used[name] < size:
+            yield f"{name}: {used[name]} of {size} elements are used; the others are in no output"
 
 
 def _padding_notes(plan: ConversionPlan) -> Iterator[str]:

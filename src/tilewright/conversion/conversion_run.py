@@ -20,7 +20,7 @@ from ..files.source_file import FilePath
 from ..tiling.plan_executor import count_workers, submit_unique
 from .conversion_item import PAYLOAD, ConversionItem, ItemRecord
 from .conversion_plan import ConversionPlan, Sources, plan_conversion
-from .exactness import Rounding, note_exceptional
+from .exactness import Rounding, name_targets, note_exceptional
 from .job_memory import MemoryPlan
 from .output_file import OutputFile
 from .work_folder import ExistingOutput, Journal, WorkFolder, is_in_payload
@@ -241,7 +241,10 @@ class _ConversionRun:
         copied = [item.recorded.exceptional if item.recorded is not None else {} for item, _ in known]
         counts = [record.exceptional or other for (_, record), other in zip(known, copied, strict=True)]
         return note_exceptional(
-            [(item.name, each, item.spec.dtype) for (item, _), each in zip(known, counts, strict=True)]
+            [
+                (item.name, each, name_targets(*item.source.through, item.spec.dtype))
+                for (item, _), each in zip(known, counts, strict=True)
+            ]
         )
 
     def report_progress(self, kind: str, name: str | None) -> None:

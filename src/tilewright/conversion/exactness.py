@@ -93,6 +93,16 @@ def describe_exceptional(counts: Mapping[str, int], target: object = None) -> st
     return ", ".join(parts)
 
 
+def name_targets(*formats: object) -> str:
+    """Return the formats that values are converted to, one after the other, as `describe_exceptional` names them.
+
+    >>> name_targets("bfloat16", "bfloat8_b"), name_targets("bfloat16", "bfloat16")
+    ('bfloat16 or bfloat8_b', 'bfloat16')
+    """
+    *others, last = dict.fromkeys(map(str, formats))
+    return " or ".join([", ".join(others), last] if others else [last])
+
+
 def note_exceptional(counts: Iterable[tuple[str, Mapping[str, int], object]]) -> Iterator[str]:
     """Yield a note for each tensor with exceptional values, from names, counts and formats; many are counted together.
 

@@ -132,6 +132,8 @@ class Settings:
                 raise FormatError(f"expected a text as {name}, got {getattr(self, name)!r}")
         if not isinstance(self.each, (Mapping, type(None))):
             raise FormatError(f"expected names with lists of values as each, got {self.each!r}")
+        if self.each and self.value is None:
+            raise FormatError(f"each = {self.each!r} needs a value, such as value = \"tensor(f'layers.{{k}}.w')\"")
         for step in self.through or ():
             format_of(step)
         if isinstance(self.pad_value, bool) or not isinstance(self.pad_value, (int, float, type(None))):
@@ -198,6 +200,27 @@ class Rules:
                 is_left = pattern != name and source is not None and _is_float(settings.dtype) and not _is_float(source)
                 result = (replace(settings, dtype=None) if is_left else settings).with_defaults(result)
         return result
+
+    def note_unused_lines(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield a note for each line that matches some of these names, and of which a setting never counts.
+
+        >>> list(Rules.of({"a*": {"dtype": "int8"}, "*": {"dtype": "int32"}}).note_unused_lines(["a", "b"]))
+        ["the rule 'a*' has no effect: later ones replace what it sets"]
+        """
+        keys = [field.name for field in fields(Settings)]
+        said = [[key for key in keys if getattr(settings, key) is not None] for _, settings in self.lines]
+        matched: set[int] = set()
+        counting: set[int] = set()
+        for name in names:
+            own = [k for k, (pattern, _) in enumerate(self.lines) if fnmatchcase(name, pattern)]
+            matched.update(own)
+            counting.update({key: k for k in own for key in said[k]}.values())
+        for k, (pattern, settings) in enumerate(self.lines):
+            others = [key for key in said[k] if key != "skip"]
+            if said[k] and k in matched - counting:
+                yield f"the rule {pattern!r} has no effect: later ones replace what it sets"
+            elif settings.skip and others:
+                yield f"the rule {pattern!r} skips tensors: {', '.join(others)} has no effect"
 
     def unmatched_patterns(self, names: Iterable[str]) -> list[str]:
         """Return the patterns that match none of these names.
@@ -434,6 +457,8 @@ _PLACEMENT = ("shard", "grid", "shard_shape", "shard_dims", "orientation", "dist
 def _unused_settings(settings: Settings, spec: TensorSpec, to: str) -> str | None:
     """Return which settings have no effect on a tensor, and why; None if all have."""
     tiles = [] if spec.is_tiled else [name for name in ("tile", "transpose_tile") if getattr(settings, name)]
+    if settings.pad_value and not spec.is_tiled and spec.padded_shape == spec.shape.logical:
+        tiles.append("pad_value")
     places = [] if to != "npy" else [name for name in _PLACEMENT if getattr(settings, name) is not None]
     if to == "npy" and settings.layout is not None and PageLayout.of(settings.layout) is PageLayout.TILE:
         places.append("layout")

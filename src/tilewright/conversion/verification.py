@@ -35,7 +35,7 @@ from ..ndarrays import np
 from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
 from .conversion_plan import Sources, open_sources
 from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
-from .exactness import Rounding, count_exceptional, describe_difference, note_exceptional
+from .exactness import Rounding, count_exceptional, describe_difference, name_targets, note_exceptional
 from .expressions import evaluate
 from .output_file import hash_range, hash_tensor
 from .rules import ConversionTarget
@@ -162,8 +162,9 @@ def verify(
         left_out = sorted(set(sources) - used)
         notes += [f"the source also has {name}" for name in left_out[:5]]
         notes += [f"and {len(left_out) - 5} more tensors"] if len(left_out) > 5 else []
+    held = [(each, manifest.entries[each.name]) for each in verdicts]
     notes += note_exceptional(
-        [(each.name, each.exceptional, manifest.entries[each.name].spec.dtype) for each in verdicts]
+        [(each.name, each.exceptional, name_targets(*entry.through, entry.spec.dtype)) for each, entry in held]
     )
     return VerifyReport(str(path), manifest.to, sources is not None, tuple(verdicts), tuple(notes))
 

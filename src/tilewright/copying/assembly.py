@@ -7,7 +7,8 @@ description only; `parts_in` cuts it to a box, and the copies of those parts pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeAlias
@@ -317,3 +318,16 @@ def _regroup(leaves: list[tuple[int, int]], old: tuple[int, ...], new: tuple[int
             else:
                 raise LayoutError(f"cannot reshape {list(old)} to {list(new)} without moving elements")
         yield tuple(mode) or ((1, 0),)
+
+
+def count_elements(values: Iterable[Assembly]) -> Counter[str]:
+    """Return how many elements of each source `values` are made from; those of a part that several share count once.
+
+    >>> w = Assembly.of("w", (8, 3))
+    >>> count_elements([w.slice(0, 2), w.slice(0, 2), w.slice(4, 5)])
+    Counter({'w': 9})
+    """
+    result: Counter[str] = Counter()
+    for source, _, modes in {(part.source, part.offset, part.modes) for each in values for part in each.parts}:
+        result[source] += prod([n for mode in modes for n, step in mode if step])
+    return result

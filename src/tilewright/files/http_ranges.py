@@ -114,7 +114,7 @@ class HttpRanges:
         reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
         said = getattr(reason, "strerror", None) or str(reason)
         return UnreachableError(
-            f"{self.url}: there is no way to {urlsplit(self.url).hostname!r} ({said}); check the address, the network"
+            f"{self.url}: {urlsplit(self.url).hostname!r} cannot be reached ({said}); check the address, the network"
             " and its proxy, or download the files elsewhere and name their folder"
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -279,9 +279,17 @@ class _Checkpoint:
         scales = next((self.tensors[name] for name in names if name in self.tensors), None)
         if scales is not None:
             return self._scale_codes(base, codes, scales)
-        if self.config is not None and last == "weight":
+        if last == "weight" and self.config is not None:
             raise _RefusedError(f"the checkpoint is quantised ({self.config.method}), but there is no {names[1]!r}")
+        if last == "weight" and _type_of(codes) in _FLOAT8 and self._scales_of_others is not None:
+            raise _RefusedError(f"there is {self._scales_of_others!r}, but no {names[1]!r}")
         return None
+
+    @cached_property
+    def _scales_of_others(self) -> str | None:
+        """Return the name of the scales of some weight, None if there are none."""
+        ends = tuple([f".weight{end}" for end in _SCALE_SUFFIXES])
+        return next((name for name in self.tensors if name.endswith(ends)), None)
 
     def _scale_codes(self, base: str, codes: StoredTensor, scales: StoredTensor) -> ScaledCodes:
         """Return codes of small floats or bytes with their scales."""

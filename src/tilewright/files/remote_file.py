@@ -41,12 +41,12 @@ _MAX_MAPPED_BYTES = 1 << 30
 _MAX_REQUESTS = 8  # at a time
 
 MODEL_FILES = (
-    "model.safetensors.index.json",
     "model.safetensors",
-    "pytorch_model.bin.index.json",
+    "model.safetensors.index.json",
     "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
 )
-"""The files that a model of the hub may have; the first one that exists is read."""
+"""The files that a model of the hub may have; the first one that exists is read, as by transformers."""
 
 
 class UrlPath(PosixPath if os.name == "posix" else WindowsPath):  # type: ignore[misc]  # one of the two exists

@@ -29,7 +29,7 @@ from .source_file import FilePath, SourceFile
 from .stored_tensor import StoredTensor
 from .strict_json import expect_string, read_json
 
-_TORCH_MODEL = "pytorch_model.bin"  # what transformers reads of several files
+_MODEL, _TORCH_MODEL = "model.safetensors", "pytorch_model.bin"  # what transformers reads of several files
 _MAX_INDEX_BYTES = 100_000_000
 _CACHE_DEPTHS = ("*/*.tensorbin", "*/*/*.tensorbin", "*/*/*/*.tensorbin")  # of weight caches below their directory
 _MAX_NAMED = 4
@@ -277,6 +277,10 @@ def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
     names = sorted([each.name for each in folder.iterdir() if not each.name.startswith(".")])
     main, fallback = [[name for name in names if name.endswith(suffix)] for suffix in INDICES]
     known = [name for name in names if Path(name).suffix in MAIN_SUFFIXES or name.endswith(INDEX_SUFFIX)]
+    if "config.json" in names:  # then as transformers chooses
+        if _MODEL in names:
+            known, main = [_MODEL], []
+        fallback = [] if _TORCH_MODEL in names else fallback
     indices = main or ([] if known or MANIFEST_NAME in names else fallback)
     if len(indices) > 1:
         raise FileFormatError(f"{folder} has several indices: {', '.join(indices)}; give one of them")

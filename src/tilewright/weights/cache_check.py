@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..conversion.conversion_run import DEFAULT_MEMORY, plan_memory
-from ..conversion.exactness import note_exceptional
+from ..conversion.exactness import name_targets, note_exceptional
 from ..conversion.output_file import hash_range
 from ..conversion.work_folder import WorkFolder
 from ..errors import FileFormatError
@@ -140,7 +140,7 @@ def check_cache(
         notes += _describe_revision(folder, expected)
         if source is None:
             problems += _check_tied_head(folder, expected, content, known)
-        notes += [*_describe_mesh(expected), *expected.describe_unused(tensors)]
+        notes += [*_describe_mesh(expected), *expected.describe_layers(), *expected.describe_unused(tensors)]
     return CacheReport(
         str(folder.path),
         expected.machine.name if expected is not None else machine or folder.machine(rules),
@@ -191,10 +191,11 @@ def _check_file(
         yield from problems
         return
     different = _compare_bytes(folder, name, file, held, tensors, content)
-    kind = find_placeholder(held, parsed) if different or not tensors else None
+    is_unknown = different is None and not tensors
+    kind = find_placeholder(held, parsed) if different or is_unknown else None
     if kind is not None:
         yield CacheProblem(name, f"is a placeholder: {kind}", BELIEVED)
-    elif different is not None:
+    elif different:
         yield CacheProblem(name, different, BELIEVED)
 
 
@@ -216,15 +217,18 @@ def _compare_bytes(
     tensors: Mapping[str, StoredTensor],
     content: ContentCheck,
 ) -> str | None:
-    """Return how the bytes of a file differ from the checkpoint, or from the manifest; None if they do not."""
+    """Return how the bytes of a file differ from the checkpoint, or from the manifest.
+
+    The text is empty if they do not differ, and None if there is nothing to compare them with.
+    """
     if file is not None and tensors:
-        return content.compare(build_item(file, tensors), held)
+        return content.compare(build_item(file, tensors), held) or ""
     manifest = folder.manifest
     entry = None if file is None or manifest is None else manifest.entries.get(file.name)
     if entry is None or entry.output.file != name:
         return None
     same = hash_range(folder.path / name, 0, entry.output.end) == entry.output.sha256
-    return None if same else "has changed since it was made: its SHA-256 is not that of the manifest"
+    return "" if same else "has changed since it was made: its SHA-256 is not that of the manifest"
 
 
 def _compare_headers(file: CacheFile, held: Tensorbin) -> Iterator[CacheProblem]:
@@ -303,7 +307,7 @@ def _describe_values(folder: CacheFolder, files: list[CacheFile], content: Conte
     else:
         entries = {} if folder.manifest is None else folder.manifest.entries
         counts, where = [(name, dict(entry.exceptional)) for name, entry in entries.items()], ", as the manifest says"
-    formats = {file.name: file.spec.dtype for file in files}
+    formats = {file.name: name_targets(*file.through, file.spec.dtype) for file in files}
     return [note + where for note in note_exceptional([(name, each, formats.get(name)) for name, each in counts])]
 
 

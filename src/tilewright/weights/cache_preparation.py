@@ -51,8 +51,7 @@ def plan_files(cache: WeightCache, tensors: Mapping[str, StoredTensor], out: Fil
     """Return the plan that writes the files of a `cache` below `out` from opened `tensors`."""
     folder = Path("model_cache", cache.hf_model) if out is None else as_path(out)
     items = tuple([build_item(file, tensors) for file in cache.files])
-    partial = () if cache.is_complete else ("no marker is written: only some layers are made",)
-    notes = (*partial, *cache.describe_unused(tensors))
+    notes = (*cache.describe_layers(), *cache.describe_unused(tensors))
     return ConversionPlan(
         folder / cache.directory, "tensorbin", items, notes, cache.unused, cache.marker(), cache.record()
     )

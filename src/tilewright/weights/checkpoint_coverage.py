@@ -7,6 +7,7 @@ changes the weights that are written (an adapter, a scale) is refused, and so is
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -31,19 +32,20 @@ _REFUSED = (
         "belongs to a quantised weight that was read without it; use a checkpoint of the model in another format",
     ),
 )
+_IMAGES = r"(^|\.)(vision\w*|visual|image\w*|audio\w*|\w*projector)\."
 # What a server of the language model leaves out as well, and why. A pattern that ends with a dot is of a whole module.
 _IGNORED = (
-    (r"inv_freq|rotary_emb|rope_freqs", "rotary frequencies are computed from the configuration"),
-    (
-        r"(^|\.)(vision\w*|visual|image\w*|audio\w*|\w*projector)\.",
-        "it belongs to images or sound, and the cache is of the language model",
-    ),
+    (r"inv_freq|rotary_emb|rope_(freqs|factors)", "rotary frequencies are computed from the configuration"),
+    (_IMAGES, "it belongs to images or sound, and the cache is of the language model"),
     (
         r"(^|\.)(score|classifier|qa_outputs|(?!lm_)\w+_head)\.weight$",
         "it is another head than the language model's",
     ),
     (r"\b(mtp|nextn\w*|eh_proj|[eh]norm|shared_head)\b", "it predicts further tokens, which the cache is not for"),
-    (r"_scale$|_zero_point$", "it scales activations or a KV cache, which have their own formats on the card"),
+    (
+        r"(^|[._])(input|output|activation|act|attn|prob|k|q|v|kv)_(global_)?(scale|zero_point)$",
+        "it scales activations or a KV cache, which have their own formats on the card",
+    ),
     (r"\.bias$", "the card adds no bias there, and computes another model if the bias is not 0"),
 )
 
@@ -81,7 +83,7 @@ _ANNOUNCED = {
 # Weights that the cache has wherever there are tensors, and the models that have them in transformers: of these types,
 # or of these if config.json says attention_bias = true.
 _OPTIONAL = (
-    (_QKV_BIAS[0], ("qwen2",), ("llama", "gemma2", "qwen3")),
+    (_QKV_BIAS[0], ("qwen2",), ("llama", "gemma", "gemma2", "qwen3")),
     (_HEAD_NORM[0], ("qwen3",), ()),
     (r"\.(pre|post)_feedforward_layernorm\.weight$", ("gemma2",), ()),
 )
@@ -143,7 +145,9 @@ def _classify(name: str, family: str, layers: int | None, experts: int | None) -
     )
 
 
-def describe_config(config: Mapping[str, Any], used: Collection[str], tensors: Collection[str]) -> Iterator[str]:
+def describe_config(
+    config: Mapping[str, Any], used: Collection[str], tensors: Collection[str], unused: Collection[str] = ()
+) -> Iterator[str]:
     """Yield notes about fields of a config.json that contradict each other, or that nothing reads.
 
     Raise if it announces tensors that do not exist.
@@ -152,20 +156,24 @@ def describe_config(config: Mapping[str, Any], used: Collection[str], tensors: C
         config: the content of config.json.
         used: the fields that the recipe has read.
         tensors: the names of the tensors of the checkpoint.
+        unused: those that no file is made from.
 
     >>> list(describe_config({"model_type": "llama", "num_experts": 4, "rope_theta": 10000.0}, ["model_type"], []))
     ['config.json: nothing here reads num_experts = 4; if it changes the weights, the cache is not of this model']
     """
+    own = [name for name in tensors if re.search(_IMAGES, name) is None]
     for field, (pattern, example) in _ANNOUNCED.items():
-        found = next((name for name in tensors if re.search(pattern, name)), None)
-        if config.get(field) is True and found is None:
+        found = next((name for name in own if re.search(pattern, name)), None)
+        if config.get(field) and found is None:  # any true value counts in transformers
             raise FileFormatError(
-                f"config.json says {field} = true, but the checkpoint has no such tensor as {example}; use the"
-                " config.json of this checkpoint"
+                f"config.json says {field} = {json.dumps(config[field])[:20]}, but the checkpoint has no such tensor as"
+                f" {example}; use the config.json of this checkpoint"
             )
-        if config.get(field) is False and found is not None and pattern != _QKV_BIAS[0]:
-            yield f"config.json says {field} = false, but the checkpoint has {found}: the tensors count"
-    yield from _describe_optional(config, tensors)
+        if field in config and not config[field] and found is not None and pattern != _QKV_BIAS[0]:
+            said = json.dumps(config[field])
+            yield f"config.json says {field} = {said}, but the checkpoint has {found}: the tensors count"
+    dropped = set(unused)
+    yield from _describe_optional(config, [name for name in own if name not in dropped])
     yield from _describe_contradictions(config)
     unread = [
         f"{field} = {repr(value)[:40]}"
@@ -184,7 +192,7 @@ def _describe_optional(config: Mapping[str, Any], tensors: Collection[str]) -> I
     kind = str(config.get("model_type"))
     for pattern, always, announced in _OPTIONAL:
         found = next((name for name in tensors if re.search(pattern, name)), None)
-        if found is None or kind in always or (kind in announced and config.get("attention_bias") is True):
+        if found is None or kind in always or (kind in announced and config.get("attention_bias")):
             continue
         unless = " unless config.json says attention_bias = true" if kind in announced else ""
         yield (

@@ -9,7 +9,7 @@ assemblies over the tensors of the file: nothing is moved. (Facts: conversion/ a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, TypeAlias
@@ -200,6 +200,11 @@ _NUMBERS = {
     "attn_logit_softcapping": "attn_logit_softcapping",
     "final_logit_softcapping": "final_logit_softcapping",
 }
+# What else metadata may say of an architecture without changing weights or their order.
+_UNRELATED = re.compile(
+    r"vocab_size|tensor_data_layout|use_parallel_residual|pooling_type|rope\..+"
+    r"|attention\.(causal|scale|layer_norm\w*|sliding_window\w*|group_norm\w*)|expert_(group|weights)\w*"
+)
 _REQUIRED = ("hidden_size", "num_hidden_layers", "num_attention_heads")
 _LAYER = re.compile(r"blk\.(\d+)\.([a-z_0-9]+)\.(weight|bias)")
 _EXPERT = re.compile(r"blk\.(\d+)\.ffn_(gate|up|down)\.(\d+)\.weight")  # of files from before experts were stacked
@@ -213,12 +218,13 @@ _LABEL = re.compile(r"(-\d{5}-of-\d{5})?\.gguf$|[-._](GGUF|I?Q\d\w*|TQ\d_\d|MXFP
 class NamedModel:
     """A GGUF model under the names of Hugging Face: its config, its stored tensors, and how weights are made of them.
 
-    `weights` has an assembly for every name; its sources are names of `tensors`.
+    `weights` has an assembly for every name; its sources are names of `tensors`. `notes` are about the metadata.
     """
 
     config: Config
     tensors: Mapping[str, StoredTensor]
     weights: Mapping[str, Assembly]
+    notes: tuple[str, ...] = ()
 
 
 def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTensor]) -> NamedModel:
@@ -254,7 +260,29 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
         tensors[renamed] = replace(tensor, name=renamed)
         if tensor.format is not None:
             weights[renamed] = _undo_changes(architecture, module, stored_assembly(tensors[renamed]), config)
-    return NamedModel(config, tensors, weights)
+    return NamedModel(config, tensors, weights, tuple(_note_unread(metadata, config)))
+
+
+def _note_unread(metadata: Mapping[str, str], config: Config) -> Iterator[str]:
+    """Yield a note on what metadata say of an architecture and `config` does not."""
+    start = f"{metadata['general.architecture']}."
+    known = {*_INTEGERS.values(), *_NUMBERS.values()}
+    if metadata.get(f"{start}attention.value_length") == metadata.get(f"{start}attention.key_length"):
+        known.add("attention.value_length")
+    said = {key.removeprefix(start): text for key, text in metadata.items() if key.startswith(start)}
+    unread = [
+        f"{start}{key} = {text[:40]}"
+        for key, text in said.items()
+        if key not in known and _UNRELATED.fullmatch(key) is None
+    ]
+    if unread:
+        yield f"nothing here reads {', '.join(unread)}; if it changes the weights, the cache is not of this model"
+    rotated, size = said.get("rope.dimension_count"), config["head_dim"]
+    if rotated is not None and rotated != str(size or config["hidden_size"] // (config["num_attention_heads"] or 1)):
+        yield (
+            f"{start}rope.dimension_count is {rotated[:20]}, but the rows of heads are ordered for a rotation of whole"
+            " heads, which is another model"
+        )
 
 
 def find_architecture(metadata: Mapping[str, str]) -> Architecture:
@@ -294,6 +322,8 @@ def build_config(architecture: Architecture, metadata: Mapping[str, str], stored
         config["num_experts"] = config.pop("num_local_experts")
     if (embedding := stored.get("token_embd.weight")) is not None:
         config["vocab_size"] = embedding.shape[0]
+    for key in ("num_key_value_heads", "head_dim"):  # as many as there are heads, or their share of the columns
+        config.setdefault(key, None)
     config["tie_word_embeddings"] = "output.weight" not in stored
     config["torch_dtype"] = _choose_dtype(stored)
     return config

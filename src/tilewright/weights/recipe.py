@@ -40,7 +40,7 @@ GIVEN_NAMES = (
 )  # fmt: skip
 """What the user and the machine decide, by the names that expressions use."""
 
-RUN_FUNCTIONS = ("config", "config_size", "tensor", "weight", "has_weight", "environment")
+RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "weight", "has_weight", "environment")
 """The functions that a recipe has besides those of all expressions."""
 
 _MAX_BYTES = 1 << 20  # of a file

@@ -22,7 +22,11 @@ _PLACEHOLDER_MODEL = "model"  # the name that layers go by which a decoder confi
 
 
 class MissingTensorError(ExpressionError):
-    """A recipe asks for a tensor that the checkpoint does not have."""
+    """A recipe asks for a `tensor` that the checkpoint does not have."""
+
+    def __init__(self, message: str, tensor: str = "") -> None:
+        super().__init__(message)
+        self.tensor = tensor
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class RecipeRun:
             **given,
             "config": self.config_entry,
             "config_size": self.config_size,
+            "has_config": self.has_config,
             "tensor": self.tensor,
             "weight": self.weight,
             "has_weight": self.has_weight,
@@ -121,6 +126,10 @@ class RecipeRun:
         self.config_fields.add(key)
         return self.config.get(key)
 
+    def has_config(self, key: str) -> bool:
+        """Return whether config.json has an entry, if only null."""
+        return key in self.config
+
     def config_size(self, key: str, default: int | None = None) -> int:
         """Return an entry of config.json that is a positive integer, or the default if it is missing, null or 0."""
         value = self.config_entry(key)
@@ -134,9 +143,19 @@ class RecipeRun:
     def tensor(self, name: str) -> Assembly:
         """Return a tensor of the checkpoint."""
         if name not in self.tensors:
-            raise MissingTensorError(f"the checkpoint has no tensor {name!r}, which {self._places[-1]} needs")
+            raise MissingTensorError(f"the checkpoint has no tensor {name!r}, which {self._places[-1]} needs", name)
         self._last_tensor = name
         return self.tensors[name]
+
+    def _describe_names(self, missing: str) -> str:
+        """Return a remark about tensors that are named otherwise than a missing one."""
+        prefix, _, rest = missing.partition(".")
+        for name in self.tensors if rest else ():
+            if name.endswith(f".{missing}") or name == rest:
+                return f"; it has {name!r}, under another prefix: save the model again with names such as {missing!r}"
+        if not any(name.startswith(f"{prefix}.") for name in self.tensors):
+            return f"; none of its names starts with {prefix!r}: they are such as {next(iter(self.tensors), '')!r}"
+        return ""
 
     def weight(self, key: str) -> Assembly:
         """Return a weight by its key, such as "layers.0.attention.wq.weight"."""
@@ -153,20 +172,26 @@ class RecipeRun:
         try:
             value: Assembly = self.evaluate(expression, numbers)
         except _LocatedError as problem:
-            raise _LocatedError(f"{problem} ({key} from {self._last_tensor})") from None
+            expected = self._expected_shape(key)
+            says = "" if expected is None else f"; config.json says that {key} has shape {list(expected)}"
+            raise _LocatedError(f"{problem} ({key} from {self._last_tensor}){says}") from None
         return value
 
     def _check_shape(self, key: str, value: Assembly) -> Assembly:
         """Return a weight if it has the shape that config.json says."""
+        expected = self._expected_shape(key)
+        if expected not in (None, value.shape):
+            raise _LocatedError(
+                f"{key} has shape {list(value.shape)} (from {', '.join(value.sources)}), but config.json says"
+                f" {list(expected or ())}; is that the config.json of this checkpoint?"
+            )
+        return value
+
+    def _expected_shape(self, key: str) -> tuple[int, ...] | None:
         for pattern, expression in self._shapes:
             if (found := pattern.fullmatch(key)) is not None:
-                expected = tuple(self.evaluate(expression, _numbers(found)))
-                if value.shape != expected:
-                    raise _LocatedError(
-                        f"{key} has shape {list(value.shape)} (from {', '.join(value.sources)}), but config.json says"
-                        f" {list(expected)}; is that the config.json of this checkpoint?"
-                    )
-        return value
+                return tuple(self.evaluate(expression, _numbers(found)))
+        return None
 
     def has_weight(self, key: str) -> bool:
         """Return whether there is a weight, and the tensors that it is made from."""
@@ -183,6 +208,11 @@ class RecipeRun:
 
     def _check_layers(self) -> None:
         """Raise if a weight that one layer has is missing in another: it was lost, and the model is not complete."""
+        if self.names.get("layers", 0) > len(self.tensors):  # not to look for very many
+            raise FormatError(
+                f"config.json says that the model has {self.names['layers']} layers, but the checkpoint has"
+                f" {count_of(len(self.tensors), 'tensor')}; use the config.json of this checkpoint"
+            )
         for key in self.family.weights if "layers" in self.names else ():
             layers = self.names["layers"] if "{layer}" in key else 1
             numbered = [each for layer in range(layers) for each in self._number_key(key, layer)]
@@ -234,7 +264,10 @@ class RecipeRun:
         elif dtype in self.recipe.groups:
             dtype = self.formats(layer or 0)[dtype]
         self._used = {}
-        value = self.evaluate(table.value, bound)
+        try:
+            value = self.evaluate(table.value, bound)
+        except MissingTensorError as problem:
+            raise MissingTensorError(f"{problem}{self._describe_names(problem.tensor)}") from None
         if not isinstance(value, Assembly):
             raise FormatError(f"{table.value.where}: expected a tensor, got {value!r}")
         return RecipeOutput(

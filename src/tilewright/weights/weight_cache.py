@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from ..atomic import as_path
 from ..conversion.assembled_source import stored_assembly
-from ..copying.assembly import Assembly
+from ..copying.assembly import Assembly, count_elements
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import StoredTensor, TensorFile, open_tensors
 from ..files.conversion_manifest import MARKER_PREFIX
@@ -35,6 +34,7 @@ from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout.tuples import ceil_div
 from ..memory import Chip, MemoryConfig, Sharding, TensorSpec, interleaved, width_sharded
 from ..ndarrays import np
+from ..tables import count_of
 from .checkpoint_coverage import describe_config, describe_tensors
 from .gguf_names import NamedModel, model_spelling, name_gguf_model
 from .optimizations import Optimizations
@@ -50,6 +50,7 @@ _HUB_URL = re.compile(r"hf://([^/@]+/[^/@]+)(?:@[^/]+)?/?")
 _SNAPSHOT = re.compile(r".*models--[^/]*?--([^/]+)/snapshots/[^/]+")
 _MODEL_DTYPES = ("bfloat8_b", "bfloat16")
 _LOADED_DTYPES = {"bfloat16", "float16", "float32"}
+_ADAPTER = "adapter_config.json"
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"  # that transformers ties
 _COMPARED_BYTES = 1 << 26  # at a time
 
@@ -148,7 +149,8 @@ class Checkpoint:
         formats = {name: format_of(tensor.dtype) for name, tensor in numbers.items()}
         formats |= {name: formats[value.sources[0]] for name, value in model.weights.items()}
         unread = tuple([name for name in model.tensors if name not in numbers])
-        return cls(model_spelling(_spell_checkpoint(source)), model.config, {**whole, **model.weights}, formats, unread)
+        tensors = {**whole, **model.weights}
+        return cls(model_spelling(_spell_checkpoint(source)), model.config, tensors, formats, unread, model.notes)
 
     @property
     def sources(self) -> list[str]:
@@ -163,10 +165,12 @@ class Checkpoint:
         stored = {each.name for each in self.formats.values()} & _LOADED_DTYPES
         own = stored.pop() if len(stored) == 1 else "bfloat16"
         name = self.config.get("dtype") or self.config.get("torch_dtype") or own
-        try:
-            return scalar_format_of(name)
-        except (FormatError, TypeError):
-            raise FileFormatError(f"config.json: expected a torch_dtype such as bfloat16, got {name!r}") from None
+        known = sorted(_LOADED_DTYPES)
+        if name not in known:  # nor does torch compute in others
+            raise FileFormatError(
+                f"config.json: expected one of {', '.join(known)} as torch_dtype, got {repr(name)[:40]}"
+            )
+        return scalar_format_of(name)
 
     def to_json(self) -> dict[str, Any]:
         """Return the checkpoint as plain data, which is enough to plan its cache again."""
@@ -296,7 +300,7 @@ class WeightCache:
         return (
             *describe_tensors(self.unused, self.run.family.name, names.get("layers"), names.get("experts"), tied),
             *self._describe_parts(),
-            *describe_config(config, self.run.config_fields, self.checkpoint.sources),
+            *describe_config(config, self.run.config_fields, self.checkpoint.sources, self.unused),
             *self.checkpoint.notes,
             *self._describe_dtype(),
         )
@@ -306,20 +310,25 @@ class WeightCache:
         sizes: dict[str, int] = {}
         for each in self.checkpoint.tensors.values():  # whole ones, and parts of stacked ones
             sizes |= {name: max(sizes.get(name, 0), prod(each.shape)) for name in each.sources}
-        parts = {part for each in self.run.all_weights().values() for part in each.parts}
-        used: Counter[str] = Counter()
-        for part in {(each.source, each.offset, each.modes): each for each in parts}.values():
-            used[part.source] += prod(part.box.shape)
-        for name, count in used.items():
+        for name, count in count_elements(self.run.all_weights().values()).items():
             if count < sizes[name]:
                 yield f"only {count} of {sizes[name]} elements of {name} are used; the others are in no file"
 
     def _describe_dtype(self) -> Iterator[str]:
-        """Yield a note if the type that the checkpoint is loaded as is an assumption."""
+        """Yield a note if the type that the checkpoint is loaded as is an assumption, or that codes have no scale."""
         stored = {each.name for each in self.checkpoint.formats.values()} & _LOADED_DTYPES
         if not (self.checkpoint.config.get("dtype") or self.checkpoint.config.get("torch_dtype")) and len(stored) != 1:
             types = " and ".join(sorted(stored)) or "no floating-point type"
             yield f"config.json has no dtype, and the tensors have {types}: it is taken as loaded in bfloat16"
+        dropped = set(self.unused)
+        small = [
+            name
+            for name, each in self.checkpoint.formats.items()
+            if each.name.startswith("float8") and name not in dropped
+        ]
+        if small:
+            more = f" and {len(small) - 1} more" if small[1:] else ""
+            yield f"{small[0]}{more}: 8-bit floats without scales, of which the values are taken as they are"
 
     def whole_tensors(self) -> dict[str, CacheFile]:
         """Return the tensors of the checkpoint that a file holds as they are loaded, and that file.
@@ -374,6 +383,12 @@ class WeightCache:
         """
         loaded = self.checkpoint.memory_dtype
         stored = [self.checkpoint.formats[name] for name in output.value.sources]
+        for name, each in zip(output.value.sources, stored, strict=True):
+            if not each.has_blocks and each.kind != "float":
+                raise FormatError(
+                    f"{name} holds {each}, but {output.name} is made from floating-point numbers; use a checkpoint with"
+                    " plain weights, or one whose scales are stored beside the integers"
+                )
         rounding = () if all(each == loaded for each in stored) else (loaded,)
         if dtype.has_blocks and output.memory == "dram_sharded" and loaded.name != "bfloat16":
             rounding = (*rounding, scalar_format_of("bfloat16"))
@@ -384,6 +399,16 @@ class WeightCache:
         """Return whether all layers are made."""
         layers = self.options.get("layers")
         return layers is None or set(layers) == set(range(self.run.names["layers"]))
+
+    def describe_layers(self) -> tuple[str, ...]:
+        """Return a note if only some layers are made."""
+        made, count = self.options.get("layers"), self.run.names.get("layers", 0)
+        if made is None or self.is_complete:
+            return ()
+        listed = ", ".join(map(str, made[:8])) + (", ..." if made[8:] else "")
+        return (
+            f"only {count_of(len(made), 'layer')} of {count} ({listed}): tt_transformers converts the others itself",
+        )
 
     def marker(self) -> dict[str, bytes]:
         """Return the file that says that the cache is complete, by name; none if it is not, or the recipe has none."""
@@ -492,6 +517,15 @@ def _read_config(source: FilePath) -> Mapping[str, Any] | None:
     return config
 
 
+def _refuse_adapter(source: FilePath) -> None:
+    """Raise if there is an adapter beside the model, which transformers adds to it."""
+    if not is_url(source) and (find_checkpoint_folder(as_path(source)) / _ADAPTER).is_file():
+        raise FormatError(
+            f"{source} has {_ADAPTER}: transformers adds such an adapter to the weights where PEFT is installed; merge"
+            " it and save the model again, or remove the file"
+        )
+
+
 def _may_be_gguf(source: FilePath) -> bool:
     path = as_path(source)
     return path.suffix == ".gguf" or any(path.glob("*.gguf"))
@@ -517,9 +551,12 @@ def open_checkpoint(
     config = None if _may_be_gguf(source) else _read_config(source)
     if config is not None:
         find_family(Recipe.load(recipe), config)
+        _refuse_adapter(source)
     tensors = open_tensors(source, follow_symlinks=True)
     if tensors.kind == "gguf":
         model = name_gguf_model(tensors.metadata, tensors)
+        if "vocab_size" not in model.config:
+            raise FileFormatError(f"{source} has no tensor 'token_embd.weight'; use a file with all tensors")
         return _with_notes(Checkpoint.of_gguf(source, model), tensors), model.tensors
     for tensor in tensors.values():
         if isinstance(tensor, RefusedTensor):  # a weight; what has no number format for another reason may not be one
