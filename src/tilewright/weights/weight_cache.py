@@ -485,7 +485,7 @@ def _compare_head(head: StoredTensor, embedding: StoredTensor) -> None:
     pairs = list(zip(head.sections, embedding.sections, strict=False))
     if len(head.sections) != len(embedding.sections) or not all(_have_same_bytes(*pair) for pair in pairs):
         raise FormatError(
-            f"{head.name} has other values than {embedding.name}, to which config.json ties it (tie_word_embeddings);"
+            f"{head.name} differs from {embedding.name}, to which config.json ties it (tie_word_embeddings);"
             " transformers would use it; set tie_word_embeddings to false in config.json, or remove the tensor"
         )
 
