@@ -201,6 +201,13 @@ class ParsedText:
             return value.unplaced
         return [value.rest] if isinstance(value, TritonType) and value.rest else []
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the offsets of the layout, as layouts do."""
+        layout = self.memory_layout
+        if not isinstance(layout, LayoutLike):
+            raise LayoutError(f"the places of this {self.notation} text are not offsets; use its .layout")
+        return layout.__array__(dtype, copy)
+
     def __str__(self) -> str:
         if self.attribute is not None:
             return self.attribute
