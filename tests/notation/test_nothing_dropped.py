@@ -237,6 +237,8 @@ def test_a_layout_attribute_alone_states_no_element_type():
         ("f8e4m3fn[8]{0}", 1),
         ("f4e2m1fn[8]{0}", 1),
         ("memref<8xindex>", None),
+        ("tensor<2xf8E8M0FNU, #ttg.linear<{register = [[1]], lane = [], warp = [], block = []}>>", 1),
+        ("tensor<2xindex, #ttg.linear<{register = [[1]], lane = [], warp = [], block = []}>>", None),
         ("smem_ptr[128b](unset) o (_8):(_1)", 16),
     ],
 )

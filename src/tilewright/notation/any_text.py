@@ -82,7 +82,7 @@ class ParsedText:
         if isinstance(value, TritonType):
             if value.encoding.padding:
                 return self.memory_layout
-            return linear_of_encoding(value.encoding, value.shape, value.bits)
+            return linear_of_encoding(value.encoding, value.shape)
         if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
             if self.shape is None:
                 raise LayoutError(

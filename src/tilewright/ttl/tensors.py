@@ -541,7 +541,7 @@ def _require_unit_of_planes(tensor: Any, planes: int, corner: tuple[int, int], s
     elif plane % row:
         reason = f"a plane of {plane} elements is no whole number of rows of {row}"
     elif reach <= elements and elements % (row * plane) == 0:
-        reason = f"the memory of {elements} elements also has room for planes of {plane} rows"
+        reason = f"planes of {plane} rows also fit into the memory of {elements} elements"
     else:
         return
     raise TransferError(
