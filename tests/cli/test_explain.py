@@ -176,3 +176,26 @@ def test_no_argument_is_too_long_for_a_clear_error(run, verb, text):
     problem = run(verb, text, *more, status=2).err
     assert "file name too long" not in problem
     assert len(problem) < 700
+
+
+def test_a_text_states_the_bytes_of_its_elements(run):
+    text = "Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)"
+    assert run("explain", text, "--at", "1,8").out.splitlines()[-1] == "byte      128 = 64 x 2"
+    assert run("explain", text, "--at", "1,8", "--json").json["itemsize"] == 2
+    shared = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
+    memory = f"!ttg.memdesc<8x64xf16, {shared}, #ttg.shared_memory, mutable>"
+    assert run("explain", memory, "--at", "1,8").out.splitlines()[1:] == ["offset    64", "byte      128 = 64 x 2"]
+    assert run("explain", shared, "--shape", "8x64", "--at", "1,8", "--json").json["itemsize"] is None
+
+
+def test_registers_have_no_offsets(run):
+    text = "tensor<32xf16, #ttg.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>"
+    assert "has no offsets to explain; draw it with tilewright show" in run("explain", text, "--at", "3", status=2).err
+
+
+def test_what_a_spec_leaves_out_of_a_text_is_named(run):
+    text = (
+        "#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<1x2x!ttcore.tile<32x32, bf16>,"
+        " #ttnn.buffer_type<dram>>, <interleaved>, quux = 3>"
+    )
+    assert run("explain", text, "--shape", "32x64", "--at", "1,3").err == "note: the answer leaves out quux = 3\n"

@@ -241,3 +241,8 @@ def test_whatever_is_asked_is_shown_or_refused_in_one_line(shape, placement, at,
 def test_whatever_is_written_as_a_layout_is_drawn_or_refused(text):
     if not Path(text).exists() and not text.startswith("-"):
         asked("show", "--side", "16", "--", text)
+
+
+def test_one_byte_is_one(run):
+    shown = run("show", "Sw<3,4,3> o smem_ptr[8b](unset) o (_8,_128):(_128,_1)").out
+    assert "elements               1 byte each\n" in shown

@@ -161,3 +161,12 @@ def test_damage_is_located_with_the_source(tmp_path):
     (verdict,) = tw.verify(tmp_path / "out", tmp_path / "m.npz").problems
     assert "1 of 6144 values, the first at (40, 70): -3910 instead of 3910" in verdict.problem
     assert "its bytes have changed" in verdict.problem
+
+
+def test_a_conversion_that_was_found_below_is_named(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((4, 4), np.float32))
+    tw.convert(tmp_path / "x.npy", tmp_path / "all" / "one")
+    assert tw.verify(tmp_path / "all" / "one").notes == ()
+    found = tw.verify(tmp_path / "all")
+    assert found
+    assert f"checked {tmp_path / 'all' / 'one'}, the only conversion below {tmp_path / 'all'}" in found.notes

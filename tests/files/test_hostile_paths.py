@@ -58,7 +58,7 @@ def test_names_that_no_file_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("function", ["open_tensors", "inspect", "verify", "read_tensorbin", "read_safetensors"])
-@pytest.mark.parametrize("name", ["", ".", "missing", "/"])
+@pytest.mark.parametrize("name", ["", ".", "missing", "/dev"])
 def test_folders_and_missing_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises((tw.TilewrightError, OSError)):

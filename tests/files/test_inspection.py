@@ -60,7 +60,7 @@ def test_a_vector_and_rows_have_windows(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(100))
     reading = tw.inspect(tmp_path / "x.npy").tile("x", 0, 3)
     assert (reading.start, reading.values[0, 0], reading.valid.sum()) == ((96,), 96.0, 4)
-    with pytest.raises(tw.LayoutError, match=r"does not exist: .* 1 x 4 tiles of 32 x 32"):
+    with pytest.raises(tw.LayoutError, match=r"does not exist: .* 1 x 4 windows of 32 x 32"):
         tw.inspect(tmp_path / "x.npy").tile("x", 0, 4)
 
 

@@ -170,6 +170,37 @@ def test_the_second_number_is_in_elements(rows, height):
         assert inside.array().tolist() == pixels[:, :height].tolist()
 
 
+@pytest.mark.parametrize(
+    ("extents", "tile", "corner"),
+    [
+        ((6, 2, 8), (1, 1, 1), (5, 1, 1)),  # one plane, but not the first
+        ((3, 2, 8), (8, 2, 1), (0, 0, 1)),
+        ((4, 4, 4), (1, 1, 3), (1, 1, 1)),
+        ((5, 8, 4), (1, 1, 2), (1, 7, 0)),
+    ],
+)
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_rows_by_position_are_never_read_as_elements(extents, tile, corner, is_flat):
+    depth, rows, length = extents
+    pixels = np.arange(depth * rows * length, dtype=np.int16).reshape(extents)
+    memory, box = pixels.ravel() if is_flat else pixels, ttl.tile_t(ttl.create_shape(*tile), ttl.create_offset(*corner))
+    with pytest.raises(TransferError, match=rf"total_number_of_rows={rows}\)"):
+        ttl.create_const_ext_tensor(memory, box, ttl.create_layout(length, rows)).array()
+    (x, y, z), (width, height, planes) = corner, tile
+    for layout in (
+        ttl.create_layout(length, plane_spacing=length * rows),
+        ttl.create_layout(total_row_length=length, total_number_of_rows=rows),
+    ):
+        found = ttl.create_const_ext_tensor(memory, box, layout).array()
+        assert found.tolist() == pixels[z : z + planes, y : y + height, x : x + width].tolist()
+
+
+def test_a_tile_in_a_volume_is_told_its_planes():
+    tile = ttl.tile_t(ttl.create_shape(4, 1, 3), ttl.create_offset(0, 1, 0))
+    with pytest.raises(LayoutError, match=r"pass create_layout\(4, plane_spacing=20\) as ext_layout"):
+        ttl.create_ext_tensor(np.zeros((3, 5, 4), np.int16), tile)
+
+
 def test_spacings_by_name_are_in_elements():
     pixels, shape = np.arange(60, dtype=np.int16).reshape(3, 5, 4), ttl.create_shape(4, 1, 3)
     changed = ttl.create_layout(4, 20)
@@ -549,3 +580,15 @@ def test_wrong_arguments():
             ttl.io_tensors_t(local(), tensor)
     with pytest.raises(LayoutError, match="expected io_tensors_t as tensors, got"):
         ttl.tensors_empty(local())
+    tiler, _ = tiles()
+    for call in (ttl.get_tile, ttl.get_tile_column_major, ttl.valid_tile_id):
+        with pytest.raises(LayoutError, match="expected an integer as tile_id, got 'first'"):
+            call("first", tiler)
+        with pytest.raises(LayoutError, match="expected tiler_t as tiler, got 4"):
+            call(0, 4)
+    with pytest.raises(LayoutError, match="expected an integer as x, got None"):
+        ttl.create_tile(None, 0, 0, tiler)
+    with pytest.raises(LayoutError, match="expected an integer as row_spacing, got 'wide'"):
+        ttl.create_ext_layout("wide", 4)
+    with pytest.raises(LayoutError, match="expected an integer as row alignment, got 'even'"):
+        ttl.create_ext_layout(4, "even")

@@ -102,7 +102,7 @@ def test_other_ranks():
     assert ttnn.Shape([]).rank == 0
     assert ttnn.Shape([2] * 9).rank == 9
     assert ttnn.from_torch(ones(*[1] * 9)).shape == [1] * 9
-    rule = "have ranks from 1 to 8, got"
+    rule = "allow ranks from 1 to 8, got"
     with ttnn.strict():
         for extents in ([], [2] * 9):
             with pytest.raises(LayoutError, match=f"{rule} {len(extents)}"):
@@ -626,7 +626,7 @@ def test_sharding_in_dram(device):
             lambda: ttnn.create_dram_sharded_mem_config(64, 6144, device),
             lambda: ttnn.to_device(ttnn.from_torch(counted(384, 32), layout=ttnn.TILE_LAYOUT), device, config),
         ):
-            with pytest.raises(MemoryConfigError, match="have shards in L1 only, got DRAM"):
+            with pytest.raises(MemoryConfigError, match="allow shards in L1 only, got DRAM"):
                 refused()
 
 

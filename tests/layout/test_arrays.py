@@ -73,3 +73,21 @@ def test_arithmetic_with_numbers_of_numpy_is_the_layouts_own():
     assert (layout == np.arange(6)) is False
     with pytest.raises(TypeError):
         np.arange(6) + layout
+
+
+def test_layouts_of_mojo_and_parsed_texts_are_offsets_too():
+    import tilewright.mojo.layout as mojo
+
+    wanted = tw.Layout((4, 8), (8, 1)).offsets().tolist()
+    for layout in (
+        mojo.Layout.row_major(4, 8),
+        mojo.RuntimeLayout.row_major(4, 8),
+        mojo.row_major[4, 8](),
+        tw.parse("f32[4,8]{1,0}"),
+    ):
+        assert np.asarray(layout).tolist() == np.arange(32)[layout].tolist() == wanted
+    with pytest.raises(tw.LayoutError, match="has unknown extents"):
+        np.asarray(mojo.Layout.row_major(mojo.UNKNOWN_VALUE, 8))
+    registers = "tensor<2xf16, #ttg.linear<{register = [], lane = [[1]], warp = [], block = []}>>"
+    with pytest.raises(tw.LayoutError, match="are not offsets"):
+        np.asarray(tw.parse(registers))

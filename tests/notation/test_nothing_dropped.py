@@ -186,3 +186,102 @@ def test_what_would_be_lost_is_refused(text):
 )
 def test_what_xla_prints_is_read_and_written_back(text):
     assert str(parse(text)) == tw.write(parse(text), "xla") == text
+
+
+@pytest.mark.parametrize("text", [text for text in SAMPLES["triton"] if "{" in text])
+@pytest.mark.parametrize("unknown", ["quux = 3, ", "tilesPerQuux = [2, 2], "])
+def test_an_unknown_field_of_an_encoding_has_no_layout(text, unknown):
+    for at in [found.end() for found in re.finditer(r"(?<!ctaLayout = )\{", text)]:
+        parsed = parse(text[:at] + unknown + text[at:])
+        with pytest.raises(tw.LayoutError, match=rf"has a field '{unknown.split()[0]}', which may move elements"):
+            parsed.layout  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("extra", "named"),
+    [
+        (", quux = 3", "quux = 3"),
+        (', mesh = <"m">', 'mesh = <"m">'),
+        (", ignorePhysicalLayout = true", "ignorePhysicalLayout = true"),
+    ],
+)
+def test_what_a_spec_does_not_have_is_named(extra, named):
+    text = (
+        "#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1{}>, memref<1x2x!ttcore.tile<32x32, bf16>,"
+        " #ttnn.buffer_type<dram>>, <interleaved>{}>"
+    )
+    assert parse(text.format("", extra), (32, 64)).besides == [named]
+    assert parse(text.format(", quux", ""), (32, 64)).besides == ["grid map quux"]
+
+
+def test_a_layout_attribute_alone_states_no_element_type():
+    strided = parse("strided<[64, 1], offset: 3>", shape=(8, 64))
+    assert strided.itemsize is None
+    assert str(strided) == "strided<[64, 1], offset: 3>"
+    assert strided.layout == tw.Layout((8, 64), (64, 1)) + 3
+    for bits in (8, 16, 32):
+        text = f"#ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = {bits}}}>"
+        assert parse(text, shape=(8, 1024 // bits)).itemsize == bits // 8
+    swizzled = parse("#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>", shape=(8, 64))
+    assert swizzled.itemsize is None
+
+
+@pytest.mark.parametrize(
+    ("text", "itemsize"),
+    [
+        ("c64[8]{0}", 8),
+        ("c128[8]{0}", 16),
+        ("s4[8]{0}", 1),  # a byte each, unless they are packed
+        ("s4[8]{0:E(4)}", None),
+        ("pred[8]{0}", 1),
+        ("f8e4m3fn[8]{0}", 1),
+        ("f4e2m1fn[8]{0}", 1),
+        ("memref<8xindex>", None),
+        ("tensor<2xf8E8M0FNU, #ttg.linear<{register = [[1]], lane = [], warp = [], block = []}>>", 1),
+        ("tensor<2xindex, #ttg.linear<{register = [[1]], lane = [], warp = [], block = []}>>", None),
+        ("smem_ptr[128b](unset) o (_8):(_1)", 16),
+    ],
+)
+def test_the_bytes_of_an_element(text, itemsize):
+    assert parse(text).itemsize == itemsize
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(4,8):(8,1)",
+        "((2,2),8):((8,16),1)",
+        "gmem_ptr[32b](0x7f) o (4,8):(8,1)",
+        "f32[4,8]{1,0}",
+        "memref<4x8xf32>",
+        "memref<4x?xf32>",
+        "tensor<4x8xf16, #ttg.linear<{register = [], lane = [[0, 1]], warp = [], block = []}>>",
+        ttnn_text(tw.TensorSpec((4, 8), "bfloat16", "tile")),
+    ],
+)
+def test_a_second_shape_is_refused(text):
+    assert str(parse(text, (4, 8))) == str(parse(text))
+    with pytest.raises(tw.LayoutError, match=r"states its shape, \(4, .*\), got \(5, 5\) as well; leave that out"):
+        parse(text, (5, 5))
+
+
+def test_the_start_of_coordinates_is_kept():
+    parsed = parse("ArithTuple(3,5) o (4,8):(1@0,1@1)")
+    assert dict(parsed.layout(1, 2)) == {"E0": 4, "E1": 7}
+    assert str(parsed) == "ArithTuple(3,5) o (4,8):(1@0,1@1)"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("smem_ptr[16b](unset) o gmem_ptr[32b](0x1) o (4):(1)", "expected one pointer"),
+        ("smem_ptr[0b](unset) o (4):(1)", "have no bits"),
+        ("Sw<3,4,3> o smem_ptr[4b](unset) o (_8,_256):(_256,_1)", "elements of 4 bits"),
+        ("Sw<3,2,3> o smem_ptr[128b](unset) o (_8,_8):(_8,_1)", "moves parts of elements of 128 bits"),
+        ("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1) quux", "expected the end at character 54"),
+        ("ArithTuple(1,(2,3)) o (4):(1@0)", "expected one integer per coordinate"),
+    ],
+)
+def test_what_a_chain_of_cute_cannot_have(text, problem):
+    with pytest.raises(tw.LayoutError, match=problem):
+        parse(text)

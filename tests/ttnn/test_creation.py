@@ -170,3 +170,28 @@ def test_parts_are_joined_and_cut_out(device):
             call()
     with pytest.raises(tw.MemoryConfigError, match="groups=2 is not supported"):
         ttnn.concat([x, x], groups=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ttnn.Tile(32), tw.MemoryConfigError, r"expected a tile of two positive extents.*got 32"),
+        (lambda: ttnn.Tile("32x32"), tw.MemoryConfigError, r"expected a tile of two positive extents.*got '32x32'"),
+        (lambda: ttnn.StorageType["BORROWED"], tw.MemoryConfigError, r"did you mean StorageType.BORROWED_HOST\?"),
+        (lambda: ttnn.DataType["bf16"], tw.MemoryConfigError, "DataType has no bf16, its members are BFLOAT16"),
+        (lambda: ttnn.StorageType(17), tw.MemoryConfigError, 'unknown storage type 17; use one of "host"'),
+        (lambda: ttnn.ShardOrientation("diagonal"), tw.MemoryConfigError, "unknown shard orientation 'diagonal'"),
+        (lambda: ttnn.concat([1, 2], 0), tw.LayoutError, "concat takes tensors, got int among them"),
+        (lambda: ttnn.pad(ttnn.ones((2, 2)), "x", 0), tw.LayoutError, "expected padding such as"),
+        (lambda: ttnn.open_device(device_id=-1), tw.MemoryConfigError, "devices are numbered from 0"),
+        (lambda: ttnn.open_device(device_id="a"), TypeError, "device_id must be an integer, got str 'a'"),
+        (lambda: ttnn.CoreCoord(-1, 0), tw.MemoryConfigError, "core coordinates must not be negative"),
+        (lambda: ttnn.CoreCoord("a", 0), TypeError, "core coordinate must be an integer, got str 'a'"),
+        (lambda: ttnn.reshape(ttnn.ones((2, 2)), (1.5, 2)), TypeError, "an extent must be an integer, got float 1.5"),
+        (lambda: ttnn.full("ab", 1), TypeError, "extent must be an integer, got str 'a'"),
+        (lambda: ttnn.arange("a"), TypeError, "a limit or step of arange must be an integer, got str 'a'"),
+    ],
+)
+def test_wrong_arguments_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

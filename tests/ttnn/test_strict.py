@@ -33,7 +33,7 @@ def test_only_the_listed_types_exist(dtype):
         if dtype.name.lower() in LISTED:
             assert make().dtype == dtype
         else:
-            with pytest.raises(tw.FormatError, match="have uint16, uint32, float32, bfloat16, bfloat8_b, got"):
+            with pytest.raises(tw.FormatError, match="allow uint16, uint32, float32, bfloat16, bfloat8_b, got"):
                 make()
 
 

@@ -79,17 +79,24 @@ def command(
     A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system, see translate, or a tensor as ttnn prints
     its spec.
     """
+    from ..layout.linear import Linear
     from ..memory import TensorSpec, explain, explain_address
 
     subject = parse_subject(what, options, text_shape) if text_shape is not None or is_text(what) else None
-    layout = None if subject is None or isinstance(subject, TensorSpec) else getattr(subject, "layout", subject)
+    layout = None
+    if subject is not None and not isinstance(subject, TensorSpec):
+        layout = getattr(subject, "memory_layout", subject)
     if subject is None:
         _check_subject(what)  # before the options: where there is nothing to explain, they do not matter
     _check_options(at, address, core, bank)
     if layout is not None:
         if at is None:
             raise click.UsageError("--address is for tensors on a chip; a layout takes --at I,J")
-        found_at = explain(layout, at)
+        if isinstance(layout, Linear):
+            raise click.UsageError(
+                f"a layout of {', '.join(layout.inputs)} has no offsets to explain; draw it with tilewright show"
+            )
+        found_at = explain(subject, at)
         try:
             data = found_at.to_json()
         except CoordinateError as problem:

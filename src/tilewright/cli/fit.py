@@ -152,7 +152,11 @@ def _parse_request(text: str, options: SpecOptions) -> dict[str, Any]:
     """Return the arguments of the spec of one tensor, which need not be legal."""
     shape, colon, settings = text.partition(":")
     own = options.with_settings(settings) if colon else options
-    return own.spec_arguments(SHAPE.convert(shape, None, None))
+    try:
+        extents = SHAPE.convert(shape, None, None)
+    except click.BadParameter as problem:
+        raise click.UsageError(f"{problem.message}, or name an existing file") from None
+    return own.spec_arguments(extents)
 
 
 def format_fit(report: Fit) -> str:

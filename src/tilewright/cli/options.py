@@ -109,7 +109,7 @@ def _parse_shape(text: str) -> tuple[int, ...]:
     """Return extents, as in 4x60x90; a single number is a vector, and () has no dimensions."""
     content = text.strip().strip("()[]").replace(" ", "")
     parts = re.split(r"[x×X,]", content.rstrip(",")) if content else []
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not text.strip() or not all(part.isascii() and part.isdigit() for part in parts):
         raise ValueError(f"{shorten(text)!r} is not a shape; write extents as 4x60x90")
     return tuple([int(part) for part in parts])
 

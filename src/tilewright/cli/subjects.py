@@ -69,6 +69,8 @@ def parse_subject(text: str, options: SpecOptions, shape: tuple[int, ...] | None
     if not isinstance(parsed, ParsedText):
         return parsed
     if isinstance(parsed.placement, TensorSpec):
+        if parsed.besides:
+            click.echo(f"note: the answer leaves out {', '.join(parsed.besides)}", err=True)
         return parsed.placement.with_chip(options.find_chip())
     return parsed
 

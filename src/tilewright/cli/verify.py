@@ -20,7 +20,7 @@ _MOST_LINES = 20
 
 
 @verb("verify")
-@click.argument("out", type=click.Path(exists=True))
+@click.argument("out", type=click.Path())
 @click.argument("sources", nargs=-1, type=click.Path(), metavar="[SOURCE]...")
 @click.option("--source", "named", multiple=True, metavar="PATH", help="Another way to give SOURCE; repeat for more.")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Memory limit.")

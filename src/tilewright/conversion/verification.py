@@ -185,7 +185,8 @@ def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest,
             raise FileFormatError(f"{out} is unfinished; finish it with convert --resume")
         below = [each for each in find_caches_below(out) if (each / MANIFEST_NAME).exists()]
         if len(below) == 1:
-            return _open_outputs(below[0], follow_symlinks)
+            manifest, opener, notes = _open_outputs(below[0], follow_symlinks)
+            return manifest, opener, [f"checked {below[0]}, the only conversion below {out}", *notes]
         raise FileFormatError(
             f"{out} has no {MANIFEST_NAME}, which convert and prepare write; check a weight cache of ttnn with prepare"
             " --check"

@@ -14,8 +14,8 @@ from ..analysis.derivations import format_operand
 from ..errors import LayoutError, TilewrightError
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..layout.linear import Linear
-from ..notation import WRITABLE, parse, write
-from ..notation.any_text import element_options
+from ..notation import WRITABLE, write
+from ..notation.any_text import element_options, parse_with_spare_shape
 from ..views.scene import Scene
 from ..views.scenes import scene_of
 from ..views.scenes.accesses import bank_scene
@@ -151,7 +151,7 @@ def _parse_layout(fields: FormFields, field: str) -> Any:
         raise FieldError(field, f"the layout has {len(text)} characters; use at most {LONGEST_TEXT}")
     shape = parse_integers(fields, "extents", "8x8") or None if field == "notation" else None
 
-    return _attribute(field, lambda: _memory_layout(parse(text, shape)))
+    return _attribute(field, lambda: _memory_layout(parse_with_spare_shape(text, shape)))
 
 
 def _memory_layout(parsed: Any) -> Any:
@@ -246,7 +246,9 @@ def _parse_itemsize(fields: FormFields) -> int | None:
         if str(itemsize) not in ITEM_SIZES:
             raise FieldError("itemsize", f"an element has {', '.join(ITEM_SIZES[1:])} bytes, got {itemsize}")
         return itemsize
-    return getattr(parse(fields["notation"], parse_integers(fields, "extents", "8x8") or None), "itemsize", None)
+    return getattr(
+        parse_with_spare_shape(fields["notation"], parse_integers(fields, "extents", "8x8") or None), "itemsize", None
+    )
 
 
 def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
@@ -268,7 +270,7 @@ def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, s
 def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
     """Return a layout in the notations that can say it, without the one in which it was given."""
     text, found = fields.get("notation", ""), []
-    parsed = parse(text, parse_integers(fields, "extents", "8x8") or None)
+    parsed = parse_with_spare_shape(text, parse_integers(fields, "extents", "8x8") or None)
     for name in WRITABLE:
         try:
             written = write(layout, name, **element_options(parsed, name))

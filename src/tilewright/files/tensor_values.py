@@ -216,8 +216,9 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
     *outer, rows, columns = shape
     down, across = -(-rows // high), -(-columns // wide)
     if not (0 <= row < down * prod(outer) and 0 <= column < across):
+        part = "window" if tile is None else "tile"
         raise LayoutError(
-            f"tile ({row}, {column}) does not exist: {tensor.name!r} has {down * prod(outer)} x {across} tiles of"
+            f"{part} ({row}, {column}) does not exist: {tensor.name!r} has {down * prod(outer)} x {across} {part}s of"
             f" {high} x {wide}"
         )
     matrix, row_in_matrix = divmod(row, down)

@@ -257,11 +257,14 @@ def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any 
         return plain.explain_element(tuple(coordinate))
     if isinstance(plain, Shape):
         plain = row_major(*plain.padded)
-    layout = plain if isinstance(plain, LayoutLike) else getattr(plain, "layout", None)
+    layout = plain
+    for name in ("memory_layout", "layout"):  # of a parsed text, that of shared memory
+        layout = layout if isinstance(layout, LayoutLike) else getattr(plain, name, None)
     if isinstance(layout, LayoutLike):
         if base is not None:
             raise MemoryConfigError(f"a layout has offsets, not addresses; leave out base={base}")
-        start, itemsize = getattr(plain, "offset", None), getattr(getattr(plain, "dtype", None), "itemsize", None)
+        start, said = getattr(plain, "offset", None), getattr(plain, "itemsize", None)
+        itemsize = getattr(getattr(plain, "dtype", None), "itemsize", said)
         return OffsetExplanation(layout, tuple(coordinate), None if plain is layout else start, itemsize)
     placed, at = as_spec(spec), tuple([int(c) for c in coordinate])
     if placed.chip is None and not placed.memory.is_sharded:

@@ -19,6 +19,20 @@ from ..spelling import canonical_word
 from .cores import CoreRangeSet, CoresLike
 
 _Member = TypeVar("_Member", bound="NamedEnum")
+_AnyMember = TypeVar("_AnyMember")
+
+
+def _describe_missing(cls: Any, name: object) -> str:
+    """Return that an enumeration has no member of a name, and which are nearest."""
+    members = list(cls.__members__)
+    spelled = canonical_word(str(name)).upper()
+    near = [spelled] if spelled in members else get_close_matches(spelled, members, 1)
+    near = (
+        near
+        or [member for member in sorted(members, key=len, reverse=True) if member in spelled or spelled in member][:1]
+    )
+    hint = f"; did you mean {cls.__name__}.{near[0]}?" if near else ""
+    return f"{cls.__name__} has no {name}, its members are {', '.join(members)}{hint}"
 
 
 class HelpfulEnum(EnumMeta):
@@ -28,24 +42,19 @@ class HelpfulEnum(EnumMeta):
     True
     """
 
+    def __getitem__(cls: type[_AnyMember], name: str) -> _AnyMember:
+        try:
+            return EnumMeta.__getitem__(cls, name)
+        except KeyError:
+            raise MemoryConfigError(_describe_missing(cls, name)) from None
+
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         members: dict[str, Any] = dict(cls.__members__)
         if name in members:
             return members[name]
-        spelled = canonical_word(name).upper()
-        near = [spelled] if spelled in members else get_close_matches(spelled, members, 1)
-        near = (
-            near
-            or [member for member in sorted(members, key=len, reverse=True) if member in spelled or spelled in member][
-                :1
-            ]
-        )
-        raise AttributeError(
-            f"{cls.__name__} has no {name}, its members are {', '.join(members)}"
-            + (f"; did you mean {cls.__name__}.{near[0]}?" if near else "")
-        )
+        raise AttributeError(_describe_missing(cls, name))
 
 
 class NamedEnum(Enum, metaclass=HelpfulEnum):
@@ -70,6 +79,10 @@ class NamedEnum(Enum, metaclass=HelpfulEnum):
         names = ", ".join(f'"{member.lower()}"' for member in cls.__members__)
         label = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # such as "buffer type"
         raise MemoryConfigError(f"unknown {label} {value!r}; use one of {names}")
+
+    @classmethod
+    def _missing_(cls, value: Any) -> Any:
+        return cls.of(value)  # a name will do, and the error lists all
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"

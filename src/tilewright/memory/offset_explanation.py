@@ -16,7 +16,7 @@ class OffsetExplanation:
     """Where an element of a `layout` is: its offset, and in storage the scalar and the byte.
 
     `start` is the first scalar of a tensor in its storage, and `itemsize` the bytes of a scalar; both are None for a
-    layout alone.
+    layout alone, and a text of one may state `itemsize`.
 
     >>> from tilewright import row_major
     >>> explanation = OffsetExplanation(row_major(4, 8), (2, 5), start=100, itemsize=2)
@@ -57,8 +57,10 @@ class OffsetExplanation:
             scalar = self.start + self.offset
             sum_of = f" = {self.start} + {self.offset}" if self.start else ""
             found.append(("storage", f"scalar {scalar}{sum_of}"))
-            if self.itemsize is not None:
-                found.append(("byte", f"{scalar * self.itemsize} = {scalar} x {self.itemsize}"))
+        else:
+            scalar = self.offset
+        if self.itemsize is not None and isinstance(scalar, int):
+            found.append(("byte", f"{scalar * self.itemsize} = {scalar} x {self.itemsize}"))
         return found
 
     def _format_offset(self) -> str:

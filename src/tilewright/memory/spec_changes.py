@@ -17,6 +17,7 @@ from ..copying.loop_nest import Leaf, common_leaves
 from ..errors import MemoryConfigError
 from ..formats import FormatLike
 from ..layout.tuples import leaves
+from ..layout.validation import as_integer
 from .memory_config import NamedEnum, PageLayout
 from .shape import TileLike
 from .sharding import MemoryLike
@@ -63,7 +64,7 @@ def reshape_spec(spec: TensorSpec, shape: Iterable[int]) -> SpecChange:
     (ChangeKind.VIEW, ChangeKind.COPY)
     """
     old = spec.shape.logical
-    new = _infer_extent(old, [int(n) for n in shape])
+    new = _infer_extent(old, [int(as_integer(n, "an extent")) for n in shape])
     result = _replace_arguments(spec, shape=new)
     before, after = _dimension_modes(spec), _dimension_modes(result)
     pairs: list[list[Leaf]] = []

@@ -12,14 +12,14 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike, Swizzle, coalesce
 from ..layout import parse as parse_own
 from ..layout.linear import Linear
-from ..layout.tuples import leaves
+from ..layout.tuples import leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
 from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
 from .aie import parse_access_pattern, write_access_pattern
 from .axe import LOOKS_LIKE as LOOKS_LIKE_AXE
 from .axe import parse_axe, write_axe
-from .cute_texts import CuteText, parse_cute, write_cute
+from .cute_texts import HAS_POINTER, CuteText, parse_cute, write_cute
 from .index_maps import IndexMap
 from .mlir_from_spec import write_mlir_layout
 from .mlir_layouts import MlirLayout, parse_mlir_layout
@@ -50,7 +50,7 @@ MAX_TEXT = 1 << 20
 _MAX_MODES = 1024  # that are written in the notation of another system
 _OWN = re.compile(r"\s*(?:[(\d_+@-]|S(?:w|W|_)?[<_]|\Z)")  # how texts of layouts, ours and CuTe's, begin
 _CUTE_TYPE = re.compile(r"\s*(?:cute::|make_)?(?:Composed)?(?:Layout|Swizzle|layout)\s*[<(]")
-_ELEMENT = re.compile(r"(bf|f|si?|ui?|i|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
+_ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class ParsedText:
     notation: str
     value: Any
     shape: tuple[int, ...] | None = None  # given for a text that has none of its own
+    attribute: str | None = None  # the text, if it is a layout alone, around which `value` has an assumed element type
 
     @property
     def layout(self) -> Any:
@@ -81,7 +82,7 @@ class ParsedText:
         if isinstance(value, TritonType):
             if value.encoding.padding:
                 return self.memory_layout
-            return linear_of_encoding(value.encoding, value.shape, value.bits)
+            return linear_of_encoding(value.encoding, value.shape)
         if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
             if self.shape is None:
                 raise LayoutError(
@@ -114,14 +115,29 @@ class ParsedText:
         >>> parse("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)").itemsize, parse("f32[8,128]{1,0}").itemsize
         (2, 4)
         """
+        bits = self._element_bits
+        return bits // 8 if bits is not None and bits % 8 == 0 and bits > 0 else None
+
+    @property
+    def _element_bits(self) -> int | None:
+        """The bits of an element in memory, if the text states them."""
         value = self.placement.dtype if isinstance(self.placement, TensorSpec) else self.value
+        if isinstance(value, TritonType):
+            width = value.encoding.fields.get("elementBitWidth")
+            stated = width if isinstance(width, int) else None
+            return stated if self.attribute is not None else value.bits
+        if self.attribute is not None:
+            return None
         bits = getattr(value, "bits", None)
-        if bits is None:
-            said = getattr(value, "dtype", None) or getattr(value, "element", None)
-            found = _ELEMENT.match(said.lower()) if isinstance(said, str) else None
-            digits = None if found is None else re.match(r"\d+", found[2])
-            bits = int(digits[0]) if digits else 8 if found and found[1] == "pred" else None
-        return int(bits) // 8 if bits is not None and bits % 8 == 0 and bits > 0 else None
+        if bits is not None:
+            return int(bits)
+        said = getattr(value, "dtype", None) or getattr(value, "element", None)
+        found = _ELEMENT.match(said.lower()) if isinstance(said, str) else None
+        digits = None if found is None else re.match(r"\d+", found[2])
+        number = int(digits[0]) if digits else 8 if found and found[1] == "pred" else None
+        if isinstance(value, XlaShape) and number is not None:  # a byte for less than that, unless E packs them
+            return int(value.properties.get("E", max(number, 8)))
+        return number
 
     @property
     def memory_layout(self) -> Any:
@@ -175,14 +191,26 @@ class ParsedText:
             bounds = [f"the bound of dimension {k}" for k in value.dynamic]
             return [*bounds, *[f"{name}({text})" for name, text in value.properties.items()]]
         if isinstance(value, CuteText):
-            return [f"{value.pointer}[{value.bits}b]"] if value.pointer else []
+            bits = "" if value.bits is None else f"[{value.bits}b]"
+            return [f"{value.pointer}{bits}"] if value.pointer else []
         if isinstance(value, StridedMemref):
             return [f"memory space {value.space}"] if value.space else []
         if isinstance(value, TtnnText):
             return [f"{name}={text}" for name, text in value.extra]
+        if isinstance(value, MlirLayout):
+            return value.unplaced
         return [value.rest] if isinstance(value, TritonType) and value.rest else []
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the offsets of the layout, as layouts do."""
+        layout = self.memory_layout
+        if not isinstance(layout, LayoutLike):
+            raise LayoutError(f"the places of this {self.notation} text are not offsets; use its .layout")
+        return layout.__array__(dtype, copy)
+
     def __str__(self) -> str:
+        if self.attribute is not None:
+            return self.attribute
         if isinstance(self.value, TtnnText):
             return ttnn_text(self.value.value)
         if isinstance(self.value, IndexMap):
@@ -235,6 +263,18 @@ def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = 
     >>> parse("lambda i, j: [j // 4, i, j % 4]", shape=(8, 8)).layout(1, 5)
     37
     """
+    parsed = parse_with_spare_shape(text, shape, notation)
+    if shape is not None:
+        _require_same_shape(parsed, tuple(shape))
+    return parsed
+
+
+def parse_with_spare_shape(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
+    """Return what `parse` does, but ignore a `shape` that the text does not need: a form has the field for all texts.
+
+    >>> parse_with_spare_shape("(4,8):(8,1)", (2, 32)), parse_with_spare_shape("ab", (2, 32)).layout
+    (Layout((4, 8), (8, 1)), Layout((2, 32), (32, 1)))
+    """
     if not isinstance(text, str):
         raise TypeError(f"a layout is parsed from a str, got {type(text).__name__} {text!r}")
     if len(text) > MAX_TEXT:
@@ -245,18 +285,39 @@ def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = 
         return _parse_layout(text, name, must_be_own=notation == "tilewright")
     if name not in _READERS:
         raise LayoutError(f"unknown notation {name!r}; known are {', '.join(NOTATIONS)}")
+    attribute = _find_attribute(text)
+    whole = text if attribute is None or given is None else _surround(attribute, given)
     try:
-        return ParsedText(name, _READERS[name][1](_surround(text, given)), given)
+        return ParsedText(name, _READERS[name][1](whole), given, None if whole is text else attribute)
     except FileFormatError as problem:  # a text, not a file
         raise LayoutError(str(problem)) from None
 
 
-def _surround(text: str, shape: tuple[int, ...] | None) -> str:
-    """Return the type that a layout attribute of MLIR belongs to, with a given shape; any other text as it is."""
+def _require_same_shape(parsed: Any, given: tuple[int, ...]) -> None:
+    """Raise if a text has a shape of its own, and it is not the one that was given as well."""
+    value = parsed.value if isinstance(parsed, ParsedText) else parsed
+    value = value.value if isinstance(value, TtnnText) else value.layout if isinstance(value, CuteText) else value
+    if isinstance(value, TensorSpec):
+        own: Any = value.shape.logical
+    elif isinstance(value, LayoutLike):
+        own = product_each(value.shape)
+    else:
+        own = getattr(value, "shape", None)
+    if not isinstance(own, tuple):
+        return
+    if len(own) != len(given) or any(n not in (None, extent) for n, extent in zip(own, given, strict=True)):
+        raise LayoutError(f"this text states its shape, {own}, got {given} as well; leave that out")
+
+
+def _find_attribute(text: str) -> str | None:
+    """Return the layout attribute of MLIR that a text is, without the type that it belongs to; None for others."""
     found = _ATTRIBUTE.fullmatch(text)
-    if found is None or shape is None or _TYPE.search(text):
-        return text
-    attribute, extents = found[1], "x".join(map(str, shape))
+    return None if found is None or _TYPE.search(text) else found[1]
+
+
+def _surround(attribute: str, shape: tuple[int, ...]) -> str:
+    """Return a type with a layout attribute of MLIR, a given shape, and an element type that nobody stated."""
+    extents = "x".join(map(str, shape))
     if attribute.startswith("strided"):
         return f"memref<{extents}xf32, {attribute}>"
     is_memory = "shared" in attribute.partition("<")[0]
@@ -284,10 +345,10 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
         try:
             found = parse_cute(text)
         except FileFormatError as problem:
+            if _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
+                raise LayoutError(str(problem)) from None
             if _OWN.match(text):
                 raise own_problem from None
-            if _CUTE_TYPE.match(text):
-                raise LayoutError(str(problem)) from None
             raise LayoutError(
                 f"{text.strip()[:40]!r} is not a layout in any of the notations {', '.join(NOTATIONS)}; a layout is"
                 " written as (4,8):(8,1)"
@@ -333,7 +394,7 @@ def element_options(parsed: Any, notation: str) -> dict[str, str]:
     >>> element_options(parse("s8[4,8]{1,0}"), "memref"), element_options(parse("memref<4xbf16>"), "xla")
     ({'dtype': 'i8'}, {'dtype': 'bf16'})
     """
-    if notation not in TYPED or not isinstance(parsed, ParsedText):
+    if notation not in TYPED or not isinstance(parsed, ParsedText) or parsed.attribute is not None:
         return {}
     value = parsed.value
     said = getattr(value, "dtype", None) or getattr(value, "element", None)

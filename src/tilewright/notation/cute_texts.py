@@ -28,6 +28,8 @@ _PYTHON_SWIZZLE = re.compile(
 _FLAG = re.compile(r"smem_ptr_flag_bits\s*<\s*(\d{1,4})\s*>", re.ASCII)
 _PATH = re.compile(r"@(\d{1,3})", re.ASCII)
 _NAMESPACE = re.compile(r"\b(?:cute|cutlass)\s*::\s*")
+HAS_POINTER = re.compile(rf"{_POINTER.pattern}|\bArithTuple\b", re.ASCII)
+"""What only CuTe's chains have: a pointer, or the start of coordinates."""
 _PREFIX = re.compile(r"\b(?:const|struct|class)\s+|\{\s*\}")
 
 
@@ -77,14 +79,21 @@ class _CuteReader:
         """Return the layout of a chain: term o term o ..., with pointers, swizzles and offsets before the layout."""
         cursor = self.cursor
         pointer, bits, address, swizzle, offset = "", None, "", None, 0
-        swizzles_bytes = False
+        swizzles_bytes, origin = False, Place({})
         while True:
             if found := cursor.match(_POINTER):
+                if pointer:
+                    cursor.fail("one pointer")
                 pointer, bits = found[1], int(found[2])
+                if not bits:
+                    raise FileFormatError(f"{cursor.name}: the elements of {found[0]}...) have no bits")
                 address = self._read_address()
                 swizzles_bytes = swizzle is not None
-            elif self._read_coordinate_tensor():
-                pointer = "ArithTuple"
+            elif (start := self._read_coordinate_tensor()) is not None:
+                if pointer:
+                    cursor.fail("one pointer")
+                pointer, address = "ArithTuple", ",".join(map(str, start))
+                origin = Place({f"E{k}": number for k, number in enumerate(start) if number})
             elif (number := self._read_offset()) is not None:
                 offset = number
             elif (found_swizzle := self._read_swizzle()) is not None:
@@ -100,7 +109,7 @@ class _CuteReader:
                 return CuteText(swizzle)
         if isinstance(layout, CuteText):
             return layout
-        composed: Any = layout + offset if offset else layout
+        composed: Any = layout + (offset or origin) if offset or origin else layout
         if swizzle is not None and isinstance(layout, Layout):
             in_elements = _scale_swizzle(swizzle, bits) if swizzles_bytes and bits is not None else swizzle
             composed = self._compose(in_elements, composed)
@@ -115,11 +124,14 @@ class _CuteReader:
             cursor.at += 1
         return cursor.text[start : cursor.at - 1]
 
-    def _read_coordinate_tensor(self) -> bool:
+    def _read_coordinate_tensor(self) -> tuple[int, ...] | None:
+        """Return the coordinate that a tensor of coordinates begins at: `ArithTuple(_0,_0)`."""
         if not self.cursor.accept("ArithTuple"):
-            return False
-        self.read_tree()
-        return True
+            return None
+        start = self.read_tree()
+        if not isinstance(start, tuple) or not all(isinstance(number, int) for number in start):
+            self.cursor.fail("one integer per coordinate")
+        return start
 
     def _read_offset(self) -> int | None:
         """Return the offset between a swizzle and a layout: `_0 o`, `7 o`, `{16} o`, `_0,` of a type."""
@@ -221,7 +233,7 @@ class _CuteReader:
         in_elements = swizzle if bits is None else _scale_swizzle(swizzle, bits)
         pointer = "" if bits is None else "smem_ptr"
         composed = self._compose(in_elements, layout + offset if offset else layout)
-        return CuteText(composed, pointer, bits, "", swizzle)
+        return CuteText(composed, pointer, bits, "unset" if pointer else "", swizzle)
 
     def _compose(self, swizzle: Swizzle, layout: Layout) -> ComposedLayout:
         if layout.axes:
@@ -294,13 +306,12 @@ def write_cute(layout: Any, text: CuteText | None = None) -> str:
         raise LayoutError(f"{layout} has padding, copies or a composition that CuTe's text does not have")
     offset = layout.offset
     strided = f"{_format(layout.shape)}:{_format(layout.stride)}"
-    pointer = (
-        ""
-        if text is None or not text.pointer or text.pointer == "ArithTuple"
-        else f"{text.pointer}[{text.bits}b]({text.address})"
-    )
+    if text is None or not text.pointer:
+        pointer = ""
+    else:
+        pointer = f"{text.pointer}{'' if text.bits is None else f'[{text.bits}b]'}({text.address})"
     if swizzle is None:
-        if offset:
+        if offset and not pointer.startswith("ArithTuple"):  # which has the offset
             raise LayoutError(f"{layout} begins at {offset}; CuTe prints that only behind a swizzle")
         return f"{pointer} o {strided}" if pointer else strided
     if text is not None and pointer and text.swizzle != swizzle and text.bits is not None:

@@ -93,6 +93,19 @@ class MlirLayout:
             found.append(f"sharded TTNN layout ({self.memory_layout}) must carry a core_range_set")
         return found
 
+    @property
+    def unplaced(self) -> list[str]:
+        """Return the named parts that a spec does not have: a mesh, the map of the grid, and those that are unknown.
+
+        >>> text = "#ttnn.ttnn_layout<(d0) -> (d0), <1, (d0) -> (d0)>, memref<8xf32, #dram>, <interleaved>, a = 3>"
+        >>> parse_mlir_layout(text).unplaced
+        ['grid map (d0) -> (d0)', 'a = 3']
+        """
+        named = [f"grid map {self.grid_map}"] if self.grid_map else []
+        named += [f"mesh = {self.mesh}"] if self.mesh else []
+        named += ["ignorePhysicalLayout = true"] if self.ignore_physical else []
+        return named + [f"{name} = {text}" for name, text in self.extra]
+
     def to_spec(self, tensor: TensorType, chip: Chip | str | None = None) -> TensorSpec:
         """Return the spec of a `tensor` type with this layout on a `chip`, or raise if ttnn has no such placement.
 

@@ -25,11 +25,11 @@ Shape: TypeAlias = "tuple[int, ...]"
 DISTRIBUTED = ("register", "lane", "warp", "block")
 
 
-def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int = 16) -> Linear:
+def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int | None = None) -> Linear:
     """Return what an encoding does to a tensor of a `shape`: a map to its dimensions `dim0`, `dim1`, ...
 
-    Its inputs are `register`, `lane`, `warp` and `block`, or for memory `offset` and `block`. `bits` of an element
-    matter to some matrix instructions. A padded encoding is not linear: its map is that without the padding.
+    Its inputs are `register`, `lane`, `warp` and `block`, or for memory `offset` and `block`. `bits` are those of
+    an element, if they are known. A padded encoding is not linear: its map is that without the padding.
 
     >>> from tilewright.notation import parse_encoding
     >>> swizzled = parse_encoding("#ttg.swizzled_shared<{vec = 2, perPhase = 1, maxPhase = 2, order = [1, 0]}>")
@@ -86,7 +86,7 @@ class _Encoded:
 
     encoding: TritonEncoding
     shape: Shape  # of the part of one block
-    bits: int
+    bits: int | None
     whole: Shape  # of the tensor
 
     @property

@@ -11,7 +11,7 @@ from .triton_texts import TritonEncoding
 
 
 def validate_fields(encoding: TritonEncoding) -> None:
-    """Raise if a field of an `encoding`, or of one within it, is not of the kind that its name says.
+    """Raise if a field of an `encoding`, or of one within it, is unknown, or not of the kind that its name says.
 
     >>> validate_fields(TritonEncoding("swizzled_shared", {"vec": 8}))
     >>> try:
@@ -20,9 +20,15 @@ def validate_fields(encoding: TritonEncoding) -> None:
     ...     print(problem)
     vec of #ttg.swizzled_shared must be an integer of at least 1, got [8]
     """
-    for name, value in encoding.fields.items():
+    known = _FIELDS.get(encoding.name)
+    for name, value in [*encoding.fields.items(), *encoding.after.items()]:
         if isinstance(value, TritonEncoding):
             validate_fields(value)
+        if known is not None and name not in known:
+            raise LayoutError(
+                f"#ttg.{encoding.name} has a field {name!r}, which may move elements and is not known; known are"
+                f" {', '.join(known)}"
+            )
         kind, is_valid = _KINDS.get(name, _ANYTHING)
         if not is_valid(value):
             raise LayoutError(f"{name} of #ttg.{encoding.name} must be {kind}, got {value}")
@@ -68,4 +74,23 @@ _KINDS: dict[str, _Kind] = {
         "fields with lists of lists of integers",
         lambda value: isinstance(value, dict) and all(map(_are_rows, value.values())),
     ),
+}
+
+# The fields that each encoding has had, in the versions of Triton since 3.0.
+_BLOCKS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder", "CGALayout")
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "blocked": ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order", *_BLOCKS),
+    "linear": ("register", "lane", "warp", "block"),
+    "nvidia_mma": ("versionMajor", "versionMinor", "warpsPerCTA", "instrShape", *_BLOCKS),
+    "amd_mfma": (
+        *("version", "versionMajor", "versionMinor", "warpsPerCTA", "tilesPerWarp", "instrShape", "isTransposed"),
+        *("elementBitWidth", *_BLOCKS),
+    ),
+    "amd_wmma": ("version", "isTranspose", "isTransposed", "ctaLayout", "instrShape", *_BLOCKS),
+    "dot_op": ("opIdx", "parent", "kWidth"),
+    "slice": ("dim", "parent"),
+    "swizzled_shared": ("vec", "perPhase", "maxPhase", "order", *_BLOCKS),
+    "nvmma_shared": ("swizzlingByteWidth", "transposed", "elementBitWidth", "fp4Padded", "rank", *_BLOCKS),
+    "shared_linear": ("offset", "block", "alignment"),
+    "padded_shared": ("order", "shape", "offset", "block", *_BLOCKS),
 }

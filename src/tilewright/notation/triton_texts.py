@@ -21,28 +21,17 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _ALIAS = re.compile(r"#([A-Za-z_]\w*)(?![\w.])", re.ASCII)
 _DEFINITION = re.compile(r"^\s*#([A-Za-z_]\w*)\s*=\s*(#[^\n]*)$", re.MULTILINE | re.ASCII)
 _SIGNED = re.compile(r"-?\d{1,19}(?!\d)", re.ASCII)
-BITS = {
-    "f64": 64,
-    "f32": 32,
-    "tf32": 32,
-    "f16": 16,
-    "bf16": 16,
-    "f8E4M3FN": 8,
-    "f8E5M2": 8,
-    "f8E4M3FNUZ": 8,
-    "f8E5M2FNUZ": 8,
-}
-_INTEGER_TYPE = re.compile(r"[su]?i(\d{1,3})", re.ASCII)
+_SIZED_TYPE = re.compile(r"(?:[su]?i|bf|tf|f)(\d{1,3})(?:E\d+M\d+\w*)?", re.ASCII)
 
 
-def element_bits(dtype: str) -> int:
-    """Return the bits of an element of a `dtype`; what is not known, such as a pointer, has 64.
+def element_bits(dtype: str) -> int | None:
+    """Return the bits of an element of a `dtype`, which its name states; None for others, such as a pointer.
 
-    >>> element_bits("bf16"), element_bits("i8")
-    (16, 8)
+    >>> element_bits("bf16"), element_bits("i8"), element_bits("f8E8M0FNU"), element_bits("ptr")
+    (16, 8, 8, None)
     """
-    integer = _INTEGER_TYPE.fullmatch(dtype)
-    return int(integer[1]) if integer else BITS.get(dtype, 64)
+    found = _SIZED_TYPE.fullmatch(dtype)
+    return int(found[1]) if found else None
 
 
 @dataclass(frozen=True)
@@ -92,8 +81,8 @@ class TritonType:
     rest: str = ""
 
     @property
-    def bits(self) -> int:
-        """Return the bits of an element.
+    def bits(self) -> int | None:
+        """Return the bits of an element, if its type states them.
 
         >>> parse_triton_type("tensor<8xbf16, #ttg.blocked<{order = [0]}>>").bits
         16

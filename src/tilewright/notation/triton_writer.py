@@ -43,6 +43,8 @@ def write_triton(layout: Linear | LayoutLike | Swizzle, dtype: str = "f16") -> s
     else:
         raise LayoutError(f"Triton's encodings are of linear maps and of layouts of shared memory, got {layout}")
     shape, names, bits = tuple(linear.outputs.values()), set(linear.inputs), element_bits(dtype)
+    if bits is None:
+        raise LayoutError(f"the bits of an element of {dtype!r} are not known; give a dtype such as f16 or i32")
     if not shape:
         raise LayoutError(f"Triton's encodings are of tensors with at least one dimension, got {layout}")
     if names <= set(DISTRIBUTED):

@@ -16,7 +16,7 @@ from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_
 from .text_cursor import MAX_RANK, TextCursor
 from .tilings import MAX_TILES, MERGED, TiledDimensions
 
-_TYPE = re.compile(r"(?:pred|token|opaque|[sufc]\d{1,3}|bf16|f8e\w+|f4e\w+|f6e\w+)(?!\w)", re.ASCII)
+_TYPE = re.compile(r"(?:pred|token|opaque|[sufc]\d{1,3}|bf16|f[468]e\w+)(?!\w)", re.ASCII)
 _ITEM = re.compile(r"([A-Z]+|[#*])(?=\s*\()", re.ASCII)
 _PRIMITIVE = re.compile(r"[a-z]\w*", re.ASCII)
 _PROPERTIES = {
@@ -29,7 +29,7 @@ _PROPERTIES = {
     "P": "the physical shape",
     "M": "the bytes before a shape that is known late",
 }
-LOOKS_LIKE = re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f8e\w+)\[[\d,\s<=]*\]", re.ASCII)
+LOOKS_LIKE = re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f[468]e\w+)\[[\d,\s<=]*\]", re.ASCII)
 
 
 @dataclass(frozen=True)

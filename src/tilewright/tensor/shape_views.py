@@ -345,7 +345,7 @@ def subscript(tensor: Kind, entries: tuple[Any, ...]) -> Kind:
     extents = product_each(pair.shape[0])
     if len(entries) != len(extents):
         raise LayoutError(
-            f"{len(entries)} subscripts do not fit a tensor of shape {tensor.layout.shape}; give {len(extents)}, or"
+            f"a tensor of shape {tensor.layout.shape} takes {len(extents)} subscripts, got {len(entries)}; give all, or"
             " use ..."
         )
     cuts: list[Cut] = []

@@ -68,10 +68,19 @@ class integers_t(struct_t):
     __slots__ = ()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        try:
-            object.__setattr__(self, name, index(value))
-        except TypeError:
-            raise LayoutError(f"expected an integer as {name} of {type(self).__name__}, got {value!r}") from None
+        object.__setattr__(self, name, require_integer(value, f"{name} of {type(self).__name__}"))
+
+
+def require_integer(value: Any, name: str) -> int:
+    """Return `value` as an integer of Python; `name` says what it is for.
+
+    >>> require_integer(True, "tile_id")
+    1
+    """
+    try:
+        return index(value)
+    except TypeError:
+        raise LayoutError(f"expected an integer as {name}, got {value!r}") from None
 
 
 def require_struct(kind: type[_Struct], value: Any, name: str) -> _Struct:

@@ -255,10 +255,9 @@ def build_tensor(
     start = base if isinstance(base, pointer) else pointer(base)
     if isinstance(extents, tile_t):
         if not kind.internal and spacing is None:
-            pitch = start.array_shape[-1] if len(start.array_shape) > 1 else "row_length"
             raise LayoutError(
                 f"create_{kind.__name__.removesuffix('_t')} needs the layout of the memory around {extents.shape}"
-                f" at {extents.offset}; pass create_layout({pitch}) as ext_layout"
+                f" at {extents.offset}; pass create_layout({_spacings_of(start.array_shape)}) as ext_layout"
             )
         if not kind.internal:
             corners = zip(_offset_tuple(skipped), _offset_tuple(extents.offset), strict=True)
@@ -273,7 +272,18 @@ def build_tensor(
         _require_packed(start, box, size)
     spacing = packed_layout(box) if spacing is None else copy(spacing)
     at = pointer(start, linearize(skipped, spacing) * size, element)
-    return kind.of_fields(at, size, spacing, copy(box), element)
+    made = kind.of_fields(at, size, spacing, copy(box), element)
+    if skipped.z:
+        _require_unit_of_planes(made, skipped.z + box.depth, (skipped.y + box.height, skipped.x + box.width), start)
+    return made
+
+
+def _spacings_of(extents: tuple[int, ...]) -> str:
+    """Return the arguments of create_layout for an array of some extents; of flat memory, a placeholder."""
+    if len(extents) < 2:
+        return "row_length"
+    *outer, rows, length = extents
+    return f"{length}, plane_spacing={length * rows}" if outer else str(length)
 
 
 def _require_packed(start: pointer, box: shape_t, size: int) -> None:
@@ -509,15 +519,33 @@ def _validate_spacings(space: tuple[int, ...], tensor: Any) -> None:
     if plane < reach:
         rows = f", or {in_rows}, which counts rows" if row and plane >= height else ""
         raise TransferError(f"plane spacing {plane} is less than the plane size; use at least {reach} elements{rows}")
-    if tensor.layout.planes_by_position and row > 1 and not tensor.internal:
-        extents = tensor.base.array_shape
-        if len(extents) > 2 and row * plane == extents[-1] * extents[-2]:
-            reason = f"planes of the array, {extents}, are {row * plane} elements apart"
-        elif plane % row:
-            reason = f"a plane of {plane} elements is no whole number of rows of {row}"
-        else:
-            return
-        raise TransferError(
-            f"create_layout({row}, {plane}) gives planes {plane} elements apart, but {reason}; pass {in_rows} for"
-            f" {plane} rows, or create_layout({row}, plane_spacing={plane}) for {plane} elements"
-        )
+    _require_unit_of_planes(tensor, depth, (height, width), tensor.base)
+
+
+def _require_unit_of_planes(tensor: Any, planes: int, corner: tuple[int, int], start: pointer) -> None:
+    """Raise if the plane spacing of external memory came by position, and may count elements as well as rows.
+
+    TTL's code counts elements, and TTL's page rows. The shape of an array decides; of flat memory its size does, if
+    `planes` planes from its `start` to the last row and column, the `corner`, do not fit when counted in rows.
+    """
+    row, plane = tensor.layout.row_spacing, tensor.layout.plane_spacing
+    if not tensor.layout.planes_by_position or row <= 1 or tensor.internal:
+        return
+    extents = start.array_shape
+    elements, before = start.memory.size // tensor.elem_size, start.offset // tensor.elem_size
+    reach = before + (planes - 1) * row * plane + (corner[0] - 1) * row + corner[1]  # with planes of rows
+    if len(extents) > 2 and plane == extents[-1] * extents[-2]:
+        return
+    if len(extents) > 2 and row * plane == extents[-1] * extents[-2]:
+        reason = f"planes of the array, {extents}, are {row * plane} elements apart"
+    elif plane % row:
+        reason = f"a plane of {plane} elements is no whole number of rows of {row}"
+    elif reach <= elements and elements % (row * plane) == 0:
+        reason = f"planes of {plane} rows also fit into the memory of {elements} elements"
+    else:
+        return
+    raise TransferError(
+        f"create_layout({row}, {plane}) gives planes {plane} elements apart, but {reason}; pass"
+        f" create_layout(total_row_length={row}, total_number_of_rows={plane}) for {plane} rows, or"
+        f" create_layout({row}, plane_spacing={plane}) for {plane} elements"
+    )

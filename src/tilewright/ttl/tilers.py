@@ -10,7 +10,7 @@ from typing import ClassVar
 from ..layout.box import empty_box
 from ..showing import Shown
 from ..tiling import Box, Tiler
-from .structs import struct_t
+from .structs import require_integer, require_struct, struct_t
 from .values import augmentation_t, offset_t, overlap_t, shape_t, significant_axes, tile_t
 
 
@@ -170,7 +170,8 @@ def create_tile(x: int, y: int, z: int, tiler: tiler_t) -> tile_t:
     >>> create_tile(2, 0, 0, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=8, y=0, z=0)
     """
-    return from_box(tiler.row_major.tile_at((z, y, x)))
+    at = [require_integer(value, name) for name, value in (("z", z), ("y", y), ("x", x))]
+    return from_box(require_struct(tiler_t, tiler, "tiler").row_major.tile_at(at))
 
 
 def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
@@ -179,8 +180,8 @@ def get_tile(tile_id: int, tiler: tiler_t) -> tile_t:
     >>> get_tile(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=4, y=0, z=0)
     """
-    tiles = tiler.row_major
-    return from_box(tiles.get(tile_id) if tiles.has_tile(tile_id) else empty_box(3))
+    tiles = require_struct(tiler_t, tiler, "tiler").row_major
+    return from_box(tiles.get(tile_id) if tiles.has_tile(require_integer(tile_id, "tile_id")) else empty_box(3))
 
 
 def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:
@@ -189,7 +190,8 @@ def get_tile_column_major(tile_id: int, tiler: tiler_t) -> tile_t:
     >>> get_tile_column_major(1, create_tiler(shape_t(10, 7), shape_t(4, 3))).offset
     offset_t(x=0, y=3, z=0)
     """
-    return from_box(tiler.column_major.get(tile_id))
+    tiles = require_struct(tiler_t, tiler, "tiler").column_major
+    return from_box(tiles.get(require_integer(tile_id, "tile_id")))
 
 
 def valid_tile_id(tile_id: int, tiler: tiler_t) -> bool:
@@ -198,7 +200,7 @@ def valid_tile_id(tile_id: int, tiler: tiler_t) -> bool:
     >>> valid_tile_id(9, create_tiler(shape_t(10, 7), shape_t(4, 3)))
     False
     """
-    return tiler.row_major.has_tile(tile_id)
+    return require_struct(tiler_t, tiler, "tiler").row_major.has_tile(require_integer(tile_id, "tile_id"))
 
 
 def number_of_tiles(tiler: tiler_t) -> int:
@@ -207,7 +209,7 @@ def number_of_tiles(tiler: tiler_t) -> int:
     >>> number_of_tiles(create_tiler(shape_t(10, 7), shape_t(4, 3)))
     9
     """
-    return tiler.number_of_tiles
+    return require_struct(tiler_t, tiler, "tiler").number_of_tiles
 
 
 def tiles_in_width(tiler: tiler_t) -> int:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..errors import LayoutError
 from ..layout import Layout, row_major
 from ..showing import Shown
-from .structs import integers_t, require_struct, struct_t
+from .structs import integers_t, require_integer, require_struct, struct_t
 
 # C has a width for each of these; here they are exact integers.
 dim_t = offset_dim_t = overlap_dim_t = augmented_dim_t = int
@@ -219,11 +219,11 @@ def create_ext_layout(
     layout_t(row_spacing=80, plane_spacing=210)
     """
     for name, alignment in (("row", row_alignment), ("plane", plane_alignment)):
-        if alignment < 1 or alignment & (alignment - 1):
+        if require_integer(alignment, f"{name} alignment") < 1 or alignment & (alignment - 1):
             raise LayoutError(f"expected a power of two as {name} alignment, got {alignment}")
+    rows, planes = require_integer(row_spacing, "row_spacing"), require_integer(plane_spacing, "plane_spacing")
     return layout_t(
-        ceil_of_a_div_b(row_spacing, row_alignment) * row_alignment,
-        ceil_of_a_div_b(plane_spacing, plane_alignment) * plane_alignment,
+        ceil_of_a_div_b(rows, row_alignment) * row_alignment, ceil_of_a_div_b(planes, plane_alignment) * plane_alignment
     )
 
 

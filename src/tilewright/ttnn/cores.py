@@ -34,6 +34,10 @@ class CoreCoord(memory.CoreCoord):
 
     __slots__ = ()
 
+    def __new__(cls, x: int, y: int) -> CoreCoord:
+        """Return the core of column `x` and row `y`, whole numbers from 0."""
+        return super().__new__(cls, *memory.CoreCoord.of((x, y)))
+
     def to_json(self) -> str:
         """Return the core as JSON.
 

@@ -10,6 +10,7 @@ from .. import memory
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..files.mesh import Topology
 from ..formats import cast, fit_values, format_of
+from ..layout.validation import as_integer
 from ..ndarrays import np
 from ..tensor import Tensor as PlainTensor
 from ..tensor.page_storage import DeviceStorage
@@ -58,7 +59,8 @@ def full(
         value = truncate(value, element.format)
     elif not element.format.has_blocks:
         value = cast(value, element.format)  # integers keep their low bits
-    return _create(np.broadcast_to(value, tuple(shape)), element, layout, device, memory_config, value.item())
+    extents = memory.Shape(shape).logical
+    return _create(np.broadcast_to(value, extents), element, layout, device, memory_config, value.item())
 
 
 def _create(
@@ -196,6 +198,7 @@ def arange(
     [2, 5, 8]
     """
     low, high = (0, start) if end is None else (start, end)
+    low, high, step = [as_integer(n, "a limit or step of arange") for n in (low, high, step)]
     if not step or (high - low) * step < 0:
         raise LayoutError(f"cannot count from {low} to {high} in steps of {step}")
     element = DataType.BFLOAT16 if dtype is None else DataType.of(dtype)

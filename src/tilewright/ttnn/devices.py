@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import memory
 from ..errors import MemoryConfigError
+from ..layout.validation import as_integer
 from ..memory import Chip
 from ..memory.chip import ChipLike
 from .cores import CoreCoord, CoreGrid
@@ -144,6 +145,8 @@ def open_device(
     >>> device = open_device(device_id=0)
     >>> close_device(device)
     """
+    if as_integer(device_id, "device_id") < 0:
+        raise MemoryConfigError(f"devices are numbered from 0, got device_id={device_id}")
     if device_id not in _OPEN:
         device = Device(resolve_chip(chip), l1_small_size, trace_region_size, worker_l1_size)
         device.device_id = device_id

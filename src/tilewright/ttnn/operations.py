@@ -352,6 +352,9 @@ def pad(
     [[1.0, 5.0], [5.0, 5.0]]
     """
     extents = tensor.shape.logical
+    given: Any = padding
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise LayoutError(f"expected padding such as [(0, 1), (0, 0)], a pair per dimension, got {padding!r}")
     pairs = [tuple(pair) for pair in padding if isinstance(pair, (tuple, list))]
     positional = list(start_and_value)
     if len(pairs) == len(padding):

@@ -43,6 +43,9 @@ def concat(
     reject_unsupported(output_tensor=output_tensor, groups=None if groups == 1 else groups)
     if not isinstance(tensors, (list, tuple)) or not tensors:
         raise LayoutError("concat takes a list of one or more tensors")
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise LayoutError(f"concat takes tensors, got {type(tensor).__name__} among them")
     distributed: list[MeshParts] = [tensor.parts for tensor in tensors]
     first = distributed[0]
     if any(set(parts.by_device) != set(first.by_device) for parts in distributed):

@@ -34,7 +34,7 @@ def strict(enabled: bool = True) -> Iterator[None]:
     >>> with strict():
     ...     Tile((16, 32))
     Traceback (most recent call last):
-    tilewright.errors.MemoryConfigError: the rules of Tenstorrent's pages (ttnn.strict) have tiles of 32 x 32 only...
+    tilewright.errors.MemoryConfigError: the rules of Tenstorrent's pages (ttnn.strict) allow tiles of 32 x 32 only...
     """
     token = _strict.set(enabled)
     try:
@@ -49,7 +49,7 @@ def check_shape(extents: Sequence[int]) -> None:
     >>> check_shape((1,) * 9)
     """
     if _strict.get() and not 1 <= len(extents) <= MAX_RANK:
-        raise LayoutError(f"{_RULES} have ranks from 1 to {MAX_RANK}, got {len(extents)}; reshape {list(extents)}")
+        raise LayoutError(f"{_RULES} allow ranks from 1 to {MAX_RANK}, got {len(extents)}; reshape {list(extents)}")
 
 
 def check_tile(tile: memory.Tile) -> None:
@@ -59,7 +59,7 @@ def check_tile(tile: memory.Tile) -> None:
     """
     if _strict.get() and tile.shape != (32, 32):
         raise MemoryConfigError(
-            f"{_RULES} have tiles of 32 x 32 only, got {tile.shape[0]} x {tile.shape[1]}; leave the tile out"
+            f"{_RULES} allow tiles of 32 x 32 only, got {tile.shape[0]} x {tile.shape[1]}; leave the tile out"
         )
 
 
@@ -71,11 +71,15 @@ def check_memory(config: memory.MemoryConfig) -> None:
     if not _strict.get():
         return
     if config.buffer_type not in (BufferType.DRAM, BufferType.L1):
-        raise MemoryConfigError(f"{_RULES} have buffers in DRAM or L1 only, got {config.buffer_type}")
+        raise MemoryConfigError(
+            f"{_RULES} allow buffers in DRAM or L1 only, got {config.buffer_type}; use one of these"
+        )
     if config.is_sharded and config.buffer_type is not BufferType.L1:
-        raise MemoryConfigError(f"{_RULES} have shards in L1 only, got {config.buffer_type}; use BufferType.L1")
+        raise MemoryConfigError(f"{_RULES} allow shards in L1 only, got {config.buffer_type}; use BufferType.L1")
     if config.memory_layout is TensorMemoryLayout.ND_SHARDED:
-        raise MemoryConfigError(f"{_RULES} cut shards by height, by width or as blocks, got shards of any rank")
+        raise MemoryConfigError(
+            f"{_RULES} cut shards by height, by width or as blocks, got shards of any rank; use ShardSpec"
+        )
 
 
 def check_spec(spec: memory.TensorSpec, on_device: bool) -> None:
@@ -87,14 +91,14 @@ def check_spec(spec: memory.TensorSpec, on_device: bool) -> None:
         return
     check_shape(spec.shape.logical)
     if spec.dtype.name not in DATA_TYPES:
-        raise FormatError(f"{_RULES} have {', '.join(DATA_TYPES)}, got {spec.dtype}; convert it to one of these")
+        raise FormatError(f"{_RULES} allow {', '.join(DATA_TYPES)}, got {spec.dtype}; convert it to one of these")
     if spec.is_tiled:
         check_tile(spec.tile)
     check_memory(spec.memory)
     width, multiple = spec.shape.logical[-1], row_width_multiple(spec)
     if on_device and not spec.is_tiled and width % multiple:
         raise LayoutError(
-            f"{_RULES} have rows of at least 4 bytes on a device, so that widths of {spec.dtype} are multiples of"
+            f"{_RULES} ask for rows of at least 4 bytes on a device, so that widths of {spec.dtype} are multiples of"
             f" {multiple}, got {width}; pad it to {ceil(width / multiple) * multiple}, or use tiles"
         )
     shards = spec.memory.sharding
@@ -104,6 +108,6 @@ def check_spec(spec: memory.TensorSpec, on_device: bool) -> None:
         count = prod([ceil(n / part) for n, part in zip(folded, shape, strict=True)])
         if count > shards.grid.num_cores:
             raise MemoryConfigError(
-                f"{_RULES} have one shard on each core, got {count} shards for {shards.grid.num_cores} cores; use more"
+                f"{_RULES} allow one shard on each core, got {count} shards for {shards.grid.num_cores} cores; use more"
                 " cores or larger shards"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import lcm
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from .. import memory, tensor
 from ..layout.tuples import round_up
@@ -73,7 +73,10 @@ class Tile(Wrapper[memory.Tile]):
     __slots__ = ()
 
     def __init__(self, tile_shape: Iterable[int] = (32, 32), transpose_tile: bool = False) -> None:
-        self.plain = memory.Tile(tuple(tile_shape), transpose_tile).require_on_chips()
+        extents: Any = tile_shape
+        if hasattr(extents, "__iter__") and not isinstance(extents, str):
+            extents = tuple(extents)
+        self.plain = memory.Tile(extents, transpose_tile).require_on_chips()
         check_tile(self.plain)
 
     @property

@@ -93,6 +93,10 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         coordinate = idx[0] if len(idx) == 1 else idx
         return crd2idx(coordinate, self.shape, self.stride)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the offsets, as for layouts of the core; NumPy would list the modes."""
+        return self.core().__array__(dtype, copy)
+
     def idx2crd(self, idx: Any, *_: Any) -> RuntimeTuple:
         """Return the coordinate at an index.
 

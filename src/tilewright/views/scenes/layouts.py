@@ -262,7 +262,7 @@ def swizzle_scene(
     grids = [
         _bank_grid(sheet, name, size, banks, width) for sheet, name in zip(sheets, ("before", "after"), strict=True)
     ]
-    stated = f"{itemsize} bytes each" if itemsize else f"{size} bytes each, assumed: their size is not stated"
+    stated = count_of(itemsize or size, "byte") + (" each" if itemsize else " each, assumed: their size is not stated")
     facts = [Fact("swizzle", str(swizzle)), Fact("layout", str(layout)), Fact("banks", f"{banks} of {width} bytes")]
     facts.append(Fact("elements", stated))
     for axis, name in ((1, "row"), (0, "column")):
