@@ -449,3 +449,52 @@ def main():
     var g = (x for x in range(3))
     print(Thief.take(g))
 """)
+
+
+ASKED = """
+struct Asked:
+    var asked: List[String]
+    def __init__(out self):
+        self.asked = []
+    def __getattr__[name: StringLiteral](self) -> AnyType:
+        self.asked.append(name)
+        return {"shape": (16,), "typestr": "|u1", "data": (64, False), "version": 3}
+"""
+"""A struct that would give NumPy an array of any memory."""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "bitcast[DType.uint8, 1](asked)",
+        "SIMD[DType.uint8, 16](asked)",
+        "TileTensor(asked, row_major[16]())",
+        "Span(asked)",
+        "isclose(asked, asked)",
+        "SIMD[DType.uint8, 16](1) + asked",
+        "memory.copy_from(asked)",
+        "memory.fill(asked)",
+        "String(asked)",
+    ],
+)
+def test_python_does_not_ask_a_program_for_members(use):
+    imports = "from layout import TileTensor, row_major\nfrom std.memory import bitcast\nfrom std.math import isclose\n"
+    body = f"var memory = TileTensor(alloc[UInt8](16), row_major[16]())\n    _ = {use}"
+    program = run(f"{imports}{ASKED}def use(asked: Asked) raises:\n    {body}\n", main=False)
+    asked = program.Asked()
+    with suppress(TilewrightError, TypeError, ValueError):
+        program.use(asked)
+    assert list(asked.asked) == []
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "struct S[__getattr__: AnyType]:\n    def __init__(out self): pass\n",
+        "struct S:\n    @staticmethod\n    def __getattr__(name: AnyType) -> AnyType:\n        return name\n",
+        "struct S:\n    comptime __getattr__ = print\n",
+    ],
+)
+def test_no_other_member_answers_for_python(declaration):
+    with pytest.raises(TilewrightError, match="__getattr__ is a method of values"):
+        run(declaration)

@@ -32,7 +32,7 @@ from ..builtins import HiddenValue
 from .building import SUPPORT, at, constant, load
 from .codepoints import Codepoint
 from .raising import Error
-from .struct_members import StructValue, TextWriter
+from .struct_members import ANSWER, StructValue, TextWriter
 from .structs import DefaultMembers, PartialStruct, StructTemplate
 from .texts import NumberMembers, Text
 from .tokens import MOJO_METHODS, is_magic, words
@@ -116,8 +116,31 @@ def visible(value: Any, name: str) -> Any:
             _seen.clear()
         _seen.add((kind, name))
     elif not _is_own(value, name):
+        if is_dynamic(kind) and not is_magic(name):
+            return Answers(value)
         raise AttributeError(f"{name!r} is not a member that a Mojo program can reach", name=name, obj=value)
     return value
+
+
+class Answers:
+    """Stands for a struct while a program reads a member that its `__getattr__` answers for.
+
+    Python's own lookups never ask that method: they would want memory, iterators and the like from it.
+
+    >>> class Echo(StructValue):
+    ...     pass
+    >>> setattr(Echo, ANSWER, lambda self, name: name * 2)
+    >>> visible(Echo(), "ab").ab, hasattr(Echo(), "ab")
+    ('abab', False)
+    """
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._owner, ANSWER)(name)
 
 
 def assignable(value: Any, name: str) -> Any:
@@ -180,9 +203,7 @@ def is_exported(module: ModuleType, name: str) -> bool:
         return False
     if isinstance(value, ModuleType):
         return _is_dialect(value.__name__)
-    owner = getattr(value, "__module__", None) or type(value).__module__
-    is_ours = isinstance(value, Bracketed) or _is_dialect(str(owner))
-    return name in module.__dict__.get("__all__", ()) or (is_ours and not _is_private(name))
+    return name in MOJO_PRIVATE or name in module.__dict__.get("__all__", ())  # not helpers, or what it imports itself
 
 
 def _is_visible(kind: type, name: str) -> bool:
@@ -190,7 +211,7 @@ def _is_visible(kind: type, name: str) -> bool:
     if is_magic(name) and name not in MOJO_METHODS:
         return False
     if issubclass(kind, StructValue):
-        return _is_struct_member(kind, name) or is_dynamic(kind)
+        return _is_struct_member(kind, name)
     if name == _CONSTRUCTOR:
         return False
     if issubclass(kind, (Bracketed, brackets, type)) or not _is_dialect_class(kind):
@@ -236,7 +257,7 @@ def _is_struct_member(kind: Any, name: str) -> bool:
 
 def is_dynamic(kind: type) -> bool:
     """Return whether a struct answers for members that it does not declare, by a `__getattr__` of its own."""
-    return issubclass(kind, StructValue) and hasattr(kind, "__getattr__")
+    return issubclass(kind, StructValue) and hasattr(kind, ANSWER)
 
 
 def _is_assignable(kind: Any, name: str) -> bool:
