@@ -498,3 +498,20 @@ def test_python_does_not_ask_a_program_for_members(use):
 def test_no_other_member_answers_for_python(declaration):
     with pytest.raises(TilewrightError, match="__getattr__ is a method of values"):
         run(declaration)
+
+
+@pytest.mark.parametrize("target", ["List", "layout", "print", "alloc", "SIMD[DType.float32, 4](1)", "[1]"])
+def test_only_a_struct_assigns_all_its_fields(target):
+    with pytest.raises(TilewrightError, match="it cannot become one of Patch"):
+        run(f"""
+import layout
+struct Patch:
+    var append: Int
+    var value: Int
+    def __init__(out self):
+        self.append, self.value = 1, 2
+def patch(self: AnyType):
+    self = Patch()
+def main():
+    patch({target})
+""")
