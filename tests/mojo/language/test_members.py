@@ -515,3 +515,24 @@ def patch(self: AnyType):
 def main():
     patch({target})
 """)
+
+
+def test_brackets_of_another_program_give_what_it_declares(tmp_path):
+    (tmp_path / "other.mojo").write_text("def area(x: Int) -> Int:\n    return x * x\n")
+    main = tmp_path / "main.mojo"
+    for name in ("__builtins__", "mojo·add_member", "mojo·declare_struct", "print"):
+        main.write_text(f"import other\ndef main():\n    print(other['{name}'])\n")
+        with pytest.raises(TilewrightError, match="has no name"):
+            run(main)
+    assert run(tmp_path / "other.mojo")["area"](3) == 9
+
+
+def test_a_module_is_named_by_names_only(tmp_path):
+    (tmp_path / "secret.mojo").write_text("var x = 1\n")
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    main = folder / "main.mojo"
+    for path in (f"{tmp_path}/secret", "../secret", "x/../../secret"):
+        main.write_text(f"import `{path}` as s\ndef main():\n    print(s.x)\n")
+        with pytest.raises(TilewrightError, match="is not the name of a module"):
+            run(main)
