@@ -226,7 +226,7 @@ class HiddenValue(metaclass=_HiddenMeta):
     """
 
 
-_PACKAGE = f"{__name__.partition('.')[0]}."
+_DIALECT = f"{__name__.rpartition('.')[0]}."
 _PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
 
 
@@ -253,7 +253,14 @@ def type_of(value: Any) -> Any:
     kind = type(value)
     if callable(value) and not hasattr(kind, "copy"):
         return FunctionValue
-    return kind if kind in _PLAIN_TYPES or kind.__module__.startswith(_PACKAGE) else HiddenValue
+    return kind if kind in _PLAIN_TYPES or _is_type_of_mojo(kind) else HiddenValue
+
+
+def _is_type_of_mojo(kind: type) -> bool:
+    """Return whether a program may make values of a class: of its own structs, and of classes of the dialect."""
+    if hasattr(kind, "__fields__"):
+        return True
+    return kind.__module__.startswith(_DIALECT) and not kind.__module__.startswith(f"{_DIALECT}language.")
 
 
 def _rebind(_: Any, parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:

@@ -21,7 +21,7 @@ import tilewright.mojo
 from tilewright.errors import TilewrightError
 from tilewright.mojo import run
 from tilewright.mojo.language.inference import UnknownParameter
-from tilewright.mojo.language.members import NATIVE, read_member, visible_members
+from tilewright.mojo.language.members import MOJO_PRIVATE, NATIVE, is_exported, read_member, visible_members
 from tilewright.mojo.language.modules import PACKAGES
 from tilewright.mojo.language.struct_members import StructValue
 from tilewright.mojo.language.tokens import MOJO_METHODS, words
@@ -536,3 +536,30 @@ def test_a_module_is_named_by_names_only(tmp_path):
         main.write_text(f"import `{path}` as s\ndef main():\n    print(s.x)\n")
         with pytest.raises(TilewrightError, match="is not the name of a module"):
             run(main)
+
+
+def test_a_stream_is_one_of_two(capsys):
+    with pytest.raises(TilewrightError):
+        run("from std.sys import Stream")
+    run("from std.sys import stdout\ndef main():\n    type_of(stdout)('__stdout__').write('a')\n")
+    assert capsys.readouterr() == ("", "a")
+
+
+def list_modules() -> Iterator[types.ModuleType]:
+    for info in pkgutil.walk_packages(tilewright.mojo.__path__, "tilewright.mojo."):
+        if info.name.removeprefix("tilewright.mojo.").partition(".")[0] in PACKAGES:
+            yield importlib.import_module(info.name)
+
+
+def test_a_module_exports_what_it_lists_and_no_class_of_classes():
+    for module in list_modules():
+        for name, value in vars(module).items():
+            if is_exported(module, name) and not isinstance(value, types.ModuleType):
+                assert name in getattr(module, "__all__", ()) or name in MOJO_PRIVATE
+                assert not (isinstance(value, type) and issubclass(value, type)), f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize("value", ["alloc[Float32](4).memory", "Equatable", "Equatable & Copyable", "layout"])
+def test_the_type_of_the_machinery_makes_nothing(value):
+    with pytest.raises(TilewrightError, match=r"is the library's own|cannot be made from its type"):
+        run(f"import layout\ndef main():\n    var value = {value}\n    _ = type_of(value)(1, 2, 3, 4)\n")
