@@ -563,3 +563,48 @@ def test_a_module_exports_what_it_lists_and_no_class_of_classes():
 def test_the_type_of_the_machinery_makes_nothing(value):
     with pytest.raises(TilewrightError, match=r"is the library's own|cannot be made from its type"):
         run(f"import layout\ndef main():\n    var value = {value}\n    _ = type_of(value)(1, 2, 3, 4)\n")
+
+
+FORGED = """
+from layout import TileTensor, row_major
+from std.gpu.host import DeviceContext
+struct Forged:
+    var size: Int
+    var format: DType
+    var data: AnyType
+    var host: AnyType
+    var origin: Int
+    var readonly: Bool
+    var memory: AnyType
+    var offset: Int
+    def __init__(out self):
+        self.size, self.format, self.origin, self.readonly, self.offset = 1 << 30, DType.uint8, 0, False, 0
+        self.data = SIMD[DType.uint8, 16](1).value
+        self.host, self.memory = self.data, 0
+    def reachable_array(self) -> AnyType:
+        return self.data
+struct Storage:
+    var device_memory: AnyType
+    var memory: AnyType
+    var offset: Int
+    def __init__(out self):
+        self.device_memory, self.memory, self.offset = Forged(), Forged(), 0
+def main() raises:
+    USE
+"""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "_ = TileTensor(Storage(), row_major[4096, 4096]())",
+        "_ = TileTensor(UnsafePointer(Forged(), 0), row_major[4096, 4096]())",
+        "_ = Span(ptr=Storage(), length=100)",
+        "_ = Span(Storage())",
+        "_ = UnsafePointer(alloc[UInt8](4).memory, 1.5)",
+        "DeviceContext().enqueue_copy(Storage(), Storage())",
+    ],
+)
+def test_memory_of_a_program_is_not_taken_for_the_librarys(use):
+    with pytest.raises(TilewrightError, match=r"is not memory|storage must be|integer|no member|has no len"):
+        run(FORGED.replace("USE", use))
