@@ -608,3 +608,25 @@ def main() raises:
 def test_memory_of_a_program_is_not_taken_for_the_librarys(use):
     with pytest.raises(TilewrightError, match=r"is not memory|storage must be|integer|no member|has no len"):
         run(FORGED.replace("USE", use))
+
+
+def test_a_kernel_does_not_name_what_makes_it_wait(capsys):
+    run("""
+from std.gpu import thread_idx, barrier
+from std.gpu.host import DeviceContext
+def spy(function: AnyType) -> AnyType:
+    print("spied")
+    return function
+def helper(x: Int) -> Int:
+    return x + 1
+def kernel(p: UnsafePointer[Int32, MutAnyOrigin]):
+    var __twin, __call, __awaitable, __result = spy, spy, spy, spy
+    barrier()
+    p[thread_idx.x] = Int32(helper(3))
+def main() raises:
+    var ctx = DeviceContext()
+    var buffer = ctx.enqueue_create_buffer[DType.int32](2)
+    ctx.enqueue_function[kernel](buffer, grid_dim=1, block_dim=2)
+    print(buffer)
+""")
+    assert capsys.readouterr().out == "DeviceBuffer([4, 4])\n"
