@@ -228,6 +228,7 @@ class HiddenValue(metaclass=_HiddenMeta):
 
 _DIALECT = f"{__name__.rpartition('.')[0]}."
 _PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
+_LANGUAGE_TYPES = ("Codepoint", "Error")  # of the front end, whose other classes are no types
 
 
 def type_of(value: Any) -> Any:
@@ -260,7 +261,9 @@ def _is_type_of_mojo(kind: type) -> bool:
     """Return whether a program may make values of a class: of its own structs, and of classes of the dialect."""
     if hasattr(kind, "__fields__"):
         return True
-    return kind.__module__.startswith(_DIALECT) and not kind.__module__.startswith(f"{_DIALECT}language.")
+    if kind.__module__.startswith(f"{_DIALECT}language."):
+        return kind.__name__ in _LANGUAGE_TYPES
+    return kind.__module__.startswith(_DIALECT)
 
 
 def _rebind(_: Any, parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:

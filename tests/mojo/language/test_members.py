@@ -565,6 +565,18 @@ def test_the_type_of_the_machinery_makes_nothing(value):
         run(f"import layout\ndef main():\n    var value = {value}\n    _ = type_of(value)(1, 2, 3, 4)\n")
 
 
+def test_errors_and_characters_have_types(capsys):
+    run("def main():\n    print(type_of(Error('a'))('b'), type_of(Codepoint(97)) is Codepoint)\n")
+    assert capsys.readouterr().out == "b True\n"
+
+
+@pytest.mark.parametrize("owner", ["List[Int]", "TileTensor[DType.int8, row_major[2]()]", "Atomic[DType.int32]", "[1]"])
+def test_a_name_in_a_text_is_no_member(owner):
+    imports = "from layout import TileTensor, row_major\nfrom std.atomic import Atomic\n"
+    with pytest.raises(TilewrightError, match="no member '__getattr__'"):
+        run(f"{imports}def main():\n    print({owner}.__getattr__('rank'))\n")
+
+
 FORGED = """
 from layout import TileTensor, row_major
 from std.gpu.host import DeviceContext

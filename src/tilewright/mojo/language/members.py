@@ -78,7 +78,8 @@ MOJO_PRIVATE = words(
     "_incr _print_layout _shape_types _stack_copy _storage _stride_types _unsafe_storage_cast _value _xchg"
 )
 """Names with an underscore before them that Modular's own programs use."""
-_CONSTRUCTOR = "__init__"  # called on a value of the library, it would change one that others share
+_OWN_ONLY = words("__init__ __getattr__")
+"""Methods of structs: those of a library's value would change one that others share, or take any name."""
 _MACHINERY = words("brackets importing language program_arguments running")
 """Modules of the package that run programs, rather than belong to them."""
 
@@ -212,7 +213,7 @@ def _is_visible(kind: type, name: str) -> bool:
         return False
     if issubclass(kind, StructValue):
         return _is_struct_member(kind, name)
-    if name == _CONSTRUCTOR:
+    if name in _OWN_ONLY:
         return False
     if issubclass(kind, (Bracketed, brackets, type)) or not _is_dialect_class(kind):
         return _is_native(kind, name)
@@ -240,7 +241,7 @@ def _is_type_member(kind: type, name: str) -> bool:
         return False
     if issubclass(kind, StructValue):
         return _is_struct_member(kind, name)
-    if name == _CONSTRUCTOR:
+    if name in _OWN_ONLY:
         return False
     for cls in (*kind.__mro__, *type(kind).__mro__):
         if name in cls.__dict__:
