@@ -114,7 +114,7 @@ def explain(problem: BaseException) -> str:
     if isinstance(problem, UnboundLocalError):
         unset = re.search(r"variable '(\w+)'", str(problem))  # what stands around it differs between versions of Python
         return f"variable {unset[1]!r} has no value here" if unset else str(problem)
-    message = re.sub(r"\S+<locals>\.", "", str(problem)).replace("·body", "").replace("·", ".") or "no reason was given"
+    message = _without_owners(str(problem)).replace("·body", "").replace("·", ".") or "no reason was given"
     if isinstance(problem, FailedAssertion):
         return f"assertion failed: {message}"
     if isinstance(problem, ZeroDivisionError):
@@ -122,6 +122,18 @@ def explain(problem: BaseException) -> str:
     if isinstance(problem, TypeError):
         return _explain_type(message)
     return message if isinstance(problem, TilewrightError) else f"{type(problem).__name__}: {message}"
+
+
+def _without_owners(text: str) -> str:
+    """Return a text in which functions inside others have their own names only.
+
+    The text may be as long as a program likes, so this takes time in proportion to it, which no pattern would.
+
+    >>> _without_owners("in main.<locals>.f")
+    'in f'
+    """
+    *before, last = text.split("<locals>.")
+    return "".join([*[part[: max(map(part.rfind, " \n\t")) + 1] for part in before], last])
 
 
 _USES = {
