@@ -3,7 +3,7 @@
 
 import pytest
 
-from tilewright import LayoutError, mojo
+from tilewright import LayoutError, TilewrightError, mojo
 from tilewright.mojo import DType, Float32, Int32
 
 SOURCE = """\
@@ -90,3 +90,46 @@ def test_structs_infer_their_parameters(program):
 def test_arguments_are_converted_where_a_constructor_is_implicit(program):
     assert float(program.show(20)) == 20.0
     assert float(program.show(Float32(1.5))) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("print(1, color=2)", "print has no argument 'color'"),
+        ("print('{}'.format(x=1))", "format has no argument 'x'"),
+        ("_ = Int(text=1)", "Int has no argument 'text'"),
+        ("_ = SIMD[DType.int8, 4](each=1)", "SIMD has no argument 'each'"),
+        ("_ = tensor[crd=Coord(0, 0)]", "[] has no argument 'crd'"),
+        ("_ = tensor.fill()", "fill needs the argument val"),
+        ("_ = Float32(1).cast(DType.int8)", "cast is given too many arguments"),
+        ("_ = row_major[2, 2](3)", "the function is given too many arguments"),
+        ("DeviceContext().enqueue_function[pair]()", "enqueue_function needs the arguments grid_dim and block_dim"),
+        ("pair()", "pair needs the arguments x and y"),
+        ("pair(1, x=2)", "pair is given 'x' twice"),
+        ("pair(1, 2, 3)", "pair() takes 2 positional arguments but 3 were given"),
+    ],
+)
+def test_wrong_arguments_are_told_in_the_words_of_mojo(call, message):
+    source = f"""
+from layout import Coord, TileTensor, row_major
+from std.gpu.host import DeviceContext
+def pair(x: Int, y: Int): pass
+def main() raises:
+    var tensor = TileTensor(alloc[Int8](4), row_major[2, 2]())
+    {call}
+"""
+    with pytest.raises(TilewrightError) as caught:
+        mojo.run(source)
+    assert str(caught.value).splitlines()[0] == message
+
+
+def test_an_index_has_the_name_of_the_page(capsys):
+    mojo.run("""
+from layout import Coord, TileTensor, row_major
+def main():
+    var tensor = TileTensor(alloc[Float32](6), row_major[2, 3]()).fill(1)
+    tensor[coord=Coord(1, 2)] = 5
+    tensor[coord=Coord(1, 2)] += 2
+    print(tensor[coord=Coord(1, 2)], tensor[1, 2], tensor[Coord(0, 0)])
+""")
+    assert capsys.readouterr().out == "7.0 7.0 1.0\n"

@@ -14,6 +14,7 @@ from .members import visible_members
 from .problems import MojoSourceError
 from .raising import FailedAssertion
 from .stream import suggest
+from .tokens import is_magic
 
 LONGEST_STACK = 20  # calls that are shown
 TYPE_NAMES = {"int": "Int", "bool": "Bool", "float": "Float64", "str": "String", "tuple": "Tuple", "NoneType": "None"}
@@ -144,8 +145,36 @@ _USES = {
 }
 
 
+_CALL = re.compile(r"([\w.<>]{1,200})\(\) (got|missing|takes) (.+)")
+_NAMES = {"print_values": "print", "get_subscript": "[]", "set_subscript": "[]", "<lambda>": "the function"}
+
+
+def _explain_call(name: str, verb: str, rest: str) -> str:
+    """Return what is wrong with the arguments of a call, without the names of classes and arguments of ours.
+
+    >>> _explain_call("_IntMeta.__call__", "got", "an unexpected keyword argument 'foo'")
+    "Int has no argument 'foo'"
+    """
+    owner, _, function = name.rpartition(".")
+    is_ours = bool(owner) or name.startswith(("_", "<")) or name in _NAMES  # with arguments that no program gives
+    called = owner.rpartition(".")[2].strip("_").removesuffix("Meta").removesuffix("Type")
+    called = called if is_magic(function) else _NAMES.get(function, function.strip("_"))
+    argument = re.search(r"argument '([^']*)'", rest)
+    if verb == "got" and rest.startswith("an unexpected") and argument:
+        return f"{called} has no argument {argument[1]!r}"
+    if verb == "got" and rest.startswith("multiple") and argument:
+        return f"{called} is given {argument[1]!r} twice"
+    if verb == "missing":
+        names = rest.partition(": ")[2].replace("'", "").replace(", and", " and")
+        return f"{called} needs the argument{'s' if ' and ' in names else ''} {names}"
+    return f"{called} is given too many arguments" if is_ours else f"{called}() {verb} {rest}"
+
+
 def _explain_type(message: str) -> str:
     """Return Python's message about a type in the words of Mojo."""
+    called = _CALL.fullmatch(message)
+    if called:
+        return _explain_call(*called.groups())
     use = re.fullmatch(r"'(\w+)' object (.+)", message)
     if use and use[2] in _USES:
         return f"{_type_name(use[1])} {_USES[use[2]]}"
