@@ -133,3 +133,50 @@ def main():
     print(tensor[coord=Coord(1, 2)], tensor[1, 2], tensor[Coord(0, 0)])
 """)
     assert capsys.readouterr().out == "7.0 7.0 1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("named", "plain"),
+    [
+        ("older.load[2](m=1, n=0)", "older.load[2](1, 0)"),
+        ("older.load[2](coords=Index(1, 0))", "older.load[2](1, 0)"),
+        ("older.aligned_load[2](m=1, n=0)", "older.aligned_load[2](1, 0)"),
+        ("older.store[2](m=1, n=0, val=pair)", "older.store[2](1, 0, pair)"),
+        ("older.store[2](coords=Index(1, 0), val=pair)", "older.store[2](1, 0, pair)"),
+        ("older.aligned_store[2](m=1, n=0, val=pair)", "older.aligned_store[2](1, 0, pair)"),
+        ("older.prefetch(m=1, n=0)", "older.prefetch(1, 0)"),
+        ("older.stride(idx=0)", "older.stride(0)"),
+        ("older.split[count=2, axis=1]()[1]", "older.split[2, 1]()[1]"),
+        ("older.split[axis=1](count=2, idx=1)", "older.split[1](2, 1)"),
+        ("older.copy_from(other=older.transpose())", "older.copy_from(older.transpose())"),
+        ("row_major(shape=Coord(2, 3))", "row_major(Coord(2, 3))"),
+        ("col_major(shape=Coord(2, 3))", "col_major(2, 3)"),
+        ("row_major[2, 3]()(index=Coord(1, 2))", "row_major[2, 3]()(Coord(1, 2))"),
+        ("row_major[2, 3]().idx2crd(idx=5)", "row_major[2, 3]().idx2crd(5)"),
+        ("Idx[value=3]()", "Idx[3]()"),
+        ("Layout.row_major(shape=IntTuple(2, 3))", "Layout.row_major(2, 3)"),
+        ("Layout.col_major(shape=IntTuple(2, 3))", "Layout.col_major(2, 3)"),
+        ("Layout.row_major(2, 3)(idx=IntTuple(1, 2))", "Layout.row_major(2, 3)(IntTuple(1, 2))"),
+        ("RuntimeLayout[Layout.row_major(2, 3)].row_major(shape=Index(2, 3))", "Layout.row_major(2, 3)"),
+        ("Swizzle(1, 0, 3)(index=8)", "Swizzle(1, 0, 3)(8)"),
+        ("Swizzle(1, 0, 3)(offset=8)", "Swizzle(1, 0, 3)(8)"),
+    ],
+)
+def test_arguments_of_tensors_and_layouts_have_mojos_names(capsys, named, plain):
+    outputs = []
+    for call in (named, plain):
+        mojo.run(f"""
+from layout import Coord, Idx, IntTuple, Layout, LayoutTensor, RuntimeLayout, col_major, row_major
+from layout.swizzle import Swizzle
+from std.utils import Index
+def main() raises:
+    var pair = SIMD[DType.float32, 2](20, 30)
+    var numbers = InlineArray[Float32, 16](fill=0)
+    for k in range(16):
+        numbers[k] = Float32(k)
+    var older = LayoutTensor[DType.float32, Layout.row_major(4, 4)](numbers)
+    print({call})
+    print(older)
+""")
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
