@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,14 @@ def main() raises:
 def test_the_escape_of_a_shared_link_is_refused():
     source = 'def main():\n    var g = print.__globals__\n    g["__builtins__"]["__import__"]("os").system("true")'
     assert "no name '__globals__'" in run_in_process({"source": source})["error"]
+
+
+def test_a_program_cannot_fill_the_memory_of_the_explorer():
+    source = "from std.sys import stderr\ndef main() raises:\n"
+    source += "    for _ in range(300):\n        stderr.write('x' * 1_000_000)\n    raise Error('y' * 100_000_000)\n"
+    tracemalloc.start()
+    answer = run_in_process({"source": source})
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert answer["error"].endswith("... and more")
+    assert most < 10_000_000

@@ -8,7 +8,7 @@ from tilewright.mojo.max.gpu.memory import async_copy, async_copy_wait_all, exte
 from tilewright.mojo.max.gpu.primitives import block, cluster, warp
 from tilewright.mojo.max.gpu.sync import barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait, syncwarp
 
-from tilewright import KernelError, LayoutError, TransferError, mojo
+from tilewright import FormatError, KernelError, LayoutError, TransferError, mojo
 from tilewright.mojo import DType, Float32, Int32, UInt32
 from tilewright.mojo.layout import AddressSpace, TileTensor, row_major, stack_allocation
 from tilewright.mojo.layout.tensor_core import TensorCore
@@ -130,6 +130,19 @@ def test_blocks_of_a_cluster_wait_for_each_other():
         launch(leaves, [], grid=2, block=2, cluster=2)
     with pytest.raises(LayoutError, match="not a multiple of clusters"):
         launch(leaves, [], grid=3, block=2, cluster=2)
+
+
+@pytest.mark.parametrize("make", ["enqueue_create_buffer", "enqueue_create_host_buffer"])
+def test_a_buffer_is_filled_with_numbers_of_its_type(make):
+    ctx = DeviceContext()
+    buffer = getattr(ctx, make)[DType.float32](2)
+    for value in (Int32(1), UInt32(1), mojo.Float64(1)):
+        with pytest.raises(FormatError, match="the types must match"):
+            buffer.enqueue_fill(value)
+        with pytest.raises(FormatError, match="the types must match"):
+            ctx.enqueue_memset(buffer, value)
+    assert "[2.0, 2.0]" in str(buffer.enqueue_fill(Float32(2)))
+    assert "[3.0, 3.0]" in str(buffer.enqueue_fill(3))
 
 
 def test_atomics():

@@ -30,7 +30,8 @@ def run_in_process(fields: FormFields) -> dict[str, Any]:
         done = subprocess.run(
             command,
             input=json.dumps(dict(fields)),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # nobody reads it, and a program can write there without end
             text=True,
             timeout=SECONDS,
             check=False,

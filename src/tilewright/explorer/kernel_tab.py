@@ -45,7 +45,7 @@ def describe_kernel(fields: FormFields) -> dict[str, Any]:
     start = max(0, min(first, len(reports) - MOST_REPORTS))
     return {
         "output": output.getvalue(),
-        "error": problem and _name_lines(problem),
+        "error": problem and _name_lines(_shorten(problem)),
         "launches": len(reports),
         "reports": [describe_report(report) for report in reports[start : start + MOST_REPORTS]],
     }
@@ -128,6 +128,11 @@ def describe_report(report: KernelReport) -> dict[str, Any]:
         ],
         "scene": render_for_page(kernel_scene(report, side=MOST_SIDE)) if report.touches else None,
     }
+
+
+def _shorten(text: str) -> str:
+    """Return what the page shows of an error: a program can raise a text of any length."""
+    return text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]}\n... and more"
 
 
 def _name_lines(text: str) -> str:

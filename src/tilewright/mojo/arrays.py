@@ -17,7 +17,7 @@ from .builtins import Origin, format_value
 from .dtype import DType, as_dtype
 from .memory_type import MemoryMeta, MemoryType, memory_type
 from .pointer import Pointer, allocate
-from .scalar_memory import Cells, element_type, read_scalar, require_numbers, write_scalar
+from .scalar_memory import Cells, check_memory, element_type, read_scalar, require_numbers, write_scalar
 from .simd import SIMD
 from .simd_arithmetic import as_number
 
@@ -34,6 +34,7 @@ class MemoryArray(metaclass=MemoryMeta):
     __slots__ = ("_size", "memory", "start")
 
     def __init__(self, memory: Any, start: int, size: int) -> None:
+        check_memory(memory, start)
         self.memory, self.start, self._size = memory, start, size
 
     # What it holds.

@@ -226,8 +226,9 @@ class HiddenValue(metaclass=_HiddenMeta):
     """
 
 
-_PACKAGE = f"{__name__.partition('.')[0]}."
+_DIALECT = f"{__name__.rpartition('.')[0]}."
 _PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
+_LANGUAGE_TYPES = ("Codepoint", "Error")  # of the front end, whose other classes are no types
 
 
 def type_of(value: Any) -> Any:
@@ -253,7 +254,16 @@ def type_of(value: Any) -> Any:
     kind = type(value)
     if callable(value) and not hasattr(kind, "copy"):
         return FunctionValue
-    return kind if kind in _PLAIN_TYPES or kind.__module__.startswith(_PACKAGE) else HiddenValue
+    return kind if kind in _PLAIN_TYPES or _is_type_of_mojo(kind) else HiddenValue
+
+
+def _is_type_of_mojo(kind: type) -> bool:
+    """Return whether a program may make values of a class: of its own structs, and of classes of the dialect."""
+    if hasattr(kind, "__fields__"):
+        return True
+    if kind.__module__.startswith(f"{_DIALECT}language."):
+        return kind.__name__ in _LANGUAGE_TYPES
+    return kind.__module__.startswith(_DIALECT)
 
 
 def _rebind(_: Any, parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:

@@ -17,6 +17,7 @@ from .dtype import DType, as_dtype
 from .memory_type import MemoryMeta, MemoryType, memory_type
 from .scalar_memory import (
     Cells,
+    check_memory,
     element_type,
     new_memory,
     number_type_of,
@@ -84,6 +85,9 @@ class Pointer(metaclass=MemoryMeta):
 
     memory: Any  # a Store, or Cells
     offset: int
+
+    def __post_init__(self) -> None:
+        check_memory(self.memory, self.offset)
 
     @classmethod
     def _with_parameters(cls, *parameters: Any, **named: Any) -> MemoryType:

@@ -52,6 +52,23 @@ class Cells:
         return self.data
 
 
+def check_memory(memory: Any, start: Any) -> None:
+    """Raise unless this is memory of the library, and a place in it: not something of a program that looks like it.
+
+    >>> check_memory(Cells([1]), 0)
+    >>> check_memory([1, 2], 0)
+    Traceback (most recent call last):
+    TypeError: list [1, 2] is not memory; a pointer comes from alloc[T](n), UnsafePointer(to=x) or x.unsafe_ptr()
+    """
+    if not isinstance(memory, (Store, Cells)):
+        raise TypeError(
+            f"{type(memory).__name__} {memory!r} is not memory; a pointer comes from alloc[T](n), UnsafePointer(to=x)"
+            " or x.unsafe_ptr()"
+        )
+    if not isinstance(start, int):
+        raise TypeError(f"a place in memory must be an integer, got {type(start).__name__} {start!r}")
+
+
 def number_type_of(kind: Any) -> DType | None:
     """Return the number type of the elements of memory; None if they are other objects.
 

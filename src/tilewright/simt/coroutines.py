@@ -44,7 +44,7 @@ Definition: TypeAlias = "ast.FunctionDef | ast.Lambda"
 
 PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"  # functions of the library itself have no twins
 _NOT_PLAIN = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
-_RESULT, _TWIN, _AWAITABLE, _CALL = "__result", "__twin", "__awaitable", "__call"
+_RESULT, _TWIN, _AWAITABLE, _CALL = "result·", "twin·", "awaitable·", "call·"  # which no program of Mojo spells
 
 
 class Suspension:
@@ -263,7 +263,7 @@ def suspend_calls(definition: Definition, resolve: Callable[[str], Any]) -> ast.
     >>> names = {"abs": abs}
     >>> print(ast.unparse(suspend_calls(tree, names.get)))
     async def f(x):
-        return (__result if (__result := __twin(g)(x)).__class__ not in __awaitable else await __result) + abs(x)
+        return (result· if (result· := twin·(g)(x)).__class__ not in awaitable· else await result·) + abs(x)
     """
     body: list[ast.stmt]
     if isinstance(definition, ast.Lambda):

@@ -85,7 +85,7 @@ class Store:
         (2, True)
         """
         device = getattr(storage, "device_memory", None)
-        if device is not None:
+        if isinstance(device, DeviceMemory):
             return cls(device, device.format, storage, False)
         data = flat_scalars(as_array(storage, dtype))
         return cls(data, native_format(data.dtype), storage, not data.flags.writeable)

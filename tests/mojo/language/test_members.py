@@ -21,7 +21,7 @@ import tilewright.mojo
 from tilewright.errors import TilewrightError
 from tilewright.mojo import run
 from tilewright.mojo.language.inference import UnknownParameter
-from tilewright.mojo.language.members import NATIVE, read_member, visible_members
+from tilewright.mojo.language.members import MOJO_PRIVATE, NATIVE, is_exported, read_member, visible_members
 from tilewright.mojo.language.modules import PACKAGES
 from tilewright.mojo.language.struct_members import StructValue
 from tilewright.mojo.language.tokens import MOJO_METHODS, words
@@ -449,3 +449,196 @@ def main():
     var g = (x for x in range(3))
     print(Thief.take(g))
 """)
+
+
+ASKED = """
+struct Asked:
+    var asked: List[String]
+    def __init__(out self):
+        self.asked = []
+    def __getattr__[name: StringLiteral](self) -> AnyType:
+        self.asked.append(name)
+        return {"shape": (16,), "typestr": "|u1", "data": (64, False), "version": 3}
+"""
+"""A struct that would give NumPy an array of any memory."""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "bitcast[DType.uint8, 1](asked)",
+        "SIMD[DType.uint8, 16](asked)",
+        "TileTensor(asked, row_major[16]())",
+        "Span(asked)",
+        "isclose(asked, asked)",
+        "SIMD[DType.uint8, 16](1) + asked",
+        "memory.copy_from(asked)",
+        "memory.fill(asked)",
+        "String(asked)",
+    ],
+)
+def test_python_does_not_ask_a_program_for_members(use):
+    imports = "from layout import TileTensor, row_major\nfrom std.memory import bitcast\nfrom std.math import isclose\n"
+    body = f"var memory = TileTensor(alloc[UInt8](16), row_major[16]())\n    _ = {use}"
+    program = run(f"{imports}{ASKED}def use(asked: Asked) raises:\n    {body}\n", main=False)
+    asked = program.Asked()
+    with suppress(TilewrightError, TypeError, ValueError):
+        program.use(asked)
+    assert list(asked.asked) == []
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "struct S[__getattr__: AnyType]:\n    def __init__(out self): pass\n",
+        "struct S:\n    @staticmethod\n    def __getattr__(name: AnyType) -> AnyType:\n        return name\n",
+        "struct S:\n    comptime __getattr__ = print\n",
+    ],
+)
+def test_no_other_member_answers_for_python(declaration):
+    with pytest.raises(TilewrightError, match="__getattr__ is a method of values"):
+        run(declaration)
+
+
+@pytest.mark.parametrize("target", ["List", "layout", "print", "alloc", "SIMD[DType.float32, 4](1)", "[1]"])
+def test_only_a_struct_assigns_all_its_fields(target):
+    with pytest.raises(TilewrightError, match="it cannot become one of Patch"):
+        run(f"""
+import layout
+struct Patch:
+    var append: Int
+    var value: Int
+    def __init__(out self):
+        self.append, self.value = 1, 2
+def patch(self: AnyType):
+    self = Patch()
+def main():
+    patch({target})
+""")
+
+
+def test_brackets_of_another_program_give_what_it_declares(tmp_path):
+    (tmp_path / "other.mojo").write_text("def area(x: Int) -> Int:\n    return x * x\n")
+    main = tmp_path / "main.mojo"
+    for name in ("__builtins__", "mojo·add_member", "mojo·declare_struct", "print"):
+        main.write_text(f"import other\ndef main():\n    print(other['{name}'])\n")
+        with pytest.raises(TilewrightError, match="has no name"):
+            run(main)
+    assert run(tmp_path / "other.mojo")["area"](3) == 9
+
+
+def test_a_module_is_named_by_names_only(tmp_path):
+    (tmp_path / "secret.mojo").write_text("var x = 1\n")
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    main = folder / "main.mojo"
+    for path in (f"{tmp_path}/secret", "../secret", "x/../../secret"):
+        main.write_text(f"import `{path}` as s\ndef main():\n    print(s.x)\n")
+        with pytest.raises(TilewrightError, match="is not the name of a module"):
+            run(main)
+
+
+def test_a_stream_is_one_of_two(capsys):
+    with pytest.raises(TilewrightError):
+        run("from std.sys import Stream")
+    run("from std.sys import stdout\ndef main():\n    type_of(stdout)('__stdout__').write('a')\n")
+    assert capsys.readouterr() == ("", "a")
+
+
+def list_modules() -> Iterator[types.ModuleType]:
+    for info in pkgutil.walk_packages(tilewright.mojo.__path__, "tilewright.mojo."):
+        if info.name.removeprefix("tilewright.mojo.").partition(".")[0] in PACKAGES:
+            yield importlib.import_module(info.name)
+
+
+def test_a_module_exports_what_it_lists_and_no_class_of_classes():
+    for module in list_modules():
+        for name, value in vars(module).items():
+            if is_exported(module, name) and not isinstance(value, types.ModuleType):
+                assert name in getattr(module, "__all__", ()) or name in MOJO_PRIVATE
+                assert not (isinstance(value, type) and issubclass(value, type)), f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize("value", ["alloc[Float32](4).memory", "Equatable", "Equatable & Copyable", "layout"])
+def test_the_type_of_the_machinery_makes_nothing(value):
+    with pytest.raises(TilewrightError, match=r"is the library's own|cannot be made from its type"):
+        run(f"import layout\ndef main():\n    var value = {value}\n    _ = type_of(value)(1, 2, 3, 4)\n")
+
+
+def test_errors_and_characters_have_types(capsys):
+    run("def main():\n    print(type_of(Error('a'))('b'), type_of(Codepoint(97)) is Codepoint)\n")
+    assert capsys.readouterr().out == "b True\n"
+
+
+@pytest.mark.parametrize("owner", ["List[Int]", "TileTensor[DType.int8, row_major[2]()]", "Atomic[DType.int32]", "[1]"])
+def test_a_name_in_a_text_is_no_member(owner):
+    imports = "from layout import TileTensor, row_major\nfrom std.atomic import Atomic\n"
+    with pytest.raises(TilewrightError, match="no member '__getattr__'"):
+        run(f"{imports}def main():\n    print({owner}.__getattr__('rank'))\n")
+
+
+FORGED = """
+from layout import TileTensor, row_major
+from std.gpu.host import DeviceContext
+struct Forged:
+    var size: Int
+    var format: DType
+    var data: AnyType
+    var host: AnyType
+    var origin: Int
+    var readonly: Bool
+    var memory: AnyType
+    var offset: Int
+    def __init__(out self):
+        self.size, self.format, self.origin, self.readonly, self.offset = 1 << 30, DType.uint8, 0, False, 0
+        self.data = SIMD[DType.uint8, 16](1).value
+        self.host, self.memory = self.data, 0
+    def reachable_array(self) -> AnyType:
+        return self.data
+struct Storage:
+    var device_memory: AnyType
+    var memory: AnyType
+    var offset: Int
+    def __init__(out self):
+        self.device_memory, self.memory, self.offset = Forged(), Forged(), 0
+def main() raises:
+    USE
+"""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "_ = TileTensor(Storage(), row_major[4096, 4096]())",
+        "_ = TileTensor(UnsafePointer(Forged(), 0), row_major[4096, 4096]())",
+        "_ = Span(ptr=Storage(), length=100)",
+        "_ = Span(Storage())",
+        "_ = UnsafePointer(alloc[UInt8](4).memory, 1.5)",
+        "DeviceContext().enqueue_copy(Storage(), Storage())",
+    ],
+)
+def test_memory_of_a_program_is_not_taken_for_the_librarys(use):
+    with pytest.raises(TilewrightError, match=r"is not memory|storage must be|integer|no member|has no len"):
+        run(FORGED.replace("USE", use))
+
+
+def test_a_kernel_does_not_name_what_makes_it_wait(capsys):
+    run("""
+from std.gpu import thread_idx, barrier
+from std.gpu.host import DeviceContext
+def spy(function: AnyType) -> AnyType:
+    print("spied")
+    return function
+def helper(x: Int) -> Int:
+    return x + 1
+def kernel(p: UnsafePointer[Int32, MutAnyOrigin]):
+    var __twin, __call, __awaitable, __result = spy, spy, spy, spy
+    barrier()
+    p[thread_idx.x] = Int32(helper(3))
+def main() raises:
+    var ctx = DeviceContext()
+    var buffer = ctx.enqueue_create_buffer[DType.int32](2)
+    ctx.enqueue_function[kernel](buffer, grid_dim=1, block_dim=2)
+    print(buffer)
+""")
+    assert capsys.readouterr().out == "DeviceBuffer([4, 4])\n"

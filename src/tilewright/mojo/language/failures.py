@@ -14,6 +14,7 @@ from .members import visible_members
 from .problems import MojoSourceError
 from .raising import FailedAssertion
 from .stream import suggest
+from .tokens import is_magic
 
 LONGEST_STACK = 20  # calls that are shown
 TYPE_NAMES = {"int": "Int", "bool": "Bool", "float": "Float64", "str": "String", "tuple": "Tuple", "NoneType": "None"}
@@ -114,7 +115,7 @@ def explain(problem: BaseException) -> str:
     if isinstance(problem, UnboundLocalError):
         unset = re.search(r"variable '(\w+)'", str(problem))  # what stands around it differs between versions of Python
         return f"variable {unset[1]!r} has no value here" if unset else str(problem)
-    message = re.sub(r"\S+<locals>\.", "", str(problem)).replace("·body", "").replace("·", ".") or "no reason was given"
+    message = _without_owners(str(problem)).replace("·body", "").replace("·", ".") or "no reason was given"
     if isinstance(problem, FailedAssertion):
         return f"assertion failed: {message}"
     if isinstance(problem, ZeroDivisionError):
@@ -122,6 +123,18 @@ def explain(problem: BaseException) -> str:
     if isinstance(problem, TypeError):
         return _explain_type(message)
     return message if isinstance(problem, TilewrightError) else f"{type(problem).__name__}: {message}"
+
+
+def _without_owners(text: str) -> str:
+    """Return a text in which functions inside others have their own names only.
+
+    The text may be as long as a program likes, so this takes time in proportion to it, which no pattern would.
+
+    >>> _without_owners("in main.<locals>.f")
+    'in f'
+    """
+    *before, last = text.split("<locals>.")
+    return "".join([*[part[: max(map(part.rfind, " \n\t")) + 1] for part in before], last])
 
 
 _USES = {
@@ -132,8 +145,36 @@ _USES = {
 }
 
 
+_CALL = re.compile(r"([\w.<>]{1,200})\(\) (got|missing|takes) (.+)")
+_NAMES = {"print_values": "print", "get_subscript": "[]", "set_subscript": "[]", "<lambda>": "the function"}
+
+
+def _explain_call(name: str, verb: str, rest: str) -> str:
+    """Return what is wrong with the arguments of a call, without the names of classes and arguments of ours.
+
+    >>> _explain_call("_IntMeta.__call__", "got", "an unexpected keyword argument 'foo'")
+    "Int has no argument 'foo'"
+    """
+    owner, _, function = name.rpartition(".")
+    is_ours = bool(owner) or name.startswith(("_", "<")) or name in _NAMES  # with arguments that no program gives
+    called = owner.rpartition(".")[2].strip("_").removesuffix("Meta").removesuffix("Type")
+    called = called if is_magic(function) else _NAMES.get(function, function.strip("_"))
+    argument = re.search(r"argument '([^']*)'", rest)
+    if verb == "got" and rest.startswith("an unexpected") and argument:
+        return f"{called} has no argument {argument[1]!r}"
+    if verb == "got" and rest.startswith("multiple") and argument:
+        return f"{called} is given {argument[1]!r} twice"
+    if verb == "missing":
+        names = rest.partition(": ")[2].replace("'", "").replace(", and", " and")
+        return f"{called} needs the argument{'s' if ' and ' in names else ''} {names}"
+    return f"{called} is given too many arguments" if is_ours else f"{called}() {verb} {rest}"
+
+
 def _explain_type(message: str) -> str:
     """Return Python's message about a type in the words of Mojo."""
+    called = _CALL.fullmatch(message)
+    if called:
+        return _explain_call(*called.groups())
     use = re.fullmatch(r"'(\w+)' object (.+)", message)
     if use and use[2] in _USES:
         return f"{_type_name(use[1])} {_USES[use[2]]}"

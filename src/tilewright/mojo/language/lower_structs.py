@@ -36,6 +36,9 @@ class StructLowerer(FunctionLowerer):
     def _lower_StructNode(self, node: StructNode) -> list[ast.stmt]:  # noqa: N802  (named after the node)
         name = (self.block.bindings.get(node.name) or self.block.declare(node.name, "type")).name
         maker = f"{name}·of"
+        for parameter in node.parameters:
+            if is_magic(parameter.name):  # as a member of the class, Python would call it
+                self.fail(f"{parameter.name} is a method of values, and no parameter", parameter)
         is_value = any(item.name in ("value", "register_passable") for item in node.decorators)
         if any(item.name in ("fieldwise_init", "value") for item in node.decorators):
             node.body = [*node.body, fieldwise_constructor(node)]
@@ -111,7 +114,7 @@ class StructLowerer(FunctionLowerer):
         is_value = isinstance(member, (Comptime, Variable))
         names = names_in(member.target) if is_value else set()  # type: ignore[attr-defined]
         if isinstance(member, FunctionNode) and member.has_decorator("staticmethod"):
-            names = {member.name} & {"__enter__", "__exit__"}
+            names = {member.name} & {"__enter__", "__exit__", "__getattr__"}
         for name in sorted(filter(is_magic, names)):
             self.fail(f"{name} is a method of values; write def {name}(self)", member)
 

@@ -32,7 +32,7 @@ from ..builtins import HiddenValue
 from .building import SUPPORT, at, constant, load
 from .codepoints import Codepoint
 from .raising import Error
-from .struct_members import StructValue, TextWriter
+from .struct_members import ANSWER, StructValue, TextWriter
 from .structs import DefaultMembers, PartialStruct, StructTemplate
 from .texts import NumberMembers, Text
 from .tokens import MOJO_METHODS, is_magic, words
@@ -78,7 +78,8 @@ MOJO_PRIVATE = words(
     "_incr _print_layout _shape_types _stack_copy _storage _stride_types _unsafe_storage_cast _value _xchg"
 )
 """Names with an underscore before them that Modular's own programs use."""
-_CONSTRUCTOR = "__init__"  # called on a value of the library, it would change one that others share
+_OWN_ONLY = words("__init__ __getattr__")
+"""Methods of structs: those of a library's value would change one that others share, or take any name."""
 _MACHINERY = words("brackets importing language program_arguments running")
 """Modules of the package that run programs, rather than belong to them."""
 
@@ -116,8 +117,31 @@ def visible(value: Any, name: str) -> Any:
             _seen.clear()
         _seen.add((kind, name))
     elif not _is_own(value, name):
+        if is_dynamic(kind) and not is_magic(name):
+            return Answers(value)
         raise AttributeError(f"{name!r} is not a member that a Mojo program can reach", name=name, obj=value)
     return value
+
+
+class Answers:
+    """Stands for a struct while a program reads a member that its `__getattr__` answers for.
+
+    Python's own lookups never ask that method: they would want memory, iterators and the like from it.
+
+    >>> class Echo(StructValue):
+    ...     pass
+    >>> setattr(Echo, ANSWER, lambda self, name: name * 2)
+    >>> visible(Echo(), "ab").ab, hasattr(Echo(), "ab")
+    ('abab', False)
+    """
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._owner, ANSWER)(name)
 
 
 def assignable(value: Any, name: str) -> Any:
@@ -180,9 +204,7 @@ def is_exported(module: ModuleType, name: str) -> bool:
         return False
     if isinstance(value, ModuleType):
         return _is_dialect(value.__name__)
-    owner = getattr(value, "__module__", None) or type(value).__module__
-    is_ours = isinstance(value, Bracketed) or _is_dialect(str(owner))
-    return name in module.__dict__.get("__all__", ()) or (is_ours and not _is_private(name))
+    return name in MOJO_PRIVATE or name in module.__dict__.get("__all__", ())  # not helpers, or what it imports itself
 
 
 def _is_visible(kind: type, name: str) -> bool:
@@ -190,8 +212,8 @@ def _is_visible(kind: type, name: str) -> bool:
     if is_magic(name) and name not in MOJO_METHODS:
         return False
     if issubclass(kind, StructValue):
-        return _is_struct_member(kind, name) or is_dynamic(kind)
-    if name == _CONSTRUCTOR:
+        return _is_struct_member(kind, name)
+    if name in _OWN_ONLY:
         return False
     if issubclass(kind, (Bracketed, brackets, type)) or not _is_dialect_class(kind):
         return _is_native(kind, name)
@@ -219,7 +241,7 @@ def _is_type_member(kind: type, name: str) -> bool:
         return False
     if issubclass(kind, StructValue):
         return _is_struct_member(kind, name)
-    if name == _CONSTRUCTOR:
+    if name in _OWN_ONLY:
         return False
     for cls in (*kind.__mro__, *type(kind).__mro__):
         if name in cls.__dict__:
@@ -236,7 +258,7 @@ def _is_struct_member(kind: Any, name: str) -> bool:
 
 def is_dynamic(kind: type) -> bool:
     """Return whether a struct answers for members that it does not declare, by a `__getattr__` of its own."""
-    return issubclass(kind, StructValue) and hasattr(kind, "__getattr__")
+    return issubclass(kind, StructValue) and hasattr(kind, ANSWER)
 
 
 def _is_assignable(kind: Any, name: str) -> bool:

@@ -83,6 +83,8 @@ class Program(Exports):
     def _import_neighbour(self, module: str | None, level: int, name: str | None) -> Any:
         folder = self._folder
         wanted = module or name or ""
+        if not all(part.isidentifier() for part in wanted.split(".")):  # a name in backticks, which could be any path
+            raise ImportError(f"{wanted!r} is not the name of a module")
         for _ in range(level - 1 if folder else 0):
             folder = folder.parent if folder else None
         folders = [*([] if folder is None else [folder]), *([] if level else self._paths)]
@@ -110,7 +112,7 @@ class Program(Exports):
             raise AttributeError(f"{self!r} has no name {name!r}") from None
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._namespace:
+        if name not in self.exported_names():  # a program that imports this one has brackets too
             raise KeyError(f"{self!r} has no name {name!r}")
         return self._namespace[name]
 

@@ -15,6 +15,8 @@ from .tokens import words
 
 _OPERATIONS = words("add sub mul truediv floordiv mod pow matmul and or xor lshift rshift")
 IN_PLACE = frozenset(f"__i{name}__" for name in _OPERATIONS)
+ANSWER = "answer·of"
+"""The `__getattr__` of a struct, which answers for members that it does not declare."""
 
 
 class TextWriter:
@@ -151,6 +153,8 @@ def assign_fields(target: Any, value: Any) -> None:
     >>> first.x
     3
     """
+    if not isinstance(target, StructValue) or target.__fields__ != getattr(value, "__fields__", None):
+        raise TypeError(f"self is a value of {type(target).__name__}; it cannot become one of {type(value).__name__}")
     for name in value.__fields__:
         setattr(target, name, getattr(value, name))
 
@@ -173,8 +177,8 @@ def adapt_member(name: str, member: Any) -> dict[str, Any]:
         return {"hash_into": member}
     if name == "__has_next__":
         return {name: member, "__iter__": lambda self: self}
-    if name == "__getattr__":
-        return {name: lambda self, attribute: member.with_parameters(attribute)(self)}
+    if name == "__getattr__":  # under a name that Python does not ask for: it would ask for `__array_interface__` too
+        return {ANSWER: lambda self, attribute: member.with_parameters(attribute)(self)}
     return {name: member}
 
 

@@ -153,6 +153,10 @@ class _IdxBrackets:
     def __getitem__(self, value: int) -> ComptimeInt:
         return ComptimeInt(as_integer(value, "Idx[...]"))
 
+    def with_parameters(self, value: int) -> ComptimeInt:
+        """Return an integer known at compile time, which may have its name: `Idx[value=4]()`."""
+        return self[value]
+
     def __call__(self, value: int) -> RuntimeInt:
         return RuntimeInt(as_integer(value, "Idx(...)"))
 

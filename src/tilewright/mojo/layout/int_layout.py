@@ -48,15 +48,21 @@ __all__ = [
 ]
 
 
-def _row_major(_: Any, parameters: tuple[Any, ...], *dims: Any) -> Layout:
-    shape = _shape_of(parameters, dims)
-    strides = reverse(prefix_product(reverse(of_tree(shape))))
-    return Layout(of_tree(shape), strides)
+def _row_major(_: Any, parameters: tuple[Any, ...], *dims: Any, **named: Any) -> Layout:
+    extents = of_tree(_shape_of(parameters, (*dims, *_named_shape("row_major", **named))))
+    return Layout(extents, reverse(prefix_product(reverse(extents))))
 
 
-def _col_major(_: Any, parameters: tuple[Any, ...], *dims: Any) -> Layout:
-    shape = of_tree(_shape_of(parameters, dims))
-    return Layout(shape, prefix_product(shape))
+def _col_major(_: Any, parameters: tuple[Any, ...], *dims: Any, **named: Any) -> Layout:
+    extents = of_tree(_shape_of(parameters, (*dims, *_named_shape("col_major", **named))))
+    return Layout(extents, prefix_product(extents))
+
+
+def _named_shape(method: str, **named: Any) -> tuple[Any, ...]:
+    """Return a shape that has one of Mojo's names, `shape` or `tuple`; of two, or another name, nothing is made."""
+    if len(named) > 1 or not set(named) <= {"shape", "tuple"}:
+        raise TypeError(f"{method} takes dimensions, or shape, got {', '.join(named)}")
+    return tuple(named.values())
 
 
 def _shape_of(parameters: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
@@ -151,8 +157,10 @@ class Layout:
         """
         return int(self.core().cosize) if self.all_dims_known() else UNKNOWN_VALUE
 
-    def __call__(self, *idx: Any) -> int:
-        coordinate = idx[0] if len(idx) == 1 else idx
+    def __call__(self, *index: Any, idx: Any = None) -> int:
+        """Return the offset of a coordinate, which Mojo calls `idx`."""
+        index = index if idx is None else (*index, idx)
+        coordinate = index[0] if len(index) == 1 else index
         return crd2idx(coordinate, self.shape, self.stride)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

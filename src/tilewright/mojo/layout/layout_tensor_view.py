@@ -19,6 +19,7 @@ from ..index_list import Index, IndexEntries
 from ..simd import SIMDType
 from ..std.gpu.memory import Fill
 from .coord import RuntimeInt, is_dynamic
+from .elementwise import LegacyLoadBrackets, LegacyStoreBrackets, named_index
 from .int_layout import Layout, from_core
 from .int_tuple import UNKNOWN_VALUE
 from .layout_algebra import zipped_divide
@@ -34,6 +35,7 @@ from .memory_copies import copy_valid, mark_in_flight
 from .nested_integers import as_int_tree
 from .runtime_layout import RuntimeLayout, clipped_layout
 from .strided_layout import Count
+from .tensor_memory import only_one
 from .thread_shares import core_layout
 from .tile_tensor import Kind, TileTensor, as_kind
 
@@ -65,8 +67,8 @@ class ModeNumbers(tuple[StaticCount, ...]):
 
     __slots__ = ()
 
-    def __call__(self, k: Any) -> int:
-        return int(self[as_integer(k, "a mode")])
+    def __call__(self, idx: Any) -> int:
+        return int(self[as_integer(idx, "a mode")])
 
     def with_parameters(self, *k: Any, idx: Any = None) -> Any:
         """Return the number of a mode, to be called: `tensor.shape[0]()`.
@@ -262,6 +264,30 @@ class LayoutTensor(TileTensor):
 
     # Elements.
 
+    @property
+    def load(self: Kind) -> LegacyLoadBrackets[Kind]:
+        """Return the element at an index, or scalars from there on: `t.load[4](1, 0)`, `t.load[4](m=1, n=0)`.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).load[2](m=1, n=0)
+        SIMD[DType.int64, 2](4, 5)
+        """
+        return LegacyLoadBrackets(self)
+
+    @property
+    def store(self: Kind) -> LegacyStoreBrackets[Kind]:
+        """Write the element at an index, or a vector from there on: `t.store[4](1, 0, x)`, by name `m`, `n`, `val`.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).store(m=1, n=0, val=7)
+        """
+        return LegacyStoreBrackets(self)
+
+    def prefetch(self, *index: Any, m: Any = None, n: Any = None, coords: Any = None) -> None:
+        """Check an index, which may be named, `m` and `n` or `coords`; a host needs no hint.
+
+        >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).prefetch(m=1, n=0)
+        """
+        super().prefetch(*named_index(index, m, n, coords))
+
     def load_scalar(self, *index: Any) -> Any:
         """Return the first scalar of an element.
 
@@ -278,22 +304,38 @@ class LayoutTensor(TileTensor):
         super().__setitem__(key, *items, *([] if value is None else [value]))
 
     @brackets
-    def aligned_load(self, parameters: tuple[Any, ...], *index: Any, width: Any = 1) -> Any:
-        """Return `width` scalars from an element on: `t.aligned_load[4](1, 0)`.
+    def aligned_load(
+        self,
+        parameters: tuple[Any, ...],
+        *index: Any,
+        width: Any = 1,
+        m: Any = None,
+        n: Any = None,
+        coords: Any = None,
+    ) -> Any:
+        """Return `width` scalars from an element on, `t.aligned_load[4](1, 0)`, by name `m` and `n` or `coords`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_load[2](1, 0)
         SIMD[DType.int64, 2](4, 5)
         """
-        return self.load[(*parameters, width)[0]](*_unpack(index))
+        return self.load[(*parameters, width)[0]](*_unpack(named_index(index, m, n, coords)))
 
     @brackets
-    def aligned_store(self, parameters: tuple[Any, ...], *index_and_value: Any, width: Any = 1) -> None:
-        """Write `width` scalars from an element on: `t.aligned_store[4](1, 0, x)`.
+    def aligned_store(
+        self,
+        parameters: tuple[Any, ...],
+        *index_and_value: Any,
+        width: Any = 1,
+        m: Any = None,
+        n: Any = None,
+        val: Any = None,
+    ) -> None:
+        """Write `width` scalars from an element on, `t.aligned_store[4](1, 0, x)`, by name `m`, `n` and `val`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_store[2](1, 0, [7, 8])
         """
-        *index, value = index_and_value
-        self.store[(*parameters, width)[0]](_unpack(tuple(index)), value)
+        *index, value = index_and_value if val is None else (*index_and_value, val)
+        self.store[(*parameters, width)[0]](_unpack(named_index(tuple(index), m, n, None)), value)
 
     # Views.
 
@@ -427,13 +469,16 @@ class LayoutTensor(TileTensor):
 
     # Contents.
 
-    def copy_from(self, source: Any, order: str | None = None, fill: Any = None) -> LayoutTensor:
-        """Copy the elements of `source`, of the same number: element by element, the first index fastest.
+    def copy_from(
+        self, source: Any = None, order: str | None = None, fill: Any = None, *, other: Any = None
+    ) -> LayoutTensor:
+        """Copy the elements of `source`, `other` in Mojo, of the same number: by elements, the first index fastest.
 
         >>> t = LayoutTensor([0] * 4, Layout.row_major(2, 2))
         >>> t.copy_from(LayoutTensor([1, 2, 3, 4], Layout.col_major(2, 2))).to_numpy().tolist()
         [[1, 3], [2, 4]]
         """
+        source = only_one("copy_from", "a source", source, other)
         if order is None and isinstance(source, TileTensor) and self._needs_linear_order(source):
             return self._copy_linear(source)
         return super().copy_from(source, order, fill)

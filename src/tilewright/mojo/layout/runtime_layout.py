@@ -19,8 +19,9 @@ __all__ = ["RuntimeLayout", "coalesce", "make_layout"]
 
 
 def _strided(strides: Any) -> Any:
-    def create(owner: Any, parameters: tuple[Any, ...], *shape: Any) -> RuntimeLayout:
-        numbers = as_int_tree(shape[0] if len(shape) == 1 else shape)
+    def create(owner: Any, parameters: tuple[Any, ...], *extents: Any, shape: Any = None) -> RuntimeLayout:
+        extents = extents if shape is None else (*extents, shape)
+        numbers = as_int_tree(extents[0] if len(extents) == 1 else extents)
         numbers = numbers if isinstance(numbers, tuple) else (numbers,)
         known = owner.layout if isinstance(owner, RuntimeLayoutType) else None
         if known is not None:
@@ -89,8 +90,10 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         """
         return to_core(self.layout, self.shape, self.stride)
 
-    def __call__(self, *idx: Any) -> int:
-        coordinate = idx[0] if len(idx) == 1 else idx
+    def __call__(self, *index: Any, idx: Any = None) -> int:
+        """Return the offset of a coordinate, which Mojo calls `idx`."""
+        index = index if idx is None else (*index, idx)
+        coordinate = index[0] if len(index) == 1 else index
         return crd2idx(coordinate, self.shape, self.stride)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -118,7 +118,10 @@ class Layout(StaticExtents, CoreLayout):
     def stride(self) -> Any:
         return _as_entries(self._stride)
 
-    def __call__(self, *coord: Any) -> Any:
+    def __call__(self, *coord: Any, index: Any = None) -> Any:
+        """Return the offset of a coordinate, which Mojo calls `index`."""
+        if index is not None:
+            coord = (*coord, index)
         if not coord and self._shape:
             return self  # of a type, the layout
         return super().__call__(*coord)
@@ -209,16 +212,16 @@ class Layout(StaticExtents, CoreLayout):
         """
         return int(self.cosize) if self.all_dims_known else -1
 
-    def idx2crd(self, offset: int) -> Any:
-        """Return the coordinate at `offset`: the inverse of the layout, leaf by leaf.
+    def idx2crd(self, idx: int) -> Any:
+        """Return the coordinate at the offset `idx`: the inverse of the layout, leaf by leaf.
 
         >>> print(row_major[4, 6]().idx2crd(13))
         (2, 1)
         """
-        index = int(offset)
+        index = int(idx)
         coordinate = offset_to_coordinate(index, self._shape, self._stride)
         if CoreLayout.__call__(self, coordinate) != index:
-            raise LayoutError(f"{self} maps no coordinate to offset {offset}")
+            raise LayoutError(f"{self} maps no coordinate to offset {idx}")
         return Coord(*as_tuple(coordinate))
 
     def reverse(self) -> Layout:
@@ -440,9 +443,12 @@ class _Major:
         """Return the function that makes the layout of extents known at compile time."""
         return lambda *shape: self(*shape) if shape else self._layout(extents)
 
-    def __call__(self, *extents: Any) -> Layout:
-        shape = extents[0] if len(extents) == 1 and isinstance(extents[0], (tuple, list)) else extents
-        return self._layout(as_tree(Coord(*shape)))
+    def __call__(self, *extents: Any, shape: Any = None) -> Layout:
+        """Return the layout of extents, or of one coordinate of them, which Mojo calls `shape`."""
+        entries = extents if shape is None else (*extents, shape)
+        if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
+            entries = tuple(entries[0])
+        return self._layout(as_tree(Coord(*entries)))
 
     def __repr__(self) -> str:
         return self._name

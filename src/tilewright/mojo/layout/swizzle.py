@@ -27,6 +27,11 @@ class Swizzle(CoreSwizzle):
 
     __slots__ = ()
 
+    def __call__(self, *coord: Any, index: Any = None, offset: Any = None) -> Any:
+        """Return the swizzled offset of an index, which Mojo calls `index` or `offset`."""
+        named = [value for value in (index, offset) if value is not None]
+        return super().__call__(*coord, *named)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CoreSwizzle):
             return NotImplemented

@@ -173,6 +173,23 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
             self._dtype = as_dtype(self._store.format)
             return self._dtype
 
+    def get_subscript(self, *items: Any, coord: Any = None) -> Any:
+        """Return an element whose index, `items`, may have Mojo's name: `t[coord=Coord(1, 2)]`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> MemoryTensor(bytearray(4), row_major[2, 2]()).get_subscript(coord=(1, 0))
+        UInt8(0)
+        """
+        return self[_named_index(items, coord)]
+
+    def set_subscript(self, value: Any, *items: Any, coord: Any = None) -> None:
+        """Set an element to `value`; its index, `items`, may have Mojo's name: `t[coord=Coord(1, 2)] = x`.
+
+        >>> from tilewright.mojo.layout import row_major
+        >>> MemoryTensor(bytearray(4), row_major[2, 2]()).set_subscript(7, coord=(1, 0))
+        """
+        self[_named_index(items, coord)] = value
+
     def __setitem__(self, coord: Any, *items: Any, value: Any = None) -> None:
         if value is None:
             if not items:
@@ -439,6 +456,15 @@ def require_one_index_per_mode(tensor: Any, index: tuple[Any, ...]) -> None:
             f"one index, {index[0]}, does not address an element of a tensor of shape {tensor.layout.shape}: give"
             f" {tensor.rank}, one for each mode; only load takes a linear index"
         )
+
+
+def _named_index(items: tuple[Any, ...], coord: Any) -> Any:
+    """Return what stands in brackets, by position or as `coord`."""
+    if (coord is None) == (not items):
+        raise TypeError("an element takes one index: t[1, 2], or t[coord=Coord(1, 2)]")
+    if coord is not None:
+        return coord
+    return items[0] if len(items) == 1 else items
 
 
 def _as_index(key: Any) -> tuple[Any, ...]:

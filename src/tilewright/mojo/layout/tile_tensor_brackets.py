@@ -259,10 +259,15 @@ class _SplitBrackets(SplitBrackets[Kind]):
     def __getitem__(self, parameters: Extents) -> partial[Any]:
         return partial(self._split, parameters if isinstance(parameters, tuple) else (parameters,))
 
-    def __call__(self, count: int, k: int, *, axis: int = 0, alignment: int = 1) -> Kind:
-        """Return part `k` of `count` along `axis`, each a multiple of `alignment` long but for the last ones."""
-        view: Kind = self._split((axis, alignment), count, k)
-        return view
+    def __call__(
+        self, count: int, k: int | None = None, *, axis: int = 0, alignment: int = 1, idx: int | None = None
+    ) -> Any:
+        """Return part `k`, `idx` in Mojo, of `count` along `axis`, or all parts: `t.split[count=2, axis=1]()`.
+
+        Each is a multiple of `alignment` long but for the last ones.
+        """
+        part = k if idx is None else idx
+        return self._split((count, axis)) if part is None else self._split((axis, alignment), count, part)
 
     def _split(
         self,
@@ -270,7 +275,10 @@ class _SplitBrackets(SplitBrackets[Kind]):
         *part: int,
         axis: int | None = None,
         split_alignment: int | None = None,
+        count: int | None = None,
+        idx: int | None = None,
     ) -> Any:
+        part = (*part, *[number for number in (count, idx) if number is not None])
         everything = parameters if axis is None else (axis,) if part and not parameters else (*parameters, axis)
         everything = everything if split_alignment is None else (*everything, split_alignment)
         return _keep_index_type(self._tensor, super().__getitem__(everything), *part)

@@ -2,7 +2,7 @@
 """Mojo's module `std.sys`: what a program asks about the machine, and what it was started with."""
 
 import sys as _python
-from typing import Any
+from typing import Any, TextIO
 
 from ..builtins import format_value
 from ..program_arguments import (
@@ -36,8 +36,10 @@ from .sys_info import (
 __all__ = [
     "CompilationTarget",
     "align_of",
+    "alignof",
     "argv",
     "bit_width_of",
+    "bitwidthof",
     "exit",
     "get_defined_bool",
     "get_defined_dtype",
@@ -57,7 +59,9 @@ __all__ = [
     "num_logical_cores",
     "num_physical_cores",
     "simd_width_of",
+    "simdwidthof",
     "size_of",
+    "sizeof",
     "stderr",
     "stdout",
 ]
@@ -72,19 +76,22 @@ class Stream:
     a1
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, is_error: bool) -> None:
+        self._is_error = bool(is_error)
 
     def write(self, *values: Any) -> None:
         """Write the text of values."""
-        getattr(_python, self._name).write("".join(map(format_value, values)))
+        self._target().write("".join(map(format_value, values)))
 
     def flush(self) -> None:
         """Write out what waits."""
-        getattr(_python, self._name).flush()
+        self._target().flush()
+
+    def _target(self) -> TextIO:
+        return _python.stderr if self._is_error else _python.stdout
 
 
-stdout, stderr = Stream("stdout"), Stream("stderr")
+stdout, stderr = Stream(False), Stream(True)
 
 
 def exit(code: Any = 0) -> None:  # noqa: A001  (Mojo's name)

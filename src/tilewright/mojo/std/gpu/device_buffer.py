@@ -19,7 +19,7 @@ from ...builtins import format_value
 from ...dtype import DType, as_dtype
 from ...memory_type import MemoryMeta, MemoryType, memory_type
 from ...pointer import Pointer
-from ...simd import SIMD, as_vector, scalar_format
+from ...simd import as_vector, numbers_of, scalar_format
 
 if TYPE_CHECKING:
     from .device_context import DeviceContext
@@ -147,7 +147,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
         >>> print(DeviceContext().enqueue_create_buffer["int8"](2).enqueue_fill(7))
         DeviceBuffer([7, 7])
         """
-        number = value.value if isinstance(value, SIMD) else value
+        number = numbers_of(value, self._element)
         array = self.device_memory.array
         if isinstance(array, DeviceArray):
             filled = aligned_empty(len(self), self._element.dtype)
@@ -239,7 +239,7 @@ class HostBuffer(Span):
         >>> print(DeviceContext().enqueue_create_host_buffer["int8"](2).enqueue_fill(7))
         HostBuffer([7, 7])
         """
-        self.array[...] = fit_values(value.value if isinstance(value, SIMD) else value, self.memory.format)
+        self.array[...] = fit_values(numbers_of(value, self.memory.format), self.memory.format)
         return self
 
     def enqueue_copy_to(self, target: Any) -> None:

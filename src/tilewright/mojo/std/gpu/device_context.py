@@ -12,6 +12,7 @@ from ....copying.engine import DEVICE_ENGINES, load_engine
 from ....errors import LayoutError, TransferError
 from ....layout.validation import as_integer
 from ....simt import launch
+from ....tensor.store import DeviceMemory
 from ...arrays import MemoryArray
 from ...brackets import brackets
 from ...pointer import Pointer
@@ -275,7 +276,7 @@ def _in_kernel(value: Any) -> Any:
 def _memory(buffer: Any, other: Any) -> Any:
     """Return the array of a buffer, on the host or on a device; behind a pointer are as many scalars as in `other`."""
     device = getattr(buffer, "device_memory", None)
-    if device is not None:
+    if isinstance(device, DeviceMemory):
         return device.array
     if isinstance(buffer, Pointer):
         memory = buffer.memory
