@@ -288,3 +288,15 @@ def test_the_element_size_that_a_text_states_decides_the_banks():
     assert chosen["banks"]["facts"][0]["value"] != "no conflict"
     silent = layout_tab.describe_layout({"notation": "(32,32):(32,1)", "threads": "32:1"})
     assert "assuming elements of 4 bytes" in silent["banks"]["facts"][0]["value"]
+
+
+def test_translations_name_the_element_type_that_they_assume():
+    silent = layout_tab.describe_layout({"notation": "(4,8):(8,1)"})["notations"]
+    assert {each["name"]: each["assumed"] for each in silent if each["assumed"]} == {
+        "xla": "f32",
+        "memref": "f32",
+        "triton": "f16",
+    }
+    stated = layout_tab.describe_layout({"notation": "bf16[4,8]{1,0}"})["notations"]
+    assert not any(each["assumed"] for each in stated)
+    assert "memref<4x8xbf16, strided<[8, 1]>>" in [each["text"] for each in stated]

@@ -15,7 +15,7 @@ from ..errors import LayoutError, TilewrightError
 from ..layout import ComposedLayout, LayoutLike, Swizzle
 from ..layout.linear import Linear
 from ..notation import WRITABLE, write
-from ..notation.any_text import element_options, parse_with_spare_shape
+from ..notation.any_text import TYPED, element_options, parse_with_spare_shape
 from ..views.scene import Scene
 from ..views.scenes import scene_of
 from ..views.scenes.accesses import bank_scene
@@ -268,14 +268,19 @@ def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, s
 
 
 def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
-    """Return a layout in the notations that can say it, without the one in which it was given."""
+    """Return a layout in the notations that can say it, without the one in which it was given.
+
+    `assumed` is the element type of a notation that needs one, where the text of the layout states none.
+    """
     text, found = fields.get("notation", ""), []
     parsed = parse_with_spare_shape(text, parse_integers(fields, "extents", "8x8") or None)
     for name in WRITABLE:
         try:
-            written = write(layout, name, **element_options(parsed, name))
+            options = element_options(parsed, name)
+            written = write(layout, name, **options)
         except TilewrightError:
             continue
         if written != text.strip():
-            found.append({"name": name, "text": written})
+            assumed = TYPED[name] if name in TYPED and not options else ""
+            found.append({"name": name, "text": written, "assumed": assumed})
     return found

@@ -147,5 +147,6 @@ function steps(found) {
 }
 
 function notations(found) {
-  return factsOf(found.map(({ name, text }) => ({ name, value: text, tone: "notation" })));
+  return factsOf(found.map(({ name, text, assumed }) =>
+    ({ name: assumed ? `${name}, assuming elements of ${assumed}` : name, value: text, tone: "notation" })));
 }
