@@ -77,6 +77,13 @@ class Store:
     origin: Any
     readonly: bool
 
+    def __post_init__(self) -> None:
+        data = self.data.array if isinstance(self.data, DeviceMemory) else self.data
+        if not isinstance(data, (np.ndarray, DeviceArray)) or not isinstance(self.format, ScalarFormat):
+            raise TypeError(f"memory is an array of scalars, got {type(data).__name__} of {type(self.format).__name__}")
+        if data.dtype != self.format.dtype:  # bounds are counted in scalars of the format
+            raise TypeError(f"memory of {data.dtype} has no scalars of {self.format.name}")
+
     @classmethod
     def of(cls, storage: Storage, dtype: FormatLike | None = None) -> Store:
         """Return the store of an array, a buffer, a list of numbers, or anything that exports its memory.
