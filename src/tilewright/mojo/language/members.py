@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from enum import Enum
 from types import GeneratorType, ModuleType
 from typing import Any
@@ -91,6 +91,9 @@ class Exports:
         """Return the names that other programs see."""
         raise NotImplementedError
 
+    def __getitem__(self, name: str) -> Any:
+        raise NotImplementedError
+
     def parametrized_type(self) -> Any:
         """Return what `type_of` tells of a program: nothing that could run another one."""
         return HiddenValue
@@ -118,15 +121,18 @@ def visible(value: Any, name: str) -> Any:
         _seen.add((kind, name))
     elif not _is_own(value, name):
         if is_dynamic(kind) and not is_magic(name):
-            return Answers(value)
+            return Answers(getattr(value, ANSWER))
         raise AttributeError(f"{name!r} is not a member that a Mojo program can reach", name=name, obj=value)
+    elif isinstance(value, Exports):
+        return Answers(value.__getitem__)
     return value
 
 
 class Answers:
-    """Stands for a struct while a program reads a member that its `__getattr__` answers for.
+    """Stands for a value while a program reads a member by a function of its name, and not by Python's own lookup.
 
-    Python's own lookups never ask that method: they would want memory, iterators and the like from it.
+    A struct's `__getattr__` answers so: Python would want memory, iterators and the like from it. So does a program
+    that another one imports: a name that it declares may be one of ours.
 
     >>> class Echo(StructValue):
     ...     pass
@@ -135,13 +141,13 @@ class Answers:
     ('abab', False)
     """
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_answer",)
 
-    def __init__(self, owner: Any) -> None:
-        self._owner = owner
+    def __init__(self, answer: Callable[[str], Any]) -> None:
+        self._answer = answer
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._owner, ANSWER)(name)
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "_answer")(name)
 
 
 def assignable(value: Any, name: str) -> Any:
