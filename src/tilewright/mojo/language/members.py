@@ -19,7 +19,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Collection
 from enum import Enum
-from types import GeneratorType, ModuleType
+from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 from ...formats.scalar_format import ScalarFormat
@@ -80,6 +80,8 @@ MOJO_PRIVATE = words(
 """Names with an underscore before them that Modular's own programs use."""
 _OWN_ONLY = words("__init__ __getattr__")
 """Methods of structs: those of a library's value would change one that others share, or take any name."""
+_METHODS = (FunctionType, MemberDescriptorType, property, brackets)
+"""What a class gives its values, and no program takes from the class: it would apply it to values of its own."""
 _MACHINERY = words("brackets importing language program_arguments running")
 """Modules of the package that run programs, rather than belong to them."""
 
@@ -251,7 +253,8 @@ def _is_type_member(kind: type, name: str) -> bool:
         return False
     for cls in (*kind.__mro__, *type(kind).__mro__):
         if name in cls.__dict__:
-            return _is_dialect_class(cls) and not _is_private(name)
+            is_bound = issubclass(cls, type) or not isinstance(cls.__dict__[name], _METHODS)
+            return is_bound and _is_dialect_class(cls) and not _is_private(name)
     return _is_dialect_class(kind) and hasattr(type(kind), "__getattr__") and not name.startswith("_")
 
 
