@@ -177,6 +177,8 @@ class DeviceMemory:
         >>> DeviceMemory(format_of("int8"), np.arange(5, dtype=np.int8)).section(1, 2).tolist()
         [1, 2]
         """
+        if not 0 <= start <= start + size <= self.size:  # a device would not say so
+            raise LayoutError(f"scalars {start} to {start + size - 1} exceed device memory, which has {self.size}")
         if not isinstance(self.array, DeviceArray):
             return self.array[start : start + size]
         step = self.format.itemsize

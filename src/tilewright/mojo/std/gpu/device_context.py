@@ -11,6 +11,7 @@ from ....copying.device_array import DeviceArray
 from ....copying.engine import DEVICE_ENGINES, load_engine
 from ....errors import LayoutError, TransferError
 from ....layout.validation import as_integer
+from ....ndarrays import np
 from ....simt import launch
 from ....tensor.store import DeviceMemory
 from ...arrays import MemoryArray
@@ -282,6 +283,7 @@ def _memory(buffer: Any, other: Any) -> Any:
         memory = buffer.memory
         data = getattr(memory.data, "array", memory.data)
         return data[buffer.offset : buffer.offset + len(other)]
-    if isinstance(buffer, MemoryArray):
-        return buffer.array
-    return getattr(buffer, "array", buffer)
+    array = buffer.array if isinstance(buffer, MemoryArray) else getattr(buffer, "array", buffer)
+    if not isinstance(array, (np.ndarray, DeviceArray)):
+        raise TypeError(f"{type(buffer).__name__} is not memory; a copy takes buffers, pointers and arrays")
+    return array
