@@ -500,6 +500,25 @@ def test_no_other_member_answers_for_python(declaration):
         run(declaration)
 
 
+def test_a_member_is_checked_by_the_name_that_it_gets():
+    with pytest.raises(TilewrightError, match="__getattr__ is a method of values"):
+        run("""
+def __getattr__(owner: AnyType, name: AnyType) -> AnyType:
+    return {"shape": (16,), "typestr": "|u1", "data": (64, False), "version": 3}
+struct S(Some[[__getattr__ for __getattr__ in [Copyable]][0]]):
+    comptime __getattr__ = 3
+    def __init__(out self): pass
+def main() raises:
+    _ = SIMD[DType.uint8, 16](S())
+""")
+
+
+@pytest.mark.parametrize("target", ["x.size", "x[0]", "print(1)", "(x, print(1).y)"])
+def test_the_target_of_a_comprehension_is_a_name(target):
+    with pytest.raises(TilewrightError, match="expected a name"):
+        run(f"def main():\n    print([1 for {target} in [1]])\n")
+
+
 @pytest.mark.parametrize("target", ["List", "layout", "print", "alloc", "SIMD[DType.float32, 4](1)", "[1]"])
 def test_only_a_struct_assigns_all_its_fields(target):
     with pytest.raises(TilewrightError, match="it cannot become one of Patch"):

@@ -11,7 +11,6 @@ import ast
 
 from .building import (
     assign,
-    assign_member,
     at,
     clone,
     constant,
@@ -84,6 +83,8 @@ class StructLowerer(FunctionLowerer):
 
     def _lower_members(self, node: StructNode | TraitNode) -> list[ast.stmt]:
         """Return statements that set the methods and associated values of `Self`."""
+        for member in node.body:
+            self._check_protocol(member)
         self.mark_overloads(node.body)
         functions = [member for member in node.body if isinstance(member, FunctionNode)]
         values = [member for member in node.body if isinstance(member, Comptime)]
@@ -100,7 +101,7 @@ class StructLowerer(FunctionLowerer):
             if value.value is not None:
                 names = [part.id for part in ast.walk(value.target) if isinstance(part, ast.Name)]
                 statements += self.lower_statement(value)
-                statements += [assign_member(CLASS, name, load(name, value), value) for name in names]
+                statements += [self._add_value(name, value) for name in names]
         for function in [member for member in functions if member.name in groups]:
             statements += self._lower_method(function, node.name)
         for member in node.body:
@@ -108,8 +109,11 @@ class StructLowerer(FunctionLowerer):
                 self.fail("expected a field, a method or a comptime member", member)
             if isinstance(member, Variable) and not isinstance(member.target, ast.Name):
                 self.fail("a field has one name", member)
-            self._check_protocol(member)
         return statements
+
+    def _add_value(self, name: str, node: ast.AST) -> ast.stmt:
+        parts = [load(CLASS, node), constant(name, node), load(self.block.bindings[name].name, node)]
+        return at(ast.Expr(value=support("add_value", parts, node)), node)
 
     def _check_protocol(self, member: ast.stmt) -> None:
         """Refuse what Python would call with its own values, such as a traceback, in place of a method of Mojo."""

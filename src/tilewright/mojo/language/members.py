@@ -303,8 +303,6 @@ class _Guard(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
         self.generic_visit(node)
-        if hasattr(node, "declares"):  # a member of a struct or a trait, which the lowerer gives it
-            return node
         rule = "visible" if isinstance(node.ctx, ast.Load) else "assignable"
         checked = ast.Call(func=load(SUPPORT + rule, node), args=[node.value, constant(node.attr, node)], keywords=[])
         node.value = at(checked, node.value)
