@@ -342,6 +342,8 @@ def main():
 """)
     assert capsys.readouterr().out == "3 2 (mro) 4\n"
     with pytest.raises(TilewrightError, match="no member 'mro'"):
+        run("struct S:\n    var __x: Int\n    var mro: Int\ndef main():\n    print(S.mro())")
+    with pytest.raises(TilewrightError, match="no member 'mro'"):
         run('struct S:\n    comptime FIELDS = ("mro",)\ndef main():\n    print(S.mro())')
 
 

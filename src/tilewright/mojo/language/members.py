@@ -247,8 +247,8 @@ def _is_own(value: Any, name: str) -> bool:
 def _is_type_member(kind: type, name: str) -> bool:
     if is_magic(name) and name not in MOJO_METHODS:
         return False
-    if issubclass(kind, StructValue):
-        return _is_struct_member(kind, name)
+    if issubclass(kind, StructValue):  # a field without a place in the class would be a member of Python's `type`
+        return name in kind.__dict__ or (name not in kind.__fields__ and _is_struct_member(kind, name))
     if name in _OWN_ONLY:
         return False
     for cls in (*kind.__mro__, *type(kind).__mro__):
