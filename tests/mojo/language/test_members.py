@@ -792,3 +792,9 @@ def test_a_buffer_has_numbers_of_its_type(buffer):
     imports = "from std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer\n"
     with pytest.raises(TilewrightError, match=r"has no scalars|unknown format|expected a format"):
         run(f"{imports}{forged}def main() raises:\n    var ctx = DeviceContext()\n    _ = {buffer}.unsafe_ptr()\n")
+
+
+@pytest.mark.parametrize("device", ["opencl", "cuda"])
+def test_a_program_opens_no_driver(device):
+    with pytest.raises(TilewrightError, match="a Mojo program runs on the SIMT machine"):
+        run(f"from std.gpu.host import DeviceContext\ndef main() raises:\n    _ = DeviceContext('{device}')\n")

@@ -17,6 +17,7 @@ from ....tensor.store import DeviceMemory
 from ...arrays import MemoryArray
 from ...brackets import brackets
 from ...pointer import Pointer
+from ...program_arguments import is_program_running
 from ...simd import scalar_format
 from .device_buffer import DeviceBuffer, HostBuffer
 from .device_info import DeviceAttribute, GPUInfo
@@ -81,6 +82,8 @@ class DeviceContext:
         name = "host" if isinstance(device, int) or hasattr(device, "__index__") else device
         if name not in ("host", *DEVICE_ENGINES):
             raise TransferError(f"unknown device {device!r}; expected one of host, {', '.join(DEVICE_ENGINES)}")
+        if name != "host" and is_program_running():  # drivers are Python's, and their kernels are kept in files
+            raise TransferError(f"a Mojo program runs on the SIMT machine; {name} is for Python: use DeviceContext()")
         self.home = None if name == "host" else load_engine(name).default_backend()
         self._api = "cpu" if api == "cpu" else "cuda"
 
