@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tilewright as tw
 from tilewright import (
     FormatError,
     Layout,
@@ -29,6 +30,8 @@ from tilewright.mojo import Array, DType, Float32, InlineArray, Int32, List, Spa
 from tilewright.mojo.layout import AddressSpace, TensorLayout, TileTensor, stack_allocation
 from tilewright.mojo.layout.tile_layout import from_core
 from tilewright.mojo.std.gpu.host import DeviceContext
+from tilewright.tensor.store import DeviceMemory, Store
+from tilewright.tensor.view_layouts import pair_layout
 
 from .strategies import iota
 
@@ -527,3 +530,19 @@ def test_to_device_buffer_takes_contiguous_views():
     assert host.array.tolist() == [4, 5, 6, 7]
     with pytest.raises(LayoutError, match="to_device_buffer needs elements in row-major order"):
         tensor.transpose().to_device_buffer(context)
+
+
+@pytest.mark.parametrize("layout", [tw.Layout(9), tw.Layout(2, 8), tw.Layout(2, -1)], ids=str)
+def test_a_view_is_checked_where_it_becomes_an_array(layout):
+    view = tw.TileTensor(np.zeros(8), tw.row_major(8))._view(pair_layout(layout), 0)
+    with pytest.raises(tw.LayoutError, match="exceeds its storage, which has 8"):
+        view.to_numpy()
+
+
+def test_memory_has_scalars_of_its_format():
+    with pytest.raises(TypeError, match="memory of int8 has no scalars of float64"):
+        Store(np.zeros(8, np.int8), tw.format_of("float64"), None, False)
+    with pytest.raises(TypeError, match="memory is an array of scalars, got list"):
+        Store([1, 2], tw.format_of("int8"), None, False)
+    with pytest.raises(tw.LayoutError, match="scalars 2 to 4 exceed device memory, which has 4"):
+        DeviceMemory(tw.format_of("int8"), np.zeros(4, np.int8)).section(2, 3)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -258,12 +259,13 @@ def type_of(value: Any) -> Any:
 
 
 def _is_type_of_mojo(kind: type) -> bool:
-    """Return whether a program may make values of a class: of its own structs, and of classes of the dialect."""
+    """Return whether a program may make values of a class: of its own structs, and of classes that Mojo names."""
     if hasattr(kind, "__fields__"):
         return True
     if kind.__module__.startswith(f"{_DIALECT}language."):
         return kind.__name__ in _LANGUAGE_TYPES
-    return kind.__module__.startswith(_DIALECT)
+    listed = getattr(sys.modules[kind.__module__], "__all__", None) if kind.__module__.startswith(_DIALECT) else ()
+    return listed is None or kind.__name__ in listed
 
 
 def _rebind(_: Any, parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:

@@ -19,10 +19,12 @@ __all__ = [
     "get_defined_int",
     "get_defined_string",
     "is_defined",
+    "is_program_running",
     "start_with",
 ]
 
-_arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=("mojo",))
+_NONE = ("mojo",)
+_arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=_NONE)
 _defines: ContextVar[Mapping[str, str]] = ContextVar("defines", default={})  # noqa: B039  (never changed)
 
 
@@ -40,6 +42,15 @@ def start_with(arguments: Sequence[str], defines: Mapping[str, str]) -> Iterator
     finally:
         _arguments.reset(first)
         _defines.reset(second)
+
+
+def is_program_running() -> bool:
+    """Return whether a Mojo program runs, rather than Python that uses Mojo's names.
+
+    >>> is_program_running()
+    False
+    """
+    return _arguments.get() is not _NONE
 
 
 def argv() -> tuple[str, ...]:

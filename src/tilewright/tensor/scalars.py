@@ -52,6 +52,8 @@ class Scalars:
         >>> Scalars.of(tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]()).extents
         (6, 8)
         """
+        if not isinstance(tensor, View):  # whose bounds were checked: what follows trusts them
+            raise TypeError(f"expected a tensor, got {type(tensor).__name__}")
         layout, extents = tensor._mode_layout, tensor.shape
         if tensor._pair.shape[1]:
             layout = scalars_layout(tensor._pair)
@@ -90,8 +92,12 @@ class Scalars:
         data = self.tensor._store.host
         if 0 in shape:
             return np.empty(shape, dtype=data.dtype)
-        start = data[self.tensor._offset : self.tensor._offset + 1]
-        return strided_view(start, shape, steps, not self.tensor._store.readonly)
+        first = int(self.tensor._offset)
+        spans = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
+        low, high = (first + sum(span for span in spans if (span < 0) == is_low) for is_low in (True, False))
+        if low < 0 or high >= data.size:  # NumPy would not say so
+            raise LayoutError(f"a view of scalars {low} to {high} exceeds its storage, which has {data.size}")
+        return strided_view(data[first : first + 1], shape, steps, not self.tensor._store.readonly)
 
     def places(self) -> tuple[Any, Any]:
         """Return (places in storage, which are valid) as arrays with one dimension per mode.

@@ -77,6 +77,13 @@ class Store:
     origin: Any
     readonly: bool
 
+    def __post_init__(self) -> None:
+        data = self.data.array if isinstance(self.data, DeviceMemory) else self.data
+        if not isinstance(data, (np.ndarray, DeviceArray)) or not isinstance(self.format, ScalarFormat):
+            raise TypeError(f"memory is an array of scalars, got {type(data).__name__} of {type(self.format).__name__}")
+        if data.dtype != self.format.dtype:  # bounds are counted in scalars of the format
+            raise TypeError(f"memory of {data.dtype} has no scalars of {self.format.name}")
+
     @classmethod
     def of(cls, storage: Storage, dtype: FormatLike | None = None) -> Store:
         """Return the store of an array, a buffer, a list of numbers, or anything that exports its memory.
@@ -170,6 +177,8 @@ class DeviceMemory:
         >>> DeviceMemory(format_of("int8"), np.arange(5, dtype=np.int8)).section(1, 2).tolist()
         [1, 2]
         """
+        if not 0 <= start <= start + size <= self.size:  # a device would not say so
+            raise LayoutError(f"scalars {start} to {start + size - 1} exceed device memory, which has {self.size}")
         if not isinstance(self.array, DeviceArray):
             return self.array[start : start + size]
         step = self.format.itemsize

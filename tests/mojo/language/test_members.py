@@ -342,6 +342,8 @@ def main():
 """)
     assert capsys.readouterr().out == "3 2 (mro) 4\n"
     with pytest.raises(TilewrightError, match="no member 'mro'"):
+        run("struct S:\n    var __x: Int\n    var mro: Int\ndef main():\n    print(S.mro())")
+    with pytest.raises(TilewrightError, match="no member 'mro'"):
         run('struct S:\n    comptime FIELDS = ("mro",)\ndef main():\n    print(S.mro())')
 
 
@@ -500,6 +502,25 @@ def test_no_other_member_answers_for_python(declaration):
         run(declaration)
 
 
+def test_a_member_is_checked_by_the_name_that_it_gets():
+    with pytest.raises(TilewrightError, match="__getattr__ is a method of values"):
+        run("""
+def __getattr__(owner: AnyType, name: AnyType) -> AnyType:
+    return {"shape": (16,), "typestr": "|u1", "data": (64, False), "version": 3}
+struct S(Some[[__getattr__ for __getattr__ in [Copyable]][0]]):
+    comptime __getattr__ = 3
+    def __init__(out self): pass
+def main() raises:
+    _ = SIMD[DType.uint8, 16](S())
+""")
+
+
+@pytest.mark.parametrize("target", ["x.size", "x[0]", "print(1)", "(x, print(1).y)"])
+def test_the_target_of_a_comprehension_is_a_name(target):
+    with pytest.raises(TilewrightError, match="expected a name"):
+        run(f"def main():\n    print([1 for {target} in [1]])\n")
+
+
 @pytest.mark.parametrize("target", ["List", "layout", "print", "alloc", "SIMD[DType.float32, 4](1)", "[1]"])
 def test_only_a_struct_assigns_all_its_fields(target):
     with pytest.raises(TilewrightError, match="it cannot become one of Patch"):
@@ -541,7 +562,9 @@ def test_a_module_is_named_by_names_only(tmp_path):
 def test_a_stream_is_one_of_two(capsys):
     with pytest.raises(TilewrightError):
         run("from std.sys import Stream")
-    run("from std.sys import stdout\ndef main():\n    type_of(stdout)('__stdout__').write('a')\n")
+    with pytest.raises(TilewrightError, match="is the library's own"):
+        run("from std.sys import stdout\ndef main():\n    type_of(stdout)('__stdout__').write('a')\n")
+    run("from std.sys import stderr\ndef main():\n    stderr.write('a')\n")
     assert capsys.readouterr() == ("", "a")
 
 
@@ -559,7 +582,10 @@ def test_a_module_exports_what_it_lists_and_no_class_of_classes():
                 assert not (isinstance(value, type) and issubclass(value, type)), f"{module.__name__}.{name}"
 
 
-@pytest.mark.parametrize("value", ["alloc[Float32](4).memory", "Equatable", "Equatable & Copyable", "layout"])
+LABELLED = "alloc[Float32](4).address_space_cast[AddressSpace.SHARED]().memory"
+
+
+@pytest.mark.parametrize("value", ["alloc[Float32](4).memory", LABELLED, "Equatable", "Equatable & Copyable", "layout"])
 def test_the_type_of_the_machinery_makes_nothing(value):
     with pytest.raises(TilewrightError, match=r"is the library's own|cannot be made from its type"):
         run(f"import layout\ndef main():\n    var value = {value}\n    _ = type_of(value)(1, 2, 3, 4)\n")
@@ -642,3 +668,133 @@ def main() raises:
     print(buffer)
 """)
     assert capsys.readouterr().out == "DeviceBuffer([4, 4])\n"
+
+
+@pytest.mark.parametrize("name", ["_namespace", "_loaded", "_source", "_execute", "_import", "exported_names"])
+def test_a_name_that_a_program_declares_is_none_of_ours(name, tmp_path, capsys):
+    (tmp_path / "other.mojo").write_text(f"def {name}() -> Int:\n    return 3\n")
+    main = tmp_path / "main.mojo"
+    main.write_text(f"import other\nfrom other import {name}\ndef main():\n    print(other.{name}(), {name}())\n")
+    run(main)
+    main.write_text(f"from other import *\ndef main():\n    print({name}())\n")
+    run(main)
+    assert capsys.readouterr().out == "3 3\n3\n"
+
+
+@pytest.mark.parametrize("rebinding", ["comptime Self = List", "comptime x = (Self := List)"])
+@pytest.mark.parametrize("kind", ["struct", "trait"])
+def test_members_go_to_the_struct_whatever_self_is(kind, rebinding, capsys):
+    before = tilewright.mojo.List.append, dict(vars(tilewright.mojo.List))
+    use = "struct S(T):\n    pass\n" if kind == "trait" else ""
+    run(f"""
+{kind} T:
+    {rebinding}
+    comptime added = 3
+    def append(self, value: Int = 3):
+        print("patched", value)
+{use}
+def main():
+    var values = [1]
+    values.append(2)
+    print(values)
+""")
+    assert capsys.readouterr().out == "[1, 2]\n"
+    assert before == (tilewright.mojo.List.append, dict(vars(tilewright.mojo.List)))
+
+
+@pytest.mark.parametrize("member", ["List.append", "TileTensor.load", "TileTensor.raw_load", "UnsafePointer.memory"])
+def test_a_type_of_the_library_lends_no_method(member):
+    with pytest.raises(TilewrightError, match="no member"):
+        run(f"from layout import TileTensor\nstruct S:\n    comptime lent = {member}\n")
+
+
+FORGED_TENSOR = """
+from layout import TileTensor, row_major, Layout, LayoutTensor
+from layout._fillers import arange, random
+from layout.math import outer_product_acc
+struct Pair:
+    var shape: AnyType
+    def __init__(out self):
+        self.shape = ((4096,), ())
+struct Store:
+    var host: AnyType
+    var data: AnyType
+    var format: DType
+    var readonly: Bool
+    var size: Int
+    var is_on_host: Bool
+    def __init__(out self):
+        self.host = SIMD[DType.uint8, 16](1).value
+        self.data, self.format, self.readonly, self.size = self.host, DType.uint8, False, 4096
+        self.is_on_host = True
+struct Tensor:
+    var _mode_layout: AnyType
+    var _core_layout: AnyType
+    var shape: AnyType
+    var layout: AnyType
+    var dtype: DType
+    var _pair: Pair
+    var _store: Store
+    var _offset: Int
+    var readonly: Bool
+    def __init__(out self):
+        self._mode_layout = row_major[4096]()
+        self._core_layout, self.layout = self._mode_layout, self._mode_layout
+        self.shape, self.dtype, self._offset, self.readonly = (4096,), DType.uint8, 0, False
+        self._pair, self._store = Pair(), Store()
+    def to_numpy(self) -> AnyType:
+        return self._store.host
+def main() raises:
+    USE
+"""
+
+
+@pytest.mark.parametrize(
+    "use", ["arange(Tensor())", "random(Tensor())", "outer_product_acc(Tensor(), Tensor(), Tensor())"]
+)
+def test_a_tensor_of_a_program_is_not_taken_for_the_librarys(use):
+    with pytest.raises(TilewrightError, match="expected a tensor, got Tensor"):
+        run(FORGED_TENSOR.replace("USE", use))
+
+
+LYING = """
+struct Lying:
+    def __init__(out self): pass
+    def __ge__(self, other: Int) -> Bool: return True
+    def __gt__(self, other: Int) -> Bool: return True
+    def __le__(self, other: Int) -> Bool: return True
+    def __lt__(self, other: Int) -> Bool: return True
+    def __mul__(self, other: Int) -> Int: return 0
+    def __int__(self) -> Int: return 1000
+"""
+LARGER = {
+    "element_layout": "LayoutTensor[DType.int64, Layout.row_major(4), element_layout=Layout(1000, 1)](memory)",
+    "tile": "TileTensor(memory, TileLayout(((2, 2), (2, 8)), ((32, 1), (4, 8)))).tile[Lying(), Lying()](0, 0)",
+}
+
+
+@pytest.mark.parametrize("tensor", LARGER.values(), ids=LARGER)
+@pytest.mark.parametrize("use", ["print(tensor)", "tensor.fill(3)"])
+def test_a_view_that_exceeds_its_memory_is_not_accessed(tensor, use):
+    imports = (
+        "from layout import Layout, LayoutTensor, TileTensor\nfrom layout.tile_layout import Layout as TileLayout\n"
+    )
+    body = f"var memory = alloc[Int64](128)\n    var tensor = {tensor}\n    {use}"
+    with pytest.raises(TilewrightError, match=r"exceeds its storage|but the storage has|must be an integer"):
+        run(f"{imports}{LYING}def main() raises:\n    {body}\n")
+
+
+@pytest.mark.parametrize(
+    "buffer", ["DeviceBuffer(ctx, DType.int64, 4, SIMD[DType.uint8, 4](1).value)", "HostBuffer(ctx, Forged(), 4)"]
+)
+def test_a_buffer_has_numbers_of_its_type(buffer):
+    forged = "struct Forged:\n    var dtype: String\n    def __init__(out self):\n        self.dtype = 'O'\n"
+    imports = "from std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer\n"
+    with pytest.raises(TilewrightError, match=r"has no scalars|unknown format|expected a format"):
+        run(f"{imports}{forged}def main() raises:\n    var ctx = DeviceContext()\n    _ = {buffer}.unsafe_ptr()\n")
+
+
+@pytest.mark.parametrize("device", ["opencl", "cuda"])
+def test_a_program_opens_no_driver(device):
+    with pytest.raises(TilewrightError, match="a Mojo program runs on the SIMT machine"):
+        run(f"from std.gpu.host import DeviceContext\ndef main() raises:\n    _ = DeviceContext('{device}')\n")

@@ -65,13 +65,6 @@ def assign(name: str, value: ast.expr, place: ast.AST) -> ast.Assign:
     return at(ast.Assign(targets=[at(ast.Name(id=name, ctx=ast.Store()), place)], value=value), place)
 
 
-def assign_member(owner: str, name: str, value: ast.expr, place: ast.AST) -> ast.Assign:
-    """Return `owner.name = value`, which declares the member of a struct or a trait."""
-    target = at(ast.Attribute(value=load(owner, place), attr=name, ctx=ast.Store()), place)
-    target.declares = True  # type: ignore[attr-defined]
-    return at(ast.Assign(targets=[target], value=value), place)
-
-
 def thunk(value: ast.expr, names: Sequence[str], place: ast.AST) -> ast.Lambda:
     """Return `lambda names: value`; names that the value does not use are allowed."""
     parameters = ast.arguments([], [ast.arg(arg=name) for name in names], None, [], [], None, [])

@@ -193,8 +193,16 @@ class ExpressionLowerer:
                 setattr(node, part, self.lower(getattr(node, part)))
 
     def _declare_names(self, target: ast.expr) -> None:
-        for name in [part for part in ast.walk(target) if isinstance(part, ast.Name)]:
+        for name in self.names_of(target):
             name.id = self.block.declare(name.id).name
+
+    def names_of(self, target: ast.expr) -> list[ast.Name]:
+        """Return the names of a target that consists of names only."""
+        parts = [part for part in ast.walk(target) if not isinstance(part, (ast.Tuple, ast.Starred, ast.expr_context))]
+        for part in parts:
+            if not isinstance(part, ast.Name):
+                self.fail("expected a name", target)
+        return [part for part in parts if isinstance(part, ast.Name)]
 
     def _lower_ListComp(self, node: ast.ListComp) -> ast.expr:  # noqa: N802
         self._lower_comprehension(node, node.generators, ["elt"])

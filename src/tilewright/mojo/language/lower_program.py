@@ -11,7 +11,7 @@ from .building import names_in
 from .lower_functions import find_mutating
 from .lower_structs import StructLowerer
 from .members import guard_members
-from .modules import exported_names
+from .modules import exported_names, get_member
 from .problems import Source
 from .references import find_referring, with_setters
 from .scopes import BindingKind, Block, FunctionScope
@@ -83,7 +83,7 @@ class ProgramLowerer(StructLowerer):
             if item.name == "*":
                 module = self._import(node, node.module, node.level, None)
                 for name in exported_names(module):
-                    self._bind_import(name, getattr(module, name))
+                    self._bind_import(name, get_member(module, name, name))
             else:
                 value = self._import(item, node.module, node.level, item.name)
                 self._bind_import(item.asname or item.name, value)

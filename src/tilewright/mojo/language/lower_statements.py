@@ -129,7 +129,7 @@ class StatementLowerer(ExpressionLowerer):
         value = self.lower(node.value)
         if node.annotation is not None and needs_conversion(node.annotation):
             value = support("convert", [value, self.lower_type(node.annotation)], node)
-        for name in [part for part in ast.walk(node.target) if isinstance(part, ast.Name)]:
+        for name in self.names_of(node.target):
             before = self.block.bindings.get(name.id)  # declared ahead, at the top of a module
             binding = before or self.block.declare(name.id, "comptime")
             binding.is_literal = is_literal

@@ -11,7 +11,6 @@ import ast
 
 from .building import (
     assign,
-    assign_member,
     at,
     clone,
     constant,
@@ -28,6 +27,8 @@ from .references import with_setters
 from .scopes import FunctionScope
 from .syntax import ArgumentNode, Comptime, Decorator, FunctionNode, StructNode, TraitNode, Transfer, Variable
 from .tokens import is_magic
+
+CLASS = "class·"  # that gets the members; a program can make its `Self` another value
 
 
 class StructLowerer(FunctionLowerer):
@@ -55,9 +56,9 @@ class StructLowerer(FunctionLowerer):
             fields = [name for member in node.body if isinstance(member, Variable) for name in names_in(member.target)]
             listed = make_tuple([constant(name, node) for name in fields], node)
             declared = [constant(node.name, node), make_tuple(values, node), traits, listed]
-            body: list[ast.stmt] = [assign("Self", support("declare_struct", declared, node), node)]
-            body += self._lower_members(node)
-            complete = [load("Self", node), constant(is_value, node)]
+            body: list[ast.stmt] = [assign(CLASS, support("declare_struct", declared, node), node)]
+            body += [assign("Self", load(CLASS, node), node), *self._lower_members(node)]
+            complete = [load(CLASS, node), constant(is_value, node)]
             body.append(at(ast.Return(value=support("complete_struct", complete, node)), node))
         self.struct, self.function = outer, outer_function
         factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
@@ -82,6 +83,8 @@ class StructLowerer(FunctionLowerer):
 
     def _lower_members(self, node: StructNode | TraitNode) -> list[ast.stmt]:
         """Return statements that set the methods and associated values of `Self`."""
+        for member in node.body:
+            self._check_protocol(member)
         self.mark_overloads(node.body)
         functions = [member for member in node.body if isinstance(member, FunctionNode)]
         values = [member for member in node.body if isinstance(member, Comptime)]
@@ -98,7 +101,7 @@ class StructLowerer(FunctionLowerer):
             if value.value is not None:
                 names = [part.id for part in ast.walk(value.target) if isinstance(part, ast.Name)]
                 statements += self.lower_statement(value)
-                statements += [assign_member("Self", name, load(name, value), value) for name in names]
+                statements += [self._add_value(name, value) for name in names]
         for function in [member for member in functions if member.name in groups]:
             statements += self._lower_method(function, node.name)
         for member in node.body:
@@ -106,8 +109,11 @@ class StructLowerer(FunctionLowerer):
                 self.fail("expected a field, a method or a comptime member", member)
             if isinstance(member, Variable) and not isinstance(member.target, ast.Name):
                 self.fail("a field has one name", member)
-            self._check_protocol(member)
         return statements
+
+    def _add_value(self, name: str, node: ast.AST) -> ast.stmt:
+        parts = [load(CLASS, node), constant(name, node), load(self.block.bindings[name].name, node)]
+        return at(ast.Expr(value=support("add_value", parts, node)), node)
 
     def _check_protocol(self, member: ast.stmt) -> None:
         """Refuse what Python would call with its own values, such as a traceback, in place of a method of Mojo."""
@@ -124,7 +130,7 @@ class StructLowerer(FunctionLowerer):
         statements = self.define_function(function, name)
         statements, self.pending = [*self.pending, *statements], outer
         flags = [function.has_decorator("staticmethod"), function.has_decorator("implicit")]
-        parts = [load("Self", function), constant(function.name, function), load(name, function)]
+        parts = [load(CLASS, function), constant(function.name, function), load(name, function)]
         added = support("add_member", [*parts, *[constant(flag, function) for flag in flags]], function)
         return [*statements, at(ast.Expr(value=added), function)]
 
@@ -170,9 +176,9 @@ class StructLowerer(FunctionLowerer):
         self.struct = defaults
         with self.inside(scope):
             self.block.declare("Self", "type")
-            body = self._lower_members(defaults)
+            body = [assign("Self", load(CLASS, node), node), *self._lower_members(defaults)]
         self.struct = outer
-        factory = define(maker, _parameters(["Self"], node), with_outer(scope, body, node), node)
+        factory = define(maker, _parameters([CLASS], node), with_outer(scope, body, node), node)
         required = [
             member.name for member in node.body if isinstance(member, FunctionNode) and member not in defaults.body
         ]

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from enum import Enum
-from types import GeneratorType, ModuleType
+from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 from ...formats.scalar_format import ScalarFormat
@@ -80,6 +80,8 @@ MOJO_PRIVATE = words(
 """Names with an underscore before them that Modular's own programs use."""
 _OWN_ONLY = words("__init__ __getattr__")
 """Methods of structs: those of a library's value would change one that others share, or take any name."""
+_METHODS = (FunctionType, MemberDescriptorType, property, brackets)
+"""What a class gives its values, and no program takes from the class: it would apply it to values of its own."""
 _MACHINERY = words("brackets importing language program_arguments running")
 """Modules of the package that run programs, rather than belong to them."""
 
@@ -89,6 +91,9 @@ class Exports:
 
     def exported_names(self) -> Collection[str]:
         """Return the names that other programs see."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> Any:
         raise NotImplementedError
 
     def parametrized_type(self) -> Any:
@@ -118,15 +123,18 @@ def visible(value: Any, name: str) -> Any:
         _seen.add((kind, name))
     elif not _is_own(value, name):
         if is_dynamic(kind) and not is_magic(name):
-            return Answers(value)
+            return Answers(getattr(value, ANSWER))
         raise AttributeError(f"{name!r} is not a member that a Mojo program can reach", name=name, obj=value)
+    elif isinstance(value, Exports):
+        return Answers(value.__getitem__)
     return value
 
 
 class Answers:
-    """Stands for a struct while a program reads a member that its `__getattr__` answers for.
+    """Stands for a value while a program reads a member by a function of its name, and not by Python's own lookup.
 
-    Python's own lookups never ask that method: they would want memory, iterators and the like from it.
+    A struct's `__getattr__` answers so: Python would want memory, iterators and the like from it. So does a program
+    that another one imports: a name that it declares may be one of ours.
 
     >>> class Echo(StructValue):
     ...     pass
@@ -135,13 +143,13 @@ class Answers:
     ('abab', False)
     """
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_answer",)
 
-    def __init__(self, owner: Any) -> None:
-        self._owner = owner
+    def __init__(self, answer: Callable[[str], Any]) -> None:
+        self._answer = answer
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._owner, ANSWER)(name)
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "_answer")(name)
 
 
 def assignable(value: Any, name: str) -> Any:
@@ -239,13 +247,14 @@ def _is_own(value: Any, name: str) -> bool:
 def _is_type_member(kind: type, name: str) -> bool:
     if is_magic(name) and name not in MOJO_METHODS:
         return False
-    if issubclass(kind, StructValue):
-        return _is_struct_member(kind, name)
+    if issubclass(kind, StructValue):  # a field without a place in the class would be a member of Python's `type`
+        return name in kind.__dict__ or (name not in kind.__fields__ and _is_struct_member(kind, name))
     if name in _OWN_ONLY:
         return False
     for cls in (*kind.__mro__, *type(kind).__mro__):
         if name in cls.__dict__:
-            return _is_dialect_class(cls) and not _is_private(name)
+            is_bound = issubclass(cls, type) or not isinstance(cls.__dict__[name], _METHODS)
+            return is_bound and _is_dialect_class(cls) and not _is_private(name)
     return _is_dialect_class(kind) and hasattr(type(kind), "__getattr__") and not name.startswith("_")
 
 
@@ -294,8 +303,6 @@ class _Guard(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
         self.generic_visit(node)
-        if hasattr(node, "declares"):  # a member of a struct or a trait, which the lowerer gives it
-            return node
         rule = "visible" if isinstance(node.ctx, ast.Load) else "assignable"
         checked = ast.Call(func=load(SUPPORT + rule, node), args=[node.value, constant(node.attr, node)], keywords=[])
         node.value = at(checked, node.value)

@@ -91,8 +91,8 @@ def get_member(module: Any, name: str, module_name: str) -> Any:
     >>> get_member(import_from_dialect("layout"), "TileTensor", "layout").__name__
     'TileTensor'
     """
-    if not isinstance(module, ModuleType) and name in exported_names(module):
-        return getattr(module, name)
+    if isinstance(module, Exports) and name in module.exported_names():
+        return module[name]  # which is not an attribute of ours by that name
     if isinstance(module, ModuleType):
         inner = f"{module.__name__}.{name}"
         if not hasattr(module, name) and not is_magic(name) and _exists(inner):

@@ -12,6 +12,7 @@ from ..simd import SIMDType
 from .functions import Function, Overload
 from .inference import Argument, Parameter, bind_given
 from .struct_members import StructValue, adapt_member, add_comparisons, add_iteration
+from .tokens import is_magic
 
 COPIED = frozenset({"ImplicitlyCopyable", "RegisterPassable", "TrivialRegisterPassable", "RegisterType"})
 """Traits whose structs are copied when another variable is assigned; others are moved, or copied by `copy()`."""
@@ -55,6 +56,18 @@ def add_member(cls: Any, name: str, member: Any, is_static: bool, is_implicit: b
         return
     for key, value in adapt_member(name, member).items():
         setattr(cls, key, value)
+
+
+def add_value(cls: Any, name: str, value: Any) -> None:
+    """Set an associated value of a struct, which is none of the methods that Python calls.
+
+    >>> add_value(declare_struct("Point", (), lambda: ()), "__getattr__", print)
+    Traceback (most recent call last):
+    TypeError: __getattr__ is a method of values
+    """
+    if is_magic(name):
+        raise TypeError(f"{name} is a method of values")
+    setattr(cls, name, value)
 
 
 def _is_copy_constructor(member: Any) -> bool:

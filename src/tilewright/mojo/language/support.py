@@ -22,7 +22,7 @@ from .inference import Argument, HeadPattern, Parameter, ParameterPattern, TypeP
 from .members import assignable, check_options, read_member, visible
 from .raising import Raised, as_exception, fail_assertion, payload
 from .struct_members import assign_fields
-from .structs import StructTemplate, Trait, add_member, complete_struct, declare_struct
+from .structs import StructTemplate, Trait, add_member, add_value, complete_struct, declare_struct
 from .texts import Text, call_writing, with_members, write_text, write_value
 
 
@@ -225,6 +225,7 @@ _NAMES: dict[str, Any] = {
     "TypePattern": TypePattern,
     "ValuePattern": ValuePattern,
     "add_member": add_member,
+    "add_value": add_value,
     "as_exception": as_exception,
     "as_immutable": as_immutable,
     "assignable": assignable,

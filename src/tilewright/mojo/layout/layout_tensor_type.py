@@ -199,4 +199,6 @@ def _with_elements(tensor: Any, block: Layout) -> Any:
     rank = len(pair.shape[0])
     if len(extents) != rank:  # in the last mode
         extents, steps = [1] * (rank - 1) + [tuple(extents)], [0] * (rank - 1) + [tuple(steps)]
-    return tensor._view(make_layout((pair.shape[0], tuple(extents)), (pair.stride[0], tuple(steps))), tensor._offset)
+    view = tensor._view(make_layout((pair.shape[0], tuple(extents)), (pair.stride[0], tuple(steps))), tensor._offset)
+    view._check_bounds()
+    return view

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
+from ...layout.validation import as_integer
 from ...tensor.shape_views import (
     ReshapeBrackets,
     SliceBrackets,
@@ -162,7 +163,8 @@ def _tile(
             f"a tile of {len(shape)} extents at {len(position)} coordinates does not fit a tensor of shape"
             f" {layout.shape}; give {tensor.rank} of each, one per mode"
         )
-    for k, (n, c) in enumerate(zip(shape, position, strict=True)):
+    shape = tuple([as_integer(n, "an extent") for n in shape])
+    for k, (n, c) in enumerate(zip(shape, [as_integer(c, "a coordinate") for c in position], strict=True)):
         extents, strides = layout.mode(k).flat_modes()
         if not 0 <= c < extents[0] or not 0 < n <= extents[-1]:
             raise CoordinateError(

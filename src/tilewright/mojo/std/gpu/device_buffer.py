@@ -39,7 +39,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int, array: Any = None) -> None:
         self._context = context
-        self._element = element
+        self._element = element = scalar_format(element)
         home = context.home
         if array is None:
             array = aligned_empty(size, element.dtype) if home is None else home.empty((size,), element)
@@ -218,7 +218,7 @@ class HostBuffer(Span):
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
         self._context = context
-        array = aligned_empty(size, element.dtype)
+        array = aligned_empty(size, scalar_format(element).dtype)
         array[...] = 0
         super().__init__(array)
 

@@ -11,11 +11,13 @@ from ....copying.device_array import DeviceArray
 from ....copying.engine import DEVICE_ENGINES, load_engine
 from ....errors import LayoutError, TransferError
 from ....layout.validation import as_integer
+from ....ndarrays import np
 from ....simt import launch
 from ....tensor.store import DeviceMemory
 from ...arrays import MemoryArray
 from ...brackets import brackets
 from ...pointer import Pointer
+from ...program_arguments import is_program_running
 from ...simd import scalar_format
 from .device_buffer import DeviceBuffer, HostBuffer
 from .device_info import DeviceAttribute, GPUInfo
@@ -80,6 +82,8 @@ class DeviceContext:
         name = "host" if isinstance(device, int) or hasattr(device, "__index__") else device
         if name not in ("host", *DEVICE_ENGINES):
             raise TransferError(f"unknown device {device!r}; expected one of host, {', '.join(DEVICE_ENGINES)}")
+        if name != "host" and is_program_running():  # drivers are Python's, and their kernels are kept in files
+            raise TransferError(f"a Mojo program runs on the SIMT machine; {name} is for Python: use DeviceContext()")
         self.home = None if name == "host" else load_engine(name).default_backend()
         self._api = "cpu" if api == "cpu" else "cuda"
 
@@ -282,6 +286,7 @@ def _memory(buffer: Any, other: Any) -> Any:
         memory = buffer.memory
         data = getattr(memory.data, "array", memory.data)
         return data[buffer.offset : buffer.offset + len(other)]
-    if isinstance(buffer, MemoryArray):
-        return buffer.array
-    return getattr(buffer, "array", buffer)
+    array = buffer.array if isinstance(buffer, MemoryArray) else getattr(buffer, "array", buffer)
+    if not isinstance(array, (np.ndarray, DeviceArray)):
+        raise TypeError(f"{type(buffer).__name__} is not memory; a copy takes buffers, pointers and arrays")
+    return array
