@@ -37,7 +37,6 @@ ATTEMPTS = {
 SCRIPT = """
 import ctypes, json, os, resource, socket, subprocess, sys
 import numpy, ml_dtypes, tilewright
-from tilewright.explorer.fence import raise_fence
 attempts, folder = json.loads(sys.stdin.read())
 class Library:
     def __getattr__(self, name):
@@ -47,30 +46,51 @@ class Library:
                 raise OSError(ctypes.get_errno(), name)
         return call
 library = Library()
-left, allowed = raise_fence(), []
-for name, attempt in attempts.items():
-    try:
-        eval(attempt)
-        allowed.append(name)
-    except PermissionError:
-        pass
-    except OSError:  # it was not refused, and failed for another reason
-        allowed.append(name)
-print(json.dumps([left, allowed]))
+def attempt_all(*_):
+    allowed = []
+    for name, attempt in attempts.items():
+        try:
+            eval(attempt)
+            allowed.append(name)
+        except PermissionError:
+            pass
+        except OSError:  # it was not refused, and failed for another reason
+            allowed.append(name)
+    print(json.dumps([left, allowed]))
+    raise SystemExit(0)
+"""
+EXPLORER = """
+from tilewright.explorer.fence import raise_fence
+left = raise_fence()
+attempt_all()
+"""
+COMMAND = """
+from tilewright.cli import main
+from tilewright.explorer import fence
+from tilewright.mojo import running
+raise_fence, left = fence.raise_fence, None
+def raise_and_keep(*arguments, **options):
+    global left
+    left = raise_fence(*arguments, **options)
+fence.raise_fence, running.run_collecting = raise_and_keep, attempt_all
+sys.argv = ["tilewright", "run", "-I", folder + "/library", folder + "/programs/program.mojo"]
+main()
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's; elsewhere the page names what is open")
-def test_a_fenced_process_cannot_do_what_no_program_needs(tmp_path):
+@pytest.mark.parametrize("start", [EXPLORER, COMMAND])
+def test_a_fenced_process_cannot_do_what_no_program_needs(tmp_path, start):
     (tmp_path / "secret").write_text("secret")
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [sys.executable, "-c", SCRIPT + start],
         input=json.dumps([ATTEMPTS, str(tmp_path)]),
         capture_output=True,
         text=True,
         check=True,
     )
     left, allowed = json.loads(done.stdout)
+    assert left is not None
     opened = {
         "the user's files": {name for name in ATTEMPTS if "file" in name or "folder" in name},
         "other processes and the network": {name for name in ATTEMPTS if "file" not in name and "folder" not in name},
@@ -117,3 +137,29 @@ def test_a_program_cannot_fill_the_memory_of_the_explorer():
     tracemalloc.stop()
     assert answer["error"].endswith("... and more")
     assert most < 10_000_000
+
+
+def test_the_command_imports_what_it_was_told_of(tmp_path):
+    for folder in ("programs", "library", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{folder}_part.mojo").write_text("def double(x: Int) -> Int:\n    return 2 * x\n")
+
+    def run(name, *options):
+        program = tmp_path / "programs" / "program.mojo"
+        program.write_text(f"from {name} import double\ndef main():\n    print(double(21))\n")
+        command = [sys.executable, "-m", "tilewright", "run", *options, str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    assert run("programs_part") == "42\n"
+    assert run("library_part", "-I", str(tmp_path / "library")) == "42\n"
+    assert run("..elsewhere.elsewhere_part", "-I", str(tmp_path / "elsewhere")) == "42\n"
+    if not raises_fence():
+        return
+    assert f"Permission denied; pass -I {tmp_path / 'elsewhere'}" in run("..elsewhere.elsewhere_part")
+
+
+def raises_fence():
+    script = "from tilewright.explorer.fence import raise_fence; print('files' in str(raise_fence()))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout == "False\n"

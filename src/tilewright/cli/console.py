@@ -177,6 +177,7 @@ class Console:
 
     json: bool = False
     debug: bool = False
+    owns_process: bool = False  # nothing comes after the command
     color: bool | None = field(default_factory=color_setting)
 
     @classmethod

@@ -182,7 +182,7 @@ class VerbGroup(click.Group):
         """Run the program and exit with its status; every error is one line on stderr."""
         if not standalone_mode:
             return super().main(args, NAME, complete_var, False, **extra)
-        console = Console()
+        console = Console(owns_process=args is None)
         _escape_unencodable_output()
         _show_logs(_has_flag(args, "--debug"))
         try:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 from typing import Any
 
 import click
 
-from .console import Answer, ExitCode
+from .console import Answer, Console, ExitCode
 from .program import verb
 
 
@@ -58,6 +59,11 @@ def command(
     check = check or picture is not None
     as_json = bool(getattr(ctx.obj, "json", False))
     text: Any = sys.stdin.read() if file == "-" else None
+    if Console.current().owns_process and picture is None:  # a picture is written afterwards
+        from ..explorer.fence import raise_fence
+
+        modules = [folder for folder in sys.path if folder not in ("", os.getcwd())]
+        raise_fence([*modules, *([] if file == "-" else [os.path.dirname(file) or "."]), *paths], limited=False)
     captured = io.StringIO()
     output: Any = contextlib.redirect_stdout(captured) if as_json else contextlib.nullcontext()
     with output:

@@ -3,7 +3,8 @@
 
 The Mojo front end lets a program reach nothing of Python. If it has a hole, the process behind it still cannot read the
 user's files, write any, start another process or use the network: Linux takes these away for good (resource limits,
-Landlock, a seccomp filter). `raise_fence` returns what it could not take away, for the page to say.
+Landlock, a seccomp filter). `raise_fence` returns what it could not take away, for the page to say. `tilewright run`
+stands behind the same wall, without the limits.
 """
 
 from __future__ import annotations
@@ -50,18 +51,23 @@ _DENIED = {
 _CLONE, _CLONE3, _LIMITS = (56, 220), 435, (302, 261)
 
 
-def raise_fence() -> list[str]:
+def raise_fence(folders: Iterable[str] = (), limited: bool = True) -> list[str]:
     """Take from this process, for good, what a program does not need; return what could not be taken away.
 
     Files of Python, of the packages that the library needs and of the system's libraries can still be read.
+
+    Args:
+        folders: more folders with files that can be read.
+        limited: whether memory, the number of open files and the size of files are limited as well.
     """
     packages = [Path(str(sys.modules[name].__file__)).parent for name in PACKAGES if name in sys.modules]
-    folders = [*SYSTEM_LIBRARIES, sys.prefix, sys.base_prefix, *map(str, packages)]
+    readable = [*SYSTEM_LIBRARIES, sys.prefix, sys.base_prefix, *map(str, packages), *folders]
     walls: dict[str, Callable[[], bool]] = {
-        "memory, processes and the size of files": _limit_resources,
-        "the user's files": lambda: _restrict_files(folders),
+        "the user's files": lambda: _restrict_files(readable),
         "other processes and the network": _filter_calls,
     }
+    if limited:
+        walls = {"memory, processes and the size of files": _limit_resources, **walls}
     left = []
     for what, build in walls.items():
         try:

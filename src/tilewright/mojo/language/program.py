@@ -177,4 +177,5 @@ def read_source(path: Path) -> Source:
             f"{path} is not text: byte {problem.start} is not UTF-8; a Mojo program is UTF-8"
         ) from None
     except OSError as problem:
-        raise FileFormatError(f"cannot read {path}: {problem.strerror}") from None
+        remedy = f"; pass -I {path.parent} if it may be read" if isinstance(problem, PermissionError) else ""
+        raise FileFormatError(f"cannot read {path}: {problem.strerror}{remedy}") from None
