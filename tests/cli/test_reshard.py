@@ -30,6 +30,7 @@ def test_it_says_what_the_library_says(run):
     assert " ".join(plan(kernel="2024").explain().split()) in " ".join(done.out.split())
     assert all(len(line) <= 80 for line in done.out.splitlines())
     data = run("reshard", BLOCKS, ROWS, "--layout", "tile", "--kernel", "2024", "--reads", "--json").json
+    assert data.pop("assumed") == {"dtype": "bfloat16", "chip": "wormhole_n150"}
     assert data == json.loads(json.dumps(plan(kernel="2024").to_json(reads=True)))
 
 

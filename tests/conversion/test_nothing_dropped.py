@@ -161,6 +161,8 @@ def test_elements_that_no_output_has_are_counted(tmp_path: Path) -> None:
         ({"dtyp": "bfloat16"}, "unknown key 'dtyp'"),
         ({"orientation": "row_major"}, "orientation = row_major needs shard"),
         ({"distribution": "grid_2d"}, "distribution = grid_2d needs shard"),
+        ({"shard": "height", "grid": (2, 1), "distribution": "grid_2d"}, "has no effect with shard = 'height'"),
+        ({"shard": "height", "grid": (2, 1), "shard_dims": [0]}, "shard_dims = .* has no effect"),
         ({"shard": "height", "grid": [1, 1], "memory": tw.interleaved("l1")}, "both place the tensor"),
         ({"value": "tensor('w')", "each": {"k": []}}, "makes no tensor"),
         ({"each": {"k": [1]}}, "needs a value"),

@@ -581,6 +581,11 @@ def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:
             if value is not None:
                 raise MemoryConfigError(f"{name} = {value} needs shard, such as shard = 'height'")
         return placements.interleaved("dram" if settings.buffer is None else settings.buffer)
+    for name, used in (("distribution", ("nd",)), ("shard_dims", ("dims",)), ("shard_shape", SHARD_KINDS[:-1])):
+        if options[name] is not None and settings.shard not in used:
+            raise MemoryConfigError(
+                f"{name} = {options[name]} has no effect with shard = {settings.shard!r}; remove it"
+            )
     cores, buffer = settings.grid, settings.buffer or "l1"
     if cores is None:
         if chip is None:
