@@ -220,6 +220,7 @@ WITHOUT_EFFECT = [
     "prepare --check w.npy | --resume, --force, --dry-run, --part 0/2, --dask a",
     "prepare --recipes | --for N300, --jobs 2, --batch 2, --layers 0-1, --mesh 1x2",
     "prepare w.npy --for N300 --explain w | --force, --memory 1GiB",
+    "convert w.npy out --dry-run | --part 0/2",
     "explore | --dtype float32, --follow-links",
     "explore shape=64x64 | --dtype float32",
 ]
@@ -236,11 +237,18 @@ def test_options_without_effect_are_refused(run, tmp_path, case):
         assert any(reason in said for reason in ("has no effect", "needs", "cannot be used with")), said
 
 
-def test_what_is_stated_twice_is_refused(run):
+def test_what_is_stated_twice_is_refused(run, tmp_path):
     assert "--dtype is given 2 times" in run("fit", "4x4", "--dtype", "float32", "--dtype", "uint8", status=2).err
     assert "dtype is set twice" in run("fit", "4x4:dtype=float32:dtype=uint8", status=2).err
     assert "layout is set twice" in run("reshard", "4x4:layout=tile:layout=tile", "l1", status=2).err
+    (tmp_path / "a.mojo").write_text("def main():\n    pass\n")
+    assert "-D N is given 2 times" in run("run", "-D", "N=1", "-D", "N=2", "a.mojo", status=2).err
     run("fit", "4x4", "--cb", "1KiB", "--cb", "2KiB")  # which may be repeated
+
+
+def test_a_picture_without_a_kernel_is_named(run, tmp_path):
+    (tmp_path / "a.mojo").write_text("def main():\n    pass\n")
+    assert "x.svg is not written" in run("run", "a.mojo", "--picture", "x.svg").err
 
 
 def test_pictures_are_written_with_json(run, tmp_path):

@@ -145,3 +145,11 @@ def test_what_goes_wrong_is_said_and_leaves_nothing(run, folder, arguments, mess
     done = run("stream", compute, "in.npy", "out.npy", *options, status=2)
     assert message in done.err
     assert sorted(each for each in folder.iterdir() if each.name != "__pycache__") == before
+
+
+def test_options_without_effect_are_refused(run, tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((8, 8), np.float32))
+    for option in ("--shape 4x4", "--chunks 4x4", "--pad edge"):
+        assert "has no effect" in run("stream", "copy", "a.npy", "b.npy", *option.split(), status=2).err
+    repeated = ("--set", "factor=2", "--set", "factor=3")
+    assert "factor is set twice" in run("stream", "scale", "a.npy", "b.npy", *repeated, status=2).err

@@ -158,6 +158,7 @@ def command(
     if explain is not None:
         return _explain(plan, explain, show)
     if dry_run:
+        refuse_options(["part"], "on the plan, which is of all parts")
         fitting = replace(fit_plan(plan, machine, **typed), notes=())  # which the plan has
         return Answer(lambda: _format_plan(plan, fitting), {**plan.to_json(), "fit": fit_to_json(fitting)})
     console = Console.current()

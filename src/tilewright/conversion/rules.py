@@ -463,6 +463,8 @@ def _unused_settings(settings: Settings, spec: TensorSpec, to: str) -> str | Non
     if to == "npy" and settings.layout is not None and PageLayout.of(settings.layout) is PageLayout.TILE:
         places.append("layout")
     parts = [f"{', '.join(tiles)} has no effect on rows"] if tiles else []
+    if settings.like_ttnn and not (spec.dtype.has_blocks and spec.memory.is_sharded):
+        parts.append("like_ttnn has an effect on blocks in sharded memory only")
     parts += [f"{', '.join(places)} has no effect on .npy files"] if places else []
     return "; ".join(parts) or None
 
