@@ -38,8 +38,8 @@ def parse_move(source: str, target: str, options: SpecOptions) -> Move:
     """
     before = _parse_source(source, options)
     after = _parse_target(target, before, options)
-    kept = frozenset(_TENSOR_SETTINGS) | _stated_by_target(target)
-    return Move(before.spec, after, before.stated, before.stated & kept)
+    follows = frozenset(_TENSOR_SETTINGS) | _stated_by_target(target)
+    return Move(before.spec, after, before.stated, before.stated & follows)
 
 
 @dataclass(frozen=True, slots=True)
