@@ -109,6 +109,10 @@ def command(
         raise CommandError(
             f"{sources[0]} holds a scalar, which cannot be cut into tiles; give an array", ExitCode.INPUT
         )
+    dropped = {path: sorted(getattr(array, "attrs", None) or {}) for path, array in zip(sources, arrays, strict=True)}
+    notes = [f"the attributes of {path} are not copied: {', '.join(names)}" for path, names in dropped.items() if names]
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     recorder = Trace() if trace is not None else None
     with (
         create_like(target, arrays[0], out_dtype or arrays[0].dtype, new_chunks) as made,
@@ -141,6 +145,7 @@ def command(
         "bytes_out": report.bytes_out,
         "bytes_per_second": report.bytes_per_second,
         "buffer_bytes": report.buffer_bytes,
+        "notes": notes,
         "trace": None if recorder is None else {"path": trace, **recorder.summary()},
     }
     return Answer(lambda: _format_answer(data), data)
