@@ -256,3 +256,7 @@ def test_a_memory_map_names_tensors_of_the_other_memory(run):
     assert "not drawn" in done.out
     assert "64x96:buffer=l1, in L1" in done.out
     assert "not drawn" not in run("show", "64x96", "--memory", "dram").out
+
+
+def test_pictures_name_transposed_tiles(run):
+    assert "pages of 32 x 32 elements, transposed" in run("show", "64x96", "--transpose-tile").out
