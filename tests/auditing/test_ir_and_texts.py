@@ -115,10 +115,21 @@ def test_printed_values_are_read(case):
 def test_what_is_nothing_is_refused(tmp_path):
     path = tmp_path / "poem.txt"
     path.write_text("no values here")
-    with pytest.raises(tw.FileFormatError, match="nothing that can be audited"):
+    with pytest.raises(tw.FileFormatError, match="cannot audit"):
         tw.audit(path)
     with pytest.raises(tw.FileFormatError, match="no value"):
         tw.audit("f(x)")
     path.write_bytes(b"ML\xefR bytecode")
     with pytest.raises(tw.FileFormatError, match="bytecode"):
+        tw.audit(path)
+
+
+def test_an_alias_with_two_values_is_refused(tmp_path):
+    layout = (
+        "#a = #ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<{}x!ttcore.tile<32x32, bf16>, #d>, <interleaved>>"
+    )
+    path = tmp_path / "x.mlir"
+    aliases = ["#d = #ttnn.buffer_type<dram>", layout.format("96x96"), layout.format("64x64")]
+    path.write_text("\n".join([*aliases, "func.func @f(%a: tensor<64x64xbf16, #a>)"]))
+    with pytest.raises(tw.FileFormatError, match="line 3: #a is defined twice"):
         tw.audit(path)

@@ -81,7 +81,7 @@ def test_a_text_and_a_log(run, tmp_path):
     path.write_text(f"got {CONFIG} on {{[0-0 - 8-0]}}")
     assert "core (8, 0)" in run("audit", str(path), "--chip", "n150", status=1).out
     path.write_text("nothing")
-    assert "nothing that can be audited" in run("audit", str(path), status=2).err
+    assert "cannot audit" in run("audit", str(path), status=2).err
 
 
 def test_a_page_has_the_list_the_chip_and_the_calls(run, tmp_path):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import click
+import numpy as np
 import pytest
 
 from tilewright.cli import program
@@ -186,3 +187,71 @@ def test_version(run):
     import tilewright
 
     assert run("--version").out == f"tilewright, version {tilewright.__version__}\n"
+
+
+SPEC = (
+    "TensorSpec(logical_shape=Shape([64, 64]),tensor_layout=TensorLayout(dtype=DataType::BFLOAT16,page_config="
+    "PageConfig(config=TilePageConfig(tile=Tile(tile_shape={32, 32},face_shape={16, 16},num_faces=4))),"
+    "memory_config=MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type=BufferType::DRAM),"
+    "alignment=Alignment([32, 32])))"
+)
+WITHOUT_EFFECT = [
+    "explain (8,8):(8,1) --at 1,1 | --dtype float32, --layout tile, --shard height, --chip n300, --harvested 1",
+    "explain (8,8):(8,1) --at 1,1 | --base 4096, --tensor w, --device 0, --follow-links",
+    "explain 64x96 --at 1,1 | --bit 3, --orientation col_major, --distribution grid_2d, --follow-links",
+    "explain 64x96 --at 1,1 --shard height --grid 2x1 | --shard-dims 0, --distribution grid_2d",
+    "explain 64x96 --at 1,1 --shard dims --shard-dims 0 --grid 2x1 | --shard-shape 32x32",
+    "fit 64x96:dtype=float32 1x8:dtype=bfloat16 | --dtype float32, --follow-links",
+    "fit SPEC | --dtype float32, --shard height, --alignment 1x128",
+    "reshard SPEC l1 | --dtype float32, --layout tile, --grid 2x2",
+    "reshard 64x64:shard=height:grid=2x1 dram | --shard block, --grid 2x2",
+    "reshard 64x64:dtype=float32 l1 | --dtype bfloat16",
+    "show (8,8):(8,1) | --page 0, --follow-links",
+    "show 64x96:dtype=float32 | --dtype bfloat16",
+    "show 64x96 --memory dram | --page 0, --pipeline double, --cb 1KiB, --tiles 8x8",
+    "show 64x96 --memory l1 --buffer l1 | --animate -o x.gif, --error",
+    "show 64x96 --page 0 | --side 4",
+    "show 64x96 --tiles 16x16 | --address hex, --page 0",
+    "show 64x96 --ttnn-visualizer report | -o x.svg, --memory l1",
+    "translate (8,8):(8,1) --code cuda | --to xla, --dtype f16",
+    "translate (8,8):(8,1) --to cute | --dtype f16",
+    "inspect w.npy --tensor * | --show x.svg",
+    "audit w.npy | --op reshard",
+    "prepare --check w.npy | --resume, --force, --dry-run, --part 0/2, --dask a",
+    "prepare --recipes | --for N300, --jobs 2, --batch 2, --layers 0-1, --mesh 1x2",
+    "prepare w.npy --for N300 --explain w | --force, --memory 1GiB",
+    "convert w.npy out --dry-run | --part 0/2",
+    "explore | --dtype float32, --follow-links",
+    "explore shape=64x64 | --dtype float32",
+]
+
+
+@pytest.mark.parametrize("case", WITHOUT_EFFECT)
+def test_options_without_effect_are_refused(run, tmp_path, case):
+    np.save(tmp_path / "w.npy", np.zeros((4, 4), np.float32))
+    words, _, options = case.partition(" | ")
+    for option in options.split(","):
+        arguments = [SPEC if word == "SPEC" else word for word in [*words.split(), *option.split()]]
+        said = run(*arguments, status=2).err
+        assert option.split()[0] in said
+        assert any(reason in said for reason in ("has no effect", "needs", "cannot be used with")), said
+
+
+def test_what_is_stated_twice_is_refused(run, tmp_path):
+    assert "--dtype is given 2 times" in run("fit", "4x4", "--dtype", "float32", "--dtype", "uint8", status=2).err
+    assert "dtype is set twice" in run("fit", "4x4:dtype=float32:dtype=uint8", status=2).err
+    assert "layout is set twice" in run("reshard", "4x4:layout=tile:layout=tile", "l1", status=2).err
+    (tmp_path / "a.mojo").write_text("def main():\n    pass\n")
+    assert "-D N is given 2 times" in run("run", "-D", "N=1", "-D", "N=2", "a.mojo", status=2).err
+    run("fit", "4x4", "--cb", "1KiB", "--cb", "2KiB")  # which may be repeated
+
+
+def test_a_picture_without_a_kernel_is_named(run, tmp_path):
+    (tmp_path / "a.mojo").write_text("def main():\n    pass\n")
+    assert "x.svg is not written" in run("run", "a.mojo", "--picture", "x.svg").err
+
+
+def test_pictures_are_written_with_json(run, tmp_path):
+    np.save(tmp_path / "w.npy", np.zeros((4, 4), np.float32))
+    assert run("inspect", "w.npy", "--show", "x.svg", "--json").json["show"] == "x.svg"
+    assert (tmp_path / "x.svg").exists()

@@ -149,7 +149,10 @@ def test_what_cannot_be_shown_is_said_with_the_remedy(run, tmp_path, arguments, 
 
 
 @pytest.mark.parametrize("name", THINGS)
-def test_addresses_are_hexadecimal_in_every_mode(run, files, name):
+def test_addresses_are_hexadecimal_where_there_are_some(run, files, name):
+    if name in ("tiles", "pipeline", "error"):
+        assert "--address has no effect" in run("show", *THINGS[name], "--address", "hex", status=2).err
+        return
     before, after = (run("show", *THINGS[name], *more, "--json").json for more in ((), ("--address", "hex")))
     for one, other in zip(before["panels"], after["panels"], strict=True):
         if one["kind"] == "tracks":
@@ -246,3 +249,14 @@ def test_whatever_is_written_as_a_layout_is_drawn_or_refused(text):
 def test_one_byte_is_one(run):
     shown = run("show", "Sw<3,4,3> o smem_ptr[8b](unset) o (_8,_128):(_128,_1)").out
     assert "elements               1 byte each\n" in shown
+
+
+def test_a_memory_map_names_tensors_of_the_other_memory(run):
+    done = run("show", "64x96:buffer=l1", "64x96", "--memory", "dram")
+    assert "not drawn" in done.out
+    assert "64x96:buffer=l1, in L1" in done.out
+    assert "not drawn" not in run("show", "64x96", "--memory", "dram").out
+
+
+def test_pictures_name_transposed_tiles(run):
+    assert "pages of 32 x 32 elements, transposed" in run("show", "64x96", "--transpose-tile").out

@@ -145,3 +145,20 @@ def test_what_goes_wrong_is_said_and_leaves_nothing(run, folder, arguments, mess
     done = run("stream", compute, "in.npy", "out.npy", *options, status=2)
     assert message in done.err
     assert sorted(each for each in folder.iterdir() if each.name != "__pycache__") == before
+
+
+def test_options_without_effect_are_refused(run, tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((8, 8), np.float32))
+    for option in ("--shape 4x4", "--chunks 4x4", "--pad edge"):
+        assert "has no effect" in run("stream", "copy", "a.npy", "b.npy", *option.split(), status=2).err
+    repeated = ("--set", "factor=2", "--set", "factor=3")
+    assert "factor is set twice" in run("stream", "scale", "a.npy", "b.npy", *repeated, status=2).err
+
+
+def test_attributes_that_are_not_copied_are_named(run, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    array = zarr.open(str(tmp_path / "a.zarr"), mode="w", shape=(8, 8), chunks=(4, 4), dtype="f4")
+    array.attrs["scale_factor"] = 2.0
+    done = run("stream", "copy", "a.zarr", "b.zarr", "--json")
+    assert done.json["notes"] == ["the attributes of a.zarr are not copied: scale_factor"]
+    assert "scale_factor" in done.err

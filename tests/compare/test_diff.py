@@ -277,3 +277,8 @@ def test_a_transposed_conversion_is_compared_with_its_source_in_the_same_coordin
     found = tw.diff(tmp_path / "n.npz", tmp_path / "tiles")["cube"]
     assert found.first.coordinate == (1, 2, 3)
     assert "order (2, 0, 1)" in str(found)
+
+
+def test_a_transpose_that_cannot_be_is_refused():
+    (verdict,) = tw.diff(WEIGHTS, WEIGHTS, transpose=True).tensors
+    assert "so B is not A transposed" in verdict.problem

@@ -161,6 +161,8 @@ def test_elements_that_no_output_has_are_counted(tmp_path: Path) -> None:
         ({"dtyp": "bfloat16"}, "unknown key 'dtyp'"),
         ({"orientation": "row_major"}, "orientation = row_major needs shard"),
         ({"distribution": "grid_2d"}, "distribution = grid_2d needs shard"),
+        ({"shard": "height", "grid": (2, 1), "distribution": "grid_2d"}, "has no effect with shard = 'height'"),
+        ({"shard": "height", "grid": (2, 1), "shard_dims": [0]}, "shard_dims = .* has no effect"),
         ({"shard": "height", "grid": [1, 1], "memory": tw.interleaved("l1")}, "both place the tensor"),
         ({"value": "tensor('w')", "each": {"k": []}}, "makes no tensor"),
         ({"each": {"k": [1]}}, "needs a value"),
@@ -212,3 +214,19 @@ def test_prepare_names_files_that_are_not_read(tmp_path):
     write_safetensors(model / "extra.safetensors", {"model.layers.0.self_attn.q_proj.bias": np.ones(3, np.float32)})
     notes = plan_cache(model, tmp_path / "cache", "N300").notes
     assert any("also has 'extra.safetensors', which is not read" in note for note in notes)
+
+
+@pytest.mark.parametrize("place", ["manifest", "tensor", "source", "output", "index", "banks"])
+def test_what_a_manifest_or_an_index_has_besides_is_refused(tmp_path, place):
+    np.save(tmp_path / "w.npy", np.zeros((32, 32), np.float32))
+    tw.convert(tmp_path / "w.npy", tmp_path / "out", to="banks", chip="n150")
+    path = tmp_path / "out" / ("w.banks.json" if place in ("index", "banks") else "tilewright.json")
+    data = json.loads(path.read_text())
+    entry = data.get("tensors", {}).get("w", {})
+    if place == "banks":
+        data["banks"][0]["core"] = [7, 7]
+    else:
+        {"tensor": entry, "source": entry.get("source"), "output": entry.get("output")}.get(place, data)["bogus"] = 1
+    path.write_text(json.dumps(data))
+    with pytest.raises(tw.FileFormatError, match="banks is not" if place == "banks" else "bogus"):
+        tw.open_tensors(tmp_path / "out")

@@ -233,3 +233,11 @@ def test_a_missing_name_is_named(tmp_path):
     path = write_safetensors(tmp_path / "m.safetensors", {"encoder.weight": np.arange(3)})
     with pytest.raises(KeyError, match=r"did you mean 'encoder\.weight'"):
         open_tensors(path)["encoder.weights"]
+
+
+def test_fields_of_a_header_that_nobody_knows_are_refused(tmp_path):
+    header = b'{"x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4], "scale": 2}}'
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + b"abcd")
+    with pytest.raises(tw.FileFormatError, match="'x' has unknown keys 'scale'"):
+        tw.open_tensors(path)

@@ -207,3 +207,9 @@ def test_questions_that_have_no_answer():
         lost.array()
     with pytest.raises(tw.LayoutError, match="cuts dimension 5"):
         Topology((2,), (5,), ()).global_shape((2, 3))
+
+
+def test_bytes_that_no_shard_holds_are_refused():
+    data = written(Tensorbin(TensorSpec((4,), "uint8"), b"abcd"))
+    with pytest.raises(tw.FileFormatError, match="the shards end at byte 4, but there are 8 bytes"):
+        parse_tensorbin(data + b"more")

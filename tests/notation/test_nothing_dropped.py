@@ -285,3 +285,13 @@ def test_the_start_of_coordinates_is_kept():
 def test_what_a_chain_of_cute_cannot_have(text, problem):
     with pytest.raises(tw.LayoutError, match=problem):
         parse(text)
+
+
+def test_aliases_with_two_values_or_none_are_refused():
+    line = "#a = #ttg.blocked<{{sizePerThread = [{}], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}}>\n"
+    with pytest.raises(tw.LayoutError, match="#a is defined twice"):
+        tw.parse(line.format(1) + line.format(2) + "tensor<256xf16, #a>")
+    assert tw.parse(line.format(2) * 2 + "tensor<256xf16, #a>").itemsize == 2
+    with pytest.raises(tw.LayoutError, match="#map may be a map or a memory space"):
+        tw.parse("memref<4x8xf32, #map>")
+    assert tw.parse("memref<4x8xf32, #gpu.address_space<workgroup>>").besides

@@ -56,7 +56,7 @@ def find_input_kind(path: FilePath | SourceFile) -> InputKind:
     kind = _search(file)
     if kind is None:
         raise FileFormatError(
-            f"{file.path} is nothing that can be audited: {_describe_start(head)}; expected a graph report or NoC trace"
+            f"cannot audit {file.path}: {_describe_start(head)}; expected a graph report or NoC trace"
             " (JSON), a database of ttnn-visualizer, IR of tt-mlir, or a text with values that ttnn printed, such as"
             " MemoryConfig(...)"
         )

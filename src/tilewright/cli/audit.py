@@ -17,7 +17,7 @@ from ..errors import TilewrightError
 from .console import Answer, CommandError, ExitCode, describe_error, save_picture, table_width
 from .move_arguments import parse_move
 from .options import CHIP, NO_CHIP, SpecOptions, describe_assumptions, list_assumptions
-from .program import verb
+from .program import refuse_options, verb
 
 if TYPE_CHECKING:
     from ..auditing import AuditReport
@@ -91,6 +91,8 @@ def _choose_check(
     """Return the check that the options ask for."""
     from ..auditing import audit, audit_noc_trace
 
+    if source is None or target is None:
+        refuse_options(["op"], "without --noc-trace, --source and --target")
     if noc_trace is None:
         if source is not None or target is not None:
             raise click.UsageError("--source and --target are the tensor of a trace; add --noc-trace FILE")
@@ -104,6 +106,7 @@ def _choose_check(
     if source is None or target is None:
         raise click.UsageError("--noc-trace needs both --source and --target, or neither")
     move = parse_move(source, target, SpecOptions(chip=chip))
+    refuse_options(move.overridden, "where --source states it")
     assumed = list_assumptions(move.before, move.stated | frozenset(() if chip is None else ("chip",)))
 
     def check(name: str) -> AuditReport:

@@ -21,7 +21,7 @@ from ..errors import UnreachableError
 from ..tables import count_of, format_table
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
 from .options import SIZE, ParamType, SpecOptions, spec_options
-from .program import follow_links_option, verb
+from .program import follow_links_option, refuse_options, verb
 
 if TYPE_CHECKING:
     from ..conversion import ConversionPlan, ConversionReport, ProgressEvent
@@ -101,6 +101,7 @@ def command(
         if len(plan.notes) > _MOST_NOTES:
             console.print_note(f"note: and {len(plan.notes) - _MOST_NOTES} more like these; --json lists all")
     if dry_run:
+        refuse_options(["part"], "on the plan, which is of all parts")
         seconds = plan.seconds(jobs)
         return Answer(lambda: _format_plan(plan, seconds), {**plan.to_json(), "seconds": seconds})
     with open_dask_executor(dask) as executor, Progress("converting") as bar, report_output_errors(plan):

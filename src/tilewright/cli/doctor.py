@@ -25,6 +25,9 @@ from .console import Answer, ExitCode
 from .program import verb
 
 _WIDTH = 80
+_VARIABLES = frozenset(
+    f"TILEWRIGHT_{name}" for name in ("CACHE", "CHIP", "CPU", "ENGINE", "LIBRARY", "MESH", "NATIVE", "THREADS")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,11 @@ def _format_answer(report: HealthReport) -> list[str]:
             lines.append(_two_columns(f"  {each.name}", 15, f"{'REQUIRED: ' * each.is_required}{each.cost}"))
             lines += [f"    $ {command}" for command in each.commands]  # on one line each, to be copied
     lines.append("\nenvironment")
-    lines += [f"  {name}={value}" for name, value in report.environment.items()] or ["  no TILEWRIGHT_ variable is set"]
+    variables = [
+        f"  {name}={value}{'' if name in _VARIABLES else ', which nothing reads'}"
+        for name, value in report.environment.items()
+    ]
+    lines += variables or ["  no TILEWRIGHT_ variable is set"]
     return lines
 
 

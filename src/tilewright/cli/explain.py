@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +27,7 @@ from .options import (
     stated_by_file,
     typed_options,
 )
-from .program import follow_links_option, verb
+from .program import follow_links_option, refuse_options, verb
 from .subjects import is_text, names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
@@ -89,7 +90,11 @@ def command(
     if subject is None:
         _check_subject(what)  # before the options: where there is nothing to explain, they do not matter
     _check_options(at, address, core, bank)
+    if at is not None:
+        refuse_options(["bit"], "without --address")
     if layout is not None:
+        others = [field.name for field in fields(SpecOptions)]
+        refuse_options([*others, "base", "tensor", "device", "follow_links"], "on a layout")
         if at is None:
             raise click.UsageError("--address is for tensors on a chip; a layout takes --at I,J")
         if isinstance(layout, Linear):
@@ -167,7 +172,7 @@ def _open_stored(
 ) -> StoredTensor | None:
     """Return the tensor that a file name refers to, or None if `what` is a shape, or a tensor as ttnn printed it."""
     if is_printed or _is_shape(what):
-        for name, value in (("--tensor", tensor), ("--device", device)):
+        for name, value in (("--tensor", tensor), ("--device", device), ("--follow-links", follow_links or None)):
             if value is not None:
                 raise click.UsageError(
                     f"{name} needs a file, but {shorten(what)} is {'a text' if is_printed else 'a shape'}"

@@ -7,6 +7,7 @@ import os
 import sys
 import webbrowser
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +16,7 @@ import click
 
 from .console import Answer, CommandError, Console
 from .options import CHIP_OPTIONS, SpecOptions, device_option, spec_options, typed_options
-from .program import follow_links_option, verb
+from .program import follow_links_option, refuse_options, verb
 from .show import Drawable
 
 
@@ -55,6 +56,11 @@ def command(
         for name, value in (("--tensor", tensor), ("--device", device)):
             if value is not None:
                 raise click.UsageError(f"{name} needs a file; remove it, or name one")
+    if subject is None:
+        names = [*(field.name for field in fields(SpecOptions)), "follow_links"]
+        refuse_options(names, "on a link, which states it" if start else "without a SHAPE or FILE")
+    elif subject.stored is None:
+        refuse_options(["follow_links"], "without a FILE")
     fragment = "" if start is None else remove_key(start.rpartition("#")[2])  # empty for the built-in example
     if subject is not None:
         fragment = _initial_fragment(subject, device, options)

@@ -19,11 +19,12 @@ from .options import (
     SpecOptions,
     describe_assumptions,
     list_assumptions,
+    refuse_overridden,
     spec_options,
     stated_by_file,
     typed_options,
 )
-from .program import follow_links_option, verb
+from .program import follow_links_option, refuse_options, verb
 from .subjects import is_text, names_file, parse_subject, shorten
 
 if TYPE_CHECKING:
@@ -83,14 +84,19 @@ def command(
         if typed:
             name = sorted(typed)[0].replace("_", "-")
             raise click.UsageError(f"--{name} has no effect with --for, which places the tensors itself; remove it")
+        refuse_options(["follow_links"], "with --for")
         given: dict[str, Any] = {} if optimizations is None else {"optimizations": optimizations}
         return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **given))
     if optimizations is not None:
         raise click.UsageError("--optimizations needs --for, such as --for N300")
     from ..weights.model_fit import common_mesh, fit_device
 
+    if not any(map(names_file, tensors)):
+        refuse_options(["follow_links"], "without a file")
     typed = typed_options(click.get_current_context())
     found = [each for text in tensors for each in _parse_tensors(text, options, typed, follow_links)]
+    if not any(map(names_file, tensors)):
+        refuse_overridden([stated for _, stated in found])
     held = [tensor for tensor, _ in found]
     placed = not typed & CHIP_OPTIONS and any("chip" in stated for _, stated in found)  # on the chip of a file
     report = fit_device(held, common_mesh(held), None if placed else options.build_chip(), *reserved)

@@ -10,7 +10,7 @@ import click
 
 from .console import Answer, save_picture, table_width
 from .options import TensorName, device_option, integer_list
-from .program import follow_links_option, verb
+from .program import follow_links_option, refuse_options, verb
 
 
 @verb("inspect")
@@ -54,6 +54,8 @@ def command(
     """
     from ..files import inspect
 
+    if patterns and tile is None:
+        refuse_options(["show"], "on a list of tensors; draw one with tilewright show, or a tile with --tile")
     inspection = inspect(file, follow_links, device=device)
     chosen = inspection.select(patterns) if patterns else inspection.tensors
     if tile is not None:
@@ -67,10 +69,8 @@ def command(
     if patterns:
         data = inspection.to_json() | {"tensors": [each.to_json() for each in chosen]}
         return Answer(lambda: inspection.table(table_width(), chosen), data)
-    return Answer(
-        lambda: f"{inspection.text(table_width())}{_save_if_asked(inspection, show)}",
-        inspection.to_json() | {"show": show},
-    )
+    written = _save_if_asked(inspection, show)
+    return Answer(lambda: f"{inspection.text(table_width())}{written}", inspection.to_json() | {"show": show})
 
 
 def _save_if_asked(subject: object, show: str | None) -> str:

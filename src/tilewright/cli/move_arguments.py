@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ..errors import FileFormatError
-from .options import SHAPE, STATED_BY_TEXT, SpecOptions
+from .options import MEMORY_OPTIONS, SHAPE, STATED_BY_TEXT, SpecOptions
 
 if TYPE_CHECKING:
     from ..memory import TensorSpec
@@ -19,11 +19,12 @@ _PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # 
 
 
 class Move(NamedTuple):
-    """A tensor before and after a move, and the options whose place the arguments take."""
+    """A tensor before and after a move, the options whose place SOURCE takes, and those that both take."""
 
     before: TensorSpec
     after: TensorSpec
     stated: frozenset[str]
+    overridden: frozenset[str]
 
 
 def parse_move(source: str, target: str, options: SpecOptions) -> Move:
@@ -36,7 +37,9 @@ def parse_move(source: str, target: str, options: SpecOptions) -> Move:
     ['layout']
     """
     before = _parse_source(source, options)
-    return Move(before.spec, _parse_target(target, before, options), before.stated)
+    after = _parse_target(target, before, options)
+    follows = frozenset(_TENSOR_SETTINGS) | _stated_by_target(target)
+    return Move(before.spec, after, before.stated, before.stated & follows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,18 @@ def _parse_source(text: str, options: SpecOptions) -> _Placed:
     shape, _, settings = text.partition(":")
     extents = SHAPE.convert(shape, None, None)
     if not settings or settings.lstrip().startswith(_PRINTED):
-        return _Placed(_place(extents, settings, options), options, frozenset())
+        return _Placed(_place(extents, settings, options), options, MEMORY_OPTIONS if settings else frozenset())
     own = options.with_settings(settings)
     return _Placed(_place(extents, settings, own), own, SpecOptions.setting_names(settings))
+
+
+def _stated_by_target(text: str) -> frozenset[str]:
+    """Return the options whose place TARGET takes."""
+    words = text.strip()
+    if words in ("dram", "l1") or any(mark in words for mark in _PRINTED):
+        return MEMORY_OPTIONS
+    settings = words.partition(":")[2] if words[:1].isdigit() or words[:1] in ("[", "(") else words
+    return SpecOptions.setting_names(settings)
 
 
 def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpec:

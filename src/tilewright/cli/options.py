@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from ..byte_sizes import parse_size
 from ..errors import MemoryConfigError
 from ..spelling import canonical_word
-from .program import SectionedOption
+from .program import SectionedOption, refuse_options
 from .subjects import shorten
 
 if TYPE_CHECKING:
@@ -209,7 +209,6 @@ device_option = click.option(
 DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
 SHARDS = ("height", "width", "block", "nd", "dims")
 CHIP_OPTIONS = frozenset(("chip", "dispatch", "harvested"))  # options that a file does not decide
-STATED_BY_TEXT = frozenset(("dtype", "layout"))  # options whose place a printed tensor takes
 LAYOUT_OPTIONS = frozenset(("layout", "tile", "transpose_tile"))  # any of which decides between rows and tiles
 
 
@@ -230,8 +229,8 @@ class SpecOptions:
     grid: Any = None
     shard_shape: tuple[int, ...] | None = None
     shard_dims: tuple[int, ...] | None = None
-    orientation: str = "row_major"
-    distribution: str = "round_robin_1d"
+    orientation: str | None = None
+    distribution: str | None = None
     buffer: str | None = None
     chip: Any = None
     dispatch: str | None = None
@@ -305,26 +304,32 @@ class SpecOptions:
         from .. import memory
 
         if self.shard is None:
-            for name in ("grid", "shard_shape", "shard_dims"):
+            for name in ("grid", "shard_shape", "shard_dims", "orientation", "distribution"):
                 if getattr(self, name) is not None:
                     raise click.UsageError(f"--{name.replace('_', '-')} needs --shard, one of {', '.join(SHARDS)}")
             return memory.interleaved(self.buffer or "dram")
+        for name, used in (("distribution", ("nd",)), ("shard_dims", ("dims",)), ("shard_shape", SHARDS[:-1])):
+            if getattr(self, name) is not None and self.shard not in used:
+                option = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{option} has no effect with --shard {self.shard}; remove {option}")
+        orientation = self.orientation or "row_major"
         buffer = self.buffer or "l1"
         cores = tuple(self.build_chip().shard_grid(buffer)) if self.grid is None else self.grid
         if self.shard == "dims":
             if self.shard_dims is None:
                 raise click.UsageError("--shard dims needs --shard-dims, such as 0,1")
-            return memory.sharded_across_dims(list(self.shard_dims), cores, self.orientation, buffer)
+            return memory.sharded_across_dims(list(self.shard_dims), cores, orientation, buffer)
         if self.shard == "nd":
             if self.shard_shape is None:
                 raise click.UsageError("--shard nd needs --shard-shape, such as 1x64x32")
-            return memory.nd_sharded(self.shard_shape, cores, self.orientation, self.distribution, buffer)
+            distribution = self.distribution or "round_robin_1d"
+            return memory.nd_sharded(self.shard_shape, cores, orientation, distribution, buffer)
         strategies = {
             "height": memory.height_sharded,
             "width": memory.width_sharded,
             "block": memory.block_sharded,
         }
-        return strategies[self.shard](cores, self.shard_shape, self.orientation, buffer)
+        return strategies[self.shard](cores, self.shard_shape, orientation, buffer)
 
     @staticmethod
     def setting_names(settings: str) -> frozenset[str]:
@@ -355,8 +360,23 @@ class SpecOptions:
             except click.BadParameter as problem:
                 problem.param_hint = f"'{name}' of a tensor"
                 raise
+            if option.name in changes:
+                raise click.UsageError(f"{setting!r}: {name} is set twice for one tensor; set it once")
             changes[str(option.name)] = found
         return replace(self, **changes)
+
+
+STATED_BY_TEXT = frozenset(field.name for field in fields(SpecOptions)) - CHIP_OPTIONS
+"""The options whose place a printed tensor takes."""
+MEMORY_OPTIONS = STATED_BY_TEXT - {"dtype", "layout", "tile", "transpose_tile", "alignment"}
+"""The options whose place a printed memory config takes."""
+
+
+def refuse_overridden(stated: Iterable[frozenset[str]]) -> None:
+    """Raise if an option of placements was typed that every tensor states itself; `stated` are the options of each."""
+    sets = list(stated)
+    overridden = frozenset.intersection(*sets) if sets else frozenset()
+    refuse_options(overridden, "where every tensor states it" if len(sets) > 1 else "on a tensor that states it")
 
 
 def _option(*names: str, **settings: Any) -> SectionedOption:
@@ -375,12 +395,11 @@ _OPTIONS = (
     ),
     _option("--shard-shape", type=SHAPE, metavar="SHAPE", help="Shape of a shard. [computed]"),
     _option("--shard-dims", type=DIMENSIONS, metavar="D,D", help="Dimensions to cut, with --shard dims."),
-    _option("--orientation", type=WordChoice(["row_major", "col_major"]), default="row_major", help="Order of cores."),
+    _option("--orientation", type=WordChoice(["row_major", "col_major"]), help="Order of cores. [row_major]"),
     _option(
         "--distribution",
         type=WordChoice(["round_robin_1d", "grid_2d", "contiguous_1d"]),
-        default="round_robin_1d",
-        help="How --shard nd assigns shards to cores.",
+        help="How --shard nd assigns shards to cores. [round_robin_1d]",
     ),
     _option("--buffer", type=WordChoice(["l1", "dram"]), help="Memory. [dram, or l1 for shards]"),
     _option(

@@ -23,7 +23,7 @@ from .convert import (
 )
 from .fit import fit_to_json, format_fit
 from .options import MACHINE, SHAPE, SIZE
-from .program import SectionedOption, verb
+from .program import SectionedOption, refuse_options, verb
 
 if TYPE_CHECKING:
     from ..conversion import ConversionPlan, ConversionReport
@@ -33,6 +33,14 @@ if TYPE_CHECKING:
     from ..weights import CacheReport
 
 _MOST_PROBLEMS = 40  # that are printed
+_CACHE = ("recipe", "optimizations", "model_dtype", "hf_rope", "instruct", "hf_model", "mesh", "pad_mlp_cores")
+_WRITING = ("resume", "force", "dry_run", "part", "dask")
+_UNUSED_WITH = {  # options that have no effect, by mode
+    "--check": _WRITING,
+    "--retarget": (),
+    "--explain": (*_WRITING, "memory_limit", "jobs"),
+    "--recipes": (*_WRITING, "memory_limit", "jobs", "machine", "layers", "batch", *_CACHE[1:]),
+}
 _NUMBER = re.compile(r"(?<=layers\.)\d+|(?<=_shard_)\d+")  # that tells like files apart
 
 
@@ -130,6 +138,8 @@ def command(
     ):
         if value and mode not in chosen:
             raise click.UsageError(f"{name} is only for {mode}; remove it")
+    for mode in chosen:
+        refuse_options(_UNUSED_WITH[mode], f"with {mode}")
     if recipes:
         return _list_recipe(paths, typed)
     if check:
@@ -148,6 +158,7 @@ def command(
     if explain is not None:
         return _explain(plan, explain, show)
     if dry_run:
+        refuse_options(["part"], "on the plan, which is of all parts")
         fitting = replace(fit_plan(plan, machine, **typed), notes=())  # which the plan has
         return Answer(lambda: _format_plan(plan, fitting), {**plan.to_json(), "fit": fit_to_json(fitting)})
     console = Console.current()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -35,6 +35,15 @@ class Verb(click.Command):
         super().__init__(*args, **settings)
         add_flag("json", "Answer in JSON.")(self)
         add_flag("debug", "Show tracebacks of errors, and what the library logs.")(self)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; an option that takes one value is given once."""
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        for option in dict.fromkeys(order):
+            has_value = isinstance(option, click.Option) and not option.multiple and not option.is_flag
+            if has_value and order.count(option) > 1:
+                ctx.fail(f"{option.opts[0]} is given {order.count(option)} times; give it once")
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, grouped by section."""
@@ -69,6 +78,19 @@ def add_flag(name: str, help_text: str) -> Callable[[Any], Any]:
             setattr(ctx.ensure_object(Console), name, True)
 
     return click.option(f"--{name}", is_flag=True, expose_value=False, callback=set_on_console, help=help_text)
+
+
+def refuse_options(names: Iterable[str], where: str) -> None:
+    """Raise if one of the options of the running verb was typed that have no effect, in the words of `where`.
+
+    >>> with click.Context(click.Command("show")):
+    ...     refuse_options(["dtype"], "on a layout")
+    """
+    ctx, unused = click.get_current_context(), frozenset(names)
+    for option in ctx.command.params:
+        typed = ctx.get_parameter_source(str(option.name)) is click.core.ParameterSource.COMMANDLINE
+        if option.name in unused and typed:
+            raise click.UsageError(f"{option.opts[0]} has no effect {where}; remove it")
 
 
 follow_links_option = click.option(

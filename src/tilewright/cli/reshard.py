@@ -27,7 +27,7 @@ from .console import (
 )
 from .move_arguments import parse_move
 from .options import SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
-from .program import SectionedOption, verb
+from .program import SectionedOption, refuse_options, verb
 from .show import check_picture_path, name_assumptions, picture_text
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def command(
         if path is not None:
             check_output_path(path)
     move = parse_move(source, target, options)
+    refuse_options(move.overridden, "where the arguments state it")
     assumed = list_assumptions(move.before, typed_options(click.get_current_context()) | move.stated)
     from ..traffic import reshard
 

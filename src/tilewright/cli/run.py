@@ -89,6 +89,8 @@ def command(
         drawn = next((report for report in outcome.reports if not report.clean), outcome.reports[0])
         drawn.show(picture)
         data["picture"] = picture
+    if picture is not None and not outcome.reports:
+        click.echo(f"tilewright: note: {picture} is not written: the program launched no kernel", err=True)
     text = "\n\n".join(str(report) for report in outcome.reports) if check else ""
     clean = all(report.clean for report in outcome.reports) if check else True
     if isinstance(problem, MojoSourceError):
@@ -103,7 +105,10 @@ def parse_defines(defines: tuple[str, ...]) -> dict[str, str]:
     {'N': '8', 'FAST': ''}
     """
     pairs = [text.partition("=") for text in defines]
-    for name, _, _ in pairs:
+    names = [name for name, _, _ in pairs]
+    for name in names:
         if not name:
             raise click.UsageError("-D needs a name, as in -D SIZE=64")
+        if names.count(name) > 1:
+            raise click.UsageError(f"-D {name} is given {names.count(name)} times; give it once")
     return {name: value for name, _, value in pairs}

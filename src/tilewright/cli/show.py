@@ -27,11 +27,12 @@ from .options import (
     describe_assumptions,
     device_option,
     list_assumptions,
+    refuse_overridden,
     spec_options,
     stated_by_file,
     typed_options,
 )
-from .program import SectionedOption, follow_links_option, verb
+from .program import SectionedOption, follow_links_option, refuse_options, verb
 from .subjects import names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ class ShowOptions:
     address: str | None = None
     side: int | None = None
     tiles: tuple[int, ...] | None = None
-    overlap: int = 0
-    halo: int = 0
+    overlap: int | None = None
+    halo: int | None = None
     pipeline: str | None = None
     depth: int | None = None
     times: tuple[int, ...] | None = None
@@ -80,7 +81,7 @@ class ShowOptions:
         >>> ShowOptions(tiles=(8, 8), pipeline="double").mode, ShowOptions().mode
         ('pipeline', '')
         """
-        asked = [name for name in _MODES if getattr(self, name) not in (None, False)]
+        asked = [name for name in _MODES if _is_asked(getattr(self, name))]
         return asked[0] if asked else ""
 
     def scene_options(self, *names: str) -> dict[str, Any]:
@@ -98,9 +99,11 @@ class ShowOptions:
         """Raise if an option was given that has no effect on what is drawn; `typed` are the options of placements."""
         mode = "report" if report else self.mode or ("" if subject.layout is None else "layout")
         for name, modes in _USED_IN.items():
-            if getattr(self, name) in (None, False, 0, ()) or mode in modes:
+            if not _is_asked(getattr(self, name)) or mode in modes:
                 continue
             raise click.UsageError(f"--{name} has no effect {_describe_mode(mode)}; {_REMEDIES[name]}")
+        if self.cb and self.memory == "dram":
+            raise click.UsageError("--cb has no effect with --memory dram: circular buffers are in L1; remove it")
         if subject.layout is not None and mode == "page":
             raise click.UsageError(f"--page needs a tensor, such as 4x60x90, but {shorten(subject.text)} is a layout")
         if self.pipeline not in (None, "buffered", "direct") and self.depth is not None:
@@ -115,6 +118,11 @@ class ShowOptions:
             raise click.UsageError(f"settings have no effect {_describe_mode(mode)}; give only the shape")
 
 
+def _is_asked(value: Any) -> bool:
+    """Return whether the value of an option is one that was given; page 0 is."""
+    return value is not None and value is not False and value != ()
+
+
 _MODES = ("memory", "pipeline", "tiles", "error", "page")
 # The modes in which each option has an effect; "" is the picture of a tensor.
 _USED_IN = {
@@ -123,8 +131,11 @@ _USED_IN = {
     "error": ("error",),
     "color": ("", "layout", *_MODES),
     "label": ("", "layout", *_MODES),
-    "address": ("", "layout", *_MODES),
+    "address": ("", "layout", "memory", "page"),
     "side": ("", "layout", "memory", "pipeline", "tiles", "error"),
+    "memory": ("memory",),
+    "pipeline": ("pipeline",),
+    "animate": ("", "layout", "pipeline"),
     "tiles": ("tiles", "pipeline"),
     "overlap": ("tiles", "pipeline"),
     "halo": ("tiles", "pipeline"),
@@ -134,7 +145,9 @@ _USED_IN = {
     "cb": ("memory", "report"),
 }
 _REMEDIES = {
-    **dict.fromkeys(("at", "page", "error", "color", "label", "address", "side"), "remove it"),
+    **dict.fromkeys(
+        ("at", "page", "error", "color", "label", "address", "side", "memory", "pipeline", "animate"), "remove it"
+    ),
     **dict.fromkeys(("tiles", "overlap", "halo"), "add --tiles, and nothing else that is to be drawn"),
     **dict.fromkeys(("depth", "times"), "add --pipeline"),
     **dict.fromkeys(("each", "cb"), "add --memory l1 or dram"),
@@ -163,8 +176,8 @@ def _describe_mode(mode: str) -> str:
 @click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
 @click.option("--animate", is_flag=True, help="Write what can be played: an .html page or a .gif.")
 @_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
-@_tiles_option("--overlap", type=click.IntRange(0), default=0, metavar="N", help="Elements that tiles share.")
-@_tiles_option("--halo", type=click.IntRange(0), default=0, metavar="N", help="Elements read beyond the edges.")
+@_tiles_option("--overlap", type=click.IntRange(0), metavar="N", help="Elements that tiles share.")
+@_tiles_option("--halo", type=click.IntRange(0), metavar="N", help="Elements read beyond the edges.")
 @_tiles_option("--pipeline", type=click.Choice(SCHEMES), help="Draw the schedule that transfers those tiles.")
 @_tiles_option("--depth", type=click.IntRange(1, 64), metavar="N", help="Buffers of buffered and direct. [3]")
 @_tiles_option("--times", type=COORDINATE, metavar="I,C,E", help="Times of import, compute, export. [1,1,1]")
@@ -220,10 +233,13 @@ def command(
         show_options.check(subject, typed, report is not None)
         if text_shape is not None and subject.layout is None and subject.printed is None:
             raise click.UsageError(f"--shape is for the text of a layout, which {shorten(subject.text)} is not")
-        for name, value in (("--tensor", tensor), ("--device", device)):
+        for name, value in (("--tensor", tensor), ("--device", device), ("--follow-links", follow_links or None)):
             if value is not None and subject.stored is None:
                 raise click.UsageError(f"{name} needs a file, but {shorten(subject.text)} is not one; remove {name}")
+    if all(subject.shape is not None for subject in subjects):
+        refuse_overridden([SpecOptions.setting_names(subject.settings) for subject in subjects])
     if report is not None:
+        refuse_options(["output"], "with --ttnn-visualizer")
         return _write_report(subjects, show_options, options, typed, report)
     from ..views.scene_options import SceneOptionError
 
@@ -288,9 +304,14 @@ def _build_scene(
             **show_options.scene_options("side"),
         )
         assumed: dict[str, str] = {}
+        elsewhere = []
         for subject in subjects:
-            assumed |= subject.assumptions(subject.spec(options, typed), typed)
-        return name_assumptions(scene, assumed)
+            spec = subject.spec(options, typed)
+            assumed |= subject.assumptions(spec, typed)
+            if spec.memory.buffer_type.is_l1 != (show_options.memory == "l1"):
+                elsewhere.append(f"{shorten(subject.text)}, in {spec.memory.buffer_type.name}")
+        facts = (views.Fact("not drawn", "; ".join(elsewhere)),) if elsewhere else ()
+        return name_assumptions(replace(scene, facts=(*scene.facts, *facts)), assumed)
     scenes = [_subject_scene(subject, show_options, options, typed) for subject in subjects]
     return scenes[0] if len(scenes) == 1 else views.side_by_side(*scenes)
 
@@ -363,7 +384,7 @@ def _make_tiler(subject: Drawable, show_options: ShowOptions) -> Tiler:
     tile = show_options.tiles or shape
     tile = (1,) * (len(shape) - len(tile)) + tile
     outer, inner = max(0, len(shape) - 2), min(2, len(shape))
-    overlap, halo = ((0,) * outer + (n,) * inner for n in (show_options.overlap, show_options.halo))
+    overlap, halo = ((0,) * outer + (n,) * inner for n in (show_options.overlap or 0, show_options.halo or 0))
     return Tiler(shape, tile, overlap, halo)
 
 

@@ -15,7 +15,7 @@ from ..byte_sizes import format_bytes
 from ..errors import FileFormatError
 from .console import Answer, CommandError, ExitCode, Progress, check_output_path
 from .options import FORMAT, SHAPE, SIZE
-from .program import verb
+from .program import refuse_options, verb
 
 PADS = ("edge", "reflect", "symmetric", "wrap")
 
@@ -78,24 +78,44 @@ def command(
     tilewright stream copy in.h5::x s3://bucket/x.zarr --chunks 256x256
     """
     from ..files.array_file import open_array
+    from ..files.array_name import parse_array_name
     from ..tiling import Trace, stream
     from ..tiling.array_stream import create_like
 
     *sources, target = paths
+    pad_value = _parse_pad(pad)
     function, halo = _find_compute(compute, len(sources), _parse_settings(settings))
     if not sources:
         raise click.UsageError(f"no source given: {target} is the target; name at least one source before it")
     _check_target(target, force)
     if trace is not None:
         check_output_path(trace)
-    arrays = [open_array(path, shape, dtype) for path in sources]
+    kinds = [parse_array_name(path).kind for path in sources]
+    if "raw" not in kinds:
+        refuse_options(["shape"], "without a raw source")
+    if not {"raw", "npy"} & {*kinds}:
+        refuse_options(["dtype"], "without a raw source, or an .npy file")
+    new_chunks = chunks or tile
+    if parse_array_name(target).kind in ("raw", "npy"):
+        refuse_options(["chunks"], "on a target without chunks")
+        new_chunks = None
+    if not (halo if overlap is None else overlap):
+        refuse_options(["pad"], "without an overlap")
+    arrays = [
+        open_array(path, shape if kind == "raw" else None, dtype if kind in ("raw", "npy") else None)
+        for path, kind in zip(sources, kinds, strict=True)
+    ]
     if not arrays[0].shape:
         raise CommandError(
             f"{sources[0]} holds a scalar, which cannot be cut into tiles; give an array", ExitCode.INPUT
         )
+    dropped = {path: sorted(getattr(array, "attrs", None) or {}) for path, array in zip(sources, arrays, strict=True)}
+    notes = [f"the attributes of {path} are not copied: {', '.join(names)}" for path, names in dropped.items() if names]
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     recorder = Trace() if trace is not None else None
     with (
-        create_like(target, arrays[0], out_dtype or arrays[0].dtype, chunks or tile) as made,
+        create_like(target, arrays[0], out_dtype or arrays[0].dtype, new_chunks) as made,
         Progress(compute, "tiles") as progress,
     ):
         report = stream(
@@ -104,7 +124,7 @@ def command(
             function,
             tile=tile,
             overlap=halo if overlap is None else overlap,
-            pad=_parse_pad(pad),
+            pad=pad_value,
             scheme=scheme,
             workers=workers,
             depth=depth,
@@ -125,6 +145,7 @@ def command(
         "bytes_out": report.bytes_out,
         "bytes_per_second": report.bytes_per_second,
         "buffer_bytes": report.buffer_bytes,
+        "notes": notes,
         "trace": None if recorder is None else {"path": trace, **recorder.summary()},
     }
     return Answer(lambda: _format_answer(data), data)
@@ -224,6 +245,8 @@ def _parse_settings(texts: tuple[str, ...]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise click.UsageError(f"--set {text!r}: write NAME=VALUE")
+        if name in found:
+            raise click.UsageError(f"--set {text!r}: {name} is set twice; set it once")
         found[name] = _parse_number(value)
     return found
 

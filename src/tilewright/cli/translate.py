@@ -12,7 +12,7 @@ from ..errors import TilewrightError
 from ..tables import format_table
 from .console import Answer, ExitCode, table_width
 from .options import SHAPE
-from .program import verb
+from .program import refuse_options, verb
 
 NOTATIONS = (
     *("tilewright", "cute", "tt-mlir", "triton", "memref", "mlir"),
@@ -59,6 +59,10 @@ def command(
         text = sys.stdin.read()
     if target is not None and target not in WRITABLE:
         raise click.UsageError(f"layouts can be written as {', '.join(WRITABLE)}; got --to {target}")
+    if language is not None:
+        refuse_options(["target", "dtype"], "on the code of an index function")
+    elif target is not None and target not in TYPED:
+        refuse_options(["dtype"], f"on {target}, which has no element type")
     parsed = parse(text, shape, source)
     is_placement = getattr(parsed, "notation", "") in ("ttnn", "tt-mlir")
     layout: Any = parsed if is_placement and language is None else getattr(parsed, "layout", parsed)

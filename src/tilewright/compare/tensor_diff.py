@@ -182,6 +182,8 @@ def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool | None = N
     order = _conversion_order(a, b) if transpose is None else None
     if transpose and len(b.shape) > 1 and swapped == a.shape:
         order = (*range(len(b.shape) - 2), len(b.shape) - 1, len(b.shape) - 2)
+    elif transpose and a.shape == b.shape and len(b.shape) > 1:
+        raise LayoutError(f"both shapes are {list(a.shape)}, so B is not A transposed; leave transpose out")
     if order is not None:
         return replace(b, shape=a.shape, spec=None, mesh=None, order=order)
     if a.shape == b.shape:

@@ -49,6 +49,13 @@ def open_array(
     name = parse_array_name(path)
     if writing:
         reject_read_only(name)
+    array = _open_named(name, shape, dtype, writing)
+    if shape is not None and tuple(shape) != tuple(array.shape):
+        raise FileFormatError(f"{name.text} has shape {list(array.shape)}, got {list(shape)}; leave the shape out")
+    return array
+
+
+def _open_named(name: ArrayName, shape: Sequence[int] | None, dtype: DtypeLike | None, writing: bool) -> Any:
     if name.kind == "tensorstore":
         return open_tensorstore(name, writing)
     if name.kind == "zarr":

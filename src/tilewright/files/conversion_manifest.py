@@ -25,6 +25,7 @@ from .stored_tensor import StoredTensor
 from .strict_json import (
     expect_integer,
     expect_integers,
+    expect_keys,
     expect_string,
     parse_json,
     read_json,
@@ -78,8 +79,7 @@ class ByteRange:
         >>> ByteRange.from_json({"file": "x", "range": [0, 2], "sha256": "00" * 32}).end
         2
         """
-        if not isinstance(data, dict):
-            raise FileFormatError(f"expected an object as byte range, got {repr(data)[:40]}")
+        expect_keys(data, {"file", "range", "sha256"}, "a byte range")
         ends = expect_integers(data.get("range"), "byte range")
         digest = expect_string(data.get("sha256"), "a SHA-256")
         if len(ends) != 2 or ends[0] > ends[1]:
@@ -119,15 +119,17 @@ class SourceEntry:
         >>> SourceEntry.from_json({"file": "x", "range": [0, 2], "sha256": "00" * 32, "dtype": "U8"}).kind
         'U8'
         """
-        first = ByteRange.from_json(data)
+        expect_keys(data, {"file", "range", "sha256", "dtype", "sections"}, "a source")
+        first = ByteRange.from_json({key: value for key, value in data.items() if key not in ("dtype", "sections")})
         kind = expect_string(data.get("dtype"), "the dtype of the source")
         listed = data.get("sections", [])
-        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        if not isinstance(listed, list):
             raise FileFormatError(f"expected a list of sections of the source, got {repr(listed)[:40]}")
         return cls(first, kind, tuple([_parse_section(each) for each in listed]))
 
 
 def _parse_section(data: Mapping[str, Any]) -> tuple[str, int, int]:
+    expect_keys(data, {"file", "range"}, "a section")
     ends = expect_integers(data.get("range"), "byte range")
     if len(ends) != 2 or ends[0] > ends[1]:
         raise FileFormatError(f"expected [start, end] as byte range, got {list(ends)}")
@@ -197,8 +199,9 @@ class ManifestEntry:
         entry 'x': expected a list of at most 64 integers as byte range, got None
         """
         try:
-            if not isinstance(data, dict):
-                raise FileFormatError(f"expected an object, got {repr(data)[:40]}")
+            known = {"spec", "output", "order", "pad_value", "value", "through", "mesh", "exceptional"}
+            of_source = "sources" if isinstance(data, dict) and "value" in data else "source"
+            expect_keys(data, {of_source, *known}, "it")
             order, pad_value, value = data.get("order"), data.get("pad_value", 0), data.get("value")
             if type(pad_value) not in (int, float):
                 raise FileFormatError(f"expected a number as pad_value, got {repr(pad_value)[:40]}")
@@ -279,6 +282,7 @@ class ConversionManifest:
         if not isinstance(result, dict):
             raise FileFormatError(f"expected an object as manifest, got {repr(result)[:40]}")
         expect_integer(result.get("manifest"), "manifest version", _VERSION)
+        expect_keys(result, {"manifest", "tilewright", "to", "recipe", "metadata", "tensors"}, "the manifest")
         tensors = result.get("tensors")
         if not isinstance(tensors, dict):
             raise FileFormatError("the manifest lists no tensors")

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from ..errors import CoordinateError, FileFormatError, LayoutError
 from ..layout.box import Box
 from ..showing import Shown
-from .strict_json import expect_integers
+from .strict_json import expect_integers, expect_keys
 
 Coordinate = tuple[int, ...]
 DeviceLike: TypeAlias = "int | Sequence[int]"  # the number of a device in row-major order, or its mesh coordinate
@@ -203,6 +203,9 @@ class Mesh(Shown):
         """
         if not isinstance(data, dict) or not isinstance(data.get("placements"), list):
             raise FileFormatError(f"expected an object with placements as mesh, got {repr(data)[:40]}")
+        expect_keys(data, {"shape", "distribution", "placements", "part_shape"}, "a mesh")
+        if data.get("part_shape", list(part_shape)) != list(part_shape):
+            raise FileFormatError(f"a part of the mesh has shape {data['part_shape']}, but its spec {list(part_shape)}")
         shape = expect_integers(data.get("shape"), "the mesh")
         distribution = expect_integers(data.get("distribution"), "the distribution")
         cuts = tuple([None if cut is None else _expect_cut(cut) for cut in data["placements"]])

@@ -22,7 +22,7 @@ from ..ndarrays import np
 from .file_names import validate_tensor_name
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
-from .strict_json import expect_integer, expect_integers, expect_string, parse_json, spec_from_json
+from .strict_json import expect_integer, expect_integers, expect_keys, expect_string, parse_json, spec_from_json
 
 MAX_HEADER_BYTES = 100_000_000  # what the format allows
 SIZE_BYTES = 8
@@ -109,7 +109,8 @@ def _parse_entry(name: Any, fields: Any) -> SafetensorsEntry:
         kind, shape, (start, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
         numbers = [*shape, start, end]
         is_sound = len(shape) <= 64 and {*map(type, numbers)} == {int} and 0 <= min(numbers) <= max(numbers) < 1 << 63
-        if is_sound and type(shape) is list and prod(shape) * KINDS[kind][0] == 8 * (end - start):
+        is_known = len(fields) == 3
+        if is_known and is_sound and type(shape) is list and prod(shape) * KINDS[kind][0] == 8 * (end - start):
             return SafetensorsEntry(name, kind, tuple(shape), start, end)
     except (TypeError, ValueError, KeyError):
         pass  # the rest says what is wrong
@@ -118,6 +119,7 @@ def _parse_entry(name: Any, fields: Any) -> SafetensorsEntry:
     missing = {"dtype", "shape", "data_offsets"} - set(fields)
     if missing:
         raise FileFormatError(f"{name!r} has no {', '.join(sorted(missing))}")
+    expect_keys(fields, {"dtype", "shape", "data_offsets"}, repr(name))
     kind = expect_string(fields["dtype"], f"the dtype of {name!r}")
     if kind not in KINDS:
         raise FileFormatError(f"{name!r} has unknown dtype {kind[:40]!r}; known dtypes: {', '.join(KINDS)}")

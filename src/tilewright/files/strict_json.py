@@ -191,7 +191,7 @@ def spec_from_json(data: Any) -> TensorSpec:
     """
     try:
         known = {"shape", "dtype", "layout", "tile", "transpose_tile", "memory", "chip", "alignment"}
-        _validate_keys(data, known, "a tensor spec")
+        expect_keys(data, known, "a tensor spec")
         tile = Tile(data.get("tile", (32, 32)), bool(data.get("transpose_tile", False)))
         memory = _memory_from_json(data.get("memory", {}))
         chip = _chip_from_json(data.get("chip"))
@@ -205,7 +205,15 @@ def spec_from_json(data: Any) -> TensorSpec:
         raise FileFormatError(f"invalid tensor spec {repr(data)[:120]}: {problem}") from None
 
 
-def _validate_keys(data: Any, known: set[str], name: str) -> None:
+def expect_keys(data: Any, known: set[str], name: str) -> None:
+    """Raise unless `data`, the object `name` of a file, is an object whose keys are all `known`.
+
+    >>> try:
+    ...     expect_keys({"shape": [4], "dtyp": "F32"}, {"shape", "dtype"}, "a tensor")
+    ... except FileFormatError as problem:
+    ...     print(problem)
+    a tensor has unknown keys 'dtyp'; known keys: dtype, shape
+    """
     if not isinstance(data, dict):
         raise FileFormatError(f"expected an object as {name}, got {repr(data)[:40]}")
     unknown = sorted(map(repr, set(data) - known))
@@ -214,7 +222,7 @@ def _validate_keys(data: Any, known: set[str], name: str) -> None:
 
 
 def _memory_from_json(data: Any) -> MemoryConfig:
-    _validate_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
+    expect_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
     buffer = data.get("buffer", "dram")
     if "shard" not in data:
         return MemoryConfig("interleaved", buffer)

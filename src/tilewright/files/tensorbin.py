@@ -236,6 +236,9 @@ def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHead
             raise FileFormatError(
                 f"the shard of device {at} ends at byte {offset + length}, but there are {size - start} bytes of data"
             )
+    end = max([offset + length for offset, length in header.extents.values()])
+    if end < size - start:
+        raise FileFormatError(f"the shards end at byte {end}, but there are {size - start} bytes of data")
     return header, start
 
 

@@ -102,9 +102,11 @@ def _decode(file: SourceFile) -> Iterator[str]:
 def _find(chunks: Iterable[str]) -> Iterator[LayoutUse]:
     aliases: dict[str, str] = {}
     cache: dict[str, LayoutUse | None] = {}
+    fresh: set[str] = set()  # aliases that no tensor type has followed
     stored = 0
     for item in scan_ir(chunks):
         if item.kind == "tensor":
+            fresh.clear()
             if item.text not in cache:
                 if len(cache) >= _MAX_CACHED:
                     cache.clear()
@@ -117,6 +119,7 @@ def _find(chunks: Iterable[str]) -> Iterator[LayoutUse]:
         cache.clear()  # what an alias stands for may change
         if item.kind == "split":
             aliases.clear()
+            fresh.clear()
             stored = 0
         elif _ALIAS_VALUE.match(item.text):
             name = item.name.removeprefix("#")
@@ -125,6 +128,9 @@ def _find(chunks: Iterable[str]) -> Iterator[LayoutUse]:
                 raise FileFormatError(
                     f"line {item.line}: the aliases of one module have more than {_MAX_ALIAS_CHARACTERS} characters"
                 )
+            if name in fresh and aliases[name] != item.text:
+                raise FileFormatError(f"line {item.line}: {item.name} is defined twice, with different values")
+            fresh.add(name)
             aliases[name] = item.text
 
 

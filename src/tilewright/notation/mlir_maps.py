@@ -197,6 +197,10 @@ def parse_strided_memref(text: str) -> StridedMemref:
         space = cursor.take(_SPACE, 'a memory space such as 3, "l1" or #gpu.address_space<workgroup>')
         if space.startswith("#") and cursor.peek("<"):
             space += cursor.raw()
+        elif space.startswith("#") and "." not in space:
+            raise FileFormatError(
+                f"{cursor.name}: {space} may be a map or a memory space; write what it stands for instead"
+            )
     cursor.expect(">")
     cursor.expect_end()
     if strides is not None and len(strides) != len(shape):

@@ -104,7 +104,10 @@ def parse_triton_type(text: str, aliases: Mapping[str, str] | None = None) -> Tr
     >>> parse_triton_type("#b = #ttg.blocked<{order = [0]}>\\ntensor<256xf16, #b>").encoding.name
     'blocked'
     """
-    known = dict(_DEFINITION.findall(text)) | dict(aliases or {})
+    known: dict[str, str] = {}
+    for name, value in [*_DEFINITION.findall(text), *(aliases or {}).items()]:
+        if known.setdefault(name, value) != value:
+            raise FileFormatError(f"a Triton type: #{name} is defined twice, with different values")
     reader = _TritonReader(_DEFINITION.sub("", text).strip(), "a Triton type", known)
     kind = reader.read_type()
     reader.cursor.expect_end()

@@ -174,6 +174,8 @@ def create_like(
     (2, 3)
     """
     extents, shards = tuple([int(n) for n in like.shape]), None
+    if chunks is not None and parse_array_name(name).kind in ("raw", "npy"):
+        raise TransferError(f"{name} has no chunks; leave chunks out, or write a .zarr")
     if chunks is None:
         chunks, shards = read_chunk_shape(like), chunk_shape(like)
         shards = None if shards == chunks else shards

@@ -196,11 +196,12 @@ class PageSheet:
         if sharded:
             fields.append(Field("shard", shard))
         (high, wide), by_row = self.spec.page_shape, self.spec.is_tiled and not self.folded
+        order = ", transposed" if self.spec.is_tiled and self.spec.tile.transpose else ""
         return Grid(
             rows,
             columns,
             tuple(fields),
-            title=f"pages of {high} x {wide} elements",
+            title=f"pages of {high} x {wide} elements{order}",
             color="shard" if sharded else "bank",
             label="page",
             valid=() if all(exists) else tuple(exists),
