@@ -141,6 +141,18 @@ def test_settings_without_effect_are_named(tmp_path: Path, rules: dict, to: str,
     assert any(note.startswith(part) for note in notes), notes
 
 
+def test_settings_of_another_sharding_are_named(tmp_path: Path) -> None:
+    rules = {
+        "*": {"shard": "nd", "shard_shape": (32, 64), "grid": (1, 2), "distribution": "grid_2d"},
+        "w": {"shard": "height", "shard_dims": [0]},  # which takes the other settings from the rule for all
+    }
+    arrays = dict.fromkeys("vw", np.ones((64, 64), np.float32))
+    notes = plan_conversion(arrays, tmp_path / "out", rules=rules).notes
+    assert [note for note in notes if "effect" in note] == [
+        "w: distribution, shard_dims has no effect with shard = 'height'"
+    ]
+
+
 def test_elements_that_no_output_has_are_counted(tmp_path: Path) -> None:
     arrays = {"a": np.ones((6, 4), np.float32), "b": np.zeros((6, 4), np.float32)}
 
@@ -161,8 +173,6 @@ def test_elements_that_no_output_has_are_counted(tmp_path: Path) -> None:
         ({"dtyp": "bfloat16"}, "unknown key 'dtyp'"),
         ({"orientation": "row_major"}, "orientation = row_major needs shard"),
         ({"distribution": "grid_2d"}, "distribution = grid_2d needs shard"),
-        ({"shard": "height", "grid": (2, 1), "distribution": "grid_2d"}, "has no effect with shard = 'height'"),
-        ({"shard": "height", "grid": (2, 1), "shard_dims": [0]}, "shard_dims = .* has no effect"),
         ({"shard": "height", "grid": [1, 1], "memory": tw.interleaved("l1")}, "both place the tensor"),
         ({"value": "tensor('w')", "each": {"k": []}}, "makes no tensor"),
         ({"each": {"k": [1]}}, "needs a value"),

@@ -463,6 +463,12 @@ def _unused_settings(settings: Settings, spec: TensorSpec, to: str) -> str | Non
     if to == "npy" and settings.layout is not None and PageLayout.of(settings.layout) is PageLayout.TILE:
         places.append("layout")
     parts = [f"{', '.join(tiles)} has no effect on rows"] if tiles else []
+    shards = [
+        name
+        for name, used in (("distribution", ("nd",)), ("shard_dims", ("dims",)), ("shard_shape", SHARD_KINDS[:-1]))
+        if getattr(settings, name) is not None and settings.shard not in (None, *used) and to != "npy"
+    ]
+    parts += [f"{', '.join(shards)} has no effect with shard = {settings.shard!r}"] if shards else []
     if settings.like_ttnn and not (spec.dtype.has_blocks and spec.memory.is_sharded):
         parts.append("like_ttnn has an effect on blocks in sharded memory only")
     parts += [f"{', '.join(places)} has no effect on .npy files"] if places else []
@@ -583,11 +589,6 @@ def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:
             if value is not None:
                 raise MemoryConfigError(f"{name} = {value} needs shard, such as shard = 'height'")
         return placements.interleaved("dram" if settings.buffer is None else settings.buffer)
-    for name, used in (("distribution", ("nd",)), ("shard_dims", ("dims",)), ("shard_shape", SHARD_KINDS[:-1])):
-        if options[name] is not None and settings.shard not in used:
-            raise MemoryConfigError(
-                f"{name} = {options[name]} has no effect with shard = {settings.shard!r}; remove it"
-            )
     cores, buffer = settings.grid, settings.buffer or "l1"
     if cores is None:
         if chip is None:
