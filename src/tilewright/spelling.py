@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from difflib import get_close_matches
+
 _SYNONYMS = {"column_major": "col_major", "tiled": "tile"}
 
 
@@ -14,3 +17,13 @@ def canonical_word(word: str) -> str:
     """
     spelled = "_".join(word.lower().replace("-", " ").replace("_", " ").split())
     return _SYNONYMS.get(spelled, spelled)
+
+
+def suggest_key(key: str, known: Collection[str]) -> str:
+    """Return what to write instead of an unknown `key`: the `known` one that is nearest, or else the list of them.
+
+    >>> suggest_key("dtyp", ["dtype", "tile"]), suggest_key("x", ["dtype", "tile"])
+    ("did you mean 'dtype'?", 'known keys: dtype, tile')
+    """
+    near = get_close_matches(key, known, 1)
+    return f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"

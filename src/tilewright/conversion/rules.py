@@ -23,6 +23,7 @@ from ..files.tensorbin_header import dtype_code
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..memory import Chip, PageLayout, TensorSpec, Tile
 from ..memory.placement_rules import validate_placement
+from ..spelling import suggest_key
 from .assembled_source import AssembledSource, stored_assembly
 from .expressions import evaluate
 
@@ -98,8 +99,7 @@ class Settings:
         known = [field.name for field in fields(cls)]
         for key in values:
             if key not in known:
-                near = [_FOREIGN_KEYS[key]] if key in _FOREIGN_KEYS else get_close_matches(str(key), known, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+                hint = f"did you mean {_FOREIGN_KEYS[key]!r}?" if key in _FOREIGN_KEYS else suggest_key(str(key), known)
                 raise FormatError(f"unknown key {key!r} in {where}; {hint}")
         result = cls(**values)
         try:

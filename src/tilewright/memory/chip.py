@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 from ..atomic import as_path
 from ..errors import MemoryConfigError
 from ..plugins import list_plugins, load_plugin
+from ..spelling import suggest_key
 from .cores import CoreCoord, CoreLike
 from .memory_config import BufferType, BufferTypeLike
 
@@ -400,8 +400,7 @@ def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
     cores, l1, dram, noc = table["cores"], table["l1"], table["dram"], table.get("noc", {})
     for (part, keys), given in zip(_KEYS.items(), (table, cores, l1, dram, noc), strict=True):
         for key in set(given) - set(keys.split()):
-            near = get_close_matches(key, keys.split(), 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {keys.replace(' ', ', ')}"
+            hint = suggest_key(key, keys.split())
             raise MemoryConfigError(f"chip {name!r}: unknown key {key!r} in {part}; {hint}")
     base = dram["base"]
     arguments: dict[str, Any] = {

@@ -7,13 +7,13 @@ import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from ..conversion.expressions import ExpressionError, validate
 from ..errors import FileFormatError, TilewrightError
 from ..formats import format_of
 from ..memory import Chip
+from ..spelling import suggest_key
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -157,9 +157,7 @@ class RecipeFile:
 def _refuse_unknown_keys(table: Table, known: Collection[str], where: str) -> None:
     for key in table:
         if key not in known:
-            near = get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-            raise FileFormatError(f"{where}: unknown key {key!r}; {hint}")
+            raise FileFormatError(f"{where}: unknown key {key!r}; {suggest_key(key, known)}")
 
 
 def _expect(what: str, value: Any, where: str) -> NoReturn:
