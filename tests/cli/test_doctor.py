@@ -227,3 +227,9 @@ def test_another_build_that_was_asked_for_is_the_first_suspect(monkeypatch):
     monkeypatch.delenv("TILEWRIGHT_NATIVE", raising=False)
     monkeypatch.setenv("TILEWRIGHT_LIBRARY", os.devnull)
     assert parts.missing_engine("native").commands == ("unset TILEWRIGHT_LIBRARY",)
+
+
+def test_doctor_names_variables_that_nothing_reads(run, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_TREADS", "4")
+    (line,) = [line for line in run("doctor").out.splitlines() if "TILEWRIGHT_TREADS" in line]
+    assert line.endswith("TILEWRIGHT_TREADS=4, which nothing reads")

@@ -132,6 +132,7 @@ def test_wildcards_may_ask_for_other_integers(tmp_path: Path) -> None:
         ({"wieght": {"dtype": "bfloat16"}}, "tensorbin", "no tensor matches the pattern 'wieght'"),
         ({"w": {"pad_value": 3, "layout": "row_major"}}, "tensorbin", "w: pad_value has no effect on rows"),
         ({"w*": {"dtype": "bfloat8_b"}, "*": {"dtype": "bfloat16"}}, "tensorbin", "the rule 'w*' has no effect: later"),
+        ({"w": {"like_ttnn": True}}, "tensorbin", "w: like_ttnn has an effect on blocks in sharded memory only"),
         ({"x": {"value": "slice(tensor('w'), 0, 1)"}}, "tensorbin", "w: "),
         ({"w": {"value": "slice(this, 0, 1)"}}, "tensorbin", "w: "),
     ],

@@ -322,3 +322,10 @@ def test_wrong_names(tmp_path):
         create_array("memory://a.npy", (3,), "int8"),
     ):
         pass
+
+
+def test_a_shape_that_contradicts_the_file_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((4, 6)))
+    assert open_array(tmp_path / "a.npy", shape=(4, 6)).shape == (4, 6)
+    with pytest.raises(tw.FileFormatError, match=r"a.npy has shape \[4, 6\], got \[6, 4\]; leave the shape out"):
+        open_array(tmp_path / "a.npy", shape=(6, 4))

@@ -242,3 +242,12 @@ def test_equal_parts_are_written_once(tmp_path, topology, stored):
     assert len(data) - 8 - int.from_bytes(data[:8], "little") == stored * spec.nbytes
     again = tw.read_tensorbin(tmp_path / "x.tensorbin")
     assert all(bytes(again.pages(device)) == bytes(page) for device, page in pages.items())
+
+
+def test_a_mesh_in_a_manifest_fits_its_spec():
+    data = Mesh.dividing((64, 64), (1, 2), 1).to_json()
+    assert Mesh.from_json(data, (64, 32)).shape == (1, 2)
+    with pytest.raises(tw.FileFormatError, match=r"a part of the mesh has shape \[64, 64\], but its spec \[64, 32\]"):
+        Mesh.from_json(data | {"part_shape": [64, 64]}, (64, 32))
+    with pytest.raises(tw.FileFormatError, match="unknown keys 'colour'"):
+        Mesh.from_json(data | {"colour": 3}, (64, 32))
