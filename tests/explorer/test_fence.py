@@ -60,13 +60,13 @@ def attempt_all(*_):
     raise SystemExit(0)
 """
 EXPLORER = """
-from tilewright.explorer.fence import raise_fence
+from tilewright.fence import raise_fence
 left = raise_fence()
 attempt_all()
 """
 COMMAND = """
 from tilewright.cli import main
-from tilewright.explorer import fence
+from tilewright import fence
 from tilewright.mojo import running
 raise_fence, left = fence.raise_fence, None
 def raise_and_keep(*arguments, **options):
@@ -160,6 +160,6 @@ def test_the_command_imports_what_it_was_told_of(tmp_path):
 
 
 def raises_fence():
-    script = "from tilewright.explorer.fence import raise_fence; print('files' in str(raise_fence()))"
+    script = "from tilewright.fence import raise_fence; print('files' in str(raise_fence()))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return done.stdout == "False\n"

@@ -60,7 +60,7 @@ def command(
     as_json = bool(getattr(ctx.obj, "json", False))
     text: Any = sys.stdin.read() if file == "-" else None
     if Console.current().owns_process and picture is None:  # a picture is written afterwards
-        from ..explorer.fence import raise_fence
+        from ..fence import raise_fence
 
         modules = [folder for folder in sys.path if folder not in ("", os.getcwd())]
         raise_fence([*modules, *([] if file == "-" else [os.path.dirname(file) or "."]), *paths], limited=False)

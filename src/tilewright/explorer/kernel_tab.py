@@ -14,12 +14,12 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from ..errors import TilewrightError
+from ..fence import raise_fence
 from ..mojo.language.failures import describe_failure
 from ..mojo.running import run_collecting
 from ..ndarrays import np
 from ..simt import Defect, KernelReport, collect_reports
 from ..views.scenes.kernels import kernel_scene
-from .fence import raise_fence
 from .form import FormFields
 from .kernel_programs import parse_program
 from .page_data import render_for_page
