@@ -798,3 +798,59 @@ def test_a_buffer_has_numbers_of_its_type(buffer):
 def test_a_program_opens_no_driver(device):
     with pytest.raises(TilewrightError, match="a Mojo program runs on the SIMT machine"):
         run(f"from std.gpu.host import DeviceContext\ndef main() raises:\n    _ = DeviceContext('{device}')\n")
+
+
+def test_what_is_written_is_told_by_buffers_only(capsys):
+    run("""
+from layout import TileTensor, row_major
+from std.gpu import thread_idx
+from std.gpu.host import DeviceContext
+struct Item:
+    var number: Int
+    def __init__(out self):
+        self.number = 5
+    def __radd__(self, other: AnyType) -> AnyType:
+        return self
+struct Forged:
+    var array: AnyType
+    var written: AnyType
+    def __init__(out self):
+        self.array = SIMD[DType.uint8, 64](1).value
+        self.written = SIMD[DType.int64, 64](1).value + Item()
+def kernel(t: AnyType):
+    t[thread_idx.x] = 3
+def main() raises:
+    var forged, ctx = Forged(), DeviceContext()
+    ctx.enqueue_function[kernel](TileTensor(forged, row_major[64]()), grid_dim=1, block_dim=8)
+    var buffer = ctx.enqueue_create_buffer[DType.uint8](64)
+    ctx.enqueue_copy(buffer, forged)
+    ctx.enqueue_function[kernel](buffer, grid_dim=1, block_dim=8)
+    print(forged.written[0].number, buffer.written is None)
+""")
+    assert capsys.readouterr().out == "5 True\n"
+
+
+def test_a_program_opens_no_driver_later_or_by_another_name():
+    program = run("""
+from std.gpu.host import DeviceContext
+struct Lying:
+    var asked: Int
+    var number: Int
+    def __init__(out self):
+        self.asked, self.number = 0, hash("opencl")
+    def __eq__(self, other: AnyType) -> Bool:
+        self.asked += 1
+        return self.asked != 2
+    def __ne__(self, other: AnyType) -> Bool:
+        return False
+    def __hash__(self) -> Int:
+        return self.number
+def later() raises:
+    _ = DeviceContext("opencl")
+def lie() raises:
+    _ = DeviceContext(Lying())
+""")
+    with pytest.raises(TilewrightError, match="a Mojo program runs on the SIMT machine"):
+        program.later()
+    with pytest.raises(TilewrightError, match="unknown device"):
+        program.lie()
