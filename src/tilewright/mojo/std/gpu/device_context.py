@@ -123,8 +123,8 @@ class DeviceContext:
         else:
             into[...] = origin
         if isinstance(dst_buf, DeviceBuffer):
-            written = src_buf.written if isinstance(src_buf, DeviceBuffer) else None
-            dst_buf.written = None if written is None else written[: len(dst_buf) * dst_buf.dtype.itemsize]
+            written = src_buf._written if isinstance(src_buf, DeviceBuffer) else None
+            dst_buf._written = None if written is None else written[: len(dst_buf) * dst_buf.dtype.itemsize]
 
     def enqueue_memset(self, dst: Any, val: Any) -> None:
         """Set every scalar of the buffer `dst` to `val`.
