@@ -920,3 +920,12 @@ def main() raises:
 def test_the_type_of_an_atomic_lends_no_property():
     with pytest.raises(TilewrightError, match="no member 'value'"):
         run("from std.atomic import Atomic\ndef main():\n    print(Atomic[DType.int32].value)\n")
+
+
+def test_random_numbers_of_a_program_are_its_own(capsys):
+    draw = "from std.random import random_ui64, seed\ndef main():\n    print(random_ui64(0, 1 << 60))\n"
+    run(draw)
+    run(draw.replace("print(", "seed(7)\n    print(1 + "))
+    run(draw)
+    first, _, last = capsys.readouterr().out.split()
+    assert first == last
