@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError
 from ..formats import ScalarFormat
 from ..simt.kernel_thread import current_machine, is_inside_kernel
@@ -15,6 +14,7 @@ from ..simt.shared_memory import allocate_store
 from ..tensor.store import Store
 from ..tensor.view import View
 from .pointer import AddressSpace, LabelledStore, Pointer, label_store
+from .scalar_memory import zeroed
 
 Kind = TypeVar("Kind")
 
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind")
 def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = AddressSpace.GENERIC) -> LabelledStore:
     """Return memory for `count` scalars: inside a kernel one for a block (SHARED) or for a thread, else of the host.
 
-    Inside a kernel it has no values until they are written; on the host it is not initialised either.
+    Inside a kernel it has no values until they are written; on the host it is zeros.
 
     >>> from tilewright.formats import format_of
     >>> allocate_on_stack(format_of("float32"), 4).size
@@ -33,7 +33,7 @@ def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = A
     if is_inside_kernel():
         store = allocate_store(SHARED if space is AddressSpace.SHARED else LOCAL, count, element)
     else:
-        data = aligned_empty(count, element.dtype)
+        data = zeroed(count, element.dtype)
         store = Store(data, element, data, False)
     return label_store(store, space)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
-from ..copying.host_memory import aligned_empty
 from ..errors import FormatError, LayoutError
 from ..layout.validation import as_integer
 from ..tensor.store import Store
@@ -26,6 +25,7 @@ from .scalar_memory import (
     require_numbers,
     write_scalar,
     write_vector,
+    zeroed,
 )
 from .simd import SIMD, SIMDType, scalar_format
 
@@ -405,9 +405,7 @@ def allocate(kind: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) 
     dtype = number_type_of(kind)
     if dtype is None:
         return new_memory(kind, count)
-    array = aligned_empty(count, dtype.dtype)
-    array[...] = 0
-    store = new_memory(dtype, count, array)
+    store = new_memory(dtype, count, zeroed(count, dtype.dtype))
     return store if space is AddressSpace.GENERIC else label_store(store, space)
 
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any
 
 from ..errors import FormatError
@@ -23,6 +25,7 @@ __all__ = [
     "start_with",
 ]
 
+PROGRAM_MARK = "mojo·program"  # a global of every program, under a name that none can spell
 _NONE = ("mojo",)
 _arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=_NONE)
 _defines: ContextVar[Mapping[str, str]] = ContextVar("defines", default={})  # noqa: B039  (never changed)
@@ -47,10 +50,15 @@ def start_with(arguments: Sequence[str], defines: Mapping[str, str]) -> Iterator
 def is_program_running() -> bool:
     """Return whether a Mojo program runs, rather than Python that uses Mojo's names.
 
+    Functions of a program that has ended run when Python calls them, or when a value of it ends.
+
     >>> is_program_running()
     False
     """
-    return _arguments.get() is not _NONE
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and PROGRAM_MARK not in frame.f_globals:
+        frame = frame.f_back
+    return frame is not None or _arguments.get() is not _NONE
 
 
 def argv() -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from .language.failures import ProgramFailure, describe_failure
 from .language.problems import MojoSourceError, Source
 from .language.program import SUFFIXES, Program, read_source
 from .program_arguments import start_with
+from .std.random import own_generator
 
 
 def run(
@@ -62,7 +63,7 @@ def _run(
     loaded: dict[Path, Program | None],
     paths: Sequence[Path],
 ) -> Program:
-    with start_with([text.name, *arguments], defines):
+    with start_with([text.name, *arguments], defines), own_generator():
         key = Path(text.name) if path is None else path.resolve()
         loaded[key] = None
         try:

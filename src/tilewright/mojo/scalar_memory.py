@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..copying.host_memory import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
 from ..ndarrays import np
@@ -96,6 +97,17 @@ def new_memory(kind: Any, count: int, array: Any = None) -> Any:
         return Cells([None] * count if array is None else list(array), kind)
     data = np.zeros(count, dtype.dtype) if array is None else array
     return Store(data, dtype if dtype.mojo_name in ("int", "uint") else _core_format(dtype), data, False)
+
+
+def zeroed(count: int, dtype: Any) -> Any:
+    """Return an array of zeros, aligned to a cache line: what was in its memory before is nobody's business.
+
+    >>> zeroed(3, "int8").tolist()
+    [0, 0, 0]
+    """
+    array = aligned_empty(count, dtype)
+    array[...] = 0
+    return array
 
 
 def _core_format(dtype: DType) -> ScalarFormat:

@@ -167,7 +167,7 @@ def new_region(name: str, store: Store) -> MemoryRegion:
     True
     """
     region = MemoryRegion(name, GLOBAL, store.host)
-    written = getattr(store.origin, "written", None)
-    if written is not None and len(written) == region.nbytes:
+    written = getattr(store.origin, "_written", None)
+    if type(written) is bytearray and len(written) == region.nbytes:  # others, such as objects, have bytes to protect
         region.written = written
     return region

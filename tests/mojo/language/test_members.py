@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -798,3 +799,133 @@ def test_a_buffer_has_numbers_of_its_type(buffer):
 def test_a_program_opens_no_driver(device):
     with pytest.raises(TilewrightError, match="a Mojo program runs on the SIMT machine"):
         run(f"from std.gpu.host import DeviceContext\ndef main() raises:\n    _ = DeviceContext('{device}')\n")
+
+
+def test_what_is_written_is_told_by_buffers_only(capsys):
+    run("""
+from layout import TileTensor, row_major
+from std.gpu import thread_idx
+from std.gpu.host import DeviceContext
+struct Item:
+    var number: Int
+    def __init__(out self):
+        self.number = 5
+    def __radd__(self, other: AnyType) -> AnyType:
+        return self
+struct Forged:
+    var array: AnyType
+    var _written: AnyType
+    def __init__(out self):
+        self.array = SIMD[DType.uint8, 64](1).value
+        self._written = SIMD[DType.int64, 64](1).value + Item()
+def kernel(t: AnyType):
+    t[thread_idx.x] = 3
+def main() raises:
+    var forged, ctx = Forged(), DeviceContext()
+    ctx.enqueue_function[kernel](TileTensor(forged, row_major[64]()), grid_dim=1, block_dim=8)
+    var buffer = ctx.enqueue_create_buffer[DType.uint8](64)
+    ctx.enqueue_copy(buffer, forged)
+    ctx.enqueue_function[kernel](buffer, grid_dim=1, block_dim=8)
+    print(forged._written[0].number)
+""")
+    assert capsys.readouterr().out == "5\n"
+    with pytest.raises(TilewrightError, match="no member"):
+        run(
+            "from std.gpu.host import DeviceContext\ndef main() raises:\n"
+            "    print(DeviceContext().enqueue_create_buffer[DType.uint8](4)._written)\n"
+        )
+
+
+def test_a_program_opens_no_driver_later_or_by_another_name():
+    program = run("""
+from std.gpu.host import DeviceContext
+struct Lying:
+    var asked: Int
+    var number: Int
+    def __init__(out self):
+        self.asked, self.number = 0, hash("opencl")
+    def __eq__(self, other: AnyType) -> Bool:
+        self.asked += 1
+        return self.asked != 2
+    def __ne__(self, other: AnyType) -> Bool:
+        return False
+    def __hash__(self) -> Int:
+        return self.number
+def later() raises:
+    _ = DeviceContext("opencl")
+def lie() raises:
+    _ = DeviceContext(Lying())
+""")
+    with pytest.raises(TilewrightError, match="a Mojo program runs on the SIMT machine"):
+        program.later()
+    with pytest.raises(TilewrightError, match="unknown device"):
+        program.lie()
+
+
+def test_a_struct_is_asked_once_for_a_member():
+    with pytest.raises(TilewrightError) as problem:
+        run("""
+trait First:
+    def mro(self) -> Int:
+        return 3
+trait Second:
+    def other(self) -> Int:
+        return 3
+struct Count:
+    var n: Int
+    def __init__(out self):
+        self.n = 0
+    def next(self) -> Int:
+        self.n += 1
+        return self.n
+comptime count = Count()
+def pick(n: Int) -> AnyType:
+    return First if n == 1 else Second
+struct S[n: Int = count.next()](Some[pick(n)]):
+    def __init__(out self): pass
+def main() raises:
+    raise Error(S.mro())
+""")
+    assert "object" not in str(problem.value)
+
+
+def test_a_struct_becomes_no_class():
+    source = "struct S:\n    var x: Int\n    def __init__(out self):\n        self.x = 1\n"
+    with pytest.raises(TilewrightError, match="it cannot become one of type"):
+        run(f"{source}    def turn(mut self):\n        self = Self\ndef main():\n    S().turn()\n")
+    with pytest.raises(TilewrightError, match="no member 'x'"):
+        run(f"{source}def main():\n    print(S.x)\n")
+
+
+def test_new_memory_has_nothing_of_other_memory(capsys):
+    size = 36_000
+    before = [np.full(size, 83, np.uint8) for _ in range(20)]
+    del before  # for the program to find
+    run(f"""
+from std.gpu.host import DeviceContext
+from std.memory import stack_allocation
+def main() raises:
+    var ctx = DeviceContext()
+    var host = ctx.enqueue_create_host_buffer[DType.uint8]({size})
+    for _ in range(20):
+        ctx.enqueue_copy(host, ctx.enqueue_create_buffer[DType.uint8]({size}))
+        var local = stack_allocation[{size}, DType.uint8]()
+        for i in range(0, {size}, 999):
+            if host[i] != 0 or local[i] != 0:
+                print("found", host[i], local[i])
+""")
+    assert capsys.readouterr().out == ""
+
+
+def test_the_type_of_an_atomic_lends_no_property():
+    with pytest.raises(TilewrightError, match="no member 'value'"):
+        run("from std.atomic import Atomic\ndef main():\n    print(Atomic[DType.int32].value)\n")
+
+
+def test_random_numbers_of_a_program_are_its_own(capsys):
+    draw = "from std.random import random_ui64, seed\ndef main():\n    print(random_ui64(0, 1 << 60))\n"
+    run(draw)
+    run(draw.replace("print(", "seed(7)\n    print(1 + "))
+    run(draw)
+    first, _, last = capsys.readouterr().out.split()
+    assert first == last

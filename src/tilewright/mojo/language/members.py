@@ -82,6 +82,8 @@ _OWN_ONLY = words("__init__ __getattr__")
 """Methods of structs: those of a library's value would change one that others share, or take any name."""
 _METHODS = (FunctionType, MemberDescriptorType, property, brackets)
 """What a class gives its values, and no program takes from the class: it would apply it to values of its own."""
+_STAND_INS = (StructTemplate, PartialStruct, DefaultMembers)
+"""What stands for a struct: `cls` is the struct, with the parameters that are known."""
 _MACHINERY = words("brackets importing language program_arguments running")
 """Modules of the package that run programs, rather than belong to them."""
 
@@ -117,6 +119,9 @@ def visible(value: Any, name: str) -> Any:
     kind = type(value)
     if (kind, name) in _seen:
         return value
+    if kind in _STAND_INS:  # asked again, a struct with other parameters might answer
+        value = value.cls
+        kind = type(value)
     if _is_visible(kind, name):
         if len(_seen) >= _SEEN:
             _seen.clear()
@@ -239,16 +244,16 @@ def _is_own(value: Any, name: str) -> bool:
         return is_exported(value, name)
     if isinstance(value, Exports):
         return name in value.exported_names()
-    if isinstance(value, (StructTemplate, PartialStruct)):  # the struct with the parameters that are known
-        return name not in value.__dict__ and name not in type(value).__dict__ and _is_type_member(value.cls, name)
-    return type(value) is DefaultMembers and _is_type_member(object.__getattribute__(value, "cls"), name)
+    return type(value) in _STAND_INS and _is_type_member(value.cls, name)
 
 
 def _is_type_member(kind: type, name: str) -> bool:
     if is_magic(name) and name not in MOJO_METHODS:
         return False
     if issubclass(kind, StructValue):  # a field without a place in the class would be a member of Python's `type`
-        return name in kind.__dict__ or (name not in kind.__fields__ and _is_struct_member(kind, name))
+        if name in kind.__dict__:
+            return not isinstance(kind.__dict__[name], MemberDescriptorType)
+        return name not in kind.__fields__ and _is_struct_member(kind, name)
     if name in _OWN_ONLY:
         return False
     for cls in (*kind.__mro__, *type(kind).__mro__):

@@ -14,6 +14,7 @@ from warnings import catch_warnings, simplefilter
 from ...errors import FileFormatError
 from ...simt.coroutines import register_syntax
 from ..prelude import PRELUDE
+from ..program_arguments import PROGRAM_MARK
 from .building import SUPPORT
 from .lower_program import ProgramLowerer
 from .members import Exports
@@ -39,7 +40,7 @@ class Program(Exports):
         self, source: Source, folder: Path | None, loaded: dict[Path, Program | None], paths: Sequence[Path] = ()
     ) -> None:
         self._source, self._folder, self._loaded, self._paths = source, folder, loaded, paths
-        self._namespace: dict[str, Any] = {**PRELUDE, **SUPPORT_NAMES, "__name__": source.name}
+        self._namespace: dict[str, Any] = {**PRELUDE, **SUPPORT_NAMES, PROGRAM_MARK: True, "__name__": source.name}
         self._given = set(self._namespace)
         self._namespace[f"{SUPPORT}functions_in_module"] = lambda: tuple(
             [self._namespace[name] for name in self if is_function(self._namespace[name])]

@@ -153,7 +153,8 @@ def assign_fields(target: Any, value: Any) -> None:
     >>> first.x
     3
     """
-    if not isinstance(target, StructValue) or target.__fields__ != getattr(value, "__fields__", None):
+    is_struct = isinstance(target, StructValue) and isinstance(value, StructValue)
+    if not is_struct or target.__fields__ != value.__fields__:
         raise TypeError(f"self is a value of {type(target).__name__}; it cannot become one of {type(value).__name__}")
     for name in value.__fields__:
         setattr(target, name, getattr(value, name))

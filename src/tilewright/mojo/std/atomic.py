@@ -162,7 +162,7 @@ class AtomicType:
         return isinstance(value, Atomic)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name not in Atomic.__dict__:  # not what Python gives every class
+        if not isinstance(Atomic.__dict__.get(name), _AtomicMethod):
             raise AttributeError(name)
         return getattr(Atomic, name)
 

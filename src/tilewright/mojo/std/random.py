@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -26,6 +27,21 @@ __all__ = [
 ]
 
 _generators = [Random(0)]  # the one in use
+
+
+@contextmanager
+def own_generator() -> Iterator[None]:
+    """Give what runs inside a `with` block a generator of its own, as every process of Mojo has one.
+
+    >>> with own_generator():
+    ...     seed(7)
+    """
+    before = _generators[0]
+    _generators[0] = Random(0)
+    try:
+        yield
+    finally:
+        _generators[0] = before
 
 
 def seed(*value: Any) -> None:

@@ -19,6 +19,7 @@ from ...builtins import format_value
 from ...dtype import DType, as_dtype
 from ...memory_type import MemoryMeta, MemoryType, memory_type
 from ...pointer import Pointer
+from ...scalar_memory import zeroed
 from ...simd import as_vector, numbers_of, scalar_format
 
 if TYPE_CHECKING:
@@ -42,10 +43,10 @@ class DeviceBuffer(metaclass=MemoryMeta):
         self._element = element = scalar_format(element)
         home = context.home
         if array is None:
-            array = aligned_empty(size, element.dtype) if home is None else home.empty((size,), element)
-            self.written: bytearray | None = bytearray(array.nbytes) if home is None else None
+            array = zeroed(size, element.dtype) if home is None else home.empty((size,), element)
+            self._written: bytearray | None = bytearray(array.nbytes) if home is None else None
         else:
-            self.written = None
+            self._written = None
         self.device_memory = DeviceMemory(element, array)
 
     @classmethod
@@ -131,7 +132,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
         first, count = int(as_integer(offset, "an offset")), int(as_integer(size, "a size"))
         if first < 0 or count < 0 or first + count > view.size:
             raise CoordinateError(f"scalars {first} to {first + count - 1} are outside a buffer of {view.size}")
-        self.written = None  # the parts are not followed
+        self._written = None  # the parts are not followed
         return DeviceBuffer(self._context, element, count, view[first : first + count])
 
     def _host_array(self, caller: str) -> Any:
@@ -155,7 +156,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
             self._context.enqueue_copy(self, filled)
         else:
             array[...] = fit_values(number, self._element)
-            self.written = None
+            self._written = None
         return self
 
     fill = enqueue_fill
@@ -218,9 +219,7 @@ class HostBuffer(Span):
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
         self._context = context
-        array = aligned_empty(size, scalar_format(element).dtype)
-        array[...] = 0
-        super().__init__(array)
+        super().__init__(zeroed(size, scalar_format(element).dtype))
 
     def context(self) -> DeviceContext:
         """Return the context that the buffer was made by.

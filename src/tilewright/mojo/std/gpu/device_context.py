@@ -79,7 +79,7 @@ class DeviceContext:
     default_device_info = GPUInfo()
 
     def __init__(self, device: Any = "host", *, device_id: Any = 0, api: str = "gpu", **_: Any) -> None:
-        name = "host" if isinstance(device, int) or hasattr(device, "__index__") else device
+        name = "host" if isinstance(device, int) or hasattr(device, "__index__") else str(device)
         if name not in ("host", *DEVICE_ENGINES):
             raise TransferError(f"unknown device {device!r}; expected one of host, {', '.join(DEVICE_ENGINES)}")
         if name != "host" and is_program_running():  # drivers are Python's, and their kernels are kept in files
@@ -123,8 +123,8 @@ class DeviceContext:
         else:
             into[...] = origin
         if isinstance(dst_buf, DeviceBuffer):
-            written = getattr(src_buf, "written", None)
-            dst_buf.written = None if written is None else written[: len(dst_buf) * dst_buf.dtype.itemsize]
+            written = src_buf._written if isinstance(src_buf, DeviceBuffer) else None
+            dst_buf._written = None if written is None else written[: len(dst_buf) * dst_buf.dtype.itemsize]
 
     def enqueue_memset(self, dst: Any, val: Any) -> None:
         """Set every scalar of the buffer `dst` to `val`.
