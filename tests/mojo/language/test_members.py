@@ -929,3 +929,19 @@ def test_random_numbers_of_a_program_are_its_own(capsys):
     run(draw)
     first, _, last = capsys.readouterr().out.split()
     assert first == last
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("v.tolist()[0] = S()", "elements of this list cannot be assigned"),
+        ("v.tolist()[0] += 1", "elements of this list cannot be assigned"),
+        ("v.tolist().append(S())", "no member 'append'"),
+        ("v.tolist().clear()", "no member 'clear'"),
+        ("print(alloc[S](2).memory.data)", "no member 'data'"),
+    ],
+)
+def test_lists_of_the_library_do_not_change_under_numpy(line, message):
+    source = "@fieldwise_init\nstruct S(Copyable, Movable):\n    pass\ndef main():\n"
+    with pytest.raises(TilewrightError, match=message):
+        run(f"{source}    var v = SIMD[DType.float32, 2](1.0, 2.0)\n    {line}\n")

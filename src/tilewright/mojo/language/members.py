@@ -53,7 +53,7 @@ NATIVE: dict[type, frozenset[str]] = {
         (enumerate, map, range, reversed, zip, GeneratorType, *map(type, map(iter, ([], (), "", {}, {1})))), words("")
     ),
     slice: words("start step stop"),
-    list: words("append clear copy count extend index insert pop remove reverse"),
+    list: words("copy count index"),
     dict: words("clear copy get items keys pop popitem setdefault update values"),
     set: words("add clear copy discard pop remove union intersection difference symmetric_difference update"),
     deque: words("append appendleft clear copy count extend extendleft index insert pop popleft remove reverse"),
@@ -84,8 +84,8 @@ _METHODS = (FunctionType, MemberDescriptorType, property, brackets)
 """What a class gives its values, and no program takes from the class: it would apply it to values of its own."""
 _STAND_INS = (StructTemplate, PartialStruct, DefaultMembers)
 """What stands for a struct: `cls` is the struct, with the parameters that are known."""
-_MACHINERY = words("brackets importing language program_arguments running")
-"""Modules of the package that run programs, rather than belong to them."""
+_MACHINERY = words("brackets importing language program_arguments running scalar_memory")
+"""Modules of the package that run programs and hold their memory, rather than belong to them."""
 
 
 class Exports:
@@ -166,6 +166,20 @@ def assignable(value: Any, name: str) -> Any:
     """
     if not _is_assignable(type(value), name):
         raise AttributeError(f"{name!r} is not a member that a Mojo program can assign", name=name, obj=value)
+    return value
+
+
+def changeable(value: Any) -> Any:
+    """Return the value, if a program may assign its elements; raise TypeError otherwise.
+
+    A list of Python is one of the library's. Structs in it could change it while NumPy reads it.
+
+    >>> changeable([1, 2])
+    Traceback (most recent call last):
+    TypeError: elements of this list cannot be assigned; copy them into a List
+    """
+    if isinstance(value, list):
+        raise TypeError("elements of this list cannot be assigned; copy them into a List")
     return value
 
 
@@ -313,11 +327,20 @@ class _Guard(ast.NodeTransformer):
         node.value = at(checked, node.value)
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            checked = ast.Call(func=load(f"{SUPPORT}changeable", node), args=[node.value], keywords=[])
+            node.value = at(checked, node.value)
+        return node
+
 
 def guard_members(module: ast.Module) -> ast.Module:
     """Return the lowered program with a check behind every dot.
 
     >>> ast.unparse(guard_members(ast.fix_missing_locations(ast.parse("x.y = z.w"))))
     "mojo·assignable(x, 'y').y = mojo·visible(z, 'w').w"
+    >>> ast.unparse(guard_members(ast.fix_missing_locations(ast.parse("x[0] = 1"))))
+    'mojo·changeable(x)[0] = 1'
     """
     return ast.fix_missing_locations(_Guard().visit(module))  # type: ignore[no-any-return]
