@@ -82,10 +82,10 @@ def write_element(owner: Any, index: Any, value: Any) -> None:
 def write_subscript(owner: Any, position: tuple[Any, ...], named: dict[str, Any], value: Any) -> None:
     """Assign an element that is named by keywords or empty brackets.
 
-    >>> values = [1]
+    >>> values = {0: 1}
     >>> write_subscript(values, (0,), {}, 3)
     >>> values
-    [3]
+    {0: 3}
     """
     set_subscript(owner, position, named, value)
 
