@@ -61,14 +61,14 @@ class Counter(Dict):
         """
         return sum(self.values())
 
-    def most_common(self, n: int | None = None) -> list[CountTuple]:
+    def most_common(self, n: int | None = None) -> tuple[CountTuple, ...]:
         """Return the `n` most frequent values with their counts, all of them if not told.
 
         >>> Counter("a", "b", "b").most_common(1)[0]._value
         'b'
         """
         ordered = sorted(self, key=lambda value: -self[value])
-        return [CountTuple(value, self[value]) for value in ordered[:n]]
+        return tuple([CountTuple(value, self[value]) for value in ordered[:n]])
 
     def copy(self) -> Counter:
         """Return a counter of the same counts.

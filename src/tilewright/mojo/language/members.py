@@ -84,6 +84,8 @@ _METHODS = (FunctionType, MemberDescriptorType, property, brackets)
 """What a class gives its values, and no program takes from the class: it would apply it to values of its own."""
 _STAND_INS = (StructTemplate, PartialStruct, DefaultMembers)
 """What stands for a struct: `cls` is the struct, with the parameters that are known."""
+_PYTHON_ONLY = words("tolist")
+"""Public names of the dialect that Mojo does not have. A list of Python could change while NumPy reads it."""
 _MACHINERY = words("brackets importing language program_arguments running scalar_memory")
 """Modules of the package that run programs and hold their memory, rather than belong to them."""
 
@@ -169,20 +171,6 @@ def assignable(value: Any, name: str) -> Any:
     return value
 
 
-def changeable(value: Any) -> Any:
-    """Return the value, if a program may assign its elements; raise TypeError otherwise.
-
-    A list of Python is one of the library's. Structs in it could change it while NumPy reads it.
-
-    >>> changeable([1, 2])
-    Traceback (most recent call last):
-    TypeError: elements of this list cannot be assigned; copy them into a List
-    """
-    if isinstance(value, list):
-        raise TypeError("elements of this list cannot be assigned; copy them into a List")
-    return value
-
-
 def read_member(value: Any, name: str, default: Any) -> Any:
     """Return a member that a program may read, or a default if there is none.
 
@@ -240,7 +228,7 @@ def _is_visible(kind: type, name: str) -> bool:
         return False
     if issubclass(kind, StructValue):
         return _is_struct_member(kind, name)
-    if name in _OWN_ONLY:
+    if name in _OWN_ONLY or name in _PYTHON_ONLY:
         return False
     if issubclass(kind, (Bracketed, brackets, type)) or not _is_dialect_class(kind):
         return _is_native(kind, name)
@@ -327,20 +315,11 @@ class _Guard(ast.NodeTransformer):
         node.value = at(checked, node.value)
         return node
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
-        self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
-            checked = ast.Call(func=load(f"{SUPPORT}changeable", node), args=[node.value], keywords=[])
-            node.value = at(checked, node.value)
-        return node
-
 
 def guard_members(module: ast.Module) -> ast.Module:
     """Return the lowered program with a check behind every dot.
 
     >>> ast.unparse(guard_members(ast.fix_missing_locations(ast.parse("x.y = z.w"))))
     "mojo·assignable(x, 'y').y = mojo·visible(z, 'w').w"
-    >>> ast.unparse(guard_members(ast.fix_missing_locations(ast.parse("x[0] = 1"))))
-    'mojo·changeable(x)[0] = 1'
     """
     return ast.fix_missing_locations(_Guard().visit(module))  # type: ignore[no-any-return]

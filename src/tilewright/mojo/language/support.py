@@ -19,7 +19,7 @@ from .building import SUPPORT
 from .conversion import FunctionType, Initializer, convert, convert_like, copy_value
 from .functions import Function, Overload, ParametricAlias, call_back, define_function
 from .inference import Argument, HeadPattern, Parameter, ParameterPattern, TypePattern, ValuePattern
-from .members import assignable, changeable, check_options, read_member, visible
+from .members import assignable, check_options, read_member, visible
 from .raising import Raised, as_exception, fail_assertion, payload
 from .struct_members import assign_fields
 from .structs import StructTemplate, Trait, add_member, add_value, complete_struct, declare_struct
@@ -54,7 +54,7 @@ def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], 
             f"{type(value).__name__} has no elements that are named by {', '.join(named) or 'empty brackets'}"
         )
     else:
-        changeable(value)[position[0] if len(position) == 1 else position] = entry
+        value[position[0] if len(position) == 1 else position] = entry
 
 
 def write_member(owner: Any, name: str, value: Any) -> None:
@@ -71,10 +71,10 @@ def write_member(owner: Any, name: str, value: Any) -> None:
 def write_element(owner: Any, index: Any, value: Any) -> None:
     """Assign an element.
 
-    >>> values = [1, 2]
+    >>> values = {0: 1}
     >>> write_element(values, 0, 3)
     >>> values
-    [3, 2]
+    {0: 3}
     """
     owner[index] = value
 
@@ -229,7 +229,6 @@ _NAMES: dict[str, Any] = {
     "as_exception": as_exception,
     "as_immutable": as_immutable,
     "assignable": assignable,
-    "changeable": changeable,
     "assign_fields": assign_fields,
     "call_back": call_back,
     "call_writing": call_writing,

@@ -56,21 +56,21 @@ class Text(str):
         """
         return len(self)
 
-    def codepoints(self) -> list[Codepoint]:
+    def codepoints(self) -> tuple[Codepoint, ...]:
         """Return the characters as numbers.
 
         >>> Text("ab").codepoints()
-        [Codepoint(number=97), Codepoint(number=98)]
+        (Codepoint(number=97), Codepoint(number=98))
         """
-        return [Codepoint(ord(each)) for each in self]
+        return tuple([Codepoint(ord(each)) for each in self])
 
-    def codepoint_slices(self) -> list[str]:
+    def codepoint_slices(self) -> tuple[str, ...]:
         """Return the characters as texts.
 
         >>> Text("ab").codepoint_slices()
-        ['a', 'b']
+        ('a', 'b')
         """
-        return list(str(self))
+        return tuple(str(self))
 
     graphemes = codepoint_slices
     ascii_center, ascii_ljust, ascii_rjust = str.center, str.ljust, str.rjust
