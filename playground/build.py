@@ -32,7 +32,8 @@ OLDEST = (0, 27)  # the first Pyodide with Python 3.12
 NEEDED = re.compile(r"package/(pyodide\.mjs|pyodide\.asm\.\w+|python_stdlib\.zip|pyodide-lock\.json)")
 MOST_BYTES = 200 << 20  # of a download, and of what is in it
 ARCHIVE = "tilewright.zip"
-LIBRARY = ROOT / "src" / "tilewright"
+PACKAGE = ROOT / "packages" / "tilewright"
+LIBRARY = PACKAGE / "src" / "tilewright"
 # The page may load its own files and nothing else; what its worker may load is said by whoever serves it.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
@@ -160,7 +161,7 @@ def read_member(members: Any, member: tarfile.TarInfo) -> bytes:
 def build_wheel(scratch: Path) -> Path:
     """Return the wheel of tilewright without the native library."""
     environment = os.environ | {"TILEWRIGHT_NATIVE": "0"}
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(scratch), str(ROOT)]
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(scratch), str(PACKAGE)]
     subprocess.run(command, check=True, env=environment)
     return next(scratch.glob("tilewright-*.whl"))
 

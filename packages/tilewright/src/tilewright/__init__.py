@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tilewright: where does this element live on a tiled machine, and how does it get there?
+
+The names used every day are here; every package (`tilewright.layout`, `tilewright.memory`, ...) has more.
+"""
+
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .version import __version__
+
+if TYPE_CHECKING:
+    from .analysis import atoms
+    from .auditing import audit
+    from .compare import diff
+    from .conversion import convert, verify
+    from .copying import Placement, copy, pack, plan_copy, tiled_layout, tilize, unpack, untilize
+    from .errors import (
+        DeviceError,
+        FileFormatError,
+        FormatError,
+        KernelError,
+        LayoutError,
+        MemoryConfigError,
+        OutOfMemory,
+        TilewrightError,
+        TransferError,
+    )
+    from .files import inspect, open_tensors, read_tensorbin, write_tensorbin
+    from .formats import cast, format_of
+    from .layout import (
+        Axis,
+        Box,
+        ComposedLayout,
+        Layout,
+        Place,
+        Swizzle,
+        addr,
+        bank,
+        blocked_product,
+        coalesce,
+        col_major,
+        complement,
+        compose,
+        core,
+        device,
+        flatten,
+        functionally_equal,
+        is_bijective,
+        is_contiguous,
+        is_injective,
+        lane,
+        left_inverse,
+        logical_divide,
+        logical_product,
+        pad,
+        replicate,
+        right_inverse,
+        row_major,
+        tile_to_shape,
+        with_logical_shape,
+        zipped_divide,
+    )
+    from .layout.linear import Linear
+    from .memory import (
+        Allocator,
+        Chip,
+        CoreCoord,
+        CoreRange,
+        CoreRangeSet,
+        Device,
+        MemoryConfig,
+        NdShardSpec,
+        ShardSpec,
+        TensorSpec,
+        Tile,
+        block_sharded,
+        explain,
+        from_bytes,
+        height_sharded,
+        interleaved,
+        nd_sharded,
+        to_bytes,
+        width_sharded,
+    )
+    from .notation import parse, write
+    from .tensor import Tensor, TileTensor
+    from .tiling import Pipeline, Tiler, plan_tiles, rechunk, reduce_tiles, stream, transpose
+    from .traffic import reshard
+    from .weights import check_cache, fit, prepare
+
+_PACKAGES = (
+    "analysis", "auditing", "compare", "conversion", "copying", "cute", "errors", "files", "formats", "layout", "memory", "mojo",
+    "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+)  # fmt: skip
+
+# Every name is imported on first use, so that `import tilewright` stays quick.
+_LAZY_NAMES = {
+    "errors": (
+        "DeviceError", "FileFormatError", "FormatError", "KernelError", "LayoutError", "MemoryConfigError",
+        "OutOfMemory", "TilewrightError", "TransferError",
+    ),
+    "layout": (
+        "Axis", "Box", "ComposedLayout", "Layout", "Place", "Swizzle", "addr", "bank", "blocked_product", "coalesce",
+        "col_major", "complement", "compose", "core", "device", "flatten", "functionally_equal", "is_bijective",
+        "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "pad",
+        "replicate", "right_inverse", "row_major", "tile_to_shape", "with_logical_shape", "zipped_divide",
+    ),
+    "analysis": (
+        "atoms",
+    ),
+    "auditing": (
+        "audit",
+    ),
+    "compare": (
+        "diff",
+    ),
+    "conversion": (
+        "convert", "verify",
+    ),
+    "copying": (
+        "Placement", "copy", "pack", "plan_copy", "tiled_layout", "tilize", "unpack", "untilize",
+    ),
+    "files": (
+        "inspect", "open_tensors", "read_tensorbin", "write_tensorbin",
+    ),
+    "formats": (
+        "cast", "format_of",
+    ),
+    "layout.linear": (
+        "Linear",
+    ),
+    "memory": (
+        "Allocator", "Chip", "CoreCoord", "CoreRange", "CoreRangeSet", "Device", "MemoryConfig", "NdShardSpec",
+        "ShardSpec", "TensorSpec", "Tile", "block_sharded", "explain", "from_bytes", "height_sharded",
+        "interleaved", "nd_sharded", "to_bytes", "width_sharded",
+    ),
+    "notation": (
+        "parse", "write",
+    ),
+    "tensor": (
+        "Tensor", "TileTensor",
+    ),
+    "tiling": (
+        "Pipeline", "Tiler", "plan_tiles", "rechunk", "reduce_tiles", "stream", "transpose",
+    ),
+    "traffic": (
+        "reshard",
+    ),
+    "weights": (
+        "check_cache", "fit", "prepare",
+    ),
+}  # fmt: skip
+# Names that 0.1 had here: they work until 0.4, with a warning that says where they are now.
+_MOVED = {
+    "BlockFormat": "formats", "Plan": "copying", "ReshardPlan": "traffic", "ScalarFormat": "formats", "Shape": "memory",
+    "TilePlan": "tiling", "best_layout": "traffic", "group": "layout", "plan_conversion": "conversion",
+    "quantization_error": "formats", "raked_product": "layout", "relayout": "copying",
+}  # fmt: skip
+_PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name in names}
+
+__all__ = [
+    "Allocator", "Axis", "Box", "Chip", "ComposedLayout", "CoreCoord", "CoreRange", "CoreRangeSet", "Device",
+    "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear", "MemoryConfig",
+    "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "ShardSpec", "Swizzle",
+    "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms",
+    "audit", "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
+    "compose", "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
+    "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective",
+    "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse",
+    "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "rechunk", "reduce_tiles", "replicate", "reshard",
+    "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "transpose",
+    "unpack", "untilize", "verify", "width_sharded", "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f".{name}", __name__)
+    if name in _MOVED:
+        package = f"tilewright.{_MOVED[name]}"
+        warnings.warn(f"tilewright.{name} is now {package}.{name}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(package), name)
+    if name not in _PACKAGE_OF:
+        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+    value = getattr(import_module(f".{_PACKAGE_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_PACKAGES, "__version__"])

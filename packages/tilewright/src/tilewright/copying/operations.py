@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The copies that users ask for by name: tilize, untilize, relayout, copy, pack and unpack. Each runs one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import FormatError, LayoutError
+from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_format_of
+from ..layout import Layout, LayoutLike, row_major, with_logical_shape
+from ..layout.layout import make_layout
+from ..layout.tuples import ceil_div
+from ..layout.validation import as_integer
+from .host_memory import native_format, placement_of
+from .placement import Placement
+from .plan import plan_copy
+from .prepared_copy import CopyJob, run_copies, run_copy
+
+Array = np.ndarray[Any, Any]
+Pair = tuple[int, int]
+
+
+@lru_cache(maxsize=512)
+def tiled_layout(
+    shape: tuple[int, ...], tile: Pair = (32, 32), face: Pair | None = (16, 16), transpose: bool = False
+) -> Layout:
+    """Return the layout of a tensor of this `shape` stored in tiles, with padding to whole tiles.
+
+    Matrices follow each other; tiles are row-major in a matrix, faces row-major in a tile, elements row-major in a
+    face. With `transpose`, faces and elements are column-major. `face=None` gives tiles without faces.
+
+    >>> print(tiled_layout((4, 8), tile=(2, 2), face=None))
+    ((2,1,2),(2,1,4)):((2,4,16),(1,4,4))
+    """
+    outer, rows, columns = _split_matrix(shape)
+    height, width = tile
+    # faces are never larger than the tile: 8 x 32 tiles have faces of 8 x 16
+    high, wide = (min(face[0], height), min(face[1], width)) if face else tile
+    if height % high or width % wide:
+        raise LayoutError(f"faces of {high} x {wide} do not divide a tile of {height} x {width}; use face=None")
+    down, across = ceil_div(rows, height), ceil_div(columns, width)
+    area = height * width
+    in_row, in_column = (
+        ((1, high * wide), (high, height * wide)) if transpose else ((wide, high * width), (1, high * wide))
+    )
+    matrix = ((high, height // high, down), (wide, width // wide, across))
+    steps = ((*in_row, across * area), (*in_column, area))
+    count = down * across * area
+    outer_steps = tuple([prod(outer[k + 1 :]) * count for k in range(len(outer))])
+    layout: Layout = with_logical_shape(make_layout((*outer, *matrix), (*outer_steps, *steps)), (*outer, rows, columns))
+    return layout
+
+
+def _split_matrix(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int, int]:
+    """Return the outer dimensions, rows and columns of a shape."""
+    if len(shape) < 2:
+        return (), 1, shape[0] if shape else 1
+    return shape[:-2], shape[-2], shape[-1]
+
+
+def _as_matrix(array: Any) -> Any:
+    """Return an array with at least two dimensions."""
+    return array.reshape(1, -1) if array.ndim < 2 else array
+
+
+def _tiled_placement(
+    shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, element: Format, fill: Any
+) -> Placement:
+    """Return the placement of a tiled tensor."""
+    tile = tile if isinstance(tile, tuple) else _validate_pair(tile, "tile")
+    face = face if isinstance(face, tuple) or face is None else _validate_pair(face, "face")
+    if type(fill) is int:  # 0.0 and -0.0 are equal keys, but not the same fill
+        return _cached_tiled_placement(shape, tile, face, bool(transpose), element, fill)
+    return _cached_tiled_placement.__wrapped__(shape, tile, face, bool(transpose), element, fill)
+
+
+@lru_cache(maxsize=512)
+def _cached_tiled_placement(
+    shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, element: Format, fill: Any
+) -> Placement:
+    size = _validate_pair(tile, "tile")
+    layout = tiled_layout(shape, size, None if face is None else _validate_pair(face, "face"), transpose)
+    return Placement(layout, element, fill, size[0] * size[1])
+
+
+def _validate_pair(value: Any, name: str) -> Pair:
+    """Return a tile or face size as (height, width), or raise."""
+    pair = tuple([as_integer(n, name) for n in value]) if isinstance(value, (tuple, list)) else ()
+    if len(pair) != 2 or min(pair) < 1:
+        raise LayoutError(f"{name} must be (height, width), both at least 1, got {value!r}")
+    return (pair[0], pair[1])
+
+
+def tilize(
+    array: Any,
+    tile: Any = (32, 32),
+    face: Any = (16, 16),
+    transpose: bool = False,
+    dtype: Any = None,
+    pad_value: Any = 0,
+    out: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Any:
+    """Return an array in tiles: a flat array of physical elements, or of bytes for a block format.
+
+    Args:
+        array: an array of any rank; each matrix is padded to whole tiles. An array of torch, CuPy, JAX or PyOpenCL in
+            device memory gives another one on the same device.
+        tile: (height, width) of a tile.
+        face: (height, width) of the faces of a tile, or None.
+        transpose: store faces and elements column by column.
+        dtype: the format of the result; the default is that of the array.
+        pad_value: the value of the padding.
+        out: a contiguous array for the result, for example a memory map.
+        threads: the number of threads on the host; the default is all cores.
+        engine: see `execute`.
+
+    >>> tilize(np.arange(32, dtype=np.uint8).reshape(4, 8), tile=(2, 2), face=None)[:8].tolist()
+    [0, 1, 8, 9, 2, 3, 10, 11]
+    >>> tilize(np.ones((30, 40), dtype=np.float32), dtype="bfloat8_b").nbytes  # two tiles of 1088 bytes
+    2176
+    """
+    if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
+        array = _with_element_strides(array)
+    options = (tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
+    return run_copy(_plan_tilize, array, out, options, threads, engine)
+
+
+def tilize_batch(
+    arrays: Sequence[Any],
+    tile: Any = (32, 32),
+    face: Any = (16, 16),
+    transpose: bool = False,
+    dtype: Any = None,
+    pad_value: Any = 0,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> list[Any]:
+    """Return several arrays in tiles, such as the experts of a layer: `tilize` of each.
+
+    Tensors of the same shape, strides and dtype on one CUDA device are copied 32 to a launch, which keeps the device
+    busy where a single one is too small to; the results of a launch are parts of one allocation.
+
+    Args:
+        arrays: the arrays.
+        tile, face, transpose, dtype, pad_value, threads, engine: those of `tilize`.
+
+    >>> [tiles.nbytes for tiles in tilize_batch([np.ones((32, 32), np.float32)] * 3, dtype="bfloat8_b")]
+    [1088, 1088, 1088]
+    """
+    options = (tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
+    return run_copies(_plan_tilize, arrays, options, threads, engine)
+
+
+def _plan_tilize(
+    array: Any, out: Any, tile: Any, face: Any, transpose: bool, dtype: Any, fill: Any, fill_text: str
+) -> CopyJob:
+    matrix = _as_matrix(array)
+    source = placement_of(matrix)
+    element = source.format if dtype is None else format_of(dtype)
+    target = _tiled_placement(matrix.shape, tile, face, transpose, element, fill)
+    return _flat_job(source, target, target.places if matrix.size else 0, out)
+
+
+def _fill_text(fill: Any) -> str:
+    """Return a text that tells fills apart: 0, 0.0 and -0.0 are equal, but not the same."""
+    return "" if type(fill) is int else repr(fill)
+
+
+def _flat_job(
+    source: Placement, target: Placement, count: int, out: Any, crop: bool = False, pad: bool = False
+) -> CopyJob:
+    """Return the copy to a flat array of `count` elements; raise if `out` is not such an array."""
+    element: ScalarFormat = target.format.storage_format
+    size = target.nbytes if target.format.has_blocks and count else count
+    if out is not None and (out.dtype != element.dtype or out.size != size or not out.flags.c_contiguous):
+        raise LayoutError(f"out must be a contiguous array of {size} x {element.dtype}, got {out.size} x {out.dtype}")
+    return CopyJob(plan_copy(source, target, crop=crop, pad=pad) if count else None, (size,), element)
+
+
+def untilize(
+    data: Any,
+    shape: Any,
+    tile: Any = (32, 32),
+    face: Any = (16, 16),
+    transpose: bool = False,
+    dtype: Any = None,
+    out_dtype: Any = None,
+    out: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Any:
+    """Return the array of this `shape` from its physical elements: the inverse of `tilize`.
+
+    Args:
+        data: a contiguous array of physical elements, or of bytes for a block format.
+        shape: the shape of the result.
+        tile, face, transpose: those of `tilize`.
+        dtype: the format of the data; needed for a block format.
+        out_dtype: the format of the result; the default is that of the data, or float32 for a block format.
+        out: an array for the result.
+        threads, engine: those of `tilize`.
+
+    >>> flat = tilize(np.arange(32, dtype=np.uint8).reshape(4, 8), tile=(2, 2), face=None)
+    >>> untilize(flat, (4, 8), tile=(2, 2), face=None)[1].tolist()
+    [8, 9, 10, 11, 12, 13, 14, 15]
+    """
+    extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    options = (extents, tile, face, transpose, dtype, out_dtype)
+    return run_copy(_plan_untilize, data, out, options, threads, engine)
+
+
+def _plan_untilize(
+    data: Any, out: Any, shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, dtype: Any, out_dtype: Any
+) -> CopyJob:
+    _validate_contiguous(data, "untilize")
+    element = native_format(data.dtype) if dtype is None else format_of(dtype)
+    if not element.has_blocks:
+        native_format(data.dtype)
+    source = _tiled_placement(shape, tile, face, transpose, element, 0)
+    have = data.nbytes
+    need = source.nbytes if prod(shape) else 0
+    if have < need:
+        raise FormatError(
+            f"shape {shape} of {element.name} in tiles of {tile} needs {need} bytes, but the data has {have}"
+        )
+    result = element.value_format if out_dtype is None else scalar_format_of(out_dtype)
+    if out is None:
+        target = Placement(row_major(*shape) if len(shape) > 1 else row_major(1, *(shape or (1,))), result)
+    else:
+        if tuple(out.shape) != shape:
+            raise LayoutError(f"out has shape {tuple(out.shape)}, but the result has shape {shape}")
+        if out_dtype is not None and out.dtype != result.dtype:
+            raise FormatError(f"out has dtype {out.dtype}, but out_dtype is {result.name}; leave one of them out")
+        target = placement_of(_as_matrix(out))
+    return CopyJob(plan_copy(source, target) if prod(shape) else None, shape, result)
+
+
+def relayout(
+    array: Any,
+    source: LayoutLike,
+    target: LayoutLike,
+    out: Any = None,
+    dtype: Any = None,
+    pad_value: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+    crop: bool = False,
+) -> Any:
+    """Return a flat array with the elements of `array` copied from layout `source` to layout `target`.
+
+    Args:
+        array: a contiguous array, used as flat memory.
+        source, target: layouts with data of the same shape.
+        out: a contiguous array for the result.
+        dtype: the format of the result.
+        pad_value: the value of padding (default 0); if given, the target may also have more data than the source.
+        threads, engine: those of `tilize`.
+        crop: allow the target to have less data than the source.
+
+    >>> from tilewright import row_major, col_major
+    >>> relayout(np.arange(6), row_major(2, 3), col_major(2, 3)).tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
+    options = (source, target, dtype, pad_value, _fill_text(pad_value), crop)
+    return run_copy(_plan_relayout, array, out, options, threads, engine)
+
+
+def _plan_relayout(
+    array: Any,
+    out: Any,
+    source: LayoutLike,
+    target: LayoutLike,
+    dtype: Any,
+    pad_value: Any,
+    fill_text: str,
+    crop: bool,
+) -> CopyJob:
+    _validate_contiguous(array, "relayout")
+    before = Placement(source, native_format(array.dtype))
+    fill = 0 if pad_value is None else pad_value
+    after = Placement(target, before.format if dtype is None else format_of(dtype), fill)
+    job = _flat_job(before, after, int(target.cosize), out, crop=crop, pad=pad_value is not None)
+    return CopyJob(plan_copy(before, after, crop=crop, pad=pad_value is not None), job.shape, job.element)
+
+
+def copy(source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> Any:
+    """Copy and convert the elements of `source` to `target`, an array of the same shape, and return `target`.
+
+    Either may be in device memory. `threads` and `engine` are those of `tilize`.
+
+    >>> copy(np.arange(6, dtype=np.float32).reshape(2, 3).T, np.empty((3, 2), dtype=np.int16)).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    if target is None:
+        raise TypeError("copy needs an array as its target, got None; make one of the shape of the source")
+    run_copy(_plan_elements, source, target, (), threads, engine)
+    return target
+
+
+def _plan_elements(source: Any, target: Any) -> CopyJob:
+    if source.shape != target.shape:
+        raise LayoutError(f"source has shape {source.shape}, target has shape {target.shape}: they must be equal")
+    before, after = (array if array.ndim else array.reshape(1) for array in (source, target))
+    plan = plan_copy(placement_of(before), placement_of(after)) if source.size else None
+    return CopyJob(plan, tuple(target.shape), scalar_format_of(target.dtype))
+
+
+def pack(
+    values: Any,
+    dtype: Any,
+    tile_elements: int = 1024,
+    out: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Any:
+    """Return values that are in physical order already as the bytes of a block format.
+
+    `tilize(..., dtype=...)` tiles and packs in one pass.
+
+    Args:
+        values: a contiguous array in any scalar format, in host or device memory: a whole number of tiles.
+        dtype: the block format.
+        tile_elements: the number of elements per tile.
+        out: a contiguous array for the result.
+        threads, engine: those of `tilize`.
+
+    >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
+    2176
+    """
+    return run_copy(plan_pack, values, out, (dtype, tile_elements), threads, engine)
+
+
+def plan_pack(values: Any, out: Any, dtype: Any, tile_elements: int) -> CopyJob:
+    """Return the copy that `pack` does.
+
+    >>> plan_pack(np.ones(2048, dtype=np.float32), None, "bfloat8_b", 1024).shape
+    (2176,)
+    """
+    _validate_contiguous(values, "pack")
+    layout, element = Layout(values.size), block_format_of(dtype)
+    target = Placement(layout, element, tile_elements=tile_elements)
+    return _flat_job(Placement(layout, native_format(values.dtype)), target, values.size, out)
+
+
+def unpack(
+    data: Any,
+    dtype: Any,
+    tile_elements: int = 1024,
+    out_dtype: Any = "float32",
+    out: Any = None,
+    threads: int | None = None,
+    engine: str | None = None,
+) -> Any:
+    """Return the values of packed bytes in physical order: the inverse of `pack`.
+
+    Args:
+        data: a contiguous array of bytes.
+        dtype: the block format of the data.
+        tile_elements: the number of elements per tile.
+        out_dtype: the format of the values.
+        out: a contiguous array for the values.
+        threads, engine: those of `tilize`.
+
+    >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
+    [1.5, 1.5]
+    """
+    return run_copy(_plan_unpack, data, out, (dtype, tile_elements, out_dtype), threads, engine)
+
+
+def _plan_unpack(data: Any, out: Any, dtype: Any, tile_elements: int, out_dtype: Any) -> CopyJob:
+    _validate_contiguous(data, "unpack")
+    element = block_format_of(dtype)
+    size = element.bytes_per_tile(tile_elements)
+    if data.nbytes % size:
+        raise FormatError(f"{data.nbytes} bytes are not a whole number of {element.name} tiles of {size} bytes")
+    layout = Layout(data.nbytes // size * tile_elements)
+    source = Placement(layout, element, tile_elements=tile_elements)
+    return _flat_job(source, Placement(layout, format_of(out_dtype)), layout.size, out)
+
+
+def _validate_contiguous(operand: Any, function: str) -> None:
+    """Raise for `function` if an array is not contiguous."""
+    if not operand.flags.c_contiguous:
+        raise LayoutError(
+            f"{function} needs a contiguous array, got strides {operand.strides}; use np.ascontiguousarray"
+        )
+
+
+def _with_element_strides(array: Array) -> Array:
+    """Return the array itself, or a copy if its strides are not multiples of the element size."""
+    whole = all(step % array.itemsize == 0 for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
+    return array if whole else np.ascontiguousarray(array)

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Plan` and `plan_copy`: a copy from one placement to another, as loop nests that any engine runs.
+
+A copy from one block format to another has stages: each unpacks a slab of the source to float32 scratch memory or packs
+it from there, so that scratch memory stays bounded however large the tensor is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from math import lcm, prod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import LayoutError
+from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose, row_major, with_logical_shape
+from ..layout.axes import format_tree
+from ..layout.properties import find_collision
+from ..showing import Shown
+from .codegen import generate_program
+from .loop_nest import LoopNest, split_mode
+from .nest_builder import build_nests
+from .placement import Placement, validate_fill
+
+SLAB_BYTES = 16 << 20
+Memory = TypeVar("Memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Shown):
+    """How to copy `source` to `target`: loop nests that engines run in any order.
+
+    A plan between two block formats has `stages`, plans that run one after the other through scratch memory; its nests
+    are theirs.
+
+    >>> from tilewright import row_major, col_major
+    >>> plan = plan_copy(Placement(row_major(4, 8), "float32"), Placement(col_major(4, 8), "float32"))
+    >>> [(nest.operation, nest.extents) for nest in plan.nests]
+    [('copy', (8, 4))]
+    """
+
+    source: Placement
+    target: Placement
+    nests: tuple[LoopNest, ...]
+    stages: tuple[Plan, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Plan, ...]:
+        """Return the plans that run one after the other: the stages, or the plan itself.
+
+        >>> from tilewright import Layout
+        >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
+        >>> [(str(step.source.format), str(step.target.format)) for step in plan_copy(*blocks).steps]
+        [('bfloat8_b', 'float32'), ('float32', 'bfloat4_b')]
+        """
+        return self.stages or (self,)
+
+    @property
+    def scratch(self) -> int:
+        """Return the number of float32 values of scratch memory that the stages need.
+
+        >>> from tilewright import Layout
+        >>> plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("mxfp4", "nvfp4")]).scratch
+        32
+        """
+        return max((step.target.places for step in self.stages if not step.packs), default=0)
+
+    @property
+    def packs(self) -> bool:
+        """Return whether the target has a block format.
+
+        >>> from tilewright import Layout
+        >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")).packs
+        False
+        """
+        return self.target.format.has_blocks
+
+    @property
+    def written(self) -> tuple[tuple[Plan, LoopNest], ...]:
+        """Return the nests that write to the target, each with its step.
+
+        >>> from tilewright import Layout
+        >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
+        >>> [nest.operation for _, nest in plan_copy(*blocks).written]
+        ['pack', 'clear']
+        """
+        return tuple([(step, nest) for step in self.steps if step.packs == self.packs for nest in step.nests])
+
+    @property
+    def moved(self) -> int:
+        """Return the number of elements that are copied.
+
+        >>> from tilewright import row_major
+        >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 8), "int8")).moved
+        32
+        """
+        return sum(nest.elements for _, nest in self.written if nest.operation not in ("fill", "clear"))
+
+    @property
+    def filled(self) -> int:
+        """Return the number of elements of padding that are written.
+
+        >>> from tilewright import row_major, with_logical_shape
+        >>> plan_copy(
+        ...     Placement(row_major(3, 8), "int8"), Placement(with_logical_shape(row_major(4, 8), (3, 8)), "int8")
+        ... ).filled
+        8
+        """
+        return prod(self.target.extents) - self.moved
+
+    @property
+    def cropped(self) -> int:
+        """Return the number of elements of the source that are left out.
+
+        >>> from tilewright import row_major
+        >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 6), "int8"), crop=True).cropped
+        8
+        """
+        return prod(self.source.data_extents) - self.moved
+
+    def explain(self) -> str:
+        """Return a description of the plan: loop nests, bytes, runs, padding and cropping.
+
+        >>> from tilewright import Layout
+        >>> print(plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int16")).explain())
+        copy 4 int8 -> int16
+        4 elements, 4 bytes read, 8 written
+        copy 4 elements in runs of 4
+          for 4: source +1, target +2
+        """
+        read = sum(
+            _bytes_accessed(step.source, nest)
+            for step in self.steps
+            if not (self.stages and step.packs)
+            for nest in step.nests
+            if nest.operation not in ("fill", "clear")
+        )
+        written = sum(_bytes_accessed(step.target, nest) for step, nest in self.written)
+        lines = [
+            f"copy {format_tree(self.source.layout.shape)} {self.source.format} -> {self.target.format}",
+            f"{self.moved} elements, {read} bytes read, {written} written",
+        ]
+        if self.filled:
+            share = 100 * self.filled / max(1, prod(self.target.extents))
+            lines.append(f"{self.filled} elements of padding are filled with {self.target.fill!r} ({share:.1f} %)")
+        if self.cropped:
+            lines.append(f"{self.cropped} elements of the source are cropped")
+        if self.stages:
+            lines.append(f"in {len(self.stages)} stages, through {self.scratch} float32 of scratch memory")
+        for step in self.steps:
+            for nest in step.nests:
+                lines += _describe_nest(step, nest)
+        return "\n".join(lines)
+
+    def bind(
+        self, source: Any, target: Any, threads: int | None = None, engine: str | None = None
+    ) -> Callable[[], None]:
+        """Return a function without arguments that runs the plan on the memory of two arrays, checked once.
+
+        For a copy that is repeated: the call costs little more than the copy, and on a CUDA device it can be captured
+        in a graph.
+
+        Args:
+            source: an array in host or device memory.
+            target: another one, writeable.
+            threads: those of `execute`.
+            engine: that of `execute`.
+
+        >>> from tilewright import Layout
+        >>> plan = plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4, -1) + 3, "int8"))
+        >>> values, reversed_values = np.arange(4, dtype=np.int8), np.zeros(4, dtype=np.int8)
+        >>> plan.bind(values, reversed_values)()
+        >>> reversed_values.tolist()
+        [3, 2, 1, 0]
+        """
+        # engines import this module, so what runs plans is imported when one is bound
+        bind_plan: Callable[..., Callable[[], None]] = import_module("tilewright.copying.bound_plan").BoundPlan
+        return bind_plan(self, source, target, threads, engine)
+
+    def code(self, dialect: str) -> str:
+        """Return the source text of the plan in the `dialect` "opencl" or "cuda" of C: a kernel for each loop nest.
+
+        >>> from tilewright import Layout
+        >>> plan = plan_copy(Placement(Layout(4096), "int8"), Placement(Layout(4096), "int8"))
+        >>> [line for line in plan.code("cuda").splitlines() if line.startswith("KERNEL")]
+        ['KERNEL(256) tw_copy_0(GLOBAL const u8 *RESTRICT source, GLOBAL u8 *RESTRICT target) {']
+        """
+        return generate_program(self, dialect).text
+
+
+def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: bool = False) -> Plan:
+    """Return the plan that copies `source` to `target`: it converts, tiles, transposes, packs or repacks in one pass.
+
+    Both sides must have data of the same shape; their padding may differ, and that of the target gets its fill value.
+    With `crop` the target may be smaller, and the rest of the source is left out. With `pad` the target may be larger,
+    and the rest of it gets the fill value.
+
+    >>> from tilewright import Layout
+    >>> plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4, 2), "bfloat16")).nests[0].target
+    (4,)
+    >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(6), "int8"), pad=True).filled
+    2
+    """
+    for what, place in (("source", source), ("target", target)):
+        if not isinstance(place, Placement):
+            raise TypeError(
+                f"plan_copy expects a Placement as {what}, got {type(place).__name__}; describe memory with"
+                " Placement(layout, format), or copy arrays with copy(source, target)"
+            )
+    plan = _make_plan(source, target)
+    if source.data_extents != target.data_extents:
+        _validate_shapes(source, target, crop, pad)
+    return plan
+
+
+def _validate_shapes(source: Placement, target: Placement, crop: bool, pad: bool) -> None:
+    """Raise if the data extents differ in a way that neither `crop` nor `pad` allows."""
+    pairs = list(zip(source.data_extents, target.data_extents, strict=True))
+    remedies = [
+        f"{name}=True {effect}"
+        for name, allowed, needed, effect in (
+            ("crop", crop, any(a > b for a, b in pairs), "leaves out the rest of the source"),
+            ("pad", pad, any(a < b for a, b in pairs), "fills the rest of the target"),
+        )
+        if needed and not allowed
+    ]
+    if remedies:
+        raise LayoutError(
+            f"cannot copy data of shape {source.data_extents} to data of shape {target.data_extents}: expected equal"
+            f" shapes; {', '.join(remedies)}"
+        )
+
+
+@lru_cache(maxsize=1024)
+def _make_plan(source: Placement, target: Placement) -> Plan:
+    """Return the plan that copies what both sides have in common, and fills the rest of the target."""
+    _validate_placements(source, target)
+    if source.format.has_blocks and target.format.has_blocks:
+        stages = tuple([_make_plan(*ends) for ends in _stage_placements(source, target)])
+        plan = Plan(source, target, tuple([nest for stage in stages for nest in stage.nests]), stages)
+    else:
+        plan = Plan(source, target, build_nests(source, target))
+    if plan.filled:
+        validate_fill(source, target)
+    return plan
+
+
+def _stage_placements(source: Placement, target: Placement) -> Iterator[tuple[Placement, Placement]]:
+    """Yield source and target of each stage: for each slab of the first mode, unpack to scratch and pack from there."""
+    data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
+    step = lcm(_tile_period(source), _tile_period(target))
+    count = max(1, SLAB_BYTES // max(1, 4 * prod(data[1:]) * step)) * step
+    for start in range(0, target.extents[0], count):
+        extents = [max(0, min(count, data[0] - start)), *data[1:]]
+        scratch = Placement(with_logical_shape(row_major(*[max(1, n) for n in extents]), tuple(extents)), "float32")
+        if all(extents):  # otherwise all of the slab is padding
+            yield _slab_placement(source, start, count), scratch
+        yield scratch, _slab_placement(target, start, count)
+
+
+def _tile_period(place: Placement) -> int:
+    """Return the number of indices of the first mode after which a new tile starts."""
+    return prod([n for n, _ in split_mode(place.modes[0], place.tile_elements)][:-1])
+
+
+def _slab_placement(place: Placement, start: int, count: int) -> Placement:
+    """Return the placement of `count` indices of the first mode."""
+    window = Layout(min(count, place.extents[0] - start)) + start
+    return Placement(compose(place.layout, (window,)), place.format, place.fill, place.tile_elements)
+
+
+def step_operands(
+    plan: Plan, source: Memory, target: Memory, allocate: Callable[[int], Memory]
+) -> list[tuple[Plan, Memory, Memory]]:
+    """Return the steps of a plan, each with the memory that it reads and that it writes.
+
+    `allocate` returns scratch memory for a number of float32 values; steps that share it run in their order.
+
+    >>> from tilewright import Layout
+    >>> plan = plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")])
+    >>> [(read, written) for _, read, written in step_operands(plan, "a", "b", lambda count: f"{count} float32")]
+    [('a', '32 float32'), ('32 float32', 'b')]
+    """
+    if not plan.stages:
+        return [(plan, source, target)]
+    scratch = allocate(plan.scratch)
+    return [(step, scratch, target) if step.packs else (step, source, scratch) for step in plan.stages]
+
+
+def _validate_placements(source: Placement, target: Placement) -> None:
+    """Raise if no copy between two placements is possible."""
+    if len(source.extents) != len(target.extents):
+        raise LayoutError(
+            f"source {source.layout} has {len(source.extents)} modes and target {target.layout} has"
+            f" {len(target.extents)}: they must be equal; group or flatten one of them first"
+        )
+    if has_collisions(target.layout):
+        raise LayoutError(
+            f"target {target.layout} is not injective: several elements have the same offset; padding needs offsets"
+            " of its own, too: with_logical_shape(layout, shape) marks part of a larger layout as data"
+        )
+    _validate_start(source, [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)])
+    _validate_start(target, target.extents)
+
+
+def has_collisions(layout: LayoutLike) -> bool:
+    """Return whether two elements, data or padding, have the same offset.
+
+    >>> from tilewright import pad, row_major, with_logical_shape
+    >>> has_collisions(pad(row_major(3, 5), (4, 8))), has_collisions(with_logical_shape(row_major(4, 8), (3, 5)))
+    (True, False)
+    """
+    if isinstance(layout, Layout):
+        return find_collision(layout) is not None
+    if isinstance(layout, PagedLayout):
+        return bool((np.diff(np.sort(layout.starts)) < layout.page).any())
+    if isinstance(layout, ComposedLayout) and not has_collisions(layout.inner):
+        outer = layout.outer
+        if isinstance(outer, Swizzle) or (int(layout.inner.cosize) <= outer.size and not has_collisions(outer)):
+            return False
+    places = np.asarray(layout.offsets())
+    return np.unique(places).size < places.size
+
+
+def _validate_start(place: Placement, extents: Sequence[int]) -> None:
+    """Raise if an element within these extents has a negative offset."""
+    if not isinstance(place.layout, Layout) or 0 in extents:
+        return
+    if place.layout.guards:
+        used = compose(place.layout, tuple(map(Layout, extents)) if place.layout.rank > 1 else Layout(extents[0]))
+    else:
+        used = place.layout
+    if isinstance(used, Layout) and used.bounds[0] < 0:
+        low = used.bounds[0]
+        raise LayoutError(f"{place.layout} has offset {low}, before the start of its memory; add an offset of {-low}")
+
+
+def _bytes_accessed(place: Placement, nest: LoopNest) -> int:
+    """Return the number of bytes of one side that a nest accesses: whole blocks with their scales, or elements."""
+    if nest.operation == "clear":
+        return nest.elements
+    if place.format.has_blocks:
+        block = place.format.block
+        return prod(nest.extents) * (place.format.sections(block).data + 1)
+    return nest.elements * place.itemsize
+
+
+def _describe_nest(plan: Plan, nest: LoopNest) -> list[str]:
+    head = f"{nest.operation} {nest.elements} {'bytes' if nest.operation == 'clear' else 'elements'}"
+    if nest.operation == "copy":
+        head += f" in runs of {_run_length(plan, nest)}"
+    if nest.operation in ("pack", "unpack"):
+        block, data = len(nest.element_offsets), nest.data_mask.bit_count()
+        head += f", blocks of {block}" + (f" of which {data} are data" if data < block else "")
+    lines = [head]
+    if nest.tabulated is not None:
+        lines.append(f"  for {nest.tabulated.count} offsets from a table")
+    scale = nest.scale or (0,) * len(nest.extents)
+    for n, source, target, step in zip(nest.extents, nest.source, nest.target, scale, strict=True):
+        scales = f", scale {step:+d}" if nest.scale else ""
+        lines.append(f"  for {n}: source {source:+d}, target {target:+d}{scales}")
+    return lines
+
+
+def _run_length(plan: Plan, nest: LoopNest) -> int:
+    """Return the number of elements that are contiguous in source and target."""
+    run = 1
+    for n, read, written in reversed(list(zip(nest.extents, nest.source, nest.target, strict=True))):
+        if read != run * plan.source.itemsize or written != run * plan.target.itemsize:
+            break
+        run *= n
+    return run

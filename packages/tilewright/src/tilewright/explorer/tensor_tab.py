@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tab of a tensor: its spec, fit, elements and cores as plain data, and its pictures as scenes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ..errors import OutOfMemory, TilewrightError
+from ..files.mesh import format_devices
+from ..memory import Allocator, TensorSpec, explain, explain_address, fit
+from ..memory.placement_rules import placement_violations
+from ..views.scene import Scene
+from ..views.scenes.memory_maps import memory_scene
+from ..views.scenes.meshes import mesh_scene
+from ..views.scenes.pages import page_scene
+from ..views.scenes.specs import spec_scene
+from .form import (
+    FieldError,
+    FormFields,
+    attribute_scene,
+    format_extents,
+    parse_bytes,
+    parse_device,
+    parse_element,
+    parse_integer,
+    parse_integers,
+    parse_mesh,
+    parse_scene_options,
+    parse_spec,
+    require_drawable,
+    require_placement,
+    spec_arguments,
+    spell_mesh,
+    spell_spec,
+)
+from .page_data import render_for_page
+
+MOST_LISTED = 1 << 22  # pages searched for those of a core
+MOST_ROWS = 64  # runs of pages listed for a core
+MOST_SIDE = 64  # rows and columns of a picture on the page
+# Where a step of the explanation turns from the value to its detail.
+_DETAIL = re.compile(r",? (?=of |after |shared |which |= buffer )")
+
+
+def describe_placement(fields: FormFields) -> dict[str, Any]:
+    """Return a spec in Python, its facts, whether it fits, and alternatives if it does not.
+
+    >>> describe_placement({"shape": "64x64", "chip": "n150"})["fit"]["fits"]
+    True
+    """
+    arguments = spec_arguments(fields)
+    chip = arguments["chip"]
+    answer = fit(arguments, chip, circular_buffers=parse_bytes(fields, "circular"))
+    tensor = answer.tensors[0]
+    spec, mesh = tensor.spec, parse_mesh(fields)
+
+    def spell_words(placed: TensorSpec) -> dict[str, str]:
+        return spell_spec(placed) | ({} if mesh is None else spell_mesh(mesh))
+
+    view = next(
+        (view for view in answer.memories if spec is not None and view.buffer_type is spec.memory.buffer_type), None
+    )
+    return {
+        "spec": None if spec is None else _describe_spec(spec, spell_words(spec)),
+        "fit": {
+            "fits": answer.fits,
+            "chip": str(chip),
+            "bytes_per_bank": tensor.bytes_per_bank,
+            "banks": tensor.banks,
+            "bank_bytes": 0 if view is None else view.bank_bytes,
+            "circular": answer.circular_buffer_bytes,
+            "padding_bytes": tensor.padding_bytes,
+            "address": tensor.address,
+            "text": str(answer),
+            "problems": [str(problem) for problem in (*tensor.problems, *answer.problems)],
+            "warnings": list(tensor.warnings),
+            "alternatives": [{"text": str(each), "words": spell_words(each.spec)} for each in answer.alternatives],
+        },
+    }
+
+
+def _describe_spec(spec: TensorSpec, words: dict[str, str]) -> dict[str, Any]:
+    sharding = spec.memory.sharding
+    facts = {
+        "shape": format_extents(spec.shape.logical),
+        "padded shape": format_extents(spec.padded_shape),
+        "stored as": f"{format_extents(spec.physical_shape)} matrix",
+        "page": f"{format_extents(spec.page_shape)}, {spec.page_bytes} bytes",
+        "pages": str(spec.num_pages),
+        "shard": "none" if sharding is None else format_extents(sharding.shape),
+    }
+    if any(placement_violations(spec, any_size=True)):
+        facts["bytes"] = str(spec.nbytes)
+    else:
+        facts |= {
+            "bytes": str(spec.total_bytes),
+            "padding": f"{spec.padding_bytes} bytes ({spec.padding_bytes / max(1, spec.total_bytes):.1%})",
+            "banks used": str(len(spec.used_banks)),
+            "bytes per bank": str(spec.allocated_bytes),
+            "page spacing": f"{spec.aligned_page_bytes} bytes",
+        }
+    return {"python": repr(spec), "text": str(spec), "facts": facts, "words": words}
+
+
+def describe_element(fields: FormFields) -> dict[str, Any]:
+    """Return where one element lives: found by its coordinate (`at`), its `page`, or its `bank` and `address`.
+
+    >>> found = describe_element({"shape": "64x64", "chip": "n150", "at": "33,5"})
+    >>> [step["name"] for step in found["steps"]]
+    ['element', 'matrix', 'tile', 'face', 'page', 'value', 'bank', 'address']
+    """
+    spec = require_placement(parse_spec(fields))
+    base, note = None, ""
+    try:
+        _ = spec.first_address
+    except OutOfMemory:
+        base, note = 0, "The tensor does not fit on the chip: addresses are relative to its buffer."
+    at, why = _requested_element(fields, spec, base)
+    if at is None:
+        return {"at": None, "note": why}
+    where = spec.where(*at, base=base)
+    steps = [*_device_steps(fields, at), *explain(spec, at, base).steps()]
+    return {
+        "at": list(at),
+        "page": where.page,
+        "core": f"{where.core.x},{where.core.y}" if where.buffer_type.is_l1 else None,
+        "bank": where.bank,
+        "address": where.address,
+        "steps": [_split_step(name, text) for name, text in steps],
+        "note": note,
+        "scene": render_for_page(page_scene(spec, at=at, **parse_scene_options(fields))),
+    }
+
+
+def _device_steps(fields: FormFields, inside: tuple[int, ...]) -> list[tuple[str, str]]:
+    """Return where an element of a device's part is in the entire tensor, and the devices that hold it."""
+    mesh = parse_mesh(fields)
+    if mesh is None:
+        return []
+    device = parse_device(fields, mesh)
+    start = mesh.window_of(device).offset
+    at = tuple([a + c for a, c in zip(start, inside, strict=True)])
+    devices, _ = mesh.locate(at)
+    replicas = [each for each in devices if each != device]
+    shared = f", which {format_devices(replicas)} also {'hold' if len(replicas) > 1 else 'holds'}" if replicas else ""
+    return [("tensor", f"{at} of {list(mesh.global_shape)}{shared}"), ("device", f"{device} of {mesh}")]
+
+
+def _split_step(name: str, text: str) -> dict[str, str]:
+    """Return a step of the explanation, split into its value and the detail after it."""
+    value, detail = (*_DETAIL.split(text, maxsplit=1), "")[:2]
+    return {"name": name, "value": value, "detail": detail}
+
+
+def _requested_element(fields: FormFields, spec: TensorSpec, base: int | None) -> tuple[tuple[int, ...] | None, str]:
+    """Return the requested element, or None and the reason why there is none."""
+    if fields.get("address"):
+        bank = _parse_bank(fields, spec)
+        found = explain_address(spec, bank, _parse_address(fields), base=base)
+        why = f"Address {fields['address']} of bank {bank} holds {found}."
+        return (found.coordinate if found.kind == "data" else None), why
+    if fields.get("page"):
+        page = parse_integer(fields, "page", 0)
+        return _first_of_page(spec, page), f"Page {page} is all padding."
+    return parse_element(fields, spec), ""
+
+
+def _parse_bank(fields: FormFields, spec: TensorSpec) -> int:
+    bank, (chip, buffer) = parse_integer(fields, "bank", 0), (spec.known_chip, spec.memory.buffer_type)
+    if bank >= chip.banks(buffer):
+        raise FieldError("bank", f"{chip.name} has no {buffer} bank {bank}; use 0 to {chip.banks(buffer) - 1}")
+    return bank
+
+
+def _parse_address(fields: FormFields) -> int:
+    text = fields["address"].strip().lower()
+    try:
+        return int(text[:18], 16) if text.startswith("0x") else parse_integer(fields, "address", 0)
+    except ValueError:
+        raise FieldError("address", f"{fields['address']!r} is not an address; write 1048640 or 0x100040") from None
+
+
+def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
+    """Return the first element of a page that is data, or None if the page is all padding."""
+    if not 0 <= page < spec.num_pages:
+        raise FieldError("page", f"page {page} does not exist; pages are 0 to {spec.num_pages - 1}")
+    for start in range(0, spec.page_elements, spec.page_shape[1]):
+        coordinate, is_data = spec.coordinate_of(page, start)
+        if is_data:
+            return tuple(coordinate[len(coordinate) - spec.shape.rank :])
+    return None
+
+
+def describe_core(fields: FormFields) -> dict[str, Any]:
+    """Return what one core or bank holds: its pages in consecutive runs, with their addresses.
+
+    >>> words = {"shape": "128x64", "memory": "height_sharded", "buffer": "l1", "grid": "2x1", "chip": "n150"}
+    >>> describe_core({**words, "core": "1,0"})["rows"][0]["pages"]
+    '4 to 7'
+    """
+    spec = require_placement(require_drawable(parse_spec(fields)))
+    chip, buffer = spec.known_chip, spec.memory.buffer_type
+    if fields.get("core"):
+        place = (*parse_integers(fields, "core", "0,0", 2), 0)[:2]
+        try:
+            bank = chip.bank_of(place, buffer)
+        except TilewrightError as problem:
+            raise FieldError("core", str(problem)) from None
+    else:
+        bank = _parse_bank(fields, spec)
+    if spec.num_pages > MOST_LISTED:
+        raise FieldError(
+            "shape",
+            f"{spec.num_pages} pages are more than can be listed ({MOST_LISTED}); look at single elements instead",
+        )
+    try:
+        table = spec.pages()
+    except OutOfMemory:
+        table = spec.pages(base=0)
+    pages = np.flatnonzero(table.bank == bank)
+    pages = pages[np.argsort(table.address[pages], kind="stable")]
+    owner = chip.core_of(bank, buffer)
+    return {
+        "bank": bank,
+        "core": f"{owner.x},{owner.y}" if buffer.is_l1 else None,
+        "memory": str(buffer),
+        "pages": len(pages),
+        "bytes": len(pages) * spec.aligned_page_bytes,
+        "bank_bytes": chip.bank_bytes(buffer),
+        "rows": _page_rows(spec, pages, table.address[pages]),
+        "more": max(0, _run_starts(pages, table.address[pages], spec).size - MOST_ROWS),
+    }
+
+
+def _run_starts(pages: Any, address: Any, spec: TensorSpec) -> Any:
+    """Return where each run of consecutive pages at consecutive addresses starts."""
+    if not len(pages):
+        return np.zeros(0, dtype=np.int64)
+    broken = (np.diff(pages) != 1) | (np.diff(address) != spec.aligned_page_bytes)
+    return np.concatenate([[0], np.flatnonzero(broken) + 1])
+
+
+def _page_rows(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any]]:
+    starts = _run_starts(pages, address, spec)
+    if not starts.size:
+        return []
+    ends = np.append(starts[1:], len(pages))
+    shards = np.asarray(spec.paging.shard_table()[0]) if spec.memory.is_sharded else None
+    rows = []
+    for start, end in zip(starts[:MOST_ROWS].tolist(), ends[:MOST_ROWS].tolist(), strict=True):
+        first, last = int(pages[start]), int(pages[end - 1])
+        rows.append(
+            {
+                "page": first,
+                "pages": str(first) if first == last else f"{first} to {last}",
+                "shard": None if shards is None else int(shards[first]),
+                "matrix": _page_origin(spec, first),
+                "address": int(address[start]),
+                "end": int(address[end - 1]) + spec.aligned_page_bytes,
+            }
+        )
+    return rows
+
+
+def _page_origin(spec: TensorSpec, page: int) -> str:
+    high, wide = spec.page_shape
+    across = max(1, spec.physical_shape[1] // wide)
+    return f"row {page // across * high}, column {page % across * wide}"
+
+
+def placement_picture(fields: FormFields) -> Scene:
+    """Return the pages of the spec, and the banks or cores that hold them.
+
+    >>> len(placement_picture({"shape": "64x64", "chip": "n150"}).panels)
+    2
+    """
+    spec = require_placement(require_drawable(parse_spec(fields)))
+    return attribute_scene(fields, lambda options: spec_scene(spec, side=MOST_SIDE, **options))
+
+
+def mesh_picture(fields: FormFields) -> Scene:
+    """Return the devices that share the tensor, and their parts.
+
+    >>> mesh_picture({"shape": "64x96", "mesh": "1x2", "cut": "1"}).panels[0].columns
+    2
+    """
+    mesh = parse_mesh(fields)
+    if mesh is None:
+        raise FieldError("mesh", "one device holds the tensor; give a mesh, such as 1x2")
+    start = mesh.window_of(parse_device(fields, mesh)).offset
+    return mesh_scene(mesh, at=start, **parse_scene_options(fields))
+
+
+def memory_picture(fields: FormFields) -> Scene:
+    """Return the memory map of the spec, with circular buffers.
+
+    >>> memory_picture({"shape": "64x64", "buffer": "l1", "chip": "n150"}).panels[0].unit
+    'bytes'
+    """
+    spec = require_placement(require_drawable(parse_spec(fields)))
+    allocator = Allocator(spec.known_chip)
+    block = allocator.allocate(spec)
+    names = {block.number: f"{format_extents(spec.shape.logical)} {spec.dtype}"}
+    circular = parse_bytes(fields, "circular")
+    if circular and spec.memory.buffer_type.is_l1:
+        taken = allocator.reserve(allocator.start_address("l1"), circular, "l1")
+        names[taken.number] = "circular buffers"
+    return memory_scene(
+        allocator,
+        buffer_type=spec.memory.buffer_type,
+        names=names,
+        whole=bool(circular),
+        **parse_scene_options(fields),
+    )

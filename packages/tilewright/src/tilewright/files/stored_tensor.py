@@ -1,0 +1,556 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`StoredTensor`: one tensor in a file of any format, read in boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..copying.assembly import Part
+from ..copying.host_memory import aligned_empty
+from ..errors import FileFormatError, FormatError, LayoutError
+from ..formats import Format, ScalarFormat
+from ..layout.box import Box
+from ..memory import TensorSpec, from_bytes
+from .mesh import Coordinate, DeviceLike, Mesh
+from .paged_boxes import PagedBoxes, Runs
+from .part_reading import PartReading
+from .source_file import ByteArray, SourceFile
+from .tensor_values import StoredElement, read_element
+
+if TYPE_CHECKING:
+    from .bank_image import BankImage
+
+Array = np.ndarray[Any, Any]
+Decoder = Callable[[ByteArray, TensorSpec], Array]
+_DEFAULT_CHIP = "wormhole_n150"  # of tensors that name none
+_MAX_ELEMENTS = 2**59  # whose values, of 8 bytes and more, still have a size; an extent of 0 does not excuse the others
+
+
+def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
+    """Return slices of a shape as a box; None is the entire shape, and missing dimensions are entire.
+
+    >>> as_box((slice(2, 5),), (8, 10)), as_box(slice(3, None), (8, 10)).shape
+    (Box(offset=(2, 0), shape=(3, 10)), (5, 10))
+    """
+    if isinstance(ranges, Box):
+        return ranges
+    slices = () if ranges is None else ranges if isinstance(ranges, tuple) else (ranges,)
+    if len(slices) > len(shape):
+        raise LayoutError(f"expected at most {len(shape)} slices for shape {list(shape)}, got {len(slices)}")
+    start, stop = [0] * len(shape), list(shape)
+    for d, part in enumerate(slices):
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise LayoutError(f"expected slices without a step, one per dimension, got {part!r}")
+        start[d], stop[d], _ = part.indices(shape[d])
+    return Box.between(tuple(start), tuple(stop))
+
+
+class StoredPart(NamedTuple):
+    """A box of a tensor, and the file offset of its pages.
+
+    >>> StoredPart(Box((0, 0), (4, 8)), 128).offset
+    128
+    """
+
+    box: Box
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePart:
+    """A box of a tensor on a mesh: the devices that hold it, and its bytes in the file, which they share.
+
+    >>> DevicePart(((0, 0), (1, 0)), Box((0, 0), (32, 64)), (640, 4736)).byte_range
+    (640, 4736)
+    """
+
+    devices: tuple[Coordinate, ...]
+    box: Box
+    byte_range: tuple[int, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data.
+
+        >>> DevicePart(((0, 0),), Box((0, 0), (32, 64)), (640, 4736)).to_json()["start"]
+        [0, 0]
+        """
+        return {
+            "devices": [list(device) for device in self.devices],
+            "start": list(self.box.offset),
+            "shape": list(self.box.shape),
+            "byte_range": list(self.byte_range),
+        }
+
+
+def validate_extents(name: str, shape: Sequence[int]) -> None:
+    """Raise if the tensor `name` has a shape that no array can have, even if an extent of 0 makes it empty.
+
+    >>> validate_extents("x", (0, 2**40))
+    """
+    if prod([n for n in shape if n]) > _MAX_ELEMENTS:
+        raise FileFormatError(
+            f"{name!r} has shape {list(shape)}; arrays have extents whose product, those of 0 left out, is at most"
+            f" {_MAX_ELEMENTS}"
+        )
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor in a file: `name`, `shape`, number `format`, and `spec` where its bytes are tiled or placed.
+
+    `kind` is the file's name of the element type. `format` is None for types without a number format, which can only be
+    read as bytes. `byte_range` is (start, end) in the file at `path`, and `raw` those bytes, mapped. The bytes are the
+    pages of the spec `host`, with dimensions in the order that `order` undoes; `swapped` elements are big-endian. On a
+    `mesh` of devices, `shape` is that of the entire tensor, and `spec` and `host` are those of each device's part.
+    Where a tensor is a view, `strides` are the steps between its elements in the file, and `byte_range` is all from its
+    first element to its last. `source_order` is how a conversion permuted the dimensions of its source, if it did.
+
+    >>> import tempfile
+    >>> from tilewright.files import open_tensors
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "x.npy"), np.arange(6).reshape(2, 3))
+    ...     x = open_tensors(Path(folder, "x.npy"))["x"]
+    ...     x.shape, x.format, x.byte_range, x.read((slice(1, 2), slice(1, 3))).tolist()
+    ((2, 3), format_of('int64'), (128, 176), [[4, 5]])
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    format: Format | None
+    spec: TensorSpec | None
+    byte_range: tuple[int, int]
+    file: SourceFile
+    host: TensorSpec | None
+    parts: tuple[StoredPart, ...]
+    order: tuple[int, ...]
+    swapped: bool = False
+    image: BankImage | None = None
+    mesh: Mesh | None = None
+    strides: tuple[int, ...] | None = None
+    source_order: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        validate_extents(self.name, self.shape)
+
+    @classmethod
+    def dense(
+        cls,
+        name: str,
+        kind: str,
+        shape: Sequence[int],
+        element: ScalarFormat | None,
+        file: SourceFile,
+        start: int,
+        nbytes: int,
+        fortran: bool = False,
+        swapped: bool = False,
+    ) -> StoredTensor:
+        """Return a tensor of contiguous elements, row-major, or column-major if `fortran`.
+
+        `name` and `kind` are what the file calls the tensor and its type, `element` is its number format, byte by byte
+        `swapped` if it is big-endian. It has this `shape` and takes `nbytes` of `file` from `start` on.
+
+        >>> from tilewright import format_of
+        >>> StoredTensor.dense("x", "F32", (2, 3), format_of("float32"), SourceFile(__file__), 64, 24).byte_range
+        (64, 88)
+        """
+        extents = tuple(shape)
+        host, box, order = _dense_layout(extents, element, fortran)
+        # without the constructor, which takes most of the time to open a checkpoint of 100,000 tensors
+        tensor = object.__new__(cls)
+        tensor.__dict__.update(
+            name=name,
+            kind=kind,
+            shape=extents,
+            format=element,
+            spec=None,
+            byte_range=(start, start + nbytes),
+            file=file,
+            host=host,
+            parts=(StoredPart(box, start),),
+            order=order,
+            swapped=swapped,
+        )
+        tensor.__post_init__()
+        return tensor
+
+    @classmethod
+    def strided(
+        cls,
+        name: str,
+        kind: str,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        element: ScalarFormat | None,
+        itemsize: int,
+        file: SourceFile,
+        start: int,
+        swapped: bool = False,
+    ) -> StoredTensor:
+        """Return a tensor whose elements are `strides` elements of `itemsize` bytes apart, from `start` of `file` on.
+
+        `name`, `kind`, `shape`, `element` and `swapped` are those of `dense`. Strides are not negative; elements may be
+        used several times. A tensor that is contiguous in some order of its dimensions is stored as a dense one.
+
+        >>> from tilewright import format_of
+        >>> every_other = ((4,), (2,), format_of("uint8"), 1, SourceFile(__file__), 2)
+        >>> StoredTensor.strided("x", "U8", *every_other).read().tobytes()
+        b'SD-i'
+        """
+        extents = tuple(shape)
+        steps = tuple([step if n > 1 else 0 for n, step in zip(extents, strides, strict=True)])
+        if 0 in extents or steps == _dense_steps(extents):
+            return cls.dense(name, kind, extents, element, file, start, prod(extents) * itemsize, swapped=swapped)
+        permuted = sorted(range(len(extents)), key=lambda d: (extents[d] > 1, -steps[d], d))
+        is_dense = tuple([steps[d] for d in permuted]) == _dense_steps([extents[d] for d in permuted])
+        order = inverse_order(tuple(permuted)) if is_dense else tuple(range(len(extents)))
+        box = Box((0,) * len(extents), tuple([extents[d] for d in inverse_order(order)]))
+        host = None if element is None else TensorSpec(box.shape, element, "row_major")
+        span = sum([(n - 1) * step for n, step in zip(extents, steps, strict=True)]) + 1
+        place = ((start, start + span * itemsize), file, host, (StoredPart(box, start),), order, swapped)
+        return cls(name, kind, extents, element, None, *place, strides=None if is_dense else steps)
+
+    @classmethod
+    def paged(
+        cls, name: str, kind: str, spec: TensorSpec, file: SourceFile, start: int, image: BankImage | None = None
+    ) -> StoredTensor:
+        """Return a tensor that is stored as the pages of `spec`, contiguous or scattered by an `image`.
+
+        `name` and `kind` are what the file calls the tensor and its type; the pages are in `file` from `start` on.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "bfloat8_b"), SourceFile(__file__), 64).nbytes
+        1088
+        """
+        shape = spec.shape.logical
+        part = StoredPart(Box((0,) * len(shape), shape), start)
+        reach = (start, start + (spec.nbytes if image is None else image.nbytes))
+        order = tuple(range(len(shape)))
+        return cls(name, kind, shape, spec.dtype, spec, reach, file, spec, (part,), order, image=image)
+
+    @property
+    def path(self) -> Path:
+        """Return the path of the file.
+
+        >>> import tempfile
+        >>> from tilewright.files import open_tensors
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "x.npy"), np.zeros(3))
+        ...     open_tensors(Path(folder, "x.npy"))["x"].path.name
+        'x.npy'
+        """
+        return self.file.path
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that the tensor takes in its file.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).nbytes
+        32
+        """
+        return sum([end - start for start, end in [each.byte_range for each in self.sections]])
+
+    @property
+    def sections(self) -> tuple[StoredTensor, ...]:
+        """Return the tensors of the file that the values are made from: the tensor itself, unless it is quantised.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64)
+        >>> x.sections == (x,)
+        True
+        """
+        return (self,)
+
+    @property
+    def file_state(self) -> tuple[int, int]:
+        """Return the times and sizes of the files, added up: they change when one of the files does.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64)
+        >>> x.file_state == (x.file.time, x.file.size)
+        True
+        """
+        return sum([each.file.time for each in self.sections]), sum([each.file.size for each in self.sections])
+
+    @property
+    def format_name(self) -> str | None:
+        """Return the name of the format of the stored numbers, None if tilewright has none for their type.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).format_name
+        'uint8'
+        """
+        return None if self.format is None else self.format.name
+
+    @property
+    def problem(self) -> str | None:
+        """Return why the values cannot be read, None if they can.
+
+        >>> StoredTensor.dense("x", "C64", (1,), None, SourceFile(__file__), 0, 8).problem
+        'complex numbers (C64) have no number format in tilewright; store real and imaginary parts'
+        """
+        if self.format is not None:
+            return None
+        if self.kind.lower().lstrip("<>=|").startswith(("c64", "c128", "c8", "c16", "complex")):
+            return f"complex numbers ({self.kind}) have no number format in tilewright; store real and imaginary parts"
+        return f"elements of type {self.kind} have no number format in tilewright"
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).size
+        32
+        """
+        return prod(self.shape)
+
+    @property
+    def raw(self) -> ByteArray:
+        """Return the bytes of the tensor in its file, memory-mapped.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0).raw.tobytes()
+        b'# S'
+        """
+        return self.file.map_range(*self.byte_range)
+
+    @property
+    def device_parts(self) -> tuple[DevicePart, ...]:
+        """Return what the devices of the mesh hold; empty without a mesh.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).device_parts
+        ()
+        """
+        if self.mesh is None:
+            return ()
+        size = self.pages.spec.nbytes
+        windows = self.mesh.windows().items()
+        return tuple(
+            [
+                DevicePart(tuple(devices), box, (part.offset, part.offset + size))
+                for (box, devices), part in zip(windows, self.parts, strict=True)
+            ]
+        )
+
+    def on_device(self, device: DeviceLike) -> StoredTensor:
+        """Return the part of one device of the mesh, given by its mesh coordinate or its number.
+
+        >>> import tempfile
+        >>> from tilewright.files import Tensorbin, Topology, open_tensors, write_tensorbin
+        >>> halves, topology = {(0, 0): b"ab", (0, 1): b"cd"}, Topology((2,), (0,), ((0, 0), (0, 1)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     whole = Tensorbin(TensorSpec((2,), "uint8"), halves, (1, 2), topology)
+        ...     write_tensorbin(Path(folder, "x.tensorbin"), whole)
+        ...     x = open_tensors(folder)["x"]
+        ...     x.shape, x.on_device((0, 1)).read().tolist()
+        ((4,), [99, 100])
+        """
+        if self.mesh is None:
+            raise LayoutError(f"{self.name} is not on a mesh of devices; leave out device {device}")
+        window = self.mesh.window_of(device)
+        part = next(part for part in self.device_parts if part.box == window)
+        whole = Box((0,) * len(part.box.shape), part.box.shape)
+        parts = (StoredPart(whole, part.byte_range[0]),)
+        shape, byte_range = part.box.shape, part.byte_range
+        return replace(self, shape=shape, byte_range=byte_range, parts=parts, mesh=None, source_order=None)
+
+    def crop(self, box: Box) -> StoredTensor:
+        """Return the part of the tensor in a box, to be read like a tensor; it has no spec of its own.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> bytes(x.crop(Box((1, 1), (1, 2))).read()) == bytes(x.read()[1, 1:])
+        True
+        """
+        start = box.permute(inverse_order(self.order)).offset
+        parts = tuple([StoredPart(part.box.relative_to(start), part.offset) for part in self.parts])
+        return replace(self, shape=box.shape, spec=None, parts=parts, mesh=None, source_order=None)
+
+    def explain_stored(
+        self, coordinate: Sequence[int], base: int | None = None, device: DeviceLike | None = None
+    ) -> StoredElement:
+        """Return where the element at `coordinate` is: in the file, and on a chip, from the address `base` on.
+
+        Of a tensor on a mesh, `device` names one device, and `coordinate` is then that in its part.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> x.explain_stored((1, 2)).offset
+        5
+        """
+        chosen = self if device is None else self.on_device(device)
+        return read_element(chosen, coordinate, _DEFAULT_CHIP, base)
+
+    @cached_property
+    def pages(self) -> PagedBoxes:
+        """Return the paged boxes of a part, with dimensions as stored.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).pages.units
+        (32, 32)
+        """
+        if self.host is None:
+            raise FormatError(f"{self.name} cannot be read: {self.problem}; use raw for its bytes")
+        return PagedBoxes(self.host)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the NumPy type of the values that are read: float32 for block formats.
+
+        >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).dtype
+        dtype('float32')
+        """
+        return self.pages.spec.dtype.value_dtype
+
+    def read(self, box: Any = None, decode: Decoder | None = None) -> Array:
+        """Return the values in `box` (slices; by default all) as a new array; block formats become float32.
+
+        Only the pages of the box are read, so that a large tensor can be read piece by piece. `decode` returns other
+        values of some pages, from their bytes and their spec.
+
+        >>> import tempfile
+        >>> from tilewright.files import open_tensors
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(Path(folder, "x.npy"), np.arange(12).reshape(4, 3))
+        ...     open_tensors(Path(folder, "x.npy"))["x"].read(slice(2, 3)).tolist()
+        [[6, 7, 8]]
+        """
+        stored_box = as_box(box, self.shape).permute(inverse_order(self.order))
+        return self.read_stored(stored_box, decode).transpose(self.order)
+
+    def read_stored(self, box: Box, decode: Decoder | None = None) -> Array:
+        """Return the values in a box, both with dimensions as stored; `decode` is that of `read`.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> x.read_stored(Box((0, 1), (1, 2))).tolist()
+        [[32, 83]]
+        """
+        result: Array | None = None
+        for part, common in self.parts_in(box):
+            values = self._read_part(part, common, decode or self.decode)
+            if common == box:
+                return values
+            result = np.empty(box.shape, values.dtype) if result is None else result
+            result[common.relative_to(box.offset).slices] = values
+        return np.empty(box.shape, self.dtype) if result is None else result
+
+    def parts_in(self, box: Box) -> Iterator[tuple[StoredPart, Box]]:
+        """Yield the parts that intersect a box with dimensions as stored, with the intersections."""
+        for part in self.parts:
+            common = box.intersection(part.box)
+            if not common.empty:
+                yield part, common
+
+    def _read_part(self, part: StoredPart, box: Box, decode: Decoder) -> Array:
+        inside = box.relative_to(part.box.offset)
+        if self.strides is not None:
+            return self._read_view(inside, part.offset, decode)
+        around = self.pages.enclosing_box(inside)
+        values = decode(self.read_pages(around, part), self.pages.box_spec(around))
+        return values[inside.relative_to(around.offset).slices]
+
+    def _read_view(self, box: Box, start: int, decode: Decoder) -> Array:
+        """Return the values in a box of a view whose first element is at byte `start`."""
+        assert self.strides is not None
+        modes = tuple([((n, step),) for n, step in zip(box.shape, self.strides, strict=True)])
+        offset = sum([at * step for at, step in zip(box.offset, self.strides, strict=True)])
+        size = self.dtype.itemsize
+        reading = PartReading.of(Part(box, self.name, offset, modes), size)
+        data = aligned_empty(reading.elements * size, np.uint8)
+        self.file.read_equal_runs(start + reading.starts * size, reading.count * size, data)
+        values = decode(data, TensorSpec((reading.elements,), self.pages.spec.dtype, "row_major"))
+        steps = [step * size for step in reading.layout.stride]
+        return np.lib.stride_tricks.as_strided(values, box.shape, steps, writeable=False).copy()
+
+    def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
+        """Return the runs (offset, size) of the file that hold `part`, a box of entire pages, in page order.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((64, 64), "bfloat8_b"), SourceFile(__file__), 100)
+        >>> x.runs(Box((32, 0), (32, 32)))
+        [(2276, 1088)]
+        """
+        if self.strides is not None:
+            raise LayoutError(f"{self.name} is a view with strides {list(self.strides)}, not whole pages; use read")
+        part = self.parts[0] if part is None else part
+        runs = self.pages.runs(box)
+        runs = runs if self.image is None else self.image.runs(runs)
+        return [(part.offset + at, size) for at, size in runs]
+
+    def read_pages(self, box: Box, part: StoredPart | None = None, out: ByteArray | None = None) -> ByteArray:
+        """Return the bytes of `part`, a box of entire pages, read into the start of `out` if given.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
+        >>> x.read_pages(Box((0, 0), (1, 3))).tobytes()
+        b'# S'
+        """
+        runs = self.runs(box, part)
+        size = sum([size for _, size in runs])
+        data: ByteArray = aligned_empty(size, np.uint8) if out is None else out[:size]
+        self.file.read_runs(runs, data)
+        return data
+
+    def decode(self, data: ByteArray, spec: TensorSpec) -> Array:
+        """Return the values in `data`, pages of this tensor that `spec` describes, with dimensions as stored.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0)
+        >>> x.decode(np.array([7, 8], np.uint8), TensorSpec((2,), "uint8")).tolist()
+        [7, 8]
+        """
+        is_dense = not spec.is_tiled and prod(spec.padded_shape) == prod(spec.shape.logical)
+        if is_dense and not spec.dtype.has_blocks:
+            values = data.view(spec.dtype.dtype)
+            return (values.byteswap() if self.swapped else values).reshape(spec.shape.logical)
+        return from_bytes(data, spec)
+
+    def file_offsets(self, at: Coordinate) -> tuple[int, int | None]:
+        """Return the file offsets of the value of the element `at` a coordinate, and of its scale if it has one.
+
+        >>> x = StoredTensor.paged("x", "U8", TensorSpec((64, 64), "bfloat8_b"), SourceFile(__file__), 100)
+        >>> x.file_offsets((0, 17))
+        (421, 116)
+        """
+        host = self.pages.spec
+        laid = tuple([at[self.order.index(d)] for d in range(len(at))])
+        part, _ = next(self.parts_in(Box(laid, (1,) * len(laid))))
+        inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
+        if self.strides is not None:
+            element = sum([c * step for c, step in zip(inside, self.strides, strict=True)])
+            return part.offset + element * self.dtype.itemsize, None
+        page, element = divmod(host.host(*inside), host.page_elements)
+        start = page * host.page_bytes
+        if self.image is not None:
+            ((start, _),) = self.image.runs([(start, host.page_bytes)])
+        start += part.offset
+        if not host.dtype.has_blocks:
+            return start + element * host.dtype.itemsize, None
+        data = host.dtype.sections(host.page_elements).data_offset
+        return start + data + element * host.dtype.bits // 8, start + element // host.dtype.block
+
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, self.shape)) or "scalar"
+        return f"<StoredTensor {self.name!r}: {shape} {self.format_name or self.kind}, {self.nbytes} bytes>"
+
+
+@lru_cache(maxsize=4096)  # a checkpoint has many tensors of few shapes
+def _dense_layout(
+    shape: tuple[int, ...], element: ScalarFormat | None, fortran: bool
+) -> tuple[TensorSpec | None, Box, tuple[int, ...]]:
+    """Return the spec of contiguous elements, their box with dimensions as stored, and the order that undoes these."""
+    order = tuple(range(len(shape)))
+    stored_shape = shape[::-1] if fortran else shape
+    host = None if element is None else TensorSpec(stored_shape, element, "row_major")
+    return host, Box((0,) * len(shape), stored_shape), order[::-1] if fortran else order
+
+
+def _dense_steps(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of contiguous elements, 0 along dimensions of extent 1."""
+    return tuple([prod(shape[d + 1 :]) if n > 1 else 0 for d, n in enumerate(shape)])
+
+
+def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the order of dimensions that undoes another.
+
+    >>> inverse_order((2, 0, 1))
+    (1, 2, 0)
+    """
+    return tuple(sorted(range(len(order)), key=order.__getitem__))

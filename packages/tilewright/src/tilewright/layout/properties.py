@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Properties of layouts, decided from their modes; only layouts that are not strided are evaluated, in bulk."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError
+from . import evaluation
+from .axes import PLAIN, Place, component
+from .layout import Layout
+from .layout_like import LayoutLike, require_layout
+from .tuples import Nested, leaves, nest_like
+
+
+def is_injective(layout: LayoutLike) -> bool:
+    """Return whether no two coordinates of data in `layout` share a place.
+
+    >>> is_injective(Layout((4, 8), (1, 5))), is_injective(Layout((4, 8), (1, 3)))
+    (True, False)
+    """
+    require_layout(layout, "is_injective")
+    if isinstance(layout, Layout):
+        if _colliding_difference(layout) is None:
+            return True
+        if not layout.guards:
+            return False
+    return _is_injective_by_table(layout)
+
+
+def is_bijective(layout: LayoutLike) -> bool:
+    """Return whether `layout` maps to every place from 0 to size - 1 exactly once.
+
+    >>> is_bijective(Layout((4, 8), (8, 1))), is_bijective(Layout((4, 8), (1, 5)))
+    (True, False)
+    """
+    require_layout(layout, "is_bijective")
+    if isinstance(layout, Layout) and not layout.guards:
+        if layout.axes or layout.replicas:
+            return False
+        return layout.size == 0 or (layout.bounds == (0, layout.size - 1) and _is_mixed_radix(layout))
+    return _fills_interval(layout, start=0)
+
+
+def is_contiguous(layout: LayoutLike) -> bool:
+    """Return whether the places of `layout` are consecutive and distinct, from any start.
+
+    >>> is_contiguous(Layout((4, 8), (8, 1)) + 64), is_contiguous(Layout(4, 2))
+    (True, False)
+    """
+    require_layout(layout, "is_contiguous")
+    if isinstance(layout, Layout) and not layout.guards:
+        if len(layout.axes) > 1 or layout.replicas:
+            return False
+        plain = layout.project(layout.axes[0]) if layout.axes else layout
+        return plain.size == 0 or _is_mixed_radix(plain)
+    return _fills_interval(layout, start=None)
+
+
+def functionally_equal(a: LayoutLike, b: LayoutLike) -> bool:
+    """Return whether layouts `a` and `b` have the same size, the same place for every index, and the same padding.
+
+    >>> functionally_equal(Layout((2, 2), (1, 2)), Layout(4)), functionally_equal(Layout(4), Layout(4, 2))
+    (True, False)
+    """
+    for layout in (a, b):
+        require_layout(layout, "functionally_equal")
+    if a.size != b.size:
+        return False
+    if a.size == 0:
+        return True
+    if isinstance(a, Layout) and isinstance(b, Layout) and not a.guards and not b.guards:
+        return a.canonical_modes() == b.canonical_modes() and a.offset == b.offset and a.replicas == b.replicas
+    if a.is_replicated or b.is_replicated:  # places are sets, which arrays cannot hold
+        return all(a(i) == b(i) and a.valid(i) == b.valid(i) for i in range(a.size))
+    for (_, places_a, valid_a), (_, places_b, valid_b) in zip(evaluation.chunks(a), evaluation.chunks(b), strict=True):
+        if not (valid_a == valid_b).all():
+            return False
+        pairs = _places_by_axis(places_a), _places_by_axis(places_b)
+        for name in pairs[0].keys() | pairs[1].keys():
+            left, right = pairs[0].get(name, 0), pairs[1].get(name, 0)
+            if not ((left == right) | ~valid_a).all():
+                return False
+    return True
+
+
+def find_collision(layout: LayoutLike) -> tuple[Nested[int], Nested[int]] | None:
+    """Return two coordinates that share a place; None if there are none.
+
+    >>> find_collision(Layout((4, 8), (1, 3)))
+    ((0, 1), (3, 0))
+    """
+    if not isinstance(layout, Layout):
+        raise LayoutError(f"{layout} is not strided, so its collisions do not follow from its modes")
+    difference = _colliding_difference(layout)
+    if difference is None:
+        return None
+    first = [max(0, -step) for step in difference]
+    second = [max(0, step) for step in difference]
+    pair: list[Any] = sorted([nest_like(layout.shape, iter(first)), nest_like(layout.shape, iter(second))], key=leaves)
+    return pair[0], pair[1]
+
+
+def _colliding_difference(layout: Layout) -> list[int] | None:
+    """Return a nonzero difference of two coordinates that the strides map to 0, leaf by leaf; None if there is none."""
+    extents = leaves(layout.shape)
+    if 0 in extents:
+        return None
+    steps = _integer_strides(layout)
+    own = len(extents)
+    extents = extents + [count for count, _ in layout.replicas]
+    live = [k for k in range(len(extents)) if extents[k] > 1]
+    for k in live:
+        if steps[k] == 0 and k < own:
+            return [int(j == k) for j in range(own)]
+    order = sorted(live, key=lambda k: -abs(steps[k]))
+    sizes = [abs(steps[k]) for k in order]
+    counts = [extents[k] - 1 for k in order]
+    # reach[i]: the largest sum of the modes from i on; divisor[i]: what every such sum is a multiple of
+    reach = [0] * (len(order) + 1)
+    divisor = [0] * (len(order) + 1)
+    for i in reversed(range(len(order))):
+        reach[i] = reach[i + 1] + counts[i] * sizes[i]
+        divisor[i] = gcd(divisor[i + 1], sizes[i])
+    chosen = _solve_zero_sum(sizes, counts, reach, divisor, [k < own for k in order])
+    if chosen is None:
+        return None
+    difference = [0] * own
+    for k, value in zip(order, chosen, strict=True):
+        if k < own:
+            difference[k] = value if steps[k] > 0 else -value
+    return difference
+
+
+def _solve_zero_sum(
+    sizes: list[int], counts: list[int], reach: list[int], divisor: list[int], is_own: list[bool]
+) -> list[int] | None:
+    """Return x with sum(x * sizes) == 0, |x| <= counts, and x != 0 in a mode that is the layout's own; else None.
+
+    Sizes decrease, so at each mode only the few x that the smaller modes can still cancel are tried.
+    """
+    chosen = [0] * len(sizes)
+
+    def search(i: int, total: int, all_zero: bool, moved: bool) -> bool:
+        if i == len(sizes):
+            return total == 0 and moved
+        step = sizes[i]
+        low = -counts[i] if step == 0 else max(-counts[i], -((total + reach[i + 1]) // step))
+        high = counts[i] if step == 0 else min(counts[i], (reach[i + 1] - total) // step)
+        for value in range(max(low, 0) if all_zero else low, high + 1):
+            rest = total + value * step
+            if rest % divisor[i + 1] if divisor[i + 1] else rest:
+                continue
+            chosen[i] = value
+            if search(i + 1, rest, all_zero and value == 0, moved or (is_own[i] and value != 0)):
+                return True
+        chosen[i] = 0
+        return False
+
+    return list(chosen) if search(0, 0, True, False) else None
+
+
+def _integer_strides(layout: Layout) -> list[int]:
+    """Return strides, then replica steps, as integers; a sum of them is 0 only if it is 0 along every axis."""
+    steps: list[Any] = leaves(layout.stride) + [step for _, step in layout.replicas]
+    names = layout.axes
+    if not names:
+        return list(steps)
+    extents = leaves(layout.shape) + [count for count, _ in layout.replicas]
+    weights, weight = {}, 1
+    for name in (*names, PLAIN):
+        weights[name] = weight
+        weight *= 2 * sum((n - 1) * abs(component(step, name)) for n, step in zip(extents, steps, strict=True)) + 1
+    return [int(sum(component(step, name) * factor for name, factor in weights.items())) for step in steps]
+
+
+def _is_mixed_radix(layout: Layout) -> bool:
+    """Return whether the sorted magnitudes of the strides continue each other from 1, without gap or overlap.
+
+    Only then do the places fill an interval: sums of arithmetic progressions do so in no other way.
+    """
+    modes = sorted((abs(d), n) for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True) if n > 1)
+    current = 1
+    for step, extent in modes:
+        if step != current:
+            return False
+        current *= extent
+    return True
+
+
+def _is_injective_by_table(layout: LayoutLike) -> bool:
+    """Return whether the places of all data are distinct, by evaluating them."""
+    columns = _valid_places(layout)
+    if not columns:
+        return True
+    if len(columns) == 1:
+        return len(np.unique(columns[0])) == len(columns[0])
+    return len(np.unique(np.stack(columns, axis=1), axis=0)) == len(columns[0])
+
+
+def _fills_interval(layout: LayoutLike, start: int | None) -> bool:
+    """Return whether the places of all data are consecutive, from `start` if one is given."""
+    columns = _valid_places(layout)
+    if not columns or not len(columns[0]):
+        return True
+    if len(columns) > 1:
+        return False
+    places = np.sort(columns[0])
+    first = int(places[0]) if start is None else start
+    return bool((places == np.arange(first, first + len(places))).all())
+
+
+def _valid_places(layout: LayoutLike) -> list[Any]:
+    """Return the places of all data as one vector per axis."""
+    columns: dict[str, list[Any]] = {}
+    for _, places, valid in evaluation.chunks(layout):
+        for name, table in _places_by_axis(places).items():
+            columns.setdefault(name, []).append(np.broadcast_to(table, valid.shape)[valid])
+    return [np.concatenate(parts) for parts in columns.values()]
+
+
+def _places_by_axis(places: Any) -> dict[str, Any]:
+    return places._parts if isinstance(places, Place) else {PLAIN: places}

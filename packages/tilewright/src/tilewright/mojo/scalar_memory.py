@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scalars of memory as Mojo's numbers: reads and writes of one or several, and the types of elements.
+
+Whoever watches memory is told of every access before it happens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..copying.host_memory import aligned_empty
+from ..errors import CoordinateError, FormatError, LayoutError
+from ..formats import ScalarFormat, fit_values
+from ..tensor.element_access import fit_scalar
+from ..tensor.store import Store
+from ..tensor.watching import current_watcher
+from .dtype import DType, as_dtype
+from .simd import SIMD, SIMDType, as_vector, make_scalar, numbers_of, scalar_format
+
+
+class Cells:
+    """Memory of objects that are not numbers, such as structs: a list behind the same fields as a `Store`.
+
+    >>> Cells(["a", "b"]).size
+    2
+    """
+
+    __slots__ = ("data", "kind")
+    format = None
+    readonly = False
+
+    def __init__(self, data: list[Any], kind: Any = None) -> None:
+        self.data = data
+        self.kind = kind
+
+    @property
+    def size(self) -> int:
+        """Return the number of objects.
+
+        >>> Cells([]).size
+        0
+        """
+        return len(self.data)
+
+    @property
+    def origin(self) -> Any:
+        """Return the list that holds the objects.
+
+        >>> Cells([1]).origin
+        [1]
+        """
+        return self.data
+
+
+def check_memory(memory: Any, start: Any) -> None:
+    """Raise unless this is memory of the library, and a place in it: not something of a program that looks like it.
+
+    >>> check_memory(Cells([1]), 0)
+    >>> check_memory([1, 2], 0)
+    Traceback (most recent call last):
+    TypeError: list [1, 2] is not memory; a pointer comes from alloc[T](n), UnsafePointer(to=x) or x.unsafe_ptr()
+    """
+    if not isinstance(memory, (Store, Cells)):
+        raise TypeError(
+            f"{type(memory).__name__} {memory!r} is not memory; a pointer comes from alloc[T](n), UnsafePointer(to=x)"
+            " or x.unsafe_ptr()"
+        )
+    if not isinstance(start, int):
+        raise TypeError(f"a place in memory must be an integer, got {type(start).__name__} {start!r}")
+
+
+def number_type_of(kind: Any) -> DType | None:
+    """Return the number type of the elements of memory; None if they are other objects.
+
+    >>> number_type_of("float32"), number_type_of(str)
+    (DType.float32, None)
+    """
+    if isinstance(kind, SIMDType):
+        return kind.dtype if kind.size == 1 else None
+    if isinstance(kind, (str, ScalarFormat, np.dtype)) or kind in (int, float, bool):
+        return scalar_format(kind)
+    if isinstance(kind, type) and issubclass(kind, np.generic):
+        return scalar_format(kind)
+    found = getattr(kind, "number_type", None)
+    return found if isinstance(found, DType) else None  # a struct may have a member of that name
+
+
+def new_memory(kind: Any, count: int, array: Any = None) -> Any:
+    """Return memory for `count` elements of a type: zeros, or the numbers of `array`; for other objects, cells.
+
+    >>> new_memory("int8", 3).data.tolist(), new_memory(str, 2).data
+    ([0, 0, 0], [None, None])
+    """
+    dtype = number_type_of(kind)
+    if dtype is None:
+        return Cells([None] * count if array is None else list(array), kind)
+    data = np.zeros(count, dtype.dtype) if array is None else array
+    return Store(data, dtype if dtype.mojo_name in ("int", "uint") else _core_format(dtype), data, False)
+
+
+def zeroed(count: int, dtype: Any) -> Any:
+    """Return an array of zeros, aligned to a cache line: what was in its memory before is nobody's business.
+
+    >>> zeroed(3, "int8").tolist()
+    [0, 0, 0]
+    """
+    array = aligned_empty(count, dtype)
+    array[...] = 0
+    return array
+
+
+def _core_format(dtype: DType) -> ScalarFormat:
+    return as_dtype(dtype.name)
+
+
+def element_type(store: Any) -> Any:
+    """Return the type of the elements of memory.
+
+    >>> element_type(new_memory("int8", 3))
+    SIMD[DType.int8, 1]
+    """
+    return store.kind if store.format is None else SIMDType(as_dtype(store.format), 1)
+
+
+def read_scalar(store: Any, place: int) -> Any:
+    """Return the element at a place of memory: a scalar, an `Int` of Python, or another object.
+
+    >>> read_scalar(new_memory("int8", 3), 1)
+    Int8(0)
+    """
+    if not 0 <= place < store.size:
+        raise _outside_error(store, place, 1)
+    if store.format is None:
+        return store.data[place]
+    watcher = current_watcher()
+    if watcher is not None:
+        watcher.read(store, place)
+    dtype = as_dtype(store.format)
+    number = store.host.item(place)
+    return number if dtype is DType.int else make_scalar(dtype, number)
+
+
+def write_scalar(store: Any, place: int, value: Any) -> None:
+    """Write the element at a place of memory.
+
+    >>> memory = new_memory("int8", 3)
+    >>> write_scalar(memory, 1, 7)
+    >>> memory.data.tolist()
+    [0, 7, 0]
+    """
+    if not 0 <= place < store.size:
+        raise _outside_error(store, place, 1)
+    if store.readonly:
+        raise LayoutError("cannot write into read-only memory")
+    if store.format is None:
+        store.data[place] = value
+        return
+    number = scalar_of(value, store.format)
+    watcher = current_watcher()
+    if watcher is not None:
+        watcher.write(store, place)
+    store.host[place] = number
+
+
+def scalar_of(value: Any, element: ScalarFormat) -> Any:
+    """Return one number as a format stores it; raise if it is not a value of it.
+
+    >>> from tilewright.mojo import Int8
+    >>> scalar_of(Int8(3), DType.int8)
+    3
+    """
+    if value.__class__ is SIMD:
+        if value.dtype == element and value.value.__class__ is not np.ndarray:
+            return value.value
+        if value.size != 1:
+            raise LayoutError(f"an element is one number of {element}, got a vector of {value.size}")
+        numbers_of(value, element)
+        value = value.item()
+    return fit_scalar(value, element)
+
+
+def read_vector(store: Any, place: int, width: int) -> SIMD:
+    """Return `width` consecutive scalars from a place on.
+
+    >>> read_vector(new_memory("int8", 3), 1, 2)
+    SIMD[DType.int8, 2](0, 0)
+    """
+    if width < 1 or not 0 <= place <= place + width <= store.size:
+        raise _outside_error(store, place, width)
+    watcher = current_watcher()
+    if watcher is not None:
+        watcher.read(store, place, width)
+    numbers = as_vector(store.host[place : place + width].copy())
+    numbers.dtype = as_dtype(store.format)
+    return numbers
+
+
+def write_vector(store: Any, place: int, value: Any, width: int | None = None) -> None:
+    """Write the numbers of a vector from a place on; one number fills `width` of them.
+
+    >>> memory = new_memory("int8", 3)
+    >>> write_vector(memory, 1, [5, 6])
+    >>> memory.data.tolist()
+    [0, 5, 6]
+    """
+    if store.format is None:
+        write_scalar(store, place, value)
+        return
+    if store.readonly:
+        raise LayoutError("cannot write into read-only memory")
+    numbers = fit_values(numbers_of(value, store.format), store.format).reshape(-1)
+    count = numbers.size if width is None else width
+    if numbers.size not in (1, count):
+        raise LayoutError(f"a store of width {count} takes {count} numbers, got {numbers.size}")
+    if count < 1 or not 0 <= place <= place + count <= store.size:
+        raise _outside_error(store, place, count)
+    watcher = current_watcher()
+    if watcher is not None:
+        watcher.write(store, place, count)
+    store.host[place : place + count] = numbers
+
+
+def _outside_error(store: Any, place: int, width: int) -> CoordinateError:
+    what = f"scalar {place} is" if width == 1 else f"scalars {place} to {place + width - 1} are"
+    has = f"has 0 to {store.size - 1}" if store.size else "is empty"
+    return CoordinateError(f"{what} outside the storage, which {has}")
+
+
+def require_numbers(store: Any, caller: str) -> Any:
+    """Return memory of numbers; raise an error that names `caller` for memory of other objects.
+
+    >>> require_numbers(new_memory("int8", 1), "bitcast").size
+    1
+    """
+    if store.format is None:
+        raise FormatError(f"{caller} needs memory of numbers, got objects of {store.kind}")
+    return store

@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Store`: the memory under a tensor view, as one flat array of scalars, and the layouts over it.
+
+Named axes of a layout become dimensions of the storage, and every valid scalar must be inside.
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..copying.device_array import DeviceArray
+from ..copying.dlpack import from_dlpack
+from ..copying.host_memory import native_format
+from ..errors import LayoutError
+from ..formats import FormatLike, ScalarFormat, fit_values, format_of
+from ..layout import ComposedLayout, Layout, LayoutLike, Place, Swizzle
+from ..layout.axes import Step, component
+from ..layout.evaluation import chunks
+from ..layout.layout import make_layout
+from ..layout.tuples import map_leaves, product, round_up, suffix_product
+from ..layout.validation import is_array
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+Number: TypeAlias = "float | np.generic"
+
+
+class ExportsArray(Protocol):
+    """An object with an array of its scalars, such as a host buffer."""
+
+    @property
+    def array(self) -> Array: ...
+
+
+class ExportsDeviceMemory(Protocol):
+    """An object in the memory of a device."""
+
+    @property
+    def device_memory(self) -> DeviceMemory: ...
+
+
+class ExportsDLPack(Protocol):
+    """An array of any library that exports DLPack."""
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+
+
+class HasShapeAndStride(Protocol):
+    """A layout of another library: attributes, or methods, that return a shape and strides."""
+
+    @property
+    def shape(self) -> Any: ...
+
+    @property
+    def stride(self) -> Any: ...
+
+
+# Memory that a view can have: arrays, buffers and exporters share theirs; a list of numbers is copied.
+Storage: TypeAlias = "ArrayLike | bytearray | memoryview | ExportsArray | ExportsDeviceMemory | ExportsDLPack"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """The memory under a tensor and all its views: flat scalars, their format, and the object that owns them.
+
+    >>> Store.of([1, 2, 3]).data.tolist()
+    [1, 2, 3]
+    """
+
+    data: Any  # a NumPy array, or DeviceMemory
+    format: ScalarFormat
+    origin: Any
+    readonly: bool
+
+    def __post_init__(self) -> None:
+        data = self.data.array if isinstance(self.data, DeviceMemory) else self.data
+        if not isinstance(data, (np.ndarray, DeviceArray)) or not isinstance(self.format, ScalarFormat):
+            raise TypeError(f"memory is an array of scalars, got {type(data).__name__} of {type(self.format).__name__}")
+        if data.dtype != self.format.dtype:  # bounds are counted in scalars of the format
+            raise TypeError(f"memory of {data.dtype} has no scalars of {self.format.name}")
+
+    @classmethod
+    def of(cls, storage: Storage, dtype: FormatLike | None = None) -> Store:
+        """Return the store of an array, a buffer, a list of numbers, or anything that exports its memory.
+
+        >>> Store.of(bytearray(8), "float32").data.size, Store.of(bytes(8)).readonly
+        (2, True)
+        """
+        device = getattr(storage, "device_memory", None)
+        if isinstance(device, DeviceMemory):
+            return cls(device, device.format, storage, False)
+        data = flat_scalars(as_array(storage, dtype))
+        return cls(data, native_format(data.dtype), storage, not data.flags.writeable)
+
+    @property
+    def size(self) -> int:
+        """Return the number of scalars.
+
+        >>> Store.of(bytearray(8)).size
+        8
+        """
+        return int(self.data.size)
+
+    @property
+    def host(self) -> Array:
+        """Return the scalars as an array; raise if only a device can access them.
+
+        >>> Store.of(bytearray(2)).host.tolist()
+        [0, 0]
+        """
+        data = self.data
+        return data if isinstance(data, np.ndarray) else data.reachable_array()
+
+    def section(self, start: int, size: int) -> Any:
+        """Return `size` scalars from `start` on, for a copy: an array of the host, or memory of a device.
+
+        >>> Store.of([1, 2, 3]).section(1, 2).tolist()
+        [2, 3]
+        """
+        return self.data[start : start + size] if self.is_on_host else self.data.section(start, size)
+
+    @property
+    def is_on_host(self) -> bool:
+        """Return whether the host can access the scalars, or a kernel on it.
+
+        >>> Store.of([1]).is_on_host
+        True
+        """
+        return isinstance(self.data, np.ndarray) or (_in_reach.get() and isinstance(self.data.array, np.ndarray))
+
+    def address(self, place: int) -> int:
+        """Return the byte address of the scalar at a place.
+
+        >>> store = Store.of(bytearray(16), "float32")
+        >>> store.address(1) - store.address(0)
+        4
+        """
+        return int(self.host.ctypes.data) + place * self.format.itemsize
+
+    def with_fields(self, **fields: Any) -> Store:
+        """Return a store of the same memory with some `fields` replaced.
+
+        >>> Store.of([1]).with_fields(readonly=True).readonly
+        True
+        """
+        return replace(self, **fields)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceMemory:
+    """Scalars that only a device can access.
+
+    >>> DeviceMemory(format_of("float32"), np.zeros(4, dtype=np.float32)).size
+    4
+    """
+
+    format: ScalarFormat
+    array: Any  # of the device, or of the host in its place
+
+    @property
+    def size(self) -> int:
+        """Return the number of scalars.
+
+        >>> DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).size
+        3
+        """
+        return int(self.array.size)
+
+    def section(self, start: int, size: int) -> Any:
+        """Return `size` scalars from `start` on, as copies take them.
+
+        >>> DeviceMemory(format_of("int8"), np.arange(5, dtype=np.int8)).section(1, 2).tolist()
+        [1, 2]
+        """
+        if not 0 <= start <= start + size <= self.size:  # a device would not say so
+            raise LayoutError(f"scalars {start} to {start + size - 1} exceed device memory, which has {self.size}")
+        if not isinstance(self.array, DeviceArray):
+            return self.array[start : start + size]
+        step = self.format.itemsize
+        return replace(self.array, start=self.array.start + start * step, shape=(size,), strides=(step,))
+
+    def access_error(self) -> LayoutError:
+        """Return the error for reading or writing this memory from the host.
+
+        >>> print(DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).access_error())
+        device memory cannot be reached from the host; copy it to a host buffer first
+        """
+        return LayoutError("device memory cannot be reached from the host; copy it to a host buffer first")
+
+    def reachable_array(self) -> Array:
+        """Return the scalars as an array, for a kernel that runs on the host; raise outside of one.
+
+        >>> with reach_device_memory():
+        ...     DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).reachable_array().size
+        3
+        """
+        if not _in_reach.get() or not isinstance(self.array, np.ndarray):
+            raise self.access_error()
+        return self.array
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.reachable_array()[place]
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        self.reachable_array()[place] = value
+
+
+_in_reach: ContextVar[bool] = ContextVar("in_reach", default=False)
+
+
+@contextmanager
+def reach_device_memory() -> Iterator[None]:
+    """Let the memory of a device that is the host's own be accessed inside a `with` block, as kernels do.
+
+    >>> memory = DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8))
+    >>> with reach_device_memory():
+    ...     memory[1] = 5
+    >>> memory.array.tolist()
+    [0, 5, 0]
+    """
+    token = _in_reach.set(True)
+    try:
+        yield
+    finally:
+        _in_reach.reset(token)
+
+
+def as_array(storage: Storage, dtype: FormatLike | None = None) -> Array:
+    """Return storage as a NumPy array that shares its memory; only a list of numbers is copied.
+
+    >>> as_array(bytearray(4), "int16").tolist()
+    [0, 0]
+    """
+    element = None if dtype is None else format_of(dtype).require_scalar("a tensor view")
+    shared = _share_memory(storage)
+    if shared is None:
+        if not isinstance(storage, (list, tuple)):
+            raise TypeError(
+                f"storage must be an array, a buffer such as bytearray, an object with DLPack or a list of numbers,"
+                f" got {type(storage).__name__} {storage!r}"
+            )
+        return np.array(storage) if element is None else np.array(fit_values(storage, element))
+    if element is None or element.dtype == shared.dtype:
+        return shared
+    return _reinterpret(shared, element)
+
+
+def _share_memory(storage: Any) -> Array | None:
+    """Return an array over the memory of `storage`; None if it exports none."""
+    if isinstance(storage, np.ndarray):
+        return storage
+    if isinstance(storage, (bytes, bytearray, memoryview, array.array)):
+        return np.asarray(memoryview(storage))
+    exported = getattr(storage, "array", None)  # our own arrays and buffers
+    if isinstance(exported, np.ndarray):
+        return exported
+    if hasattr(storage, "__array_interface__"):
+        return np.asarray(storage)
+    if hasattr(storage, "__dlpack__"):
+        return from_dlpack(storage)
+    try:
+        return np.asarray(memoryview(storage))
+    except TypeError:
+        return None
+
+
+def _reinterpret(data: Array, element: ScalarFormat) -> Array:
+    """Return the bytes of an array as scalars of another format."""
+    if not data.flags.c_contiguous:
+        raise LayoutError(f"storage must be contiguous to be read as {element.name}, got strides {data.strides}")
+    flat = data.reshape(-1)
+    if flat.nbytes % element.itemsize:
+        raise LayoutError(
+            f"{flat.nbytes} bytes of storage are not a multiple of {element.itemsize}, the size of {element.name}"
+        )
+    return flat.view(element.dtype)
+
+
+def flat_scalars(data: Array) -> Array:
+    """Return a contiguous array as a one-dimensional array of scalars.
+
+    >>> flat_scalars(np.zeros((2, 3))).shape
+    (6,)
+    """
+    if not data.flags.c_contiguous:
+        raise LayoutError(
+            f"storage under a layout must be contiguous, got shape {data.shape} with strides {data.strides}; pass"
+            " np.ascontiguousarray(...), or no layout to keep the strides"
+        )
+    return data.reshape(-1)
+
+
+def spanned_scalars(data: Array) -> tuple[Array, int, tuple[int, ...]]:
+    """Return (scalars, start, strides): all scalars an array spans, where its first element is, and its strides.
+
+    >>> spanned_scalars(np.arange(6)[::-2])[1:]
+    (4, (-2,))
+    """
+    size = data.itemsize
+    if any(step % size for n, step in zip(data.shape, data.strides, strict=True) if n > 1):
+        raise LayoutError(f"strides {data.strides} are not multiples of the element size {size}; copy the array first")
+    steps = tuple([step // size if n > 1 else 0 for n, step in zip(data.shape, data.strides, strict=True)])
+    if data.size == 0:
+        return data.reshape(-1), 0, steps
+    low = sum((n - 1) * step for n, step in zip(data.shape, steps, strict=True) if step < 0)
+    high = sum((n - 1) * step for n, step in zip(data.shape, steps, strict=True) if step > 0)
+    corner = tuple([n - 1 if step < 0 else 0 for n, step in zip(data.shape, steps, strict=True)])
+    scalars = strided_view(data[(*corner, None)], (high - low + 1,), (1,), data.flags.writeable)
+    return scalars, -low, steps
+
+
+def strided_view(first: Array, shape: Sequence[int], steps: Sequence[int], writeable: bool) -> Array:
+    """Return a view of memory from the array `first` on, with a stride in elements along each dimension.
+
+    >>> strided_view(np.arange(6)[1:2], (2, 2), (2, 1), False).tolist()
+    [[1, 2], [3, 4]]
+    """
+    size = first.itemsize
+    plain = first.view(f"u{size}")  # NumPy cannot stride over some formats of other libraries
+    view = np.lib.stride_tricks.as_strided(plain, shape, [step * size for step in steps], writeable=writeable)
+    return view.view(first.dtype)
+
+
+ADDRESS = "addr"
+
+
+def bind_layout(
+    storage: Storage, layout: LayoutLike | HasShapeAndStride | None, dtype: FormatLike | None
+) -> tuple[Store, Any, int]:
+    """Return (store, layout, offset) of storage under a layout; without one, under its own shape and strides.
+
+    The layout that is returned has plain integer places and no offset.
+
+    >>> bind_layout(bytearray(12), Layout((3, 4)) + 0, None)[1:]
+    (Layout((3, 4), (1, 3)), 0)
+    """
+    if layout is None:
+        data = as_array(storage, dtype)
+        scalars, start, steps = spanned_scalars(data)
+        store = Store.of(scalars)
+        shape = tuple(map(int, data.shape))
+        natural: Any = suffix_product(shape)
+        # the strides of extents 1 are arbitrary in NumPy; row-major ones keep is_row_major true
+        strides = tuple([d if n > 1 else m for n, d, m in zip(shape, steps, natural, strict=True)])
+        return store.with_fields(origin=storage), make_layout(shape, strides), start
+    if not isinstance(layout, LayoutLike):
+        layout = _convert_layout(layout)
+    if layout.axes:
+        return _bind_named_axes(storage, layout, dtype)
+    if getattr(layout, "replicas", ()):
+        raise LayoutError(f"a tensor view needs a layout without replicas, got {layout}")
+    store = Store.of(storage, dtype)
+    if isinstance(layout, Layout) and layout.offset:
+        return store, layout - layout.offset, int(layout.offset)
+    return store, layout, 0
+
+
+def _convert_layout(value: HasShapeAndStride) -> Layout:
+    """Return the layout of an object with the attributes `shape` and `stride`, or methods that return them."""
+    try:
+        shape, stride = value.shape, value.stride
+        return Layout(shape() if callable(shape) else shape, stride() if callable(stride) else stride)
+    except AttributeError:
+        raise TypeError(
+            f"a tensor view needs a layout, got {type(value).__name__} {value!r}; create one with row_major(4, 8)"
+        ) from None
+
+
+def _bind_named_axes(storage: Storage, layout: LayoutLike, dtype: FormatLike | None) -> tuple[Store, Any, int]:
+    """Return (store, layout, offset) of storage with the axes of a layout as dimensions.
+
+    The axis `addr` is the last dimension; the others come before it in the order of `layout.axes`.
+    """
+    names = [*[name for name in layout.axes if name != ADDRESS], *[name for name in layout.axes if name == ADDRESS]]
+    data = as_array(storage, dtype)
+    if data.ndim != len(names):
+        raise LayoutError(
+            f"{layout} maps to the axes {', '.join(names)}, so storage needs {len(names)} dimensions in that order, got"
+            f" shape {data.shape}"
+        )
+    _check_axis_extents(layout, names, data.shape)
+    steps = dict(zip(names, [step // data.itemsize for step in data.strides], strict=True))
+    store = Store.of(flat_scalars(data)).with_fields(origin=storage)
+    flat = _flatten_axes(layout, steps)
+    if isinstance(flat, Layout) and flat.offset:
+        return store, flat - flat.offset, int(flat.offset)
+    return store, flat, 0
+
+
+def _check_axis_extents(layout: LayoutLike, names: list[str], shape: tuple[int, ...]) -> None:
+    if layout.size == 0:
+        return
+    needed = layout.cosize
+    for name, extent in zip(names, shape, strict=True):
+        if needed[name] > extent:
+            raise LayoutError(f"{layout} needs {needed[name]} places along axis {name}, but the storage has {extent}")
+
+
+def _flatten_axes(layout: Any, steps: dict[str, int]) -> Any:
+    """Return a layout over named axes as one over scalars, given the stride in scalars of each axis."""
+
+    def flat(step: Step) -> int:
+        return sum(component(step, name) * size for name, size in steps.items()) if isinstance(step, Place) else step
+
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(_flatten_axes(layout.outer, steps), layout.inner)
+    return make_layout(layout.shape, map_leaves(flat, layout.stride), flat(layout.offset), (), layout.guards)
+
+
+def scalar_bounds(layout: Layout | ComposedLayout, offset: int, size: int) -> tuple[int, int]:
+    """Return the lowest and the highest valid place; wider bounds if those are inside storage of that size, too.
+
+    >>> scalar_bounds(Layout((4, 8), (8, 1)), 2, 100)
+    (2, 33)
+    """
+    if product(layout.shape) == 0:
+        return 0, -1
+    if isinstance(layout, Layout):
+        low, high = layout.bounds
+        if not layout.guards or (offset + low >= 0 and offset + high < size):
+            return int(offset + low), int(offset + high)
+    elif isinstance(layout.outer, Swizzle) and isinstance(layout.inner, Layout):
+        low, high = layout.inner.bounds
+        high = round_up(int(high) + 1, layout.outer.size) - 1
+        if low >= 0 and offset + high < size:
+            return offset, offset + high
+    low, high = 0, -1
+    first = True
+    for _, places, valid in chunks(layout):
+        inside = places[valid] if is_array(valid) else places
+        if inside.size:
+            low = int(inside.min()) if first else min(low, int(inside.min()))
+            high = int(inside.max()) if first else max(high, int(inside.max()))
+            first = False
+    return (0, -1) if first else (offset + low, offset + high)

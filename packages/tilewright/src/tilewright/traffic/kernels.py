@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels that move pages: which RISC of which core reads or writes what, in which order, and its barriers.
+
+The order of interleaved-to-sharded and of the generic reshard (`generic_kernel`) was recorded on a card; the others
+follow the kernels' source. Each function takes a `KernelInput` and returns the requests with the number of words of
+runtime arguments of each RISC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..memory import CoreCoord, TensorSpec
+from ..memory.paging import Integers
+from .chains import Booleans
+from .generic_kernel import LONGEST_RUN_2024, generic_requests
+from .noc import NocMap
+from .page_moves import PageMoves, has_equal_pages, page_moves
+from .requests import Requests
+
+NCRISC, BRISC = 0, 1
+_READS_UNDER_WAY, _BYTES_PER_READ = 512, 1152  # of all cores together, between two barriers of interleaved-to-sharded
+
+
+class KernelCalls(NamedTuple):
+    """What a kernel does: its `requests`, and the words of runtime `arguments` of each RISC, if they are known.
+
+    >>> KernelCalls(Requests.none(NocMap.of("n150")), None).arguments is None
+    True
+    """
+
+    requests: Requests
+    arguments: Integers | None
+
+
+@dataclass(frozen=True)
+class KernelInput:
+    """The tensors that a kernel moves between: specs, addresses, and the version of the kernels ("2024", "current").
+
+    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+    >>> KernelInput(spec, spec.with_memory("l1"), 0, 0, "current").version
+    'current'
+    """
+
+    source: TensorSpec
+    target: TensorSpec
+    source_address: int
+    target_address: int
+    version: str
+
+    @cached_property
+    def noc(self) -> NocMap:
+        """Return the network of the chip.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+        >>> call.noc.size
+        (10, 12)
+        """
+        return NocMap.of(self.source.known_chip)
+
+    @cached_property
+    def pieces(self) -> PageMoves:
+        """Return the pages, or the pieces of rows with pages of different widths.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+        >>> len(call.pieces)
+        4
+        """
+        return page_moves(self.source, self.target, self.source_address, self.target_address)
+
+    @cached_property
+    def units(self) -> PageMoves:
+        """Return the pages, or the units of the greatest common divisor of both page widths.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+        >>> len(call.units)
+        4
+        """
+        return page_moves(self.source, self.target, self.source_address, self.target_address, whole_units=True)
+
+    @cached_property
+    def has_equal_pages(self) -> bool:
+        """Return whether both tensors have the same pages.
+
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+        >>> call.has_equal_pages
+        True
+        """
+        return has_equal_pages(self.source, self.target)
+
+
+def _issue(
+    noc: NocMap, entries: PageMoves, core: Integers, risc: Integers, net: Integers, writes: bool, barriers: Integers
+) -> Requests:
+    """Return requests from entries in order: the core, RISC and network of each, and the barriers after it.
+
+    The entries of a RISC must follow each other. A core that writes has the entry at its source address.
+    """
+    change = np.append(True, (core[1:] != core[:-1]) | (risc[1:] != risc[:-1]))[: len(core)]
+    first = np.flatnonzero(change)
+    far, near = (entries.target, entries.source_address) if writes else (entries.source, entries.target_address)
+    far_address = entries.target_address if writes else entries.source_address
+    return Requests(
+        noc,
+        core[first],
+        risc[first],
+        net[first],
+        np.full(len(first), writes),
+        np.zeros(len(first), dtype=np.int64),
+        np.cumsum(change) - 1,
+        far,
+        far_address,
+        near,
+        entries.nbytes,
+        barriers,
+    )
+
+
+def _ends(core: Integers, risc: Integers | int = 0) -> Integers:
+    """Return 1 at the last entry of each core (and RISC), 0 elsewhere: one barrier when everything is issued."""
+    owner = 2 * core + risc
+    ends: Integers = np.append(owner[1:] != owner[:-1], True)[: len(owner)].astype(np.int64)
+    return ends
+
+
+def _rank(core: Integers) -> Integers:
+    """Return the position of each entry among those of its core."""
+    begins = np.append(True, core[1:] != core[:-1])[: len(core)]
+    first = np.flatnonzero(begins)
+    rank: Integers = np.arange(len(core)) - first[np.cumsum(begins) - 1]
+    return rank
+
+
+def dram_workers(noc: NocMap, banks: int) -> list[CoreCoord]:
+    """Return the core that works for each of the first `banks` DRAM banks: recorded, or the nearest free one.
+
+    >>> [tuple(core) for core in dram_workers(NocMap.of("n150"), 3)]
+    [(3, 7), (0, 0), (0, 4)]
+    """
+    chip = noc.chip
+    across, down = chip.compute_grid
+    cores = [CoreCoord(x, y) for y in range(down) for x in range(across)]
+    recorded = [CoreCoord(*core) for core in chip.dram_workers[:banks]]
+    workers: list[CoreCoord] = []
+    for bank in range(banks):
+        if bank < len(recorded) and recorded[bank] in cores:  # with rows harvested it may be gone
+            workers.append(recorded[bank])
+            continue
+        free = [core for core in cores if core not in workers and core not in recorded] or cores
+        if chip.noc_size and len(chip.noc_dram) > bank:
+            width, height = noc.size
+            x, y = noc.position(bank)
+            at = {core: noc.position(core) for core in free}
+            free.sort(key=lambda core: (at[core][0] - x) % width + (at[core][1] - y) % height)
+        workers.append(free[0])
+    return workers
+
+
+def _on_workers(noc: NocMap, endpoint: Integers) -> Integers:
+    """Return the core that moves the data of each endpoint: a core itself, or the worker of a DRAM bank."""
+    banks = int(endpoint.max(initial=0)) + 1 - noc.num_l1
+    if banks <= 0:
+        return endpoint
+    workers = np.array([noc.number_of[core] for core in dram_workers(noc, banks)])
+    cores: Integers = np.where(endpoint < noc.num_l1, endpoint, workers[np.maximum(endpoint - noc.num_l1, 0)])
+    return cores
+
+
+def interleaved_to_sharded(call: KernelInput) -> KernelCalls:
+    """Return the reads of each target core from interleaved memory, page by page (NCRISC on NOC_0).
+
+    The worker of a DRAM bank reads into a buffer, and writes it (BRISC on NOC_1).
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory="dram", chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory(height_sharded((2, 1))), 0, 0, "current")
+    >>> interleaved_to_sharded(call).requests.counts.tolist()
+    [8, 8]
+    """
+    entries = call.pieces.by_target()
+    core = _on_workers(call.noc, entries.target)
+    barriers = _ends(core)
+    if call.source.is_tiled:
+        sharding = call.target.memory.sharding
+        paging = call.target.paging
+        cores = max(1, min(len(paging.cores), paging.num_shards))
+        if call.version == "2024" and sharding is not None:
+            cores = sharding.grid.num_cores
+        between = (_READS_UNDER_WAY // cores * _BYTES_PER_READ) // call.source.page_bytes
+        if between:
+            barriers = barriers + ((_rank(core) + 1) % between == 0)
+    elif _is_unaligned(call, entries):
+        barriers = barriers + 1  # every row goes through a scratch buffer
+    reader = np.full(len(core), NCRISC, dtype=np.int64)
+    reads = _issue(call.noc, entries, core, reader, reader, False, barriers)
+    if call.target.memory.buffer_type.is_l1:
+        return KernelCalls(reads, np.full(len(reads.core), 8) if call.source.is_tiled else None)
+    writes = _issue(call.noc, entries, core, reader + BRISC, reader + 1, True, _ends(core))
+    joined = Requests.join([reads, writes])
+    return KernelCalls(joined, np.full(len(joined.core), 8) if call.source.is_tiled else None)
+
+
+def _is_unaligned(call: KernelInput, entries: PageMoves) -> bool:
+    """Return whether a row does not begin or end at the alignment of the source."""
+    unit = call.noc.chip.page_alignment(call.source.memory.buffer_type)
+    offsets = entries.source_address - call.source_address
+    return bool((offsets % unit).any() or (entries.nbytes % unit).any())
+
+
+def sharded_to_interleaved(call: KernelInput) -> KernelCalls:
+    """Return the writes of each source core to interleaved memory, page by page (BRISC on NOC_1).
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory("dram"), 0, 0, "current")
+    >>> sharded_to_interleaved(call).requests.writes.tolist()
+    [True, True]
+    """
+    entries = call.pieces.by_source()
+    core = _on_workers(call.noc, entries.source)
+    risc = np.full(len(core), BRISC, dtype=np.int64)
+    writes = _issue(call.noc, entries, core, risc, risc, True, _ends(core))
+    return KernelCalls(writes, np.full(len(writes.core), 9) if call.source.is_tiled else None)
+
+
+def reshard_generic(call: KernelInput) -> KernelCalls:
+    """Return the reads of the generic reshard: ranges of pages, half of them on each RISC of a target core.
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory(block_sharded((2, 2))), 0, 0, "current")
+    >>> reshard_generic(call).requests.counts.tolist()
+    [2, 0, 2, 0, 2, 0, 2, 0]
+    """
+    bases = call.source_address, call.target_address
+    longest = LONGEST_RUN_2024 if call.version == "2024" else None
+    if call.has_equal_pages:
+        strides = call.source.aligned_page_bytes, call.target.aligned_page_bytes
+        requests, words = generic_requests(call.pieces, call.noc, bases, strides, longest, folds=False)
+    else:
+        unit = int(np.gcd(call.source.page_bytes, call.target.page_bytes))
+        requests, words = generic_requests(call.units, call.noc, bases, (unit, unit), longest, folds=True)
+    grid = call.noc.chip.shard_grid(call.source.memory.buffer_type)
+    scalars = 4 if call.version == "2024" else 3
+    return KernelCalls(requests, grid.x + grid.y + scalars + words)
+
+
+def same_width(call: KernelInput, reads: bool) -> KernelCalls:
+    """Return the requests of a reshard between shards of equal width: pieces as long as the remote shard allows.
+
+    The pages of a local shard are divided into two halves: NCRISC on NOC_0, and BRISC on NOC_1.
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory(height_sharded((4, 1))), 0, 0, "current")
+    >>> same_width(call, reads=True).requests.nbytes.tolist()
+    [4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096]
+    """
+    entries = call.pieces.by_target() if reads else call.pieces.by_source()
+    core = entries.target if reads else entries.source
+    rank, size = _rank(core), np.bincount(core)
+    risc = (rank >= -(-size[core] // 2)).astype(np.int64)
+    unaligned = any(spec.page_bytes != spec.aligned_page_bytes for spec in (call.source, call.target))
+    if unaligned or not call.has_equal_pages:  # row by row
+        requests = _issue(call.noc, entries, core, risc, risc, not reads, np.ones(len(core), dtype=np.int64))
+        requests = _with_idle_partners(requests)
+        return KernelCalls(requests, 3 + 3 * _pieces_per_risc(requests))
+    far = entries.source if reads else entries.target
+    address = entries.source_address if reads else entries.target_address
+    joins = (core[1:] == core[:-1]) & (risc[1:] == risc[:-1]) & (far[1:] == far[:-1])
+    joins &= np.diff(address) == call.source.page_bytes
+    starts = _merged_starts(joins)[: len(entries)]
+    core, risc = core[starts], risc[starts]
+    requests = _issue(call.noc, _merge(entries, joins), core, risc, risc, not reads, _ends(core, risc))
+    requests = _with_idle_partners(requests)
+    return KernelCalls(requests, 3 + 3 * requests.counts)
+
+
+def _pieces_per_risc(requests: Requests) -> Integers:
+    """Return in how many pieces the requests of each RISC are listed: one for all from the same endpoint in a row."""
+    owner, remote = requests.owner, requests.remote
+    begins = np.append(True, (owner[1:] != owner[:-1]) | (remote[1:] != remote[:-1]))[: len(owner)]
+    return np.bincount(owner[begins], minlength=len(requests.core))
+
+
+def _merged_starts(joins: Booleans) -> Integers:
+    return np.flatnonzero(np.append(True, ~joins))
+
+
+def _merge(entries: PageMoves, joins: Booleans) -> PageMoves:
+    """Return the entries with each run of neighbours that join as one."""
+    if not len(entries):
+        return entries
+    starts = _merged_starts(joins)
+    merged = entries.take(starts)
+    sizes = np.add.reduceat(entries.nbytes, starts)
+    return PageMoves(merged.source, merged.source_address, merged.target, merged.target_address, sizes, merged.page)
+
+
+def same_height(call: KernelInput, reads: bool) -> KernelCalls:
+    """Return the requests of a row-major reshard between shards of full height: segment by segment, row by row.
+
+    NCRISC on NOC_0 takes the upper half of the rows, BRISC on NOC_1 the lower half, which is larger if they are odd.
+
+    >>> from tilewright import width_sharded
+    >>> rows = TensorSpec((4, 64), memory=width_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(rows, rows.with_memory(width_sharded((1, 1))), 0, 0, "current")
+    >>> same_height(call, reads=True).requests.counts.tolist()
+    [4, 4]
+    """
+    pieces = call.pieces
+    core = pieces.target if reads else pieces.source
+    address = pieces.target_address if reads else pieces.source_address
+    local = call.target if reads else call.source
+    base = call.target_address if reads else call.source_address
+    row, byte = np.divmod(address - base, local.aligned_page_bytes)
+    risc = (row >= local.physical_shape[0] // 2).astype(np.int64)
+    order = np.lexsort((row, byte, risc, core))
+    entries, core, risc, byte = pieces.take(order), core[order], risc[order], byte[order]
+    requests = _issue(call.noc, entries, core, risc, risc, not reads, _ends(core, risc))
+    owner = requests.owner
+    begins = np.append(True, (owner[1:] != owner[:-1]) | (byte[1:] != byte[:-1]))[: len(owner)]
+    segments = np.zeros(len(call.noc.endpoints), dtype=np.int64)  # of a core: both RISCs are told all of them
+    np.maximum.at(segments, requests.core, np.bincount(owner[begins], minlength=len(requests.core)))
+    requests = _with_idle_partners(requests)
+    return KernelCalls(requests, 5 + 4 * segments[requests.core])
+
+
+def copy_local_shards(call: KernelInput, reads: bool) -> KernelCalls:
+    """Return the requests of a reshard page by page by the cores that hold the shards of one side.
+
+    With several shards on a core, BRISC on NOC_0 takes the first, the third and so on, NCRISC on NOC_1 the others.
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory(nd_sharded((32, 32), (2, 2))), 0, 0, "current")
+    >>> copy_local_shards(call, reads=True).requests.counts.tolist()
+    [2, 2, 2, 2, 2, 2, 2, 2]
+    """
+    entries = call.units.by_target() if reads else call.units.by_source()
+    endpoint = entries.target if reads else entries.source
+    local = call.target if reads else call.source
+    address = (
+        (entries.target_address - call.target_address) if reads else (entries.source_address - call.source_address)
+    )
+    shard = address // (local.paging.shard_pages * local.aligned_page_bytes)
+    core = _on_workers(call.noc, endpoint)
+    risc = np.where(shard % 2 == 0, BRISC, NCRISC)
+    order = np.argsort(2 * core + (shard % 2), kind="stable")
+    entries, core, risc = entries.take(order), core[order], risc[order]
+    requests = _issue(call.noc, entries, core, risc, 1 - risc, not reads, _ends(core, risc))
+    requests = _with_idle_partners(requests)
+    return KernelCalls(requests, np.full(len(requests.core), 1))
+
+
+def _with_idle_partners(requests: Requests) -> Requests:
+    """Return requests with the other RISC of each core that has only one that works: it waits at one barrier."""
+    cores, count = np.unique(requests.core, return_counts=True)
+    alone = cores[count == 1]
+    single = np.flatnonzero(np.isin(requests.core, alone))
+    none = np.zeros(0, dtype=np.int64)
+    idle = Requests(
+        requests.noc_map,
+        requests.core[single],
+        1 - requests.risc[single],
+        1 - requests.noc[single],
+        requests.writes[single],
+        np.ones(len(single), dtype=np.int64),
+        *[none] * 6,
+    )
+    return Requests.join([requests, idle])
+
+
+def copy_pages(call: KernelInput) -> KernelCalls:
+    """Return the requests of a copy by all cores: each takes equally many pages through a buffer, page by page.
+
+    NCRISC on NOC_0 reads, BRISC on NOC_1 writes, with a barrier after every page.
+
+    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+    >>> spec = TensorSpec((128, 128), page_layout="tile", memory="dram", chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+    >>> len(copy_pages(call).requests)
+    32
+    """
+    pieces = call.pieces
+    order = np.argsort(pieces.page, kind="stable")
+    entries = pieces.take(order)
+    across, down = call.noc.chip.compute_grid
+    workers = np.array([call.noc.number_of[CoreCoord(x, y)] for x in range(across) for y in range(down)])
+    pages = call.target.num_pages
+    share, more = divmod(pages, len(workers))
+    # the first `more` cores take a page more than the others
+    page = entries.page
+    longer = more * (share + 1)
+    number = np.where(page < longer, page // (share + 1), more + (page - longer) // max(share, 1))
+    core = workers[number]
+    ends_page = np.append(page[1:] != page[:-1], True)[: len(page)]
+    risc = np.zeros(len(core), dtype=np.int64)
+    reads = _issue(call.noc, entries, core, risc, risc, False, ends_page.astype(np.int64))
+    whole = _merge(entries, ~ends_page[:-1])
+    first = _merged_starts(~ends_page[:-1])[: len(whole)]
+    writes = _issue(
+        call.noc, whole, core[first], risc[first] + BRISC, risc[first] + 1, True, np.ones(len(whole), dtype=np.int64)
+    )
+    joined = Requests.join([reads, writes])
+    return KernelCalls(joined, None)

@@ -1,0 +1,539 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of ttnn that create, move and change tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..copying import copy
+from ..errors import FormatError, LayoutError, MemoryConfigError
+from ..formats import fit_values
+from ..memory import MemoryConfig as PlainMemory
+from ..memory import PageLayout
+from ..memory import TensorSpec as PlainSpec
+from ..tensor import Tensor as PlainTensor
+from ..tensor.page_storage import convert_pages, pad_spec
+from .devices import AnyDevice, resolve_device
+from .enums import DataType, DataTypeLike, Layout, LayoutLike
+from .memory import MemoryConfig
+from .mesh_mappers import MeshToTensor, TensorToMesh
+from .tensor import Tensor, takes_tensor
+from .tensor_spec import TensorSpec, Tile, TileLike
+from .tensor_values import create_tensor, has_fractions, needs_truncation, truncate
+from .wrapper import reject_unsupported, unwrap
+
+LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
+
+
+# Conversions from and to arrays.
+
+
+def from_torch(
+    tensor: ArrayLike,
+    dtype: DataTypeLike | None = None,
+    *,
+    spec: TensorSpec | None = None,
+    tile: TileLike | None = None,
+    pad_value: float | None = None,
+    layout: LayoutLike | None = None,
+    device: AnyDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    mesh_mapper: TensorToMesh | None = None,
+    cq_id: object = None,
+    preserve_nan_values: bool = False,
+    col_tilize: bool = False,
+    enable_bfloat_opt: bool = False,
+) -> Tensor:
+    """Return `tensor`, an array of torch or NumPy, as a ttnn tensor; memory is shared if layout and data type allow it.
+
+    Args:
+        tensor: the array.
+        dtype: the data type, by default that of the array or the one ttnn has instead.
+        spec: all properties at once, instead of `dtype`, `tile`, `layout` and `memory_config`.
+        tile: the tile, by default 32 x 32.
+        pad_value: the value of padding, by default 0.
+        layout: by default tiles for block formats, rows otherwise.
+        device: the device or mesh it goes to, by default the host; without a `mesh_mapper`, a mesh gets replicas.
+        memory_config: the memory it lies in on a device.
+        mesh_mapper: how the array is cut for the devices of a mesh, such as `ShardTensorToMesh(mesh_device, dim=0)`.
+        col_tilize: transpose the last two dimensions first; block formats only.
+        cq_id: ignored.
+        preserve_nan_values, enable_bfloat_opt: not supported.
+
+    >>> from_torch(np.ones((5, 7), np.float32), dtype=DataType.BFLOAT8_B).layout
+    Layout.TILE
+    """
+    if spec is not None:
+        properties = {"dtype": dtype, "layout": layout, "tile": tile, "memory_config": memory_config}
+        clashing = [name for name, value in properties.items() if value is not None]
+        if clashing:
+            raise MemoryConfigError(f"from_torch got both spec and {', '.join(clashing)}; pass one or the other")
+        if spec.shape != list(np.shape(tensor)):
+            raise MemoryConfigError(
+                f"the array has shape {list(np.shape(tensor))}, the spec {list(spec.shape)}; they must be equal"
+            )
+        dtype, layout, tile, memory_config = spec.dtype, spec.layout, spec.tile, spec.memory_config
+    return Tensor(
+        tensor,
+        data_type=dtype,
+        layout=layout,
+        tile=tile,
+        pad_value=pad_value,
+        device=device,
+        mem_config=memory_config,
+        col_tilize=col_tilize,
+        cq_id=cq_id,
+        mesh_mapper=mesh_mapper,
+        preserve_nan_values=preserve_nan_values,
+        enable_bfloat_opt=enable_bfloat_opt,
+    )
+
+
+from_numpy = from_torch
+
+
+@takes_tensor
+def to_torch(
+    tensor: Tensor,
+    dtype: Any = None,  # of torch or NumPy
+    *,
+    torch_rank: int | None = None,
+    mesh_composer: MeshToTensor | None = None,
+    device: object = None,
+    cq_id: object = None,
+) -> Any:
+    """Return the values as a torch tensor if torch is imported, as an array otherwise, in `dtype` of that library.
+
+    `torch_rank` drops leading dimensions of extent 1; `mesh_composer` says how the parts of a tensor on a mesh are
+    joined; `device` and `cq_id` are ignored.
+
+    >>> to_torch(from_torch(np.ones((1, 2), np.float32)), torch_rank=1).tolist()
+    [1.0, 1.0]
+    """
+    values = tensor.to_torch(mesh_composer)
+    if torch_rank is not None and values.ndim > torch_rank:
+        extra = values.ndim - torch_rank
+        if any(n != 1 for n in values.shape[:extra]):
+            raise LayoutError(
+                f"cannot reduce shape {list(values.shape)} to rank {torch_rank}: only leading dimensions of extent 1"
+                " can be dropped"
+            )
+        values = values.reshape(values.shape[extra:])
+    if dtype is None:
+        return values
+    return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
+
+
+@takes_tensor
+def to_numpy(
+    tensor: Tensor, dtype: DataTypeLike | None = None, mesh_composer: MeshToTensor | None = None
+) -> np.ndarray[Any, Any]:
+    """Return the values as an array of `dtype`, by default that of the tensor; block formats become float32.
+
+    `mesh_composer` says how the parts of a tensor on a mesh are joined.
+
+    >>> to_numpy(from_torch(np.ones((1, 2), np.float32), dtype=DataType.BFLOAT4_B)).tolist()
+    [[1.0, 1.0]]
+    >>> to_numpy(from_torch(np.ones((1, 2), np.float32)), DataType.INT32).tolist()
+    [[1, 1]]
+    """
+    format_ = DataType.of(dtype).format if isinstance(dtype, Enum) else dtype
+    if mesh_composer is None:
+        return tensor.plain.numpy(format_)
+    return PlainTensor.of(tensor.to_numpy(mesh_composer)).numpy(format_)
+
+
+# Moves between host and devices.
+
+
+@takes_tensor
+def to_device(
+    tensor: Tensor,
+    device: AnyDevice,
+    memory_config: MemoryConfig | None = None,
+    queue_id: object = None,
+    *,
+    cq_id: object = None,
+) -> Tensor:
+    """Return the tensor on `device`, in the memory of `memory_config` or of its spec.
+
+    `queue_id` and `cq_id` are ignored.
+
+    >>> from tilewright.ttnn import Device
+    >>> to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150")).buffer_address()
+    1048640
+    """
+    return Tensor.wrap_parts(tensor.parts.to_device(device, unwrap(memory_config)))
+
+
+@takes_tensor
+def from_device(tensor: Tensor, blocking: bool = True, queue_id: object = None, *, cq_id: object = None) -> Tensor:
+    """Return the tensor on the host; `blocking`, `queue_id` and `cq_id` are ignored.
+
+    >>> from tilewright.ttnn import Device
+    >>> from_device(to_device(from_torch(np.ones((1, 2), np.float32)), Device("wormhole_n150"))).to_list()
+    [[1.0, 1.0]]
+    """
+    return tensor.cpu()
+
+
+@takes_tensor
+def to_memory_config(
+    tensor: Tensor, memory_config: MemoryConfig, dtype: DataTypeLike | None = None, *, device: AnyDevice | None = None
+) -> Tensor:
+    """Return the tensor in the memory of `memory_config`, converted to `dtype`.
+
+    It stays on its device; from the host it goes to `device`, or to the default device.
+
+    >>> from tilewright.ttnn import L1_MEMORY_CONFIG, manage_device
+    >>> with manage_device() as opened:
+    ...     to_memory_config(from_torch(np.ones((1, 2), np.float32)), L1_MEMORY_CONFIG).buffer_address()
+    1499104
+    """
+    converted = tensor if dtype is None else to_dtype(tensor, dtype)
+    target = resolve_device(device, tensor.device())
+    return Tensor.wrap_parts(converted.parts.to_device(target, unwrap(memory_config)))
+
+
+@takes_tensor
+def deallocate(tensor: Tensor, force: bool = True) -> None:
+    """Free the memory of a tensor on its device; `force` is ignored.
+
+    >>> deallocate(from_torch(np.ones((1, 2), np.float32)))
+    """
+    tensor.deallocate(force)
+
+
+@takes_tensor
+def get_memory_config(tensor: Tensor) -> MemoryConfig:
+    """Return the memory config of a tensor.
+
+    >>> get_memory_config(from_torch(np.ones((1, 2), np.float32))).interleaved
+    True
+    """
+    return tensor.memory_config()
+
+
+# Changes of layout, type and shape.
+
+
+@takes_tensor
+def to_layout(
+    tensor: Tensor,
+    layout: LayoutLike,
+    dtype: DataTypeLike | None = None,
+    memory_config: MemoryConfig | None = None,
+    *,
+    sub_core_grids: object = None,
+    pad_value: float = 0.0,
+) -> Tensor:
+    """Return the tensor in `layout`: tiles, padded with `pad_value`, or rows without padding.
+
+    `dtype` and `memory_config` also change data type and memory; `sub_core_grids` is ignored.
+
+    >>> to_layout(from_torch(np.ones((5, 7), np.float32)), Layout.TILE).padded_shape
+    Shape([32, 32])
+    """
+    converted = tensor if dtype is None else to_dtype(tensor, dtype)
+    page_layout = PageLayout.of(layout)
+    return converted.map(lambda part: place(part.to_layout(page_layout, pad_value=pad_value), memory_config))
+
+
+@takes_tensor
+def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
+    """Return the tensor converted to `dtype`, padding included; floats outside the range of integers are refused.
+
+    >>> to_dtype(from_torch(np.ones((5, 7), np.float32)), DataType.BFLOAT16).dtype
+    DataType.BFLOAT16
+    """
+    element = DataType.of(dtype).format
+
+    def convert(part: PlainTensor) -> PlainTensor:
+        if needs_truncation(part.dtype, element):
+            truncate(part.numpy(), element)
+        return part.to_dtype(element)
+
+    return tensor.map(convert)
+
+
+@takes_tensor
+def typecast(
+    tensor: Tensor,
+    dtype: DataTypeLike,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: object = None,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return the tensor converted to `dtype`, in the memory of `memory_config` or its own.
+
+    `sub_core_grids` is ignored; `output_tensor` is not supported.
+
+    >>> typecast(from_torch(np.ones((5, 7), np.float32)), DataType.INT32).to_list()[0][:2]
+    [1, 1]
+    """
+    reject_unsupported(output_tensor=output_tensor)
+    return to_dtype(tensor, dtype).map(lambda part: place(part, memory_config))
+
+
+def place(tensor: PlainTensor, memory_config: MemoryConfig | None) -> PlainTensor:
+    """Return a core tensor in the memory of `memory_config`, or where it is.
+
+    >>> place(PlainTensor.of([[1, 2]]), None).shape
+    Shape([1, 2])
+    """
+    return tensor if memory_config is None else tensor.to_memory_config(unwrap(memory_config))
+
+
+def return_to_device(
+    result: PlainTensor, source: PlainTensor, memory_config: MemoryConfig | None, memory: PlainMemory | None = None
+) -> PlainTensor:
+    """Return a `result` that was computed on the host where its `source` is, in `memory_config` or `memory`.
+
+    >>> x = PlainTensor.of([[1, 2]])
+    >>> return_to_device(x, x, None).device is None
+    True
+    """
+    return place(result if source.device is None else result.to_device(source.device, memory), memory_config)
+
+
+@takes_tensor
+def reshape(tensor: Tensor, shape: Iterable[int]) -> Tensor:
+    """Return the elements of `tensor` in another `shape`, in either layout; one extent may be -1.
+
+    >>> reshape(from_torch(np.ones((4, 6), np.float32)), (2, -1)).shape
+    Shape([2, 12])
+    """
+    return tensor.reshape(shape)
+
+
+@takes_tensor
+def permute(tensor: Tensor, dims: Sequence[int]) -> Tensor:
+    """Return the tensor with its dimensions in the order `dims`.
+
+    >>> permute(from_torch(np.ones((4, 6), np.float32)), (1, 0)).shape
+    Shape([6, 4])
+    """
+    return tensor.map(lambda part: part.permute(dims))
+
+
+@takes_tensor
+def transpose(tensor: Tensor, dim1: int, dim2: int) -> Tensor:
+    """Return the tensor with dimensions `dim1` and `dim2` exchanged.
+
+    >>> transpose(from_torch(np.ones((4, 6), np.float32)), 0, 1).shape
+    Shape([6, 4])
+    """
+    return tensor.map(lambda part: part.transpose(dim1, dim2))
+
+
+@takes_tensor
+def pad(
+    tensor: Tensor,
+    padding: Sequence[int] | Sequence[tuple[int, int]],
+    *start_and_value: Sequence[int] | float,
+    value: float = 0,
+    use_multicore: bool = True,
+    memory_config: MemoryConfig | None = None,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return a larger tensor, filled with `value`; `start_and_value` may give the start and the value by position.
+
+    `padding` is a pair (before, after) per dimension, optionally followed by the value; or the new shape, followed by
+    the start of the data in it and optionally by the value. `memory_config` says where the result goes;
+    `use_multicore` and `sub_core_grids` are ignored.
+
+    >>> pad(from_torch(np.ones((2, 2), np.float32)), [(0, 1), (1, 0)], 5).to_list()
+    [[5.0, 1.0, 1.0], [5.0, 1.0, 1.0], [5.0, 5.0, 5.0]]
+    >>> pad(from_torch(np.ones((1, 1), np.float32)), [2, 2], [0, 0], 5).to_list()
+    [[1.0, 5.0], [5.0, 5.0]]
+    """
+    extents = tensor.shape.logical
+    given: Any = padding
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise LayoutError(f"expected padding such as [(0, 1), (0, 0)], a pair per dimension, got {padding!r}")
+    pairs = [tuple(pair) for pair in padding if isinstance(pair, (tuple, list))]
+    positional = list(start_and_value)
+    if len(pairs) == len(padding):
+        edges = [(0, 0)] * (len(extents) - len(pairs)) + [(int(low), int(high)) for low, high in pairs]
+    else:
+        if not positional:
+            raise LayoutError(f"padding {list(padding)} is a shape; pass the start of the data after it")
+        shape, starts = cast(Sequence[int], padding), cast(Sequence[int], positional.pop(0))
+        edges = [(start, after - n - start) for start, after, n in zip(starts, shape, extents, strict=True)]
+    fill = positional[0] if positional else value
+    if len(edges) != len(extents) or any(low < 0 or high < 0 for low, high in edges):
+        raise LayoutError(
+            f"padding {list(padding)} does not fit {tensor.shape!r}; expected pairs (before, after) of 0 or more"
+        )
+    shape = [low + n + high for (low, high), n in zip(edges, extents, strict=True)]
+    inside = tuple([slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])
+
+    def pad_part(part: PlainTensor) -> PlainTensor:
+        values = part.numpy()
+        whole = np.full(shape, fit_values(cast(float, fill), values.dtype), values.dtype)
+        copy(values, whole[inside])
+        result = create_tensor(whole, tensor.dtype, tensor.layout, tensor.tile)
+        return return_to_device(result, part, memory_config, part.memory)
+
+    return tensor.map(pad_part)
+
+
+@takes_tensor
+def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
+    """Return the box of `tensor` from `start` up to, but not including, `end`.
+
+    >>> unpad(from_torch(np.ones((4, 6), np.float32)), (0, 0), (2, 3)).shape
+    Shape([2, 3])
+    """
+    if tensor.layout is Layout.ROW_MAJOR:
+        return tensor.unpad(start, end)
+    box = [slice(low, high) for low, high in zip(start, end, strict=True)]
+    return tensor.map(lambda part: part.slice(*box))
+
+
+@takes_tensor
+def tilize(
+    tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
+    use_multicore: bool = True,
+    use_low_perf: bool = False,
+    tile: Tile | None = None,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return the tensor in tiles of 32 x 32, padded with zeros, converted to `dtype`, in the memory of `memory_config`.
+
+    `use_multicore`, `use_low_perf` and `sub_core_grids` are ignored; another `tile` is not supported.
+
+    >>> tilize(from_torch(np.ones((5, 7), np.float32))).layout
+    Layout.TILE
+    """
+    reject_unsupported(tile=None if tile is None or unwrap(tile).is_default else tile)
+    return to_layout(tensor, Layout.TILE, dtype, memory_config)
+
+
+@takes_tensor
+def untilize(
+    tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return the tensor in rows, without padding; block formats, which have no rows, become float32.
+
+    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+
+    >>> untilize(tilize(from_torch(np.ones((5, 7), np.float32)))).padded_shape
+    Shape([5, 7])
+    """
+    dtype = DataType.FLOAT32 if tensor.dtype.format.has_blocks else None
+    return to_layout(tensor, Layout.ROW_MAJOR, dtype, memory_config)
+
+
+@takes_tensor
+def tilize_with_val_padding(
+    tensor: Tensor,
+    output_tensor_shape: Sequence[int],
+    pad_value: float,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return the tensor in tiles, padded to `output_tensor_shape` with `pad_value`, converted to `dtype`.
+
+    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+
+    >>> tilize_with_val_padding(from_torch(np.ones((5, 7), np.float32)), (64, 32), 3.0).padded_shape
+    Shape([64, 32])
+    """
+
+    def tilize_part(rows: PlainTensor) -> PlainTensor:
+        padded, _ = pad_spec(rows.spec, output_tensor_shape)
+        spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=padded.alignment)
+        tiled = PlainTensor.from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
+        converted = tiled if dtype is None else tiled.to_dtype(DataType.of(dtype).format)
+        return return_to_device(converted, rows, memory_config)
+
+    return untilize(tensor).map(tilize_part)
+
+
+@takes_tensor
+def tilize_with_zero_padding(
+    tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataTypeLike | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return the tensor in tiles, padded with zeros, converted to `dtype`, in the memory of `memory_config`.
+
+    `use_multicore` and `sub_core_grids` are ignored.
+
+    >>> tilize_with_zero_padding(from_torch(np.ones((5, 7), np.float32))).padded_shape
+    Shape([32, 32])
+    """
+    return to_layout(tensor, Layout.TILE, dtype, memory_config)
+
+
+@takes_tensor
+def untilize_with_unpadding(
+    tensor: Tensor,
+    output_tensor_end: Sequence[int],
+    *,
+    memory_config: MemoryConfig | None = None,
+    use_multicore: bool = True,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return the tensor in rows, from the origin up to and including `output_tensor_end`.
+
+    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+
+    >>> untilize_with_unpadding(tilize(from_torch(np.ones((5, 7), np.float32))), (2, 3)).shape
+    Shape([3, 4])
+    """
+    box = [slice(0, int(last) + 1) for last in output_tensor_end]
+    return untilize(tensor).map(lambda rows: place(rows.slice(*box), memory_config))
+
+
+@takes_tensor
+def reciprocal(
+    tensor: Tensor,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: object = None,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return 1 / x for each element x of `tensor`, in its type.
+
+    In a block format zero gives 2^127, 1.7014118346046923e+38, not infinity; and where one result of a group is much
+    larger than its neighbours, they are flushed to zero. Padding is not involved. `memory_config` says where the result
+    goes; `sub_core_grids` is ignored; `output_tensor` is not supported.
+
+    >>> x = from_torch(np.array([[0.0, 2.0]], np.float32), dtype=DataType.BFLOAT8_B)
+    >>> reciprocal(x).to_list()
+    [[1.7014118346046923e+38, 0.0]]
+    """
+    reject_unsupported(output_tensor=output_tensor)
+    if not has_fractions(tensor.dtype.format):
+        raise FormatError(f"expected numbers with a fraction for reciprocal, got {tensor.dtype}; use typecast first")
+
+    def invert(part: PlainTensor) -> PlainTensor:
+        values = part.numpy("float32")
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            inverse = np.float32(1) / values
+        if part.dtype.has_blocks:
+            inverse = np.where(values == 0, np.float32(LARGE_RECIPROCAL), inverse)
+        return return_to_device(PlainTensor.from_array(inverse, part.spec, borrow=False), part, memory_config)
+
+    return tensor.map(invert)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenes of threads: which thread holds which element, by a thread-value layout or by `distribute`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...analysis import bank_conflicts, coalescing
+from ...errors import LayoutError
+from ...layout import Layout, LayoutLike, row_major
+from ...layout.layout_like import require_layout
+from ...layout.tuples import product, product_each
+from ...tensor import TileTensor
+from ..scene import Fact, Field, Grid, Scene
+from ..scene_options import SceneOptions, scene_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_WARP = 32
+
+
+@scene_function
+def thread_value_scene(layout: LayoutLike, shape: Any, **options: Unpack[SceneOptions]) -> Scene:
+    """Return which thread holds which element, by a `layout` from (thread, value) to the index in a tile of a `shape`.
+
+    Indices of elements are colexicographic, as in CuTe: the first coordinate of the tile runs fastest. `options` are
+    those of every scene.
+
+    >>> from tilewright import Layout
+    >>> scene = thread_value_scene(Layout(((2, 4), (2, 1)), ((8, 1), (4, 0))), (4, 4))
+    >>> scene.panels[0].cell(1, 0).attributes
+    {'thread': 2, 'value': 0, 'holds': 'T2 V0'}
+    """
+    require_layout(layout, "thread_value_scene")
+    rows, columns = (int(n) for n in product_each(shape)) if isinstance(shape, tuple) and len(shape) == 2 else (0, 0)
+    if layout.rank != 2 or layout.axes or not rows * columns or not layout.size:
+        raise LayoutError(
+            "thread_value_scene needs a layout of (thread, value) and a tile of two extents, none of them 0,"
+            f" got {layout} and {shape}"
+        )
+    table = np.asarray(layout.offsets())
+    threads, values = table.shape
+    if table.min() < 0 or table.max() >= rows * columns:
+        raise LayoutError(
+            f"{layout} maps to element {int(table.max())}, outside a tile of {rows} x {columns} = {rows * columns};"
+            " use the shape of the tile the layout describes"
+        )
+    cell_numbers = (table % rows) * columns + table // rows  # as row-major numbers of cells
+    owners = _owner_grid(cell_numbers, rows, columns)
+    held = Grid(
+        threads,
+        values,
+        (
+            Field("element", tuple(f"{k // columns},{k % columns}" for k in cell_numbers.reshape(-1).tolist())),
+            Field("thread", tuple(np.repeat(np.arange(threads), values).tolist())),
+        ),
+        title="elements of each thread",
+        color="thread",
+        label="element",
+        link=tuple(cell_numbers.reshape(-1).tolist()),
+        row_axis="thread",
+        column_axis="value",
+    )
+    facts = [
+        Fact("layout", str(layout)),
+        Fact("threads", f"{threads} with {values} values each"),
+        *_coverage_facts(cell_numbers, rows * columns),
+    ]
+    return Scene(f"threads and values on a {rows} x {columns} tile", (owners, held), tuple(facts))
+
+
+@scene_function
+def distribute_scene(
+    tensor: Any,
+    threads: Layout,
+    *,
+    vector: tuple[int, ...] = (),
+    swizzle: Any = None,
+    itemsize: int = 4,
+    **options: Unpack[SceneOptions],
+) -> Scene:
+    """Return which thread holds which element after `distribute`: `tensor` is a tensor or its layout.
+
+    `threads` is the layout of the threads, `vector` the shape of the vectors that they hold, `swizzle` that of their
+    offsets, and `itemsize` the bytes of an element of a layout. `options` are those of every scene.
+
+    >>> import tilewright as tw
+    >>> scene = distribute_scene(tw.row_major(4, 8), tw.row_major(2, 4))
+    >>> scene.panels[0].cell(1, 5).attributes
+    {'thread': 5, 'value': 1, 'holds': 'T5 V1'}
+    """
+    if isinstance(tensor, TileTensor):
+        layout, itemsize = tensor.layout, tensor.dtype.itemsize
+    else:
+        layout = require_layout(tensor, "distribute_scene")
+    extents = tuple(int(n) for n in product_each(layout.shape))
+    if len(extents) != 2 or layout.axes:
+        raise LayoutError(f"distribute_scene draws matrices of plain offsets, got {layout}")
+    rows, columns = extents
+    # Distributing the numbers of the cells tells which cells each thread gets, whatever the rules are.
+    numbers = TileTensor(np.arange(rows * columns, dtype=np.int64), row_major(rows, columns))
+    view: Any = numbers.vectorize[vector]() if vector else numbers
+    fixed = (threads,) if swizzle is None else (threads, swizzle)
+    count = int(product(threads.shape))
+    shares = [np.asarray(view.distribute[fixed](k).to_numpy()).reshape(-1) for k in range(count)]
+    cell_numbers = np.stack(shares)
+    facts = [
+        Fact("tensor", str(layout)),
+        Fact("threads", str(threads)),
+        Fact(
+            "each thread", f"{cell_numbers.shape[1]} elements" + (f" in vectors of {product(vector)}" if vector else "")
+        ),
+        *_coverage_facts(cell_numbers, rows * columns),
+        *_access_facts(layout, cell_numbers, columns, product(vector) if vector else 1, itemsize),
+    ]
+    return Scene(f"{rows} x {columns} over {count} threads", (_owner_grid(cell_numbers, rows, columns),), tuple(facts))
+
+
+def _owner_grid(cell_numbers: Any, rows: int, columns: int) -> Grid:
+    """Return a grid of the thread and value that hold each element; the first if there are several."""
+    threads, values = cell_numbers.shape
+    thread: list[Any] = [None] * (rows * columns)
+    value: list[Any] = [None] * (rows * columns)
+    for t, v, cell in zip(
+        np.repeat(np.arange(threads), values).tolist(),
+        np.tile(np.arange(values), threads).tolist(),
+        cell_numbers.reshape(-1).tolist(),
+        strict=True,
+    ):
+        if thread[cell] is None:
+            thread[cell], value[cell] = t, v
+    holds = [None if t is None else f"T{t} V{v}" for t, v in zip(thread, value, strict=True)]
+    return Grid(
+        rows,
+        columns,
+        (Field("thread", tuple(thread)), Field("value", tuple(value)), Field("holds", tuple(holds))),
+        title="thread of each element",
+        color="thread",
+        label="holds",
+        valid=() if None not in thread else tuple(t is not None for t in thread),
+        link=tuple(range(rows * columns)),
+        row_axis="row",
+        column_axis="column",
+        hatched="no thread",
+    )
+
+
+def _coverage_facts(cell_numbers: Any, count: int) -> list[Fact]:
+    distinct = len(np.unique(cell_numbers))
+    if distinct == count == cell_numbers.size:
+        return [Fact("coverage", "every element once", "good")]
+    missing, again = count - distinct, cell_numbers.size - distinct
+    parts = [f"{missing} of {count} elements have no thread"] if missing else []
+    parts += [f"{again} are duplicates"] if again else []
+    return [Fact("coverage", ", ".join(parts), "bad" if missing else "plain")]
+
+
+def _access_facts(layout: LayoutLike, cell_numbers: Any, columns: int, vector: int, itemsize: int) -> list[Fact]:
+    """Return what the first access of the first 32 threads costs, in global and in shared memory."""
+    cells = cell_numbers[:_WARP, :vector]
+    offsets = np.asarray(layout.extended(cells // columns, cells % columns))
+    moved = coalescing(offsets, itemsize=itemsize)
+    banks = bank_conflicts(offsets, itemsize=itemsize)
+    return [
+        Fact("first access, global memory", str(moved), "good" if moved.sectors == moved.ideal else "bad"),
+        Fact("first access, shared memory", str(banks), "good" if banks.conflict_free else "bad"),
+    ]

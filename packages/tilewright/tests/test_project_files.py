@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a repository has beside its sources: workflows, versions, and the links of the package."""
+
+import re
+from pathlib import Path
+
+import tilewright
+
+ROOT = Path(__file__).parents[3]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def test_workflows_run_commands_that_exist():
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    commands = [
+        (path.name, found) for path in WORKFLOWS for found in re.findall(r"make ([a-z][a-z0-9-]*)", path.read_text())
+    ]
+    assert len(commands) >= 15
+    missing = [f"{name}: make {target}" for name, target in commands if target not in targets]
+    assert not missing
+
+
+def test_workflows_may_do_little_and_end():
+    for path in WORKFLOWS:
+        text = path.read_text(encoding="utf-8")
+        assert "permissions:\n  contents: read\n" in text, path.name
+        assert text.count("runs-on:") == text.count("timeout-minutes:"), f"{path.name}: a job without a time limit"
+        assert text.count("actions/checkout@") == text.count("persist-credentials: false"), path.name
+
+
+def test_one_version_everywhere():
+    version = tilewright.__version__
+    for name, line in {
+        "packages/tilewright/pyproject.toml": f'version = "{version}"',
+        "CITATION.cff": f"version: {version}",
+        "CHANGELOG.md": f"## [{version}] - ",
+    }.items():
+        assert f"\n{line}" in (ROOT / name).read_text(encoding="utf-8"), name
