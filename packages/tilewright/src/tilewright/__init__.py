@@ -91,8 +91,8 @@ if TYPE_CHECKING:
     from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
-    "analysis", "auditing", "compare", "conversion", "copying", "cute", "errors", "files", "formats", "layout", "memory", "mojo",
-    "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+    "analysis", "auditing", "compare", "conversion", "copying", "cute", "errors", "files", "formats", "layout", "memory",
+    "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
 )  # fmt: skip
 
 # Every name is imported on first use, so that `import tilewright` stays quick.

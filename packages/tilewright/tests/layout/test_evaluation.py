@@ -528,14 +528,6 @@ def run_alone(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_importing_and_calling_does_not_import_numpy():
-    used = "import sys, tilewright as tw; L = tw.row_major(4, 8); L(1, 2); L(None, 1); tw.compose(L, L)"
-    assert (
-        run_alone(f"{used}; tw.logical_divide(L, (2, 3)); tw.left_inverse(L); print('numpy' in sys.modules)") == "False"
-    )
-    assert run_alone(f"{used}; L.offsets(); print('numpy' in sys.modules)") == "True"
-
-
 def test_named_tables_are_places_of_arrays():
     table = Layout((3, 4), (1 @ bank, 64 @ addr)).offsets()
     assert table.axes == ("bank", "addr")
