@@ -33,12 +33,13 @@ from math import exp, log, prod
 from typing import Any
 
 import tilewright as tw
-from tilewright.copying import Placement, copy, cuda_engine, execute, plan_copy, tiled_layout, tilize_batch
+from tilewright.copying import Placement, copy, cuda_engine, execute, plan_copy, tilize_batch
 from tilewright.copying.codegen import DEFAULTS, Tuning, generate_program
 from tilewright.copying.codegen.program import WIDE
 from tilewright.copying.engine import as_operand
 from tilewright.copying.host_memory import placement_of
 from tilewright.copying.plan import Plan
+from tilewright.layout import tiled_layout
 
 Task = Callable[[], Any]
 Move = Callable[[Any], Any]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .auditing import audit
     from .compare import diff
     from .conversion import convert, verify
-    from .copying import Placement, copy, pack, plan_copy, tiled_layout, tilize, unpack, untilize
+    from .copying import Placement, copy, pack, plan_copy, tilize, unpack, untilize
     from .errors import (
         DeviceError,
         FileFormatError,
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         right_inverse,
         row_major,
         tile_to_shape,
+        tiled_layout,
         with_logical_shape,
         zipped_divide,
     )
@@ -91,8 +92,8 @@ if TYPE_CHECKING:
     from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
-    "analysis", "auditing", "compare", "conversion", "copying", "cute", "errors", "files", "formats", "layout", "memory",
-    "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+    "analysis", "auditing", "compare", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
+    "memory", "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
 )  # fmt: skip
 
 # Every name is imported on first use, so that `import tilewright` stays quick.
@@ -105,7 +106,8 @@ _LAZY_NAMES = {
         "Axis", "Box", "ComposedLayout", "Layout", "Place", "Swizzle", "addr", "bank", "blocked_product", "coalesce",
         "col_major", "complement", "compose", "core", "device", "flatten", "functionally_equal", "is_bijective",
         "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "pad",
-        "replicate", "right_inverse", "row_major", "tile_to_shape", "with_logical_shape", "zipped_divide",
+        "replicate", "right_inverse", "row_major", "tile_to_shape", "tiled_layout", "with_logical_shape",
+        "zipped_divide",
     ),
     "analysis": (
         "atoms",
@@ -120,7 +122,7 @@ _LAZY_NAMES = {
         "convert", "verify",
     ),
     "copying": (
-        "Placement", "copy", "pack", "plan_copy", "tiled_layout", "tilize", "unpack", "untilize",
+        "Placement", "copy", "pack", "plan_copy", "tilize", "unpack", "untilize",
     ),
     "files": (
         "inspect", "open_tensors", "read_tensorbin", "write_tensorbin",

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tilewright import formats, row_major
-from tilewright.copying import Placement, execute, native_library, plan_copy, tiled_layout
+from tilewright.copying import Placement, execute, native_library, plan_copy
 from tilewright.copying.native_engine import NativeRunner
+from tilewright.layout import tiled_layout
 
 SCALED = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4")
 SHAPE = (256, 1024)

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tilewright.copying import Placement, execute, opencl_engine, plan_copy, tiled_layout
+from tilewright.copying import Placement, execute, opencl_engine, plan_copy
 from tilewright.copying.codegen import Tuning, program
 from tilewright.copying.host_memory import placement_of
 from tilewright.formats import format_of
+from tilewright.layout import tiled_layout
 
 from .models import POISON, any_bits
 

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from tilewright.copying import Placement, cuda_engine, execute, plan_copy, tiled_layout
+from tilewright.copying import Placement, cuda_engine, execute, plan_copy
 from tilewright.copying.codegen import Tuning
 from tilewright.copying.plan import Plan
 from tilewright.formats import ScalarFormat, format_of
+from tilewright.layout import tiled_layout
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 BLOCKS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from ..layout import (
     Layout,
@@ -30,7 +31,7 @@ from ..layout import (
     zipped_product,
 )
 from ..layout.complements import free_positions
-from ..layout.tuples import as_tree, ceil_div, product
+from ..layout.tuples import as_tree, product
 
 _LISTED = 6  # elements that a sentence lists
 _MOST_PLACES = 32  # of an image that is listed

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from math import isqrt
 
+from .._integers import round_up
+from .._json import parse_json
 from ..errors import FileFormatError, TilewrightError
 from ..files.graph_report import ReportNode, as_integer
-from ..files.strict_json import parse_json
-from ..layout.tuples import round_up
 from ..memory import MemoryConfig, ShardSpec, TensorSpec
 from ..memory.memory_config import TensorMemoryLayout
 from ..severity import Severity

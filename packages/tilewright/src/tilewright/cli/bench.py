@@ -134,7 +134,7 @@ def _tilize_benchmarks(single: Any, threads: int, with_torch: bool) -> list[Benc
 def _offset_benchmark(size: int) -> Benchmark:
     import numpy as np
 
-    from ..copying import tiled_layout
+    from ..layout import tiled_layout
 
     layout = tiled_layout((size, size))
     down, across = layout(np.arange(size), 0), layout(0, np.arange(size))

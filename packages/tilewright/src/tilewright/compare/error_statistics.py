@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._integers import ceil_div
 from ..copying import native_library
 from ..formats import Format, ScalarFormat, cast
-from ..layout.tuples import ceil_div
 
 Floats = NDArray[np.float64]
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._integers import ceil_div, round_up
 from ..copying import Placement, execute, plan_copy
 from ..copying.assembly import Assembly, Part
 from ..copying.host_memory import aligned_empty
@@ -27,7 +28,6 @@ from ..files.stored_tensor import inverse_order
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..layout import Box, Layout, compose, row_major
 from ..layout.box import cut_into_slabs, largest_slab
-from ..layout.tuples import ceil_div, round_up
 from ..memory import TensorSpec
 from ..memory.device import host_placement
 from .exactness import Rounding, compare_values, count_exceptional, has_exceptional, holds_values, may_round

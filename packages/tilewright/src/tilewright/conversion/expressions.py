@@ -17,9 +17,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
+from .._integers import ceil_div, round_up
 from ..copying.assembly import Assembly, join
 from ..errors import FormatError, TilewrightError
-from ..layout.tuples import ceil_div, round_up
 
 _MAX_LENGTH = 1 << 16  # characters of an expression
 _MAX_ITEMS = 1 << 20  # of a range

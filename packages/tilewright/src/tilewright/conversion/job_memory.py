@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._integers import round_up
 from ..copying.host_memory import CACHE_LINE, aligned_empty
 from ..files.source_file import ByteArray
-from ..layout.tuples import round_up
 from .output_file import BLOCK_BYTES
 
 _MAX_SLAB_BYTES = 24 << 20  # larger ones are not faster

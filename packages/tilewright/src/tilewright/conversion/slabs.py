@@ -9,11 +9,11 @@ from functools import cached_property
 from math import lcm, prod
 from typing import NamedTuple
 
+from .._integers import ceil_div, round_up
 from ..errors import OutOfMemory
 from ..files.paged_boxes import PagedBoxes
 from ..files.stored_tensor import inverse_order
 from ..layout.box import Box, cut_into_slabs, largest_slab
-from ..layout.tuples import ceil_div, round_up
 from .assembled_source import AssembledSource
 from .rules import ConversionTarget
 

@@ -4,7 +4,7 @@
 from .bound_plan import BoundPlan
 from .engine import execute
 from .loop_nest import LoopNest
-from .operations import copy, pack, relayout, tiled_layout, tilize, tilize_batch, unpack, untilize
+from .operations import copy, pack, relayout, tilize, tilize_batch, unpack, untilize
 from .placement import Placement
 from .plan import Plan, plan_copy
 
@@ -18,7 +18,6 @@ __all__ = [
     "pack",
     "plan_copy",
     "relayout",
-    "tiled_layout",
     "tilize",
     "tilize_batch",
     "unpack",

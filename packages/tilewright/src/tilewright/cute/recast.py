@@ -6,10 +6,11 @@ from __future__ import annotations
 from math import gcd
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from ..layout import Layout as CoreLayout
 from ..layout.modes import require_strided
-from ..layout.tuples import ceil_div, leaves
+from ..layout.tuples import leaves
 from ..layout.validation import as_integer
 from .layout import Layout, replace_leaves
 

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from math import gcd
 from typing import Any
 
+from .._integers import ceil_div as divide_up
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, complement
 from ..layout.tuples import (
@@ -21,7 +22,6 @@ from ..layout.tuples import (
     product_each,
     suffix_product,
 )
-from ..layout.tuples import ceil_div as divide_up
 
 __all__ = [
     "Integer",

@@ -18,9 +18,9 @@ from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
 from ..memory.paging import Integers
 from .paged_boxes import Runs
-from .source_file import ByteArray, FilePath, SourceFile
+from .source_file import ByteArray, FilePath, SourceFile, read_json
 from .stored_tensor import StoredTensor
-from .strict_json import read_json, spec_from_json, spec_to_json
+from .strict_json import spec_from_json, spec_to_json
 
 INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
 _MAX_INDEX_BYTES = 10_000_000

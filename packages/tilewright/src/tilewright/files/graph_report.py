@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._json import parse_json
 from ..errors import FileFormatError
 from .json_stream import JsonStream
 from .source_file import FilePath, SourceFile, as_source_file
-from .strict_json import parse_json
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 BATCH_PAGES = 1 << 16

@@ -9,10 +9,10 @@ from itertools import product
 from math import prod
 from typing import Any, TypeAlias
 
+from .._json import expect_integers, expect_keys
 from ..errors import CoordinateError, FileFormatError, LayoutError
 from ..layout.box import Box
 from ..showing import Shown
-from .strict_json import expect_integers, expect_keys
 
 Coordinate = tuple[int, ...]
 DeviceLike: TypeAlias = "int | Sequence[int]"  # the number of a device in row-major order, or its mesh coordinate

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
+from .._json import expect_string
 from ..atomic import as_path
 from ..errors import FileFormatError, LayoutError
 from ..tables import count_of
@@ -25,9 +26,8 @@ from .mesh import DeviceLike
 from .quantization_config import read_quantization_config
 from .quantized_checkpoint import PendingTensor, join_sections
 from .remote_file import as_url_path, is_url, open_model_file
-from .source_file import FilePath, SourceFile
+from .source_file import FilePath, SourceFile, read_json
 from .stored_tensor import StoredTensor
-from .strict_json import expect_string, read_json
 
 _MODEL, _TORCH_MODEL = "model.safetensors", "pytorch_model.bin"  # what transformers reads of several files
 _MAX_INDEX_BYTES = 100_000_000

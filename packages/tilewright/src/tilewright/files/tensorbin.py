@@ -15,12 +15,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from .._integers import round_up
 from ..atomic import as_path, replace_file
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..formats import FormatLike
 from ..layout import Box
-from ..layout.tuples import round_up
 from ..mapped_files import map_file
 from ..memory import Explanation, TensorSpec, explain, from_bytes
 from ..memory.placement_rules import validate_placement

@@ -9,13 +9,14 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from .axes import PLAIN, Place, component
 from .layout import Layout, add_axes, make_layout
 from .layout_like import LayoutLike
 from .properties import find_collision
 from .strides import merge_modes
-from .tuples import Shape, ShapeArgument, as_tree, ceil_div, leaves, map_leaves, nest_like, product
+from .tuples import Shape, ShapeArgument, as_tree, leaves, map_leaves, nest_like, product
 from .validation import as_integer
 
 

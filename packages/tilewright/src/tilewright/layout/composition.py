@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, SupportsIndex, TypeAlias
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from .composed_layout import ComposedLayout
 from .evaluation import chunks
@@ -23,7 +24,6 @@ from .tuples import (
     ShapeArgument,
     as_tree,
     as_tuple,
-    ceil_div,
     index_strides,
     leaves,
     prefix_product,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from .axes import Step
 from .composed_layout import ComposedLayout
@@ -19,7 +20,6 @@ from .tuples import (
     ShapeArgument,
     as_tree,
     as_tuple,
-    ceil_div,
     index_strides,
     leaves,
     map_leaves,

@@ -216,21 +216,3 @@ def check_congruent(a: Nested[Any], b: Nested[Any], caller: str) -> None:
     """
     if not is_congruent(a, b):
         raise LayoutError(f"{caller}: {a} and {b} are nested differently; give both the same rank and grouping")
-
-
-def ceil_div(a: int, b: int) -> int:
-    """Return `a` / `b` rounded up.
-
-    >>> ceil_div(100, 32)
-    4
-    """
-    return -(-a // b)
-
-
-def round_up(a: int, b: int) -> int:
-    """Return the smallest multiple of `b` that is not below `a`.
-
-    >>> round_up(100, 32)
-    128
-    """
-    return ceil_div(a, b) * b

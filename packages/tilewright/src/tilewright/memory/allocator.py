@@ -7,8 +7,8 @@ from bisect import insort
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError, OutOfMemory
-from ..layout.tuples import ceil_div, round_up
 from ..showing import Shown
 from ..tables import count_of
 from .chip import Chip, ChipLike

@@ -13,6 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
+from .._integers import round_up
 from ..atomic import as_path, write_file
 from ..copying import Placement, execute, plan_copy
 from ..copying.dlpack import as_host_array
@@ -20,7 +21,6 @@ from ..copying.host_memory import aligned_empty, placement_of
 from ..errors import LayoutError, MemoryConfigError, OutOfMemory
 from ..formats import FormatLike, scalar_format_of
 from ..layout import Layout, PagedLayout, compose
-from ..layout.tuples import round_up
 from ..mapped_files import PAGE_BYTES, mmap
 from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView

@@ -12,10 +12,10 @@ from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .._integers import ceil_div, round_up
 from ..byte_sizes import format_bytes
 from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
 from ..formats import format_of
-from ..layout.tuples import ceil_div, round_up
 from ..tables import count_of
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike

@@ -11,8 +11,8 @@ from enum import Enum, EnumMeta
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
+from .._integers import ceil_div
 from ..errors import MemoryConfigError
-from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
 from ..showing import Shown
 from ..spelling import canonical_word

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError, OutOfMemory
-from ..layout.tuples import ceil_div, round_up
 from .chip import Chip, known_chips
 from .cores import CoreCoord, CoreRangeSet
 from .memory_config import (

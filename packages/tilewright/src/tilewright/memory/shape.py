@@ -9,8 +9,8 @@ from itertools import zip_longest
 from math import prod
 from typing import TypeAlias
 
+from .._integers import round_up
 from ..errors import MemoryConfigError
-from ..layout.tuples import round_up
 from ..layout.validation import as_integer
 from ..showing import Shown
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import lcm, prod
 from typing import TypeAlias
 
+from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError
-from ..layout.tuples import ceil_div, round_up
 from ..spelling import canonical_word
 from .cores import CoreRangeSet, CoresLike
 from .memory_config import (

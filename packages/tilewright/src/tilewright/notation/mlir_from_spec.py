@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError, MemoryConfigError
-from ..layout.tuples import ceil_div
 from ..memory import ShardSpec, TensorSpec
 from ..memory.memory_config import ShardOrientation, ShardStrategy, TensorMemoryLayout
 from .affine_map import AffineMap

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, with_logical_shape
 from ..layout.layout_like import LayoutLike
-from ..layout.tuples import ceil_div
 from .strided_parts import StridedPart, logical_extents, stored_extents, tiled_parts
 from .text_cursor import MAX_RANK
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from .._json import parse_json
 from ..errors import FileFormatError
-from ..files.strict_json import parse_json
 from ..formats import format_of
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, Shape, ShardSpec, TensorSpec, Tile
 from ..memory.memory_config import (

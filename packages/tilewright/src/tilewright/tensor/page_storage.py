@@ -12,10 +12,10 @@ from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
+from .._integers import ceil_div
 from ..copying import execute, plan_copy
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError, MemoryConfigError, TransferError
-from ..layout.tuples import ceil_div
 from ..layout.validation import as_integer
 from ..memory import Allocation, Device, PageLayout, TensorSpec, alignment_of, from_bytes, to_bytes
 from ..memory.device import host_placement

@@ -9,21 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._integers import ceil_div, round_up
 from ..errors import CoordinateError, LayoutError
 from ..formats import FormatLike, format_of
 from ..layout import Layout, LayoutLike, flatten
 from ..layout.layout import make_layout
-from ..layout.tuples import (
-    ShapeArgument,
-    as_tree,
-    ceil_div,
-    leaves,
-    map_leaves,
-    product,
-    product_each,
-    round_up,
-    suffix_product,
-)
+from ..layout.tuples import ShapeArgument, as_tree, leaves, map_leaves, product, product_each, suffix_product
 from ..layout.validation import as_integer
 from .tile_views import Brackets, Extents, Kind
 from .view import View

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._integers import round_up
 from ..copying.device_array import DeviceArray
 from ..copying.dlpack import from_dlpack
 from ..copying.host_memory import native_format
@@ -25,7 +26,7 @@ from ..layout import ComposedLayout, Layout, LayoutLike, Place, Swizzle
 from ..layout.axes import Step, component
 from ..layout.evaluation import chunks
 from ..layout.layout import make_layout
-from ..layout.tuples import map_leaves, product, round_up, suffix_product
+from ..layout.tuples import map_leaves, product, suffix_product
 from ..layout.validation import is_array
 
 Array: TypeAlias = "np.ndarray[Any, Any]"

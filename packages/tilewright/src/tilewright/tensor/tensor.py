@@ -38,9 +38,7 @@ from .page_storage import (
     page_slices,
     upload_pages,
 )
-from .store import Number
-
-Array = np.ndarray[Any, Any]
+from .store import Array, Number
 
 
 class Tensor(BaseTensor):

@@ -11,10 +11,11 @@ from itertools import product as combinations
 from math import prod
 from typing import Any, ClassVar, Generic, SupportsIndex, TypeAlias, TypeVar
 
+from .._integers import ceil_div
 from ..errors import CoordinateError, LayoutError
 from ..layout import Layout, Swizzle
 from ..layout.layout import make_layout
-from ..layout.tuples import ceil_div, product_each
+from ..layout.tuples import product_each
 from ..layout.validation import as_integer
 from .view import View
 from .view_layouts import Cut, PairLayout, cut_modes

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from .._integers import ceil_div
 from ..layout import ComposedLayout, Layout, LayoutLike, coalesce, compose
 from ..layout.layout import make_layout
 from ..layout.strides import Guard, live_guards
-from ..layout.tuples import Nested, Shape, ceil_div, leaves, product, product_each, zeros_like
+from ..layout.tuples import Nested, Shape, leaves, product, product_each, zeros_like
 
 # A cut of one mode, (start, extent, step): index i of the view is index start + step * i of the mode, for i < extent.
 Cut: TypeAlias = "tuple[int, int, int]"

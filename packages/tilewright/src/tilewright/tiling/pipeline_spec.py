@@ -8,9 +8,9 @@ from functools import cached_property
 from math import prod
 from typing import TypeVar
 
+from .._integers import round_up
 from ..copying.host_memory import CACHE_LINE
 from ..errors import LayoutError, TransferError
-from ..layout.tuples import round_up
 from ..showing import Shown
 from .array_store import are_same_array, share_bytes, validate_separate_targets
 from .endpoints import Endpoint

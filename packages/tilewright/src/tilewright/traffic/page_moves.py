@@ -12,8 +12,8 @@ from math import gcd
 
 import numpy as np
 
+from .._integers import round_up
 from ..errors import MemoryConfigError
-from ..layout.tuples import round_up
 from ..memory import TensorSpec
 from ..memory.paging import Integers
 from .noc import NocMap

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._integers import round_up
 from ..errors import MemoryConfigError
-from ..layout.tuples import round_up
 from ..memory import TensorMemoryLayout, TensorSpec
 from .steps import SCRATCH_ROWS, ReshardStep
 

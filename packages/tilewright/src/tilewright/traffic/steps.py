@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..layout.tuples import round_up
+from .._integers import round_up
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, TensorSpec, first_cores
 from . import kernels
 from .estimate import Estimate, estimate_requests

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from .. import memory
+from .._json import parse_json
 from ..errors import MemoryConfigError, TilewrightError
-from ..files.strict_json import parse_json
 from ..notation.ttnn_json import memory_config_from_json
 from ..notation.ttnn_writer import ttnn_text
 from ..showing import Shown

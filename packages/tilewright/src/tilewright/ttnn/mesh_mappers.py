@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError, MemoryConfigError
 from ..files.mesh import Mesh, Topology
-from ..layout.tuples import ceil_div
 from .devices import Device, OpenDevice
 from .mesh_configs import MeshComposerConfig, MeshConfig, MeshMapperConfig
 from .mesh_device import MeshDevice

@@ -10,8 +10,8 @@ from operator import index
 from typing import Any, TypeAlias
 
 from .. import memory
+from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError
-from ..layout.tuples import ceil_div, round_up
 from ..memory import CoreRange, ShardOrientation, ShardStrategy
 from . import enums
 from .cores import CoreGrid, CoreRangeSet

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import memory, tensor
+from .._integers import round_up
 from ..errors import MemoryConfigError
-from ..layout.tuples import round_up
 from ..tensor.page_storage import DeviceStorage
 from .devices import AnyDevice, Device
 from .enums import DataType, DataTypeLike, Layout, LayoutLike, StorageType

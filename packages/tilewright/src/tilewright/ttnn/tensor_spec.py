@@ -8,7 +8,7 @@ from math import lcm
 from typing import Any, TypeAlias, TypeVar
 
 from .. import memory, tensor
-from ..layout.tuples import round_up
+from .._integers import round_up
 from ..memory.sharding import ROW_BYTES, Sharding
 from ..memory.spec import as_spec
 from ..notation.ttnn_writer import ttnn_text

@@ -19,8 +19,7 @@ from typing import Any
 
 from ..atomic import as_path
 from ..errors import FileFormatError, FormatError
-from ..files.source_file import FilePath
-from ..files.strict_json import read_json
+from ..files.source_file import FilePath, read_json
 from .recipe import Recipe
 
 MODES = ("performance", "accuracy")

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 
+from .._integers import ceil_div
+from .._json import expect_integers, expect_string
 from ..atomic import as_path
 from ..conversion.assembled_source import stored_assembly
 from ..copying.assembly import Assembly, count_elements
@@ -30,10 +32,8 @@ from ..files.mesh import Mesh, Topology
 from ..files.quantized_checkpoint import RefusedTensor
 from ..files.quantized_tensor import QuantizedTensor
 from ..files.remote_file import is_url, open_model_file
-from ..files.source_file import FilePath, SourceFile
-from ..files.strict_json import expect_integers, expect_string, read_json
+from ..files.source_file import FilePath, SourceFile, read_json
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
-from ..layout.tuples import ceil_div
 from ..memory import Chip, MemoryConfig, Sharding, TensorSpec, interleaved, width_sharded
 from ..tables import count_of
 from .checkpoint_coverage import describe_config, describe_tensors
