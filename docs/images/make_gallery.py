@@ -231,7 +231,7 @@ PICTURES = (
         "The fused attention weight of a layer for two devices: which tensor of the checkpoint each piece comes from.",
         """
         tw.files.write_sample_llama(f"{folder}/Llama-3.2-1B")
-        plan = tw.weights.plan_cache(f"{folder}/Llama-3.2-1B", "cache", "N300")
+        plan = tw.conversion.plan_cache(f"{folder}/Llama-3.2-1B", "cache", "N300")
         scene = views.assembly_scene(plan.explain("layers.0.attention.wqkv")[0])
         """,
     ),

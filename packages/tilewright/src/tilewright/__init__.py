@@ -13,8 +13,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from .analysis import atoms
     from .auditing import audit
-    from .compare import diff
-    from .conversion import convert, verify
+    from .conversion import check_cache, convert, diff, fit, prepare, verify
     from .copying import Placement, copy, pack, plan_copy, tilize, unpack, untilize
     from .errors import (
         DeviceError,
@@ -89,11 +88,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor, TileTensor
     from .tiling import Pipeline, Tiler, plan_tiles, rechunk, reduce_tiles, stream, transpose
     from .traffic import reshard
-    from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
-    "analysis", "auditing", "compare", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
-    "memory", "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+    "analysis", "auditing", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
+    "memory", "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
 )  # fmt: skip
 
 # Every name is imported on first use, so that `import tilewright` stays quick.
@@ -115,11 +113,8 @@ _LAZY_NAMES = {
     "auditing": (
         "audit",
     ),
-    "compare": (
-        "diff",
-    ),
     "conversion": (
-        "convert", "verify",
+        "check_cache", "convert", "diff", "fit", "prepare", "verify",
     ),
     "copying": (
         "Placement", "copy", "pack", "plan_copy", "tilize", "unpack", "untilize",
@@ -149,9 +144,6 @@ _LAZY_NAMES = {
     ),
     "traffic": (
         "reshard",
-    ),
-    "weights": (
-        "check_cache", "fit", "prepare",
     ),
 }  # fmt: skip
 # Names that 0.1 had here: they work until 0.4, with a warning that says where they are now.

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layout import LayoutLike
-from ..layout.validation import as_integer
+from ..layout.tuples import as_integer
 from ..tensor.view import View
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

@@ -30,7 +30,7 @@ from ..layout import (
     zipped_divide,
     zipped_product,
 )
-from ..layout.complements import free_positions
+from ..layout.inverses import free_positions
 from ..layout.tuples import as_tree, product
 
 _LISTED = 6  # elements that a sentence lists

@@ -10,8 +10,7 @@ from typing import Literal
 
 from .._integers import ceil_div
 from ..errors import LayoutError
-from ..layout.bit_matrices import ColumnSpace
-from ..layout.linear import Linear
+from ..layout.linear import ColumnSpace, Linear
 
 _AXIS_BITS = 32
 Means = Literal["nothing", "registers", "shuffles", "shared memory", "cluster"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from ..errors import MemoryConfigError, OutOfMemory
 from ..memory import Allocator, Chip
 from ..memory.allocator import Allocation
-from ..memory.memory_config import BufferType
+from ..memory.config import BufferType
 from ..severity import Severity
 from .buffer_check import CheckedBuffer
 from .finding import AuditFinding

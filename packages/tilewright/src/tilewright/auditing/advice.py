@@ -7,9 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..byte_sizes import format_bytes
+from .._text import count_of, format_bytes
 from ..severity import Severity
-from ..tables import count_of
 from .buffer_check import CheckedBuffer
 from .finding import AuditFinding
 from .run import Call, Run
@@ -22,7 +21,7 @@ MOST_NOTES = 10  # of a kind, the most expensive first
 class IdleTensor:
     """A tensor that stays allocated after its last use, for a number of calls (`idle_calls`) that do not use it.
 
-    >>> from tilewright.memory.memory_config import BufferType
+    >>> from tilewright.memory.config import BufferType
     >>> from .run import RunBuffer
     >>> IdleTensor(CheckedBuffer(RunBuffer(8, BufferType.L1, 0)), None, 3).idle_calls
     3
@@ -36,7 +35,7 @@ class IdleTensor:
     def cost(self) -> int:
         """Return bytes per bank times calls.
 
-        >>> from tilewright.memory.memory_config import BufferType
+        >>> from tilewright.memory.config import BufferType
         >>> from .run import RunBuffer
         >>> IdleTensor(CheckedBuffer(RunBuffer(8, BufferType.L1, 0)), None, 3).cost
         0

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .._text import count_of
 from ..errors import TilewrightError
 from ..files.graph_report import read_graph_report
 from ..memory import Chip, TensorSpec
-from ..memory.memory_config import PageLayout
+from ..memory.config import PageLayout
 from ..notation import LayoutUse, MlirLayout, find_layouts
 from ..severity import Severity
-from ..tables import count_of
 from .audit_report import AuditReport
 from .database_run import read_run
 from .finding import AuditFinding, rank_findings

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError
 from ..files.source_file import FilePath
 from ..memory import Chip

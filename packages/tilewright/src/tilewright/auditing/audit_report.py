@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..display import Shown
 from ..memory import Chip
-from ..showing import Shown
 from .finding import AuditFinding
 from .report_text import ReportText
 from .seen_reshards import SeenReshard

@@ -14,7 +14,7 @@ from .._json import parse_json
 from ..errors import FileFormatError, TilewrightError
 from ..files.graph_report import ReportNode, as_integer
 from ..memory import MemoryConfig, ShardSpec, TensorSpec
-from ..memory.memory_config import TensorMemoryLayout
+from ..memory.config import TensorMemoryLayout
 from ..severity import Severity
 from .finding import AuditFinding
 from .run import Run, RunBuffer
@@ -39,7 +39,7 @@ _MOST_SHAPES = 64  # shard shapes to try as an explanation
 class CheckedBuffer:
     """A buffer with the spec of its tensor, or None if no tensor in it has one; `tiled` are specs in other tiles.
 
-    >>> from tilewright.memory.memory_config import BufferType
+    >>> from tilewright.memory.config import BufferType
     >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).label
     ''
     """
@@ -54,7 +54,7 @@ class CheckedBuffer:
     def label(self) -> str:
         """Return the tensor in a few words.
 
-        >>> from tilewright.memory.memory_config import BufferType
+        >>> from tilewright.memory.config import BufferType
         >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0), TensorSpec((4, 8)), tensor_id=5).label
         'tensor 5 [4, 8] bfloat16'
         """
@@ -67,7 +67,7 @@ class CheckedBuffer:
     def bytes_per_bank(self) -> int:
         """Return the bytes in each bank: those recorded, or those of the model if none were.
 
-        >>> from tilewright.memory.memory_config import BufferType
+        >>> from tilewright.memory.config import BufferType
         >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).bytes_per_bank
         0
         """

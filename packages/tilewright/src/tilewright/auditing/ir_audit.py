@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..byte_sizes import format_bytes
+from .._text import count_of, format_bytes
 from ..errors import TilewrightError
 from ..memory import Chip, TensorSpec
 from ..memory.placement_rules import placement_violations
 from ..notation import LayoutUse, MlirLayout, find_layouts
 from ..severity import Severity
-from ..tables import count_of
 from .audit_report import AuditReport
 from .finding import AuditFinding, rank_findings
 from .seen_reshards import ReshardPlanner, SeenReshard

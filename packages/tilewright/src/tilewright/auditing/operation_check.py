@@ -124,7 +124,7 @@ def unaligned_bytes(one: CheckedBuffer) -> int | None:
     """Return the bytes per bank of a buffer in pages that are not aligned, as lists and databases count them.
 
     >>> from tilewright import TensorSpec
-    >>> from tilewright.memory.memory_config import BufferType
+    >>> from tilewright.memory.config import BufferType
     >>> from .run import RunBuffer
     >>> spec = TensorSpec((12, 50), "bfloat16", memory="l1", chip="wormhole_n150")
     >>> unaligned_bytes(CheckedBuffer(RunBuffer(8, BufferType.L1, 0), spec))

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..byte_sizes import format_bytes
+from .._text import count_of, format_bytes, format_table
 from ..severity import Severity
-from ..tables import count_of, format_table
 from .finding import AuditFinding
 from .seen_reshards import group_moves
 

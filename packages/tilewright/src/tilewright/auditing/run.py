@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ..errors import FileFormatError
 from ..files.graph_report import ReportNode
 from ..memory import CoreRangeSet
-from ..memory.memory_config import BufferType
+from ..memory.config import BufferType
 from ..notation import parse_core_ranges
 
 LOCAL_KINDS = {

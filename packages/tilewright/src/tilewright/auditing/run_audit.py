@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .._text import count_of
 from ..files.graph_report import GraphReport, PageBatch, read_graph_report
 from ..memory import Chip
 from ..severity import Severity
-from ..tables import count_of
 from .address_check import find_overlaps, replay_addresses
 from .advice import find_idle_tensors, note_idle_tensors
 from .audit_report import AuditReport

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes
 from ..errors import TilewrightError
 from ..files.graph_report import ReportNode
 from ..memory import MemoryConfig, TensorSpec

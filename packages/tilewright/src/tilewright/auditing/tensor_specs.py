@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import FileFormatError, TilewrightError
 from ..memory import Chip, MemoryConfig, TensorSpec
-from ..memory.memory_config import PageLayout
+from ..memory.config import PageLayout
 from ..memory.placement_rules import placement_violations
 from ..memory.shape import HEIGHTS, WIDTHS
 from ..notation import parse_dtype, parse_memory_config, parse_shape, parse_ttnn

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from .._text import count_of
 from ..errors import FileFormatError, TilewrightError
 from ..files.source_file import SourceFile, as_source_file
 from ..memory import Chip, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec, TensorSpec
 from ..memory.placement_rules import placement_violations
 from ..notation import TtnnText, find_ttnn_values, parse_ttnn
 from ..severity import Severity
-from ..tables import count_of
 from .audit_report import AuditReport
 from .finding import AuditFinding, rank_findings
 

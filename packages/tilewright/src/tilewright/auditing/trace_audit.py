@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..byte_sizes import format_bytes
+from .._text import count_of, format_bytes
 from ..errors import MemoryConfigError
 from ..files.noc_trace import NocTrace, Place, read_noc_trace
 from ..files.source_file import FilePath
@@ -18,7 +18,6 @@ from ..memory import Chip, CoreCoord
 from ..memory.chip import ChipLike
 from ..memory.spec import as_spec
 from ..severity import Severity
-from ..tables import count_of
 from ..traffic import NocMap, ReshardPlan, ReshardStep, Risc, reshard
 from .audit_report import AuditReport
 from .finding import AuditFinding, rank_findings

@@ -84,7 +84,7 @@ def _tilize_benchmarks(single: Any, threads: int, with_torch: bool) -> list[Benc
     import numpy as np
 
     from ..copying import copy, tilize, untilize
-    from ..copying.host_memory import aligned_empty
+    from ..copying.placement import aligned_empty
     from ..formats import bfloat16
 
     size, half = len(single), bfloat16.dtype

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes
 from ..errors import FileFormatError, TilewrightError, UnreachableError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from textwrap import TextWrapper
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes
 from ..plugins import GROUPS, list_plugins
 from ..version import __version__
 from .console import Answer, ExitCode
@@ -106,10 +106,10 @@ def _examine_environment() -> HealthReport:
 
 def _check_engine(name: str) -> EngineCheck:
     """Return the check of an engine, which runs a small conversion on it."""
-    from ..copying import native_library
+    from ..copying import native
     from ..copying.engine import DEVICE_ENGINES, load_engine
 
-    known: Any = native_library if name == "native" else load_engine(name) if name in DEVICE_ENGINES else None
+    known: Any = native if name == "native" else load_engine(name) if name in DEVICE_ENGINES else None
     problem = known.unavailable_reason() if known is not None else None
     if problem is not None:
         return EngineCheck(name, problem, "", None)

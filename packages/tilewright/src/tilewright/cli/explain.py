@@ -32,8 +32,8 @@ from .subjects import is_text, names_file, parse_subject, shorten, text_shape_op
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
-    from ..files.mesh import Mesh
     from ..memory import TensorSpec
+    from ..memory.mesh import Mesh
 
 
 @verb("explain")
@@ -158,7 +158,7 @@ def _build_answer(
 
 def _list_holders(mesh: Mesh, inside: tuple[int, ...]) -> list[str]:
     """Return, for the element of each device's part, its coordinate in the entire tensor."""
-    from ..files.mesh import format_devices
+    from ..memory.mesh import format_devices
 
     lines = []
     for box, devices in mesh.windows().items():

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..byte_sizes import parse_size
+from .._text import canonical_word, parse_size
 from ..errors import MemoryConfigError
-from ..spelling import canonical_word
 from .program import SectionedOption, refuse_options
 from .subjects import shorten
 
@@ -184,7 +183,7 @@ def _chip_names() -> Iterable[str]:
 
 
 def _machine_names() -> Iterable[str]:
-    from ..weights import Recipe
+    from ..conversion import Recipe
 
     return Recipe.load().devices
 

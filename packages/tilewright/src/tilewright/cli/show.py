@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..tables import count_of
+from .._text import count_of
 from .animations import animate_copy, check_animation_path
 from .console import Answer, CommandError, ExitCode, check_input_path, check_output_path, describe_error, save_picture
 from .options import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes
 from ..errors import FileFormatError
 from .console import Answer, CommandError, ExitCode, Progress, check_output_path
 from .options import FORMAT, SHAPE, SIZE

@@ -1,21 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints converted to tiled files: planned, in bounded memory, resumable and verifiable."""
+"""Checkpoints at work: converted, prepared as a weight cache, verified, checked, fitted and compared."""
 
-from .conversion_plan import ConversionPlan, plan_conversion
-from .conversion_run import ConversionReport, ProgressEvent, convert, run_plan
+from .cache_check import CacheProblem, CacheReport, check_cache
+from .cache_folder import fit, plan_cache, plan_retarget, prepare, retarget_cache
+from .comparison import Comparison, Difference, Finding, TensorComparison, Tolerance
+from .plan import ConversionPlan, plan_conversion
+from .recipe import Optimizations, Recipe, recipe_names
 from .rules import Rules, Settings
+from .run import ConversionReport, ProgressEvent, convert, run_plan
+from .tensor_diff import DescriptionComparison, diff
 from .verification import Verdict, VerifyReport, verify
 
 __all__ = [
+    "CacheProblem",
+    "CacheReport",
+    "Comparison",
     "ConversionPlan",
     "ConversionReport",
+    "DescriptionComparison",
+    "Difference",
+    "Finding",
+    "Optimizations",
     "ProgressEvent",
+    "Recipe",
     "Rules",
     "Settings",
+    "TensorComparison",
+    "Tolerance",
     "Verdict",
     "VerifyReport",
+    "check_cache",
     "convert",
+    "diff",
+    "fit",
+    "plan_cache",
     "plan_conversion",
+    "plan_retarget",
+    "prepare",
+    "recipe_names",
+    "retarget_cache",
     "run_plan",
     "verify",
 ]

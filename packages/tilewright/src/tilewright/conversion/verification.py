@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError, LayoutError, OutOfMemory, TilewrightError
 from ..files import StoredTensor
 from ..files.conversion_manifest import (
@@ -24,7 +24,6 @@ from ..files.conversion_manifest import (
     read_manifest,
 )
 from ..files.file_names import resolve_inside
-from ..files.mesh import DeviceLike, format_devices
 from ..files.paged_boxes import PagedBoxes
 from ..files.safetensors import METADATA_KEY, read_safetensors
 from ..files.source_file import FilePath
@@ -32,15 +31,23 @@ from ..files.stored_tensor import DevicePart
 from ..files.tensor_file import find_caches_below
 from ..formats import scalar_format_of
 from ..memory import TensorSpec
+from ..memory.mesh import DeviceLike, format_devices
 from ..memory.placement_rules import placement_violations
-from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
-from .conversion_plan import Sources, open_sources
-from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
-from .exactness import Rounding, count_exceptional, describe_difference, name_targets, note_exceptional
-from .expressions import evaluate
-from .output_file import hash_range, hash_tensor
-from .rules import ConversionTarget
-from .slabs import SlabCutter
+from .plan import SlabCutter, Sources, open_sources
+from .rules import ConversionTarget, evaluate
+from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
+from .source import (
+    AssembledSource,
+    Rounding,
+    aligned_bytes,
+    count_exceptional,
+    describe_difference,
+    hash_range,
+    hash_tensor,
+    name_targets,
+    note_exceptional,
+    stored_assembly,
+)
 from .work_folder import WorkFolder, output_names
 
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies: placements in memory, plans between them, and the engines that run plans."""
 
-from .bound_plan import BoundPlan
-from .engine import execute
-from .loop_nest import LoopNest
+from .engine import BoundPlan, execute
 from .operations import copy, pack, relayout, tilize, tilize_batch, unpack, untilize
-from .placement import Placement
+from .placement import LoopNest, Placement
 from .plan import Plan, plan_copy
 
 __all__ = [

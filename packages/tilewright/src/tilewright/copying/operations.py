@@ -14,11 +14,10 @@ from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_format_of
 from ..layout import Layout, LayoutLike, row_major
 from ..layout.tiled_layouts import Pair, tiled_layout
-from ..layout.validation import as_integer
-from .host_memory import native_format, placement_of
-from .placement import Placement
+from ..layout.tuples import as_integer
+from .engine import CopyJob, run_copies, run_copy
+from .placement import Placement, native_format, placement_of
 from .plan import plan_copy
-from .prepared_copy import CopyJob, run_copies, run_copy
 
 Array = np.ndarray[Any, Any]
 

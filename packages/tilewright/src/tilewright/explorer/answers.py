@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import Any
 
 from ..errors import TilewrightError
-from ..formats.catalogue import BLOCK_FORMATS
-from ..formats.scalar_format import SCALAR_FORMATS
+from ..formats.blocks import BLOCK_FORMATS
+from ..formats.scalars import SCALAR_FORMATS
 from ..memory import chip_names
 from ..memory.shape import HEIGHTS, WIDTHS
 from ..tiling.schedule import SCHEMES

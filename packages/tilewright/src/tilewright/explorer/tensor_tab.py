@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import OutOfMemory, TilewrightError
-from ..files.mesh import format_devices
 from ..memory import Allocator, TensorSpec, explain, explain_address, fit
+from ..memory.mesh import format_devices
 from ..memory.placement_rules import placement_violations
 from ..views.scene import Scene
 from ..views.scenes.memory_maps import memory_scene

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors in files, read lazily and written whole."""
 
+from ..memory.mesh import Mesh, Topology
 from .file_kinds import FileKind
 from .inspection import Inspection, TensorFacts, inspect
-from .mesh import Mesh, Topology
 from .safetensors import write_safetensors
 from .sample_model import sample_model, write_sample_llama, write_sample_model
 from .source_file import SourceFile

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError, MemoryConfigError
 from ..memory import TensorSpec
 from ..memory.paging import Integers

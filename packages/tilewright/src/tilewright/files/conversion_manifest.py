@@ -17,9 +17,9 @@ from .._json import expect_integer, expect_integers, expect_keys, expect_string,
 from ..errors import FileFormatError
 from ..formats import Format
 from ..memory import TensorSpec
+from ..memory.mesh import Mesh
 from .bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, read_bank_image
 from .file_names import resolve_inside
-from .mesh import Mesh
 from .npy import read_npy
 from .source_file import FilePath, read_json
 from .stored_tensor import StoredTensor

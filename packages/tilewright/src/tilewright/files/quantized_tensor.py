@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._integers import ceil_div, round_up
-from ..copying.code_decoding import can_decode, decode_codes
-from ..copying.host_memory import aligned_empty
+from ..copying.native import can_decode, decode_codes
+from ..copying.placement import aligned_empty
 from ..formats import float32, scalar_format_of
-from ..formats.code_table import CodeTable, ElementName, decode_e8m0
-from ..formats.encodings import unpack_codes
-from ..formats.scalar_format import uint8
-from ..layout.box import Box
+from ..formats.blocks import CodeTable, ElementName, decode_e8m0
+from ..formats.scalars import uint8, unpack_codes
+from ..layout.properties import Box
 from ..memory import TensorSpec
 from .stored_tensor import Array, Decoder, StoredPart, StoredTensor
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError
 from .source_file import FilePath, SourceFile
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._files import replace_file
 from .._json import expect_integer, expect_integers, expect_keys, expect_string, parse_json
-from ..atomic import replace_file
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
 from .file_names import validate_tensor_name

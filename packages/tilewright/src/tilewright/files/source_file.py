@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .._files import as_path, map_file
 from .._json import parse_json
-from ..atomic import as_path
-from ..copying import native_library
+from ..copying import native
 from ..errors import FileFormatError
-from ..mapped_files import map_file
 from .file_names import resolve_inside
 
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
@@ -124,7 +123,7 @@ class SourceFile:
         >>> out.tobytes()
         b'8901'
         """
-        library = native_library.load_library()
+        library = native.load_library()
         handle = self._reopen()
         try:
             first = 0

@@ -12,17 +12,17 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
+from .._files import as_path
 from .._json import expect_string
-from ..atomic import as_path
+from .._text import count_of
 from ..errors import FileFormatError, LayoutError
-from ..tables import count_of
+from ..memory.mesh import DeviceLike
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_kinds import FILE_KINDS, INDICES, MAIN_SUFFIXES, SUFFIXES, added_kinds, find_file_kind, read_tensors
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
 from .gguf import choose_gguf_file
-from .mesh import DeviceLike
 from .quantization_config import read_quantization_config
 from .quantized_checkpoint import PendingTensor, join_sections
 from .remote_file import as_url_path, is_url, open_model_file

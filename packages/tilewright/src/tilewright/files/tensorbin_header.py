@@ -24,8 +24,8 @@ from ..memory import (
     TensorSpec,
     Tile,
 )
+from ..memory.mesh import Coordinate, Topology
 from .flatbuffer import Field, FlatNumber, FlatStruct, FlatTable, encode_flatbuffer
-from .mesh import Coordinate, Topology
 
 _DTYPES = ("bfloat16", "float32", "uint32", "bfloat8_b", "bfloat4_b", "uint8", "uint16", "int32", "int8")
 _ROW_MAJOR_PAGES, _TILE_PAGES = 1, 2

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Number formats: scalar formats, and block formats in which neighbouring elements share a scale."""
 
-from .block_format import BlockFormat
-from .casts import cast, fit_values
-from .catalogue import (
+from .blocks import (
     BLOCK_FORMATS,
+    BlockFormat,
     Format,
     bfloat2_a,
     bfloat2_b,
@@ -22,17 +21,23 @@ from .catalogue import (
     mxint8,
     nvfp4,
 )
-from .encodings import FloatScale, PowerOfTwo, SignMagnitude, SmallFloat, TwosComplement
 from .quantization import Flattening, QuantizationReport, WorstElement, quantization_error
-from .scalar_format import (
+from .scalars import (
     SCALAR_FORMATS,
+    FloatScale,
     FormatLike,
     Limits,
     NumberFormat,
+    PowerOfTwo,
     ScalarFormat,
     Sections,
+    SignMagnitude,
+    SmallFloat,
+    TwosComplement,
     bfloat16,
     bool_,
+    cast,
+    fit_values,
     float8_e4m3,
     float8_e5m2,
     float16,

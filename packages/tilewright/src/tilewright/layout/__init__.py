@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The algebra of layouts: functions from coordinates to places, as integer maths."""
 
-from .axes import Axis, Place, addr, bank, core, device, lane
-from .box import Box
-from .complements import complement
-from .composed_layout import ComposedLayout
+from .axes import Axis, Guard, Place, addr, bank, core, device, lane
+from .composed import ComposedLayout, InverseLayout, PagedLayout, Swizzle
 from .composition import compose, pad, with_logical_shape
-from .coordinate import coordinates
-from .inverses import left_inverse, right_inverse
-from .layout import Layout
-from .layout_like import LayoutLike
+from .inverses import complement, left_inverse, right_inverse
+from .layout import Layout, LayoutLike
 from .modes import append, coalesce, col_major, flatten, group, join, prepend, replicate, row_major, unflatten
 from .parser import parse
-from .properties import functionally_equal, is_bijective, is_contiguous, is_injective
-from .strides import Guard
-from .swizzle import Swizzle
-from .table_layouts import InverseLayout, PagedLayout
+from .properties import Box, functionally_equal, is_bijective, is_contiguous, is_injective
 from .tiled_layouts import (
     blocked_product,
     flat_divide,
@@ -30,6 +23,7 @@ from .tiled_layouts import (
     zipped_divide,
     zipped_product,
 )
+from .tuples import coordinates
 
 __all__ = [
     "Axis",

@@ -14,15 +14,13 @@ from typing import Any
 
 from .._integers import ceil_div
 from ..errors import LayoutError
-from .complements import complement, free_positions, tiles_without_holes, used_axes
-from .composed_layout import ComposedLayout
+from .axes import check_offset_range
+from .composed import ComposedLayout
 from .composition import Tiler, compose, with_logical_shape
-from .layout import Layout, make_layout
-from .layout_like import LayoutLike, require_layout
+from .inverses import complement, free_positions, tiles_without_holes, used_axes
+from .layout import Layout, LayoutLike, make_layout, require_layout
 from .modes import LayoutArgument, as_function, compact_layout, join, split_modes
-from .strides import check_offset_range
-from .tuples import Nested, Shape, ShapeArgument, as_tree, as_tuple, product, product_each
-from .validation import validate_shape
+from .tuples import Nested, Shape, ShapeArgument, as_tree, as_tuple, product, product_each, validate_shape
 
 
 def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:

@@ -3,27 +3,17 @@
 
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, chip_names
-from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet, first_cores
-from .device import Device, from_bytes, to_bytes
-from .explanation import AddressContent, Explanation, explain, explain_address
-from .fit_report import Alternative, Fit, FitTensor, row_width_multiple
-from .memory_config import (
+from .config import (
     BufferType,
     MemoryConfig,
     NdShardSpec,
     PageLayout,
     ShardDistribution,
+    Sharding,
     ShardOrientation,
     ShardSpec,
     ShardStrategy,
     TensorMemoryLayout,
-)
-from .offset_explanation import OffsetExplanation
-from .paging import PageMap, PageTable, Paging
-from .placement_rules import Violation
-from .shape import Shape, Tile, alignment_of, padded_extents
-from .sharding import (
-    Sharding,
     block_sharded,
     height_sharded,
     interleaved,
@@ -31,11 +21,19 @@ from .sharding import (
     sharded_across_dims,
     width_sharded,
 )
-from .spec import TensorSpec, fit
-from .spec_changes import (
+from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet, first_cores
+from .device import Device, from_bytes, to_bytes
+from .explanation import AddressContent, Explanation, OffsetExplanation, explain, explain_address
+from .fit_report import Alternative, Fit, FitTensor, row_width_multiple
+from .paging import PageMap, PageTable, Paging
+from .placement_rules import Violation
+from .shape import Shape, Tile, alignment_of, padded_extents
+from .spec import (
     ChangeKind,
     SpecChange,
+    TensorSpec,
     convert_spec,
+    fit,
     reshape_spec,
     reshard_spec,
     retile_spec,

@@ -27,8 +27,8 @@ from .._integers import ceil_div
 from ..errors import MemoryConfigError
 from ..formats import Format
 from ..layout import Axis, Layout, LayoutLike, addr, compose, left_inverse
+from .config import NdShardSpec, ShardDistribution, ShardOrientation
 from .cores import CoreCoord, CoreRange
-from .memory_config import NdShardSpec, ShardDistribution, ShardOrientation
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CoordinateError, LayoutError
-from ..layout.validation import as_integer
+from ..layout.tuples import as_integer
 from ..tensor.store import Storage, Store, as_array, flat_scalars
 from .builtins import Origin, format_value
 from .dtype import DType, as_dtype

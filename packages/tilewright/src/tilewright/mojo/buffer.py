@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 
 from ..errors import LayoutError
 from ..formats import ScalarFormat
-from ..layout.validation import as_integer
+from ..layout.tuples import as_integer
 from ..tensor.store import Storage
 from .arrays import Span
 from .layout.coord import ComptimeInt, RuntimeInt

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from ..errors import FormatError, LayoutError
-from ..layout.validation import as_integer
+from ..layout.tuples import as_integer
 from ..tensor.store import Store
 from .brackets import Bracketed, brackets
 from .builtins import Origin

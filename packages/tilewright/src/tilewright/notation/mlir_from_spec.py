@@ -8,7 +8,7 @@ from typing import Any
 from .._integers import ceil_div
 from ..errors import LayoutError, MemoryConfigError
 from ..memory import ShardSpec, TensorSpec
-from ..memory.memory_config import ShardOrientation, ShardStrategy, TensorMemoryLayout
+from ..memory.config import ShardOrientation, ShardStrategy, TensorMemoryLayout
 from .affine_map import AffineMap
 from .mlir_layouts import MlirLayout
 from .mlir_rule import expected_memref

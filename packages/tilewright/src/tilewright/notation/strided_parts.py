@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from .._text import MAX_INTEGER
 from ..errors import LayoutError
 from ..layout import Layout
-from ..layout.layout_like import LayoutLike
+from ..layout.layout import LayoutLike
 from ..layout.tuples import as_tuple, leaves
-from .text_cursor import MAX_INTEGER
 
 
 class StridedPart(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, Shape, ShardSpec, TensorSpec, Tile
-from ..memory.memory_config import NamedEnum
+from ..memory.config import NamedEnum
 from .ttnn_structures import ENUMS
 from .ttnn_texts import parse_ttnn
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import KernelError, LayoutError
-from ..layout.validation import as_integer
+from ..layout.tuples import as_integer
 from ..tensor import TileTensor
 from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View

@@ -6,11 +6,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ..copying.host_memory import aligned_empty
+from ..copying.placement import aligned_empty
 from ..errors import LayoutError
 from ..formats import FormatLike, format_of
 from ..layout import LayoutLike, row_major
-from ..layout.validation import as_integer
+from ..layout.tuples import as_integer
 from ..tensor import TileTensor
 from ..tensor.store import Store
 from .kernel_thread import current_machine

@@ -23,12 +23,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copying.device_array import DeviceArray, packed_strides
+from .._files import mmap
+from ..copying.devices import DeviceArray, packed_strides
 from ..copying.engine import Runner
-from ..copying.host_memory import Footprint, dense_footprint, strided_range
+from ..copying.placement import Footprint, dense_footprint, strided_range
 from ..errors import TransferError
 from ..layout import Box
-from ..mapped_files import mmap
 from .array_store import StorageRegion
 from .tile_copies import (
     LARGE_TARGET,

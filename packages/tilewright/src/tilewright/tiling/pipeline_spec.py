@@ -9,9 +9,9 @@ from math import prod
 from typing import TypeVar
 
 from .._integers import round_up
-from ..copying.host_memory import CACHE_LINE
+from ..copying.placement import CACHE_LINE
+from ..display import Shown
 from ..errors import LayoutError, TransferError
-from ..showing import Shown
 from .array_store import are_same_array, share_bytes, validate_separate_targets
 from .endpoints import Endpoint
 from .operands import Input, Output, open_endpoint

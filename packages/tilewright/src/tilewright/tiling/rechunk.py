@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..byte_sizes import format_bytes, parse_size
-from ..copying.host_memory import CACHE_LINE
+from .._text import format_bytes, parse_size
+from ..copying.placement import CACHE_LINE
 from ..errors import LayoutError, TransferError
 from ..files.array_file import create_array
 from .array_store import chunk_shape, read_chunk_shape, share_bytes

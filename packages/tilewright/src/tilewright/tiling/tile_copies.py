@@ -21,10 +21,10 @@ import numpy as np
 
 from ..copying import Placement, plan_copy
 from ..copying.engine import Runner, make_runner
-from ..copying.host_memory import Footprint, dense_footprint, strided_range
+from ..copying.placement import Footprint, dense_footprint, strided_range
 from ..errors import FormatError, LayoutError, TransferError
 from ..formats import Format, fit_values, format_of
-from ..formats.scalar_format import find_scalar_format
+from ..formats.scalars import find_scalar_format
 from ..layout import Box, Layout, compose
 from .transfer_tensors import ExternalTensor, InternalTensor, TransferTensor
 

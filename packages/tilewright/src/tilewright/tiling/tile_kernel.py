@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from ..copying.codegen.kernel import WIDEST
-from ..copying.device_array import DeviceArray
+from ..copying.devices import DeviceArray
 from ..copying.engine import DEVICE_ENGINES, load_engine
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import format_of

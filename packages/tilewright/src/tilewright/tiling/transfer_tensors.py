@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.host_memory import Buffer, aligned_empty, strided_range
+from ..copying.placement import Buffer, aligned_empty, strided_range
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Box, Layout, LayoutLike
 from ..layout.tuples import product_each

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: reshard plans, the network on chip, the time of transfers, and which layout is best."""
 
-from .estimate import Bound, Estimate
-from .exports import chrome_trace, npe_workload
-from .layout_chain import LayoutChain, MoveCost, best_layout, candidate_specs, cheaper_targets, move_cost
+from .estimate import Bound, Estimate, estimate_transfers
+from .layout_chain import (
+    LayoutChain,
+    MoveCost,
+    best_layout,
+    candidate_specs,
+    cheaper_targets,
+    chrome_trace,
+    move_cost,
+    npe_workload,
+)
+from .moves import Requests, Risc, TransferRun, TransferRuns
 from .noc import Link, NocMap
-from .planning import reshard
-from .requests import Requests, Risc
-from .reshard_plan import ReshardPlan
-from .steps import ReshardStep, StepBuffer
-from .transfer_runs import TransferRun, TransferRuns
-from .transfer_times import estimate_transfers
+from .plan import ReshardPlan, ReshardStep, StepBuffer, reshard
 
 __all__ = [
     "Bound",

@@ -22,7 +22,7 @@ from enum import Enum
 from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any
 
-from ...formats.scalar_format import ScalarFormat
+from ...formats.scalars import ScalarFormat
 from ...layout import Layout, LayoutLike, Swizzle
 from ...simt.kernel_thread import Dim, ThreadValue
 from ...tensor.tile_tensor import TileTensor

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from ...layout.layout import make_layout
 from ...layout.tuples import as_tuple
-from ...tensor import contents
-from ...tensor.scalars import Scalars
+from ...tensor import elements
+from ...tensor.elements import Scalars
 from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer
 from ..simd import SIMD, SIMDType, as_vector, scalar_format
@@ -111,7 +111,7 @@ class Element(metaclass=ParametrizedMeta):
         >>> Element["int8", Layout(2)](3).store(alloc["int8"](2))
         """
         view = _view(ptr, self.layout)
-        contents.copy_from(view, _in_shape(view, self.element_data.array))
+        elements.copy_from(view, _in_shape(view, self.element_data.array))
 
     def masked_store(self, ptr: Pointer, runtime_layout: Any = None) -> None:
         """Write the scalars that the layout at run time has.

@@ -8,9 +8,8 @@ from typing import Any
 
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
-from ...tensor.shape_views import VectorizeBrackets, vectorize
-from ...tensor.tensor_text import element_texts
-from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, LocatedView
+from ...tensor.tile_tensor import element_texts
+from ...tensor.views import DistributeBrackets, LocatedDistributeBrackets, LocatedView, VectorizeBrackets, vectorize
 from ..index_list import Index
 from .coord import is_dynamic
 from .thread_shares import checked_options, distribute_elements, thread_arguments

@@ -10,7 +10,7 @@ from ...formats import format_of
 from ...layout import ComposedLayout as _Composed
 from ...layout import Swizzle as CoreSwizzle
 from ...layout import compose
-from ...layout.validation import as_integer
+from ...layout.tuples import as_integer
 from ..brackets import Bracketed
 from .int_layout import to_core
 from .strided_layout import plain_layout

@@ -12,13 +12,11 @@ from ...errors import CoordinateError, LayoutError
 from ...layout import ComposedLayout, LayoutLike
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
-from ...layout.tuples import leaves
-from ...layout.validation import as_integer
+from ...layout.tuples import as_integer, leaves
 from ...tensor import TileTensor as CoreTileTensor
-from ...tensor.element_access import element_place
-from ...tensor.shape_views import require_row_major
+from ...tensor.elements import current_watcher, element_place
 from ...tensor.store import Store, scalar_bounds
-from ...tensor.watching import current_watcher
+from ...tensor.views import require_row_major
 from ..arrays import MemoryArray
 from ..brackets import brackets
 from ..builtins import Origin

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout.layout import make_layout
-from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SplitBrackets, VectorizeBrackets
-from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
-from ...tensor.tile_views import (
+from ...tensor.tile_tensor import element_texts, format_matrices, format_tensor, join_texts
+from ...tensor.view import pair_layout
+from ...tensor.views import (
     DistributeBrackets,
     LocatedDistributeBrackets,
     LocatedTileBrackets,
+    ReshapeBrackets,
+    SliceBrackets,
+    SplitBrackets,
     TileBrackets,
+    VectorizeBrackets,
 )
-from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
 from ..containers import Optional
 from ..dtype import DType

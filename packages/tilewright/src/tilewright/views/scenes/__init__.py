@@ -10,8 +10,8 @@ from typing import Any
 
 from ...analysis import BankReport, MatrixAtom
 from ...auditing import AuditReport
-from ...compare import Comparison, TensorComparison
-from ...conversion.assembly_explanation import ItemExplanation
+from ...conversion import Comparison, TensorComparison
+from ...conversion.plan import ItemExplanation
 from ...copying import Plan
 from ...errors import LayoutError
 from ...files import DecodedTile, Inspection, Mesh, SharedElement, StoredElement, Tensorbin

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from ..._text import count_of, format_bytes
 from ...auditing import AuditFinding, AuditReport, Life, Severity, Share, Timeline
 from ...auditing.seen_reshards import group_moves
-from ...byte_sizes import format_bytes
 from ...memory import Chip, CoreCoord
-from ...tables import count_of
 from ..layout_grid import MAX_SIDE
 from ..scene import Entry, Fact, Field, Grid, Panel, Scene, Span, Tracks
 from ..scene_options import SceneOptions, scene_function

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...traffic import Link, NocMap, ReshardPlan
 from ...traffic.estimate import Flows, link_load
-from ...traffic.requests import Requests
-from ...traffic.steps import ReshardStep
+from ...traffic.moves import Requests
+from ...traffic.plan import ReshardStep
 from ..color_scales import BYTES
 from ..scene import Field, Grid
 

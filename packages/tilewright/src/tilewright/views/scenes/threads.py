@@ -10,7 +10,7 @@ import numpy as np
 from ...analysis import bank_conflicts, coalescing
 from ...errors import LayoutError
 from ...layout import Layout, LayoutLike, row_major
-from ...layout.layout_like import require_layout
+from ...layout.layout import require_layout
 from ...layout.tuples import product, product_each
 from ...tensor import TileTensor
 from ..scene import Fact, Field, Grid, Scene

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ....copying import copy as copy_elements
-from ....copying.device_array import DeviceArray
+from ....copying.devices import DeviceArray
 from ....copying.engine import DEVICE_ENGINES, load_engine
 from ....errors import LayoutError, TransferError
-from ....layout.validation import as_integer
+from ....layout.tuples import as_integer
 from ....simt import launch
 from ....tensor.store import DeviceMemory
 from ...arrays import MemoryArray
