@@ -10,7 +10,7 @@ import numpy as np
 
 from ..display import Shown
 from ..errors import LayoutError
-from ..layout.tuples import as_integer
+from ..layout import as_integer
 from .accesses import Array, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 

@@ -12,9 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError, MissingPackage
-from ..layout import Layout
-from ..layout.layout import LayoutLike
-from ..layout.tuples import MAX_DEPTH, leaves
+from ..layout import MAX_DEPTH, Layout, LayoutLike, leaves
 
 Method = Literal["Presburger arithmetic", "nested strides"]
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)

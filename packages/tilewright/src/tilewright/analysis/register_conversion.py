@@ -10,7 +10,7 @@ from typing import Literal
 
 from .._integers import ceil_div
 from ..errors import LayoutError
-from ..layout.linear import ColumnSpace, Linear
+from ..layout import ColumnSpace, Linear
 
 _AXIS_BITS = 32
 Means = Literal["nothing", "registers", "shuffles", "shared memory", "cluster"]

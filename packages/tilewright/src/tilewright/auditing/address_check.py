@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import MemoryConfigError, OutOfMemory
-from ..memory import Allocator, Chip
-from ..memory.allocator import Allocation
-from ..memory.config import BufferType
+from ..memory import Allocation, Allocator, BufferType, Chip
 from ..severity import Severity
 from .buffer_check import CheckedBuffer
 from .finding import AuditFinding

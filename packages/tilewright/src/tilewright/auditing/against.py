@@ -9,9 +9,8 @@ from pathlib import Path
 
 from .._text import count_of
 from ..errors import TilewrightError
-from ..files.graph_report import read_graph_report
-from ..memory import Chip, TensorSpec
-from ..memory.config import PageLayout
+from ..files import read_graph_report
+from ..memory import Chip, PageLayout, TensorSpec
 from ..notation import LayoutUse, MlirLayout, find_layouts
 from ..severity import Severity
 from .audit_report import AuditReport

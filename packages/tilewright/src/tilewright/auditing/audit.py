@@ -8,9 +8,8 @@ from pathlib import Path
 
 from .._files import as_path
 from ..errors import FileFormatError
-from ..files.source_file import FilePath
-from ..memory import Chip
-from ..memory.chip import ChipLike
+from ..files import FilePath
+from ..memory import Chip, ChipLike
 from .against import compare_with_run
 from .audit_report import AuditReport
 from .input_kind import find_input_kind

@@ -12,9 +12,8 @@ from math import isqrt
 from .._integers import round_up
 from .._json import parse_json
 from ..errors import FileFormatError, TilewrightError
-from ..files.graph_report import ReportNode, as_integer
-from ..memory import MemoryConfig, ShardSpec, TensorSpec
-from ..memory.config import TensorMemoryLayout
+from ..files import ReportNode, as_integer
+from ..memory import MemoryConfig, ShardSpec, TensorMemoryLayout, TensorSpec
 from ..severity import Severity
 from .finding import AuditFinding
 from .run import Run, RunBuffer

@@ -9,8 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..files.graph_report import PageBatch, ReportNode, as_integer
-from ..files.report_database import Row
+from ..files import PageBatch, ReportNode, Row, as_integer
 from ..memory import CoreCoord, TensorSpec
 from ..severity import Severity
 from .buffer_check import BufferCheck, CheckedBuffer, list_live

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import FileFormatError
-from ..files.graph_report import ReportNode, as_integer, parse_graph
-from ..files.report_database import ReportDatabase, Row, read_report_database
+from ..files import ReportDatabase, ReportNode, Row, as_integer, parse_graph, read_report_database
 from ..severity import Severity
 from .finding import AuditFinding
 from .run import Run, build_run

@@ -7,8 +7,7 @@ import re
 from typing import Literal, TypeAlias
 
 from ..errors import FileFormatError
-from ..files.report_database import is_database
-from ..files.source_file import FilePath, SourceFile, as_source_file
+from ..files import FilePath, SourceFile, as_source_file, is_database
 from ..notation import parse_ttnn
 
 InputKind: TypeAlias = Literal["graph report", "database", "IR", "NoC trace", "text"]

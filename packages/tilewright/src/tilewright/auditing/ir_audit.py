@@ -9,8 +9,7 @@ from pathlib import Path
 
 from .._text import count_of, format_bytes
 from ..errors import TilewrightError
-from ..memory import Chip, TensorSpec
-from ..memory.placement_rules import placement_violations
+from ..memory import Chip, TensorSpec, placement_violations
 from ..notation import LayoutUse, MlirLayout, find_layouts
 from ..severity import Severity
 from .audit_report import AuditReport

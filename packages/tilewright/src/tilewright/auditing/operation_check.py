@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._integers import ceil_div
-from ..files.graph_report import as_integer
+from ..files import as_integer
 from ..severity import Severity
 from .buffer_check import CheckedBuffer
 from .finding import AuditFinding

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files.graph_report import PageBatch
-from ..memory import TensorSpec
-from ..memory.paging import Integers
+from ..files import PageBatch
+from ..memory import Integers, TensorSpec
 from ..severity import Severity
 from .buffer_check import CheckedBuffer
 from .finding import AuditFinding

@@ -9,9 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import MemoryConfigError
-from ..files.graph_report import as_integer
-from ..memory import Chip, chip_names
-from ..memory.chip import DISPATCH_MODES
+from ..files import as_integer
+from ..memory import DISPATCH_MODES, Chip, chip_names
 
 _MOST_HARVESTED = 4
 _MAX_EXTENT = 1024  # cores in a row, DRAM banks

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import FileFormatError
-from ..files.graph_report import ReportNode
-from ..memory import CoreRangeSet
-from ..memory.config import BufferType
+from ..files import ReportNode
+from ..memory import BufferType, CoreRangeSet
 from ..notation import parse_core_ranges
 
 LOCAL_KINDS = {

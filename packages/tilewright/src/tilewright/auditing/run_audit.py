@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .._text import count_of
-from ..files.graph_report import GraphReport, PageBatch, read_graph_report
+from ..files import GraphReport, PageBatch, read_graph_report
 from ..memory import Chip
 from ..severity import Severity
 from .address_check import find_overlaps, replay_addresses

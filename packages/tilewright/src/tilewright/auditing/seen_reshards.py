@@ -11,7 +11,7 @@ from typing import Any
 
 from .._text import format_bytes
 from ..errors import TilewrightError
-from ..files.graph_report import ReportNode
+from ..files import ReportNode
 from ..memory import MemoryConfig, TensorSpec
 from ..severity import Severity
 from ..traffic import LayoutChain, ReshardPlan, cheaper_targets, reshard

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import FileFormatError, TilewrightError
-from ..memory import Chip, MemoryConfig, TensorSpec
-from ..memory.config import PageLayout
-from ..memory.placement_rules import placement_violations
-from ..memory.shape import HEIGHTS, WIDTHS
+from ..memory import HEIGHTS, WIDTHS, Chip, MemoryConfig, PageLayout, TensorSpec, placement_violations
 from ..notation import parse_dtype, parse_memory_config, parse_shape, parse_ttnn
 
 TILE_SHAPES = tuple([(height, width) for width in WIDTHS for height in HEIGHTS])  # wide ones are more common

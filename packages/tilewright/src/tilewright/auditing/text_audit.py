@@ -10,9 +10,17 @@ from pathlib import Path
 
 from .._text import count_of
 from ..errors import FileFormatError, TilewrightError
-from ..files.source_file import SourceFile, as_source_file
-from ..memory import Chip, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec, TensorSpec
-from ..memory.placement_rules import placement_violations
+from ..files import SourceFile, as_source_file
+from ..memory import (
+    Chip,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    TensorSpec,
+    placement_violations,
+)
 from ..notation import TtnnText, find_ttnn_values, parse_ttnn
 from ..severity import Severity
 from .audit_report import AuditReport

@@ -12,11 +12,8 @@ import numpy as np
 
 from .._text import count_of, format_bytes
 from ..errors import MemoryConfigError
-from ..files.noc_trace import NocTrace, Place, read_noc_trace
-from ..files.source_file import FilePath
-from ..memory import Chip, CoreCoord
-from ..memory.chip import ChipLike
-from ..memory.spec import as_spec
+from ..files import FilePath, NocTrace, Place, read_noc_trace
+from ..memory import Chip, ChipLike, CoreCoord, as_spec
 from ..severity import Severity
 from ..traffic import NocMap, ReshardPlan, ReshardStep, Risc, reshard
 from .audit_report import AuditReport

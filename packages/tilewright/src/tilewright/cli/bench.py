@@ -83,8 +83,7 @@ def _benchmarks(size: int, threads: int, with_peers: bool) -> list[Benchmark]:
 def _tilize_benchmarks(single: Any, threads: int, with_torch: bool) -> list[Benchmark]:
     import numpy as np
 
-    from ..copying import copy, tilize, untilize
-    from ..copying.placement import aligned_empty
+    from ..copying import aligned_empty, copy, tilize, untilize
     from ..formats import bfloat16
 
     size, half = len(single), bfloat16.dtype

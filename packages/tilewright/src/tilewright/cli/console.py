@@ -395,7 +395,7 @@ def check_input_path(text: str) -> None:
 
     >>> check_input_path("4x60x90")
     """
-    from ..files.file_kinds import SUFFIXES
+    from ..files import SUFFIXES
 
     if text.endswith((*SUFFIXES, os.sep)) and "://" not in text and not os.path.exists(text):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)

@@ -23,8 +23,7 @@ from .options import SIZE, ParamType, SpecOptions, spec_options
 from .program import follow_links_option, refuse_options, verb
 
 if TYPE_CHECKING:
-    from ..conversion import ConversionPlan, ConversionReport, ProgressEvent
-    from ..conversion.source import Rounding
+    from ..conversion import ConversionPlan, ConversionReport, ProgressEvent, Rounding
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
 _MOST_NOTES = 8

@@ -28,8 +28,8 @@ from .program import follow_links_option, refuse_options, verb
 from .subjects import is_text, names_file, parse_subject, shorten
 
 if TYPE_CHECKING:
-    from ..conversion.cache_folder import DeviceTensor
-    from ..files.stored_tensor import StoredTensor
+    from ..conversion import DeviceTensor
+    from ..files import StoredTensor
     from ..memory import Fit
 
 
@@ -76,7 +76,7 @@ def command(
     """
     reserved = (list(cb), l1_small, trace_region)
     if machine is not None:
-        from ..conversion.cache_folder import fit
+        from ..conversion import fit
 
         if len(tensors) != 1:
             raise click.UsageError(f"--for takes one checkpoint, got {len(tensors)} arguments")
@@ -89,7 +89,7 @@ def command(
         return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **given))
     if optimizations is not None:
         raise click.UsageError("--optimizations needs --for, such as --for N300")
-    from ..conversion.cache_folder import common_mesh, fit_device
+    from ..conversion import common_mesh, fit_device
 
     if not any(map(names_file, tensors)):
         refuse_options(["follow_links"], "without a file")
@@ -120,7 +120,7 @@ def _parse_tensors(
 
     With each are the options whose place the argument takes.
     """
-    from ..conversion.cache_folder import DeviceTensor
+    from ..conversion import DeviceTensor
     from ..memory import TensorSpec
 
     if is_text(text):

@@ -25,8 +25,7 @@ from .options import MACHINE, SHAPE, SIZE
 from .program import SectionedOption, refuse_options, verb
 
 if TYPE_CHECKING:
-    from ..conversion import CacheReport, ConversionPlan, ConversionReport
-    from ..conversion.plan import ConversionItem, ItemExplanation
+    from ..conversion import CacheReport, ConversionItem, ConversionPlan, ConversionReport, ItemExplanation
     from ..memory import Fit
 
 _MOST_PROBLEMS = 40  # that are printed
@@ -143,8 +142,7 @@ def command(
         return _check(paths, machine, typed, memory_limit, jobs, full)
     if machine is None:
         raise click.UsageError("name the machine, such as --for N300")
-    from ..conversion import plan_cache, plan_retarget, run_plan
-    from ..conversion.cache_folder import fit_plan
+    from ..conversion import fit_plan, plan_cache, plan_retarget, run_plan
 
     if retarget:
         cache, out = _split_paths(paths, "--retarget takes a cache and perhaps an output")

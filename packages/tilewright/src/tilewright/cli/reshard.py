@@ -30,9 +30,7 @@ from .program import SectionedOption, refuse_options, verb
 from .show import check_picture_path, name_assumptions, picture_text
 
 if TYPE_CHECKING:
-    from ..traffic import LayoutChain, ReshardPlan
-    from ..traffic.moves import RequestRun
-    from ..traffic.noc import Endpoint
+    from ..traffic import Endpoint, LayoutChain, RequestRun, ReshardPlan
     from ..views import Scene
 
 OPERATIONS = (

@@ -2,12 +2,23 @@
 """Checkpoints at work: converted, prepared as a weight cache, verified, checked, fitted and compared."""
 
 from .cache_check import CacheProblem, CacheReport, check_cache
-from .cache_folder import fit, plan_cache, plan_retarget, prepare, retarget_cache
+from .cache_folder import (
+    DeviceTensor,
+    common_mesh,
+    fit,
+    fit_device,
+    fit_plan,
+    plan_cache,
+    plan_retarget,
+    prepare,
+    retarget_cache,
+)
 from .comparison import Comparison, Difference, Finding, TensorComparison, Tolerance
-from .plan import ConversionPlan, plan_conversion
+from .plan import ConversionItem, ConversionPlan, ItemExplanation, Piece, format_box, plan_conversion
 from .recipe import Optimizations, Recipe, recipe_names
 from .rules import Rules, Settings
 from .run import ConversionReport, ProgressEvent, convert, run_plan
+from .source import Rounding
 from .tensor_diff import DescriptionComparison, diff
 from .verification import Verdict, VerifyReport, verify
 

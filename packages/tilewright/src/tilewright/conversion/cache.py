@@ -23,18 +23,24 @@ from .._files import as_path
 from .._integers import ceil_div
 from .._json import expect_integers, expect_string
 from .._text import count_of
-from ..copying.assembly import Assembly, count_elements
+from ..copying import Assembly, count_elements
 from ..errors import FileFormatError, FormatError, LayoutError
-from ..files import StoredTensor, TensorFile, open_tensors
-from ..files.conversion_manifest import MARKER_PREFIX
-from ..files.file_names import find_checkpoint_folder
-from ..files.quantized_checkpoint import RefusedTensor
-from ..files.quantized_tensor import QuantizedTensor
-from ..files.remote_file import is_url, open_model_file
-from ..files.source_file import FilePath, SourceFile, read_json
+from ..files import (
+    MARKER_PREFIX,
+    FilePath,
+    QuantizedTensor,
+    RefusedTensor,
+    SourceFile,
+    StoredTensor,
+    TensorFile,
+    find_checkpoint_folder,
+    is_url,
+    open_model_file,
+    open_tensors,
+    read_json,
+)
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
-from ..memory import Chip, MemoryConfig, Sharding, TensorSpec, interleaved, width_sharded
-from ..memory.mesh import Mesh, Topology
+from ..memory import Chip, MemoryConfig, Mesh, Sharding, TensorSpec, Topology, interleaved, width_sharded
 from .gguf_names import NamedModel, model_spelling, name_gguf_model
 from .recipe import DEFAULT_RECIPE, Optimizations, Recipe
 from .recipe_run import RecipeOutput, RecipeRun, find_family

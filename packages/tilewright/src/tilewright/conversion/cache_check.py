@@ -18,14 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import FileFormatError, TilewrightError
-from ..files import StoredTensor
-from ..files.conversion_manifest import MARKER_PREFIX
-from ..files.paged_boxes import PagedBoxes
-from ..files.source_file import FilePath
-from ..files.tensorbin import Tensorbin
+from ..files import MARKER_PREFIX, FilePath, PagedBoxes, StoredTensor, Tensorbin
 from ..layout import Box
-from ..memory import from_bytes
-from ..memory.mesh import Coordinate
+from ..memory import Coordinate, from_bytes
 from .cache import CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
 from .cache_folder import CacheFolder, build_item
 from .plan import ConversionItem, Slab, SlabCutter

@@ -16,25 +16,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .. import memory
 from .._files import as_path
-from ..copying.assembly import Assembly, join
+from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, TilewrightError
-from ..files import StoredTensor, Tensorbin, TensorFile, open_tensors
-from ..files.conversion_manifest import (
+from ..files import (
     MANIFEST_NAME,
     ByteRange,
     ConversionManifest,
+    FilePath,
     ManifestEntry,
     SourceEntry,
+    StoredTensor,
+    Tensorbin,
+    TensorFile,
+    open_tensors,
     read_manifest,
+    read_tensorbin,
+    read_tensorbin_tensor,
 )
-from ..files.source_file import FilePath
-from ..files.stored_tensor import StoredTensor
-from ..files.tensorbin import Tensorbin, read_tensorbin, read_tensorbin_tensor
 from ..formats import scalar_format_of
-from ..memory import Fit, TensorSpec
-from ..memory.chip import ChipLike
-from ..memory.fit_report import CircularBuffers, FitRequest, check_fit
-from ..memory.mesh import Mesh, Topology
+from ..memory import ChipLike, CircularBuffers, Fit, FitRequest, Mesh, TensorSpec, Topology, check_fit
 from ..version import __version__
 from .cache import CacheFile, CacheOptions, Checkpoint, Machine, WeightCache, open_checkpoint, read_options
 from .plan import NO_HASH, ConversionItem, ConversionPlan, tensorbin_slot

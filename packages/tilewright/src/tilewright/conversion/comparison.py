@@ -16,7 +16,7 @@ from .._text import count_of, format_table
 from ..copying import native
 from ..display import Shown
 from ..formats import Format, ScalarFormat, cast
-from ..memory.mesh import format_devices
+from ..memory import format_devices
 from .source import describe_exceptional, note_exceptional
 
 # Statistics of errors, in one pass: sums by magnitude, the largest error of every block, and distances in ULPs.

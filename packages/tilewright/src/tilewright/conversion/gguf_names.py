@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, TypeAlias
 
-from ..copying.assembly import Assembly, join
+from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError
 from ..files import StoredTensor
 from .source import stored_assembly

@@ -23,25 +23,35 @@ import numpy as np
 from .._files import as_path
 from .._integers import ceil_div, round_up
 from .._text import format_bytes
-from ..copying.assembly import Part, count_elements
+from ..copying import Part, count_elements
 from ..display import Shown
 from ..errors import FileFormatError, FormatError, MemoryConfigError, OutOfMemory, TilewrightError
-from ..files import StoredTensor, TensorFile, open_tensors
-from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, BankImage
-from ..files.conversion_manifest import ByteRange, ConversionManifest, ManifestEntry, SourceEntry
-from ..files.file_kinds import SUFFIXES
-from ..files.file_names import unique_file_names
-from ..files.paged_boxes import PagedBoxes
-from ..files.quantized_tensor import decode_small_floats
-from ..files.safetensors import MAX_HEADER_BYTES, METADATA_KEY, SafetensorsEntry, encode_header
-from ..files.source_file import FilePath
-from ..files.stored_arrays import store_arrays
-from ..files.stored_tensor import StoredTensor, inverse_order
-from ..files.tensorbin import encode_file_start
-from ..layout import Box
-from ..layout.properties import Box, cut_into_slabs, largest_slab
-from ..memory import TensorSpec
-from ..memory.mesh import Coordinate, Mesh
+from ..files import (
+    IMAGE_SUFFIX,
+    INDEX_SUFFIX,
+    MAX_HEADER_BYTES,
+    METADATA_KEY,
+    SUFFIXES,
+    BankImage,
+    ByteRange,
+    ConversionManifest,
+    FilePath,
+    ManifestEntry,
+    PagedBoxes,
+    SafetensorsEntry,
+    SourceEntry,
+    StoredTensor,
+    TensorFile,
+    decode_small_floats,
+    encode_file_start,
+    encode_header,
+    inverse_order,
+    open_tensors,
+    store_arrays,
+    unique_file_names,
+)
+from ..layout import Box, cut_into_slabs, largest_slab
+from ..memory import Coordinate, Mesh, TensorSpec
 from ..version import __version__
 from .rules import (
     OUTPUT_KINDS,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from .._files import as_path
 from .._text import suggest_key
 from ..errors import FileFormatError, FormatError, TilewrightError
-from ..files.source_file import FilePath, read_json
+from ..files import FilePath, read_json
 from ..formats import format_of
 from ..memory import Chip
 from ..plugins import list_plugins, load_plugin

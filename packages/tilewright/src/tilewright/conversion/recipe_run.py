@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from .._text import count_of
-from ..copying.assembly import Assembly
+from ..copying import Assembly
 from ..errors import FileFormatError, FormatError
 from .recipe import (
     MODEL_DTYPE,

@@ -20,14 +20,11 @@ from .. import memory as placements
 from .._files import as_path
 from .._integers import ceil_div, round_up
 from .._text import suggest_key
-from ..copying.assembly import Assembly, join
+from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError, TilewrightError
-from ..files import StoredTensor
-from ..files.tensorbin_header import dtype_code
+from ..files import StoredTensor, dtype_code
 from ..formats import Format, ScalarFormat, format_of, scalar_format_of
-from ..memory import Chip, PageLayout, TensorSpec, Tile
-from ..memory.mesh import Mesh
-from ..memory.placement_rules import validate_placement
+from ..memory import Chip, Mesh, PageLayout, TensorSpec, Tile, validate_placement
 from .source import AssembledSource, stored_assembly
 
 # Expressions over tensors and numbers, as recipes and rules write them: a small, safe part of Python.

@@ -20,14 +20,12 @@ import numpy as np
 
 from .._files import Draft, rename_over, write_file
 from .._integers import round_up
-from ..copying.placement import CACHE_LINE, aligned_empty
+from ..copying import CACHE_LINE, aligned_empty
 from ..errors import FormatError, MemoryConfigError, TilewrightError, TransferError
-from ..files.conversion_manifest import MANIFEST_NAME
-from ..files.paged_boxes import PagedBoxes
-from ..files.source_file import ByteArray, FilePath
+from ..files import MANIFEST_NAME, ByteArray, FilePath, PagedBoxes
 from ..layout import Box
 from ..memory import TensorSpec
-from ..tiling.plan_executor import count_workers, submit_unique
+from ..tiling import count_workers, submit_unique
 from .plan import (
     PAYLOAD,
     ConversionItem,

@@ -25,22 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._integers import ceil_div, round_up
-from ..copying import Placement, execute, native, plan_copy
-from ..copying.assembly import Assembly, Part
-from ..copying.placement import aligned_empty
+from ..copying import Assembly, Part, Placement, aligned_empty, execute, native, plan_copy
 from ..errors import FileFormatError
-from ..files import StoredTensor
-from ..files.paged_boxes import PagedBoxes
-from ..files.part_reading import PartReading
-from ..files.quantized_tensor import QuantizedTensor
-from ..files.source_file import ByteArray
-from ..files.stored_tensor import inverse_order
-from ..formats import Format, ScalarFormat, format_of, scalar_format_of
-from ..formats.scalars import find_scalar_format, out_of_range
-from ..layout import Box, Layout, compose, row_major
-from ..layout.properties import Box, cut_into_slabs, largest_slab
-from ..memory import TensorSpec
-from ..memory.device import host_placement
+from ..files import ByteArray, PagedBoxes, PartReading, QuantizedTensor, StoredTensor, inverse_order
+from ..formats import Format, ScalarFormat, find_scalar_format, format_of, out_of_range, scalar_format_of
+from ..layout import Box, Layout, compose, cut_into_slabs, largest_slab, row_major
+from ..memory import TensorSpec, host_placement
 
 # How values differ from their source: `Rounding` says how many a conversion has changed, and by how much at most.
 

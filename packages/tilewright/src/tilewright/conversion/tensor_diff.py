@@ -12,19 +12,23 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..copying.devices import as_host_array
+from ..copying import as_host_array
 from ..errors import LayoutError, TilewrightError
-from ..files.quantized_tensor import decode_small_floats
-from ..files.stored_tensor import StoredTensor, as_box, inverse_order
-from ..files.tensor_file import TensorFile, open_tensors, select_names
-from ..files.tensor_values import decode_step_sizes, read_step_sizes
-from ..files.tensorbin import Tensorbin
+from ..files import (
+    StoredTensor,
+    Tensorbin,
+    TensorFile,
+    as_box,
+    decode_small_floats,
+    decode_step_sizes,
+    inverse_order,
+    open_tensors,
+    read_step_sizes,
+    select_names,
+)
 from ..formats import Format, format_of
-from ..layout import Layout, LayoutLike
-from ..layout.axes import format_tree
-from ..layout.properties import Box, cut_into_slabs, largest_slab
-from ..memory import MemoryConfig, Shape, TensorSpec
-from ..memory.mesh import DeviceLike, Mesh
+from ..layout import Box, Layout, LayoutLike, cut_into_slabs, format_tree, largest_slab
+from ..memory import DeviceLike, MemoryConfig, Mesh, Shape, TensorSpec
 from ..plain import to_plain
 from ..tiling import Tiler
 from .comparison import (

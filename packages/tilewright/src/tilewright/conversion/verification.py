@@ -14,25 +14,24 @@ import numpy as np
 
 from .._files import as_path
 from ..errors import FileFormatError, LayoutError, OutOfMemory, TilewrightError
-from ..files import StoredTensor
-from ..files.conversion_manifest import (
+from ..files import (
     MANIFEST_NAME,
     MARKER_PREFIX,
+    METADATA_KEY,
     ConversionManifest,
+    DevicePart,
+    FilePath,
     ManifestEntry,
+    PagedBoxes,
+    StoredTensor,
+    find_caches_below,
     open_converted_tensor,
     read_manifest,
+    read_safetensors,
+    resolve_inside,
 )
-from ..files.file_names import resolve_inside
-from ..files.paged_boxes import PagedBoxes
-from ..files.safetensors import METADATA_KEY, read_safetensors
-from ..files.source_file import FilePath
-from ..files.stored_tensor import DevicePart
-from ..files.tensor_file import find_caches_below
 from ..formats import scalar_format_of
-from ..memory import TensorSpec
-from ..memory.mesh import DeviceLike, format_devices
-from ..memory.placement_rules import placement_violations
+from ..memory import DeviceLike, TensorSpec, format_devices, placement_violations
 from .plan import SlabCutter, Sources, open_sources
 from .rules import ConversionTarget, evaluate
 from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory

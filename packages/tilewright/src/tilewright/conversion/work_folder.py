@@ -23,10 +23,17 @@ from typing import Any
 from .._files import remove_stale_drafts
 from .._json import parse_json
 from ..errors import FileFormatError
-from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX
-from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, ManifestEntry, read_manifest
-from ..files.file_names import resolve_inside
-from ..files.safetensors import METADATA_KEY, read_safetensors
+from ..files import (
+    IMAGE_SUFFIX,
+    INDEX_SUFFIX,
+    MANIFEST_NAME,
+    METADATA_KEY,
+    ConversionManifest,
+    ManifestEntry,
+    read_manifest,
+    read_safetensors,
+    resolve_inside,
+)
 from .plan import PAYLOAD, ConversionItem, ConversionPlan, ItemRecord, final_path
 from .source import Rounding, SourceHashes, hash_range, hash_tensor
 

@@ -162,7 +162,6 @@ def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 # Arrays of other libraries through DLPack, in and out, also in number formats that NumPy cannot exchange.
 
-Array = np.ndarray[Any, Any]
 HOST_DEVICES = (1, 3)  # plain and pinned memory of the host
 CUDA_DEVICES = (2, 13)  # plain and managed memory of a CUDA device
 _KINDS = {0: "int", 1: "uint", 2: "float"}

@@ -12,9 +12,7 @@ import numpy as np
 
 from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_format_of
-from ..layout import Layout, LayoutLike, row_major
-from ..layout.tiled_layouts import Pair, tiled_layout
-from ..layout.tuples import as_integer
+from ..layout import Layout, LayoutLike, Pair, as_integer, row_major, tiled_layout
 from .engine import CopyJob, run_copies, run_copy
 from .placement import Placement, native_format, placement_of
 from .plan import plan_copy

@@ -15,10 +15,7 @@ import numpy as np
 
 from ..errors import FormatError, LayoutError, TransferError
 from ..formats import Format, ScalarFormat, cast, fit_values, format_of, scalar_format_of
-from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
-from ..layout.composition import strided_leaves
-from ..layout.layout import make_layout
-from ..layout.tuples import product_each
+from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, make_layout, product_each, strided_leaves
 
 # `LoopNest`: one loop nest of a copy plan, in bytes. Engines run loop nests and know nothing else.
 

@@ -20,9 +20,18 @@ import numpy as np
 from ..display import Shown
 from ..errors import LayoutError
 from ..formats import block_format_of
-from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, Swizzle, compose, row_major, with_logical_shape
-from ..layout.axes import format_tree
-from ..layout.properties import find_collision
+from ..layout import (
+    ComposedLayout,
+    Layout,
+    LayoutLike,
+    PagedLayout,
+    Swizzle,
+    compose,
+    find_collision,
+    format_tree,
+    row_major,
+    with_logical_shape,
+)
 from .codegen import generate_program
 from .placement import (
     DigitBox,

@@ -14,15 +14,35 @@ import numpy as np
 import tilewright.layout as core
 
 from ..errors import LayoutError
-from ..layout import ComposedLayout, LayoutLike, Place, Swizzle
+from ..layout import (
+    ComposedLayout,
+    LayoutLike,
+    Linear,
+    Place,
+    Swizzle,
+    add_axes,
+    as_function,
+    as_integer,
+    as_tree,
+    check_mode,
+    check_profile,
+    check_unflatten,
+    chunks,
+    complete_tiler,
+    leaves,
+    nest_like,
+    prefix_product,
+    regroup_pairs,
+    require_layout,
+    require_strided,
+    split_modes,
+    unpack_all,
+    unpack_rest,
+    validate_shape,
+    zip_groups,
+)
 from ..layout import Layout as CoreLayout
-from ..layout.evaluation import chunks
-from ..layout.layout import add_axes, require_layout
-from ..layout.layout import make_layout as make_trusted
-from ..layout.linear import Linear
-from ..layout.modes import as_function, check_profile, check_unflatten, require_strided, split_modes
-from ..layout.tiled_layouts import complete_tiler, regroup_pairs, unpack_all, unpack_rest, zip_groups
-from ..layout.tuples import as_integer, as_tree, check_mode, leaves, nest_like, prefix_product, validate_shape
+from ..layout import make_layout as make_trusted
 from .layout import Layout, as_cute, is_basis, make_layout_like, make_swizzle, on_tensors, replace_leaves
 from .queries import basis_get, basis_value
 

@@ -11,27 +11,32 @@ from typing import Any
 import tilewright.layout as core
 
 from ..errors import LayoutError
-from ..layout import ComposedLayout, LayoutLike, Place, Swizzle
-from ..layout import Layout as CoreLayout
-from ..layout.axes import PLAIN, format_tree, live_guards
-from ..layout.layout import join_parts
-from ..layout.layout import make_layout as make_trusted
-from ..layout.modes import require_strided
-from ..layout.tuples import (
+from ..layout import (
+    PLAIN,
+    ComposedLayout,
+    LayoutLike,
+    Place,
+    Swizzle,
     TaggedInt,
     as_integer,
     as_tree,
     as_tuple,
+    format_tree,
     is_slice,
     is_weakly_congruent,
+    join_parts,
     leaves,
+    live_guards,
     map_leaves,
     nest_like,
     prefix_product,
     product,
+    require_strided,
     suffix_product,
     validate_shape,
 )
+from ..layout import Layout as CoreLayout
+from ..layout import make_layout as make_trusted
 from ..tensor import TileTensor
 from .tuples import crd2idx, idx2crd
 

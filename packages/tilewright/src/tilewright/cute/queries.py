@@ -9,10 +9,10 @@ from typing import Any
 from .._integers import ceil_div
 from ..errors import LayoutError
 from ..layout import Layout as CoreLayout
-from ..layout import LayoutLike, Place, Swizzle
-from ..layout.layout import require_layout
-from ..layout.modes import require_strided
-from ..layout.tuples import (
+from ..layout import (
+    LayoutLike,
+    Place,
+    Swizzle,
     as_integer,
     as_tree,
     as_tuple,
@@ -23,6 +23,8 @@ from ..layout.tuples import (
     leaves,
     map_leaves,
     product,
+    require_layout,
+    require_strided,
     tree_depth,
 )
 from .layout import (

@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..analysis.atom_catalogue import CopyAtom, MatrixAtom, atoms
+from ..analysis import CopyAtom, MatrixAtom, atoms
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, coalesce, compose, join, right_inverse
+from ..layout import Layout, LayoutLike, as_integer, as_tree, as_tuple, coalesce, compose, join, product, right_inverse
 from ..layout import Layout as CoreLayout
-from ..layout.tuples import as_integer, as_tree, as_tuple, product
 from ..tensor import TileTensor
 from .algebra import logical_divide, raked_product, tiled_product, zipped_divide
 from .layout import from_core, make_identity_layout, slice_and_offset

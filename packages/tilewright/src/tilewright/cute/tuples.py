@@ -11,11 +11,13 @@ from typing import Any
 
 from .._integers import ceil_div as divide_up
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, complement
-from ..layout.tuples import (
+from ..layout import (
+    Layout,
+    LayoutLike,
     as_tree,
     as_tuple,
     check_congruent,
+    complement,
     leaves,
     prefix_product,
     product,

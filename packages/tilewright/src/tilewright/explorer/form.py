@@ -15,6 +15,7 @@ from ..memory import (
     Chip,
     CoreRangeSet,
     MemoryConfig,
+    Mesh,
     NdShardSpec,
     PageLayout,
     ShardSpec,
@@ -26,10 +27,9 @@ from ..memory import (
     height_sharded,
     interleaved,
     nd_sharded,
+    placement_violations,
     width_sharded,
 )
-from ..memory.mesh import Mesh
-from ..memory.placement_rules import placement_violations
 from ..views.scene_options import SceneOptionError, SceneOptions
 
 FormFields: TypeAlias = Mapping[str, str]

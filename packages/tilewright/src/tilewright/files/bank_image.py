@@ -15,8 +15,7 @@ import numpy as np
 
 from .._files import as_path
 from ..errors import FileFormatError, MemoryConfigError
-from ..memory import TensorSpec
-from ..memory.paging import Integers
+from ..memory import Integers, TensorSpec
 from .paged_boxes import Runs
 from .source_file import ByteArray, FilePath, SourceFile, read_json
 from .stored_tensor import StoredTensor

@@ -16,8 +16,7 @@ from typing import Any
 from .._json import expect_integer, expect_integers, expect_keys, expect_string, parse_json
 from ..errors import FileFormatError
 from ..formats import Format
-from ..memory import TensorSpec
-from ..memory.mesh import Mesh
+from ..memory import Mesh, TensorSpec
 from .bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, read_bank_image
 from .file_names import resolve_inside
 from .npy import read_npy

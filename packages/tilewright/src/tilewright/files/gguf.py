@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from .._integers import ceil_div
-from ..copying.native import can_decode, decode_codes
+from ..copying import can_decode, decode_codes
 from ..errors import FileFormatError
-from ..formats.ggml import GGML_TYPES, GgmlType, Singles
-from ..formats.scalars import uint8
-from ..layout.properties import Box
+from ..formats import GGML_TYPES, GgmlType, Singles, uint8
+from ..layout import Box
 from .file_names import resolve_inside
 from .gguf_header import SCALAR_TYPES, GgufEntry, GgufHeader, read_gguf_header, text_of
 from .quantized_tensor import QuantizedTensor

@@ -24,8 +24,7 @@ import numpy as np
 from .._integers import round_up
 from .._text import count_of
 from ..errors import FileFormatError
-from ..formats import ScalarFormat, scalar_format_of
-from ..formats.ggml import GGML_TYPES, GgmlType
+from ..formats import GGML_TYPES, GgmlType, ScalarFormat, scalar_format_of
 from .source_file import SourceFile
 
 MAGIC = b"GGUF"

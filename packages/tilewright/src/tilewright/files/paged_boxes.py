@@ -15,7 +15,7 @@ import numpy as np
 
 from .._integers import round_up
 from ..errors import LayoutError
-from ..layout.properties import Box
+from ..layout import Box
 from ..memory import TensorSpec, alignment_of, padded_extents
 
 Runs = list[tuple[int, int]]

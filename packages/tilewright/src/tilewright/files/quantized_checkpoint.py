@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from .._integers import ceil_div
-from ..formats.blocks import CodeTable, ElementName
+from ..formats import CodeTable, ElementName
 from .quantization_config import QuantizationConfig
 from .quantized_tensor import QuantizedTensor, ScaledCodes, as_bytes, reshape_stored
 from .stored_tensor import StoredTensor

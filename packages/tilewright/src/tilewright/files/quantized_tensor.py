@@ -15,12 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._integers import ceil_div, round_up
-from ..copying.native import can_decode, decode_codes
-from ..copying.placement import aligned_empty
-from ..formats import float32, scalar_format_of
-from ..formats.blocks import CodeTable, ElementName, decode_e8m0
-from ..formats.scalars import uint8, unpack_codes
-from ..layout.properties import Box
+from ..copying import aligned_empty, can_decode, decode_codes
+from ..formats import CodeTable, ElementName, decode_e8m0, float32, scalar_format_of, uint8, unpack_codes
+from ..layout import Box
 from ..memory import TensorSpec
 from .stored_tensor import Array, Decoder, StoredPart, StoredTensor
 

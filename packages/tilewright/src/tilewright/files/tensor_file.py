@@ -16,7 +16,7 @@ from .._files import as_path
 from .._json import expect_string
 from .._text import count_of
 from ..errors import FileFormatError, LayoutError
-from ..memory.mesh import DeviceLike
+from ..memory import DeviceLike
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_kinds import FILE_KINDS, INDICES, MAIN_SUFFIXES, SUFFIXES, added_kinds, find_file_kind, read_tensors

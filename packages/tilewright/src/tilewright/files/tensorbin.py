@@ -21,9 +21,18 @@ from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..formats import FormatLike
 from ..layout import Box
-from ..memory import Explanation, TensorSpec, explain, from_bytes
-from ..memory.mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
-from ..memory.placement_rules import validate_placement
+from ..memory import (
+    Coordinate,
+    DeviceLike,
+    Explanation,
+    Mesh,
+    TensorSpec,
+    Topology,
+    explain,
+    format_devices,
+    from_bytes,
+    validate_placement,
+)
 from ..tensor import Tensor
 from .source_file import ByteArray, FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredPart, StoredTensor

@@ -4,6 +4,8 @@
 from .blocks import (
     BLOCK_FORMATS,
     BlockFormat,
+    CodeTable,
+    ElementName,
     Format,
     bfloat2_a,
     bfloat2_b,
@@ -12,6 +14,7 @@ from .blocks import (
     bfloat8_a,
     bfloat8_b,
     block_format_of,
+    decode_e8m0,
     format_of,
     mxfp4,
     mxfp6_e2m3,
@@ -21,7 +24,8 @@ from .blocks import (
     mxint8,
     nvfp4,
 )
-from .quantization import Flattening, QuantizationReport, WorstElement, quantization_error
+from .ggml import GGML_TYPES, GgmlType, Singles
+from .quantization import Flattening, PackedTiles, QuantizationReport, WorstElement, quantization_error, split_tiles
 from .scalars import (
     SCALAR_FORMATS,
     FloatScale,
@@ -37,6 +41,8 @@ from .scalars import (
     bfloat16,
     bool_,
     cast,
+    direct_range,
+    find_scalar_format,
     fit_values,
     float8_e4m3,
     float8_e5m2,
@@ -47,11 +53,13 @@ from .scalars import (
     int16,
     int32,
     int64,
+    out_of_range,
     scalar_format_of,
     uint8,
     uint16,
     uint32,
     uint64,
+    unpack_codes,
 )
 
 __all__ = [

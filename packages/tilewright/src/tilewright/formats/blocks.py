@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import FormatError
-from ..layout.tuples import as_integer
+from ..layout import as_integer
 from ..plugins import list_plugins, load_plugin
 from .scalars import (
     ALIASES,

@@ -15,7 +15,7 @@ from .._integers import ceil_div, round_up
 from .._text import canonical_word
 from ..display import Shown
 from ..errors import MemoryConfigError
-from ..layout.tuples import as_integer
+from ..layout import as_integer
 from .cores import CoreRangeSet, CoresLike
 
 _Member = TypeVar("_Member", bound="NamedEnum")

@@ -15,9 +15,7 @@ import numpy as np
 
 from .._files import PAGE_BYTES, as_path, mmap, write_file
 from .._integers import round_up
-from ..copying import Placement, execute, plan_copy
-from ..copying.devices import as_host_array
-from ..copying.placement import aligned_empty, placement_of
+from ..copying import Placement, aligned_empty, as_host_array, execute, placement_of, plan_copy
 from ..display import Shown
 from ..errors import LayoutError, MemoryConfigError, OutOfMemory
 from ..formats import FormatLike, scalar_format_of

@@ -12,8 +12,7 @@ from typing import Any, Protocol, overload, runtime_checkable
 from ..display import Shown
 from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
-from ..layout import Layout, LayoutLike, row_major
-from ..layout.tuples import Coordinate, leaf_coordinates, leaves
+from ..layout import Coordinate, Layout, LayoutLike, leaf_coordinates, leaves, row_major
 from ..plain import to_plain
 from .cores import CoreCoord, CoreLike
 from .paging import PageMap, interleaved_paging

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from .._json import expect_integers, expect_keys
 from ..display import Shown
 from ..errors import CoordinateError, FileFormatError, LayoutError
-from ..layout.properties import Box
+from ..layout import Box
 
 Coordinate = tuple[int, ...]
 DeviceLike: TypeAlias = "int | Sequence[int]"  # the number of a device in row-major order, or its mesh coordinate

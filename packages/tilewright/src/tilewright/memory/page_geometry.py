@@ -9,8 +9,18 @@ from math import prod
 from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError
 from ..formats import Format
-from ..layout import Axis, Layout, LayoutLike, bank, core, left_inverse, row_major, tiled_layout, with_logical_shape
-from ..layout.tuples import index_to_coordinate
+from ..layout import (
+    Axis,
+    Layout,
+    LayoutLike,
+    bank,
+    core,
+    index_to_coordinate,
+    left_inverse,
+    row_major,
+    tiled_layout,
+    with_logical_shape,
+)
 from .chip import Chip
 from .config import MemoryConfig, PageLayout
 from .paging import PageMap, Paging, interleaved_paging, page_byte_layout, sharded_paging

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from .._integers import round_up
 from ..display import Shown
 from ..errors import MemoryConfigError
-from ..layout.tuples import as_integer
+from ..layout import as_integer
 
 FACE, HEIGHTS, WIDTHS = 16, (32, 16, 8, 4, 2, 1), (32, 16)  # of tiles
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1

@@ -9,11 +9,11 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from ..copying.placement import Leaf, common_leaves
+from ..copying import Leaf, common_leaves
 from ..display import Shown
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
-from ..layout.tuples import as_integer, leaves
+from ..layout import as_integer, leaves
 from ..plain import to_plain
 from .chip import Chip, ChipLike
 from .config import MemoryConfig, MemoryLike, NamedEnum, PageLayout, as_memory

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..errors import CoordinateError, MemoryConfigError
-from ..layout import ComposedLayout
-from ..layout.layout import LayoutLike
+from ..layout import ComposedLayout, LayoutLike
 from .config import BufferType
 from .cores import CoreCoord
 from .page_geometry import PageGeometry

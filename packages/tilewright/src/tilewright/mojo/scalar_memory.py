@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.placement import aligned_empty
+from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
-from ..tensor.elements import current_watcher, fit_scalar
-from ..tensor.store import Store
+from ..tensor import Store, current_watcher, fit_scalar
 from .dtype import DType, as_dtype
 from .simd import SIMD, SIMDType, as_vector, make_scalar, numbers_of, scalar_format
 

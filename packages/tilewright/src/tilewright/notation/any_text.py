@@ -10,10 +10,8 @@ from typing import Any
 
 from .._text import MAX_RANK
 from ..errors import FileFormatError, LayoutError
-from ..layout import LayoutLike, Swizzle, coalesce
+from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..layout import parse as parse_own
-from ..layout.linear import Linear
-from ..layout.tuples import leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
 from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE

@@ -10,8 +10,7 @@ from typing import Any
 
 from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError
-from ..memory import MemoryConfig, NdShardSpec, ShardSpec
-from ..memory.config import BufferType, ShardDistribution, ShardOrientation
+from ..memory import BufferType, MemoryConfig, NdShardSpec, ShardDistribution, ShardOrientation, ShardSpec
 from .affine_map import AffineMap, read_affine_map
 from .mlir_cores import read_core_ranges, read_word, require_single
 from .mlir_layouts import (

@@ -7,8 +7,7 @@ from typing import Any
 
 from .._integers import ceil_div
 from ..errors import LayoutError, MemoryConfigError
-from ..memory import ShardSpec, TensorSpec
-from ..memory.config import ShardOrientation, ShardStrategy, TensorMemoryLayout
+from ..memory import ShardOrientation, ShardSpec, ShardStrategy, TensorMemoryLayout, TensorSpec
 from .affine_map import AffineMap
 from .mlir_layouts import MlirLayout
 from .mlir_rule import expected_memref

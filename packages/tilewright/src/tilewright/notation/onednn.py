@@ -16,8 +16,7 @@ from typing import Any
 from .._integers import ceil_div
 from .._text import MAX_RANK
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, with_logical_shape
-from ..layout.layout import LayoutLike
+from ..layout import Layout, LayoutLike, with_logical_shape
 from .strided_parts import StridedPart, logical_extents, stored_extents, tiled_parts
 
 _TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,19}[a-z])*)", re.ASCII)

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 from .._text import MAX_INTEGER
 from ..errors import LayoutError
-from ..layout import Layout
-from ..layout.layout import LayoutLike
-from ..layout.tuples import as_tuple, leaves
+from ..layout import Layout, LayoutLike, as_tuple, leaves
 
 
 class StridedPart(NamedTuple):

@@ -7,9 +7,20 @@ from typing import Any, TypeVar
 
 from .._json import expect_integer, expect_integers
 from ..errors import FileFormatError
-from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec
-from ..memory.config import BufferType, NamedEnum, ShardDistribution, ShardOrientation, TensorMemoryLayout
-from ..memory.cores import CoreLike
+from ..memory import (
+    BufferType,
+    CoreCoord,
+    CoreLike,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    NamedEnum,
+    NdShardSpec,
+    ShardDistribution,
+    ShardOrientation,
+    ShardSpec,
+    TensorMemoryLayout,
+)
 
 MAX_CORE = 1023  # no chip has more columns or rows
 MAX_RANGES = 1024

@@ -14,15 +14,23 @@ from .._json import parse_json
 from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError
 from ..formats import format_of
-from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, Shape, ShardSpec, TensorSpec, Tile
-from ..memory.config import (
+from ..memory import (
     BufferType,
+    CoreCoord,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
     NamedEnum,
+    NdShardSpec,
     PageLayout,
+    Shape,
     ShardDistribution,
     ShardOrientation,
+    ShardSpec,
     ShardStrategy,
     TensorMemoryLayout,
+    TensorSpec,
+    Tile,
 )
 from .ttnn_json import MAX_RANGES, enum_member, limited_range, make_memory_config, nd_shard_spec_from_json
 

@@ -14,14 +14,21 @@ from typing import Any, Protocol, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..copying.engine import execute
-from ..copying.placement import Buffer, Placement, aligned_empty, footprint_of, placement_of
-from ..copying.plan import plan_copy
+from ..copying import Buffer, Placement, aligned_empty, execute, footprint_of, placement_of, plan_copy
 from ..errors import CoordinateError, FormatError, LayoutError
-from ..formats import ScalarFormat, cast, fit_values
-from ..formats.scalars import direct_range
-from ..layout import ComposedLayout, Layout, Swizzle, compose
-from ..layout.tuples import as_integer, is_array, is_slice, leaves, product, product_each
+from ..formats import ScalarFormat, cast, direct_range, fit_values
+from ..layout import (
+    ComposedLayout,
+    Layout,
+    Swizzle,
+    as_integer,
+    compose,
+    is_array,
+    is_slice,
+    leaves,
+    product,
+    product_each,
+)
 from .store import Array, Number, Store, strided_view
 from .view import PairLayout, View, elements_layout, scalars_layout, vector_layout
 from .views import Brackets, Kind, check_order

@@ -20,18 +20,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._integers import ceil_div, round_up
-from ..copying import execute, plan_copy
-from ..copying.devices import DeviceArray, from_dlpack
-from ..copying.placement import aligned_empty, native_format
+from ..copying import DeviceArray, aligned_empty, execute, from_dlpack, native_format, plan_copy
 from ..errors import LayoutError, MemoryConfigError, TransferError
 from ..formats import FormatLike, ScalarFormat, fit_values, format_of
-from ..layout import ComposedLayout, Layout, LayoutLike, Place, Swizzle
-from ..layout.axes import Step, component
-from ..layout.evaluation import chunks
-from ..layout.layout import make_layout
-from ..layout.tuples import as_integer, is_array, map_leaves, product, suffix_product
-from ..memory import Allocation, Device, PageLayout, TensorSpec, alignment_of, from_bytes, to_bytes
-from ..memory.device import host_placement
+from ..layout import (
+    ComposedLayout,
+    Layout,
+    LayoutLike,
+    Place,
+    Step,
+    Swizzle,
+    as_integer,
+    chunks,
+    component,
+    is_array,
+    make_layout,
+    map_leaves,
+    product,
+    suffix_product,
+)
+from ..memory import Allocation, Device, PageLayout, TensorSpec, alignment_of, from_bytes, host_placement, to_bytes
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Number: TypeAlias = "float | np.generic"

@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..copying import copy
-from ..copying.devices import as_host_array, export_dlpack
-from ..copying.placement import aligned_empty
+from ..copying import aligned_empty, as_host_array, copy, export_dlpack
 from ..display import Shown
 from ..errors import LayoutError, MemoryConfigError
 from ..formats import Format, FormatLike, fit_values, format_of

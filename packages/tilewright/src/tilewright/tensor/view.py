@@ -10,10 +10,24 @@ from .._integers import ceil_div
 from ..display import Shown
 from ..errors import CoordinateError, LayoutError
 from ..formats import ScalarFormat
-from ..layout import ComposedLayout, Layout, LayoutLike, coalesce, compose
-from ..layout.axes import Guard, live_guards
-from ..layout.layout import make_layout
-from ..layout.tuples import Nested, Shape, as_integer, leaves, product, product_each, suffix_product, zeros_like
+from ..layout import (
+    ComposedLayout,
+    Guard,
+    Layout,
+    LayoutLike,
+    Nested,
+    Shape,
+    as_integer,
+    coalesce,
+    compose,
+    leaves,
+    live_guards,
+    make_layout,
+    product,
+    product_each,
+    suffix_product,
+    zeros_like,
+)
 from .store import Store, scalar_bounds
 
 # The layouts of views: every view of a tensor is a substitution of indices in its layout.

@@ -16,13 +16,16 @@ import numpy as np
 from .._integers import ceil_div, round_up
 from ..errors import CoordinateError, LayoutError
 from ..formats import FormatLike, format_of
-from ..layout import Layout, LayoutLike, Swizzle, flatten
-from ..layout.layout import make_layout
-from ..layout.tuples import (
+from ..layout import (
+    Layout,
+    LayoutLike,
     ShapeArgument,
+    Swizzle,
     as_integer,
     as_tree,
+    flatten,
     leaves,
+    make_layout,
     map_leaves,
     product,
     product_each,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..copying.placement import Footprint
+from ..copying import Footprint
 from ..errors import TransferError
 
 _MAX_SEARCHED = 4096

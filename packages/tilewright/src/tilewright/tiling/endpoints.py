@@ -24,9 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._files import mmap
-from ..copying.devices import DeviceArray, packed_strides
-from ..copying.engine import Runner
-from ..copying.placement import Footprint, dense_footprint, strided_range
+from ..copying import DeviceArray, Footprint, Runner, dense_footprint, packed_strides, strided_range
 from ..errors import TransferError
 from ..layout import Box
 from .array_store import StorageRegion

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.codegen.c_code import Digit, conditional, digit_expressions, indent, raw_type
-from ..copying.codegen.kernel import WIDEST, vector_type
+from ..copying.codegen import WIDEST, Digit, conditional, digit_expressions, indent, raw_type, vector_type
 from ..formats import ScalarFormat
 from .tiler import Tiler
 

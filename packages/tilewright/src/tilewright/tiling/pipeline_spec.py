@@ -9,7 +9,7 @@ from math import prod
 from typing import TypeVar
 
 from .._integers import round_up
-from ..copying.placement import CACHE_LINE
+from ..copying import CACHE_LINE
 from ..display import Shown
 from ..errors import LayoutError, TransferError
 from .array_store import are_same_array, share_bytes, validate_separate_targets

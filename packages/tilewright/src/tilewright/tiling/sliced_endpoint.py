@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..copying import native
-from ..copying.placement import Footprint, dense_footprint
+from ..copying import Footprint, dense_footprint, native
 from ..errors import TransferError
 from ..layout import Box
 from .array_store import (

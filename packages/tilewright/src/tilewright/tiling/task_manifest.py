@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from .._files import as_path, write_file
 from ..errors import TransferError
-from ..files.source_file import SourceFile
+from ..files import SourceFile
 
 _FIRST_BYTES = b'{"plan": '
 _RANGE = "the range of tasks"

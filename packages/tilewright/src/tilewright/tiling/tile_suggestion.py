@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._integers import round_up
-from ..copying.placement import CACHE_LINE
+from ..copying import CACHE_LINE
 from ..errors import TransferError
 from .array_store import chunk_shape, read_chunk_shape
 from .chunk_tiles import ChunkGrids

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 from .._text import canonical_word
 from ..display import Shown
 from ..errors import CoordinateError, LayoutError
-from ..layout.properties import Box, empty_box
-from ..memory.explanation import TileExplanation
+from ..layout import Box, empty_box
+from ..memory import TileExplanation
 
 Extents: TypeAlias = int | Sequence[int]
 """One number for every axis, or one number per axis."""

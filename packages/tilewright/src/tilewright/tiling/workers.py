@@ -28,8 +28,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..copying import native
-from ..copying.native import NativeRunner
+from ..copying import NativeRunner, native
 from ..errors import TransferError
 from .endpoints import Endpoint, MemoryEndpoint
 from .operands import Input, Output

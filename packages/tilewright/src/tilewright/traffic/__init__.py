@@ -1,7 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: reshard plans, the network on chip, the time of transfers, and which layout is best."""
 
-from .estimate import Bound, Estimate, estimate_transfers
+from .estimate import (
+    Bound,
+    Estimate,
+    Flows,
+    NocRates,
+    estimate_transfers,
+    issue_cycles,
+    link_load,
+    rates_of,
+    resource_loads,
+    resource_name,
+)
 from .layout_chain import (
     LayoutChain,
     MoveCost,
@@ -12,9 +23,9 @@ from .layout_chain import (
     move_cost,
     npe_workload,
 )
-from .moves import Requests, Risc, TransferRun, TransferRuns
-from .noc import Link, NocMap
-from .plan import ReshardPlan, ReshardStep, StepBuffer, reshard
+from .moves import RISC_NAMES, RequestRun, Requests, Risc, TransferRun, TransferRuns
+from .noc import Endpoint, Link, NocMap
+from .plan import KERNELS, OPERATIONS, ReshardPlan, ReshardStep, StepBuffer, reshard
 
 __all__ = [
     "Bound",

@@ -15,9 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import MemoryConfigError
-from ..memory import Chip
-from ..memory.chip import ChipLike
-from ..memory.paging import Integers
+from ..memory import Chip, ChipLike, Integers
 from .moves import Requests
 from .noc import NOC_NAMES, Endpoint, Link, NocMap
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..memory import CoreCoord, TensorSpec
-from ..memory.paging import Integers
+from ..memory import CoreCoord, Integers, TensorSpec
 from .moves import Booleans, PageMoves, Requests, follow, has_equal_pages, page_moves, run_lengths
 from .noc import NocMap
 

@@ -18,15 +18,15 @@ from .._files import write_file
 from ..errors import MemoryConfigError
 from ..memory import (
     MemoryConfig,
+    MemoryLike,
     NdShardSpec,
     ShardOrientation,
     TensorSpec,
+    as_spec,
     block_sharded,
     height_sharded,
     width_sharded,
 )
-from ..memory.config import MemoryLike
-from ..memory.spec import as_spec
 from .estimate import rates_of
 from .moves import RISC_NAMES, Requests, validate_pair
 from .noc import NOC_NAMES

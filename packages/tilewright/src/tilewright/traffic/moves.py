@@ -17,8 +17,7 @@ import numpy as np
 
 from .._integers import round_up
 from ..errors import MemoryConfigError
-from ..memory import CoreCoord, TensorSpec
-from ..memory.paging import Integers
+from ..memory import CoreCoord, Integers, TensorSpec
 from .noc import NOC_NAMES, Endpoint, NocMap
 
 _ADDRESS_BITS = 36  # of a key that sorts by endpoint, then by address; a bank has at most 2^33 bytes
@@ -423,8 +422,6 @@ def sum_pairs(
 
 
 # `TransferRuns`: the bytes of a reshard as strided runs between pairs of endpoints.
-
-_ADDRESS_BITS = 36
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ import numpy as np
 
 from .._integers import round_up
 from .._text import format_bytes
-from ..copying import Placement, execute, plan_copy
-from ..copying.placement import aligned_empty
+from ..copying import Placement, aligned_empty, execute, plan_copy
 from ..display import Shown
 from ..errors import MemoryConfigError
 from ..layout import Layout, LayoutLike, PagedLayout, compose, left_inverse
@@ -25,17 +24,16 @@ from ..memory import (
     CoreRangeSet,
     Device,
     Fit,
+    Integers,
     TensorMemoryLayout,
     TensorSpec,
+    as_spec,
     first_cores,
     fit,
+    placement_violations,
 )
-from ..memory.paging import Integers
-from ..memory.placement_rules import placement_violations
-from ..memory.spec import as_spec
 from ..plain import to_plain
-from ..tensor import Tensor
-from ..tensor.store import DeviceStorage
+from ..tensor import DeviceStorage, Tensor
 from . import kernels
 from .estimate import Bound, Estimate, Flows, estimate_requests, link_load
 from .kernels import KernelCalls, KernelInput, dram_workers

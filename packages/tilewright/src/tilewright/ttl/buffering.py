@@ -17,11 +17,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import LayoutError, TransferError
-from ..tiling import Box, TransferEvent
-from ..tiling.schedule import Action, Compute, Export, Import, Phase, TransferKey, TransferKind, Wait
-from ..tiling.tile_copies import BoundCopy, CopyList, boxes_outside, export_copies, fill_copy, import_copies
-from ..tiling.transfers import Transfer, TransferEvent, TransferQueue
-from ..tiling.transfers import wait as wait_for
+from ..tiling import (
+    Action,
+    BoundCopy,
+    Box,
+    Compute,
+    CopyList,
+    Export,
+    Import,
+    Phase,
+    Transfer,
+    TransferEvent,
+    TransferKey,
+    TransferKind,
+    TransferQueue,
+    Wait,
+    boxes_outside,
+    export_copies,
+    fill_copy,
+    import_copies,
+)
+from ..tiling import wait as wait_for
 from .tensors import (
     build_empty_sub_tensor,
     build_tensor,

@@ -16,8 +16,7 @@ import numpy as np
 
 from ..display import Shown
 from ..errors import CoordinateError, LayoutError, TransferError
-from ..layout import Layout
-from ..layout.properties import empty_box
+from ..layout import Layout, empty_box
 from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor, Tiler
 from .values import (

@@ -11,10 +11,10 @@ import numpy as np
 from .. import memory
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import cast, fit_values, format_of
-from ..layout.tuples import as_integer
-from ..memory.mesh import Topology
+from ..layout import as_integer
+from ..memory import Topology
+from ..tensor import DeviceStorage
 from ..tensor import Tensor as PlainTensor
-from ..tensor.store import DeviceStorage
 from .config import DRAM_MEMORY_CONFIG, MemoryConfig, TensorSpec
 from .devices import AnyDevice, MeshDevice, MeshParts, OpenDevice
 from .tensor import Tensor, create_parts, needs_truncation, require_exact, truncate

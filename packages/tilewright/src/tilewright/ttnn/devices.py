@@ -19,10 +19,8 @@ from .. import memory, tensor
 from .._integers import ceil_div, round_up
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
-from ..layout.tuples import as_integer
-from ..memory import Chip, CoreRange, ShardOrientation, ShardStrategy
-from ..memory.chip import ChipLike
-from ..memory.mesh import Coordinate, Mesh, Topology
+from ..layout import as_integer
+from ..memory import Chip, ChipLike, Coordinate, CoreRange, Mesh, ShardOrientation, ShardStrategy, Topology
 from . import types
 from .config import MemoryConfig
 from .strict_rules import check_spec
@@ -1078,8 +1076,8 @@ class MeshParts:
         topology = composer.arrange(shape, self.by_device)
         joined = topology.global_shape(shape) if topology.coordinates else (0,)  # of no part, as ttnn has it
         whole = np.empty(joined, self.first.dtype.value_format.dtype)
-        for index, at in enumerate(topology.coordinates):
-            copy(self.by_device[at].numpy(), whole[topology.device_window(index, shape)])
+        for number, at in enumerate(topology.coordinates):
+            copy(self.by_device[at].numpy(), whole[topology.device_window(number, shape)])
         return whole
 
 

@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import FileFormatError, MemoryConfigError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
-from ..memory import PageLayout
+from ..memory import Coordinate, Mesh, PageLayout, Topology
 from ..memory import TensorSpec as PlainSpec
-from ..memory.mesh import Coordinate, Mesh, Topology
 from ..tensor import Tensor as PlainTensor
 from .config import MemoryConfig
 from .devices import AnyDevice, MeshParts, ReplicateTensorToMesh, TensorToMesh

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..errors import FormatError
 from ..memory import from_bytes
-from ..tensor import Tensor
-from ..tensor.store import padding_as_data
+from ..tensor import Tensor, padding_as_data
 from .types import DataType, Layout, cpp_name
 
 _PREFIX = "ttnn.Tensor("

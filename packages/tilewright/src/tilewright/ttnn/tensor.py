@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 
 from .. import memory, tensor
 from .._integers import round_up
-from ..copying.devices import as_host_array
+from ..copying import as_host_array
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, cast, fit_values, format_of
 from ..memory import TensorSpec as PlainSpec
-from ..memory.mesh import Topology
+from ..memory import Topology
+from ..tensor import DeviceStorage
 from ..tensor import Tensor as PlainTensor
-from ..tensor.store import DeviceStorage
 from .config import MemoryConfig, Shape, TensorProperties, TensorSpec, Tile, TileLike
 from .devices import AnyDevice, Device, MeshDevice, MeshParts, MeshToTensor, TensorToMesh
 from .printing import tensor_text

@@ -19,12 +19,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overlo
 from .. import memory
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, format_of
-from ..layout.tuples import as_integer
-from ..memory import TensorSpec, first_cores, row_width_multiple
+from ..layout import as_integer
+from ..memory import (
+    CoreLike,
+    HelpfulEnum,
+    NamedEnum,
+    TensorSpec,
+    Topology,
+    first_cores,
+    grid_extents,
+    row_width_multiple,
+)
 from ..memory import cores as plain_cores
-from ..memory.config import HelpfulEnum, NamedEnum
-from ..memory.cores import CoreLike, grid_extents
-from ..memory.mesh import Topology
 from ..notation.ttnn_writer import ttnn_text
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from .._text import count_of, format_bytes
 from ..copying import Plan
 from ..errors import LayoutError
 from ..tiling import Pipeline, Schedule, Trace
-from ..traffic import ReshardPlan
-from ..traffic.plan import ReshardStep
+from ..traffic import ReshardPlan, ReshardStep
 from .scene import Flow, Grid, Scene, Tracks
 from .scenes import scene_of
 from .scenes.chip_maps import ChipMap

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
-from ...formats import BlockFormat, Format, bfloat16, float32
-from ...formats.scalars import PowerOfTwo
+from ...formats import BlockFormat, Format, PowerOfTwo, bfloat16, float32
 from ..placement import fill_value
 from .c_code import (
     BoxGrowth,

@@ -11,8 +11,7 @@ from math import prod
 from string import Template
 
 from ...errors import FormatError, TransferError
-from ...formats import BLOCK_FORMATS, BlockFormat, Format, ScalarFormat, bfloat16
-from ...formats.scalars import PowerOfTwo, SmallFloat
+from ...formats import BLOCK_FORMATS, BlockFormat, Format, PowerOfTwo, ScalarFormat, SmallFloat, bfloat16
 
 # How the loops of a nest are distributed over threads, repeats and work-groups.
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ...layout.layout import make_layout
-from ...layout.tuples import as_tuple
-from ...tensor import elements
-from ...tensor.elements import Scalars
+from ...layout import as_tuple, make_layout
+from ...tensor import Scalars, elements
 from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer
 from ..simd import SIMD, SIMDType, as_vector, scalar_format

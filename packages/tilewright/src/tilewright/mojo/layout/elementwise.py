@@ -10,11 +10,8 @@ import numpy as np
 
 from ...errors import CoordinateError, LayoutError
 from ...formats import cast, fit_values
-from ...layout.tuples import as_integer
-from ...tensor import elements
-from ...tensor.elements import LoadBrackets, StoreBrackets, require_writable
-from ...tensor.view import View
-from ...tensor.views import Brackets
+from ...layout import as_integer
+from ...tensor import Brackets, LoadBrackets, StoreBrackets, View, elements, require_writable
 from ..brackets import brackets
 from ..scalar_memory import read_vector, write_vector
 from ..simd import SIMD, as_vector, numbers_of

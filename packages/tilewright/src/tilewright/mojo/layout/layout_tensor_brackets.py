@@ -7,9 +7,15 @@ from functools import partial
 from typing import Any
 
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...tensor.tile_tensor import element_texts
-from ...tensor.views import DistributeBrackets, LocatedDistributeBrackets, LocatedView, VectorizeBrackets, vectorize
+from ...layout import make_layout
+from ...tensor import (
+    DistributeBrackets,
+    LocatedDistributeBrackets,
+    LocatedView,
+    VectorizeBrackets,
+    element_texts,
+    vectorize,
+)
 from ..index_list import Index
 from .coord import is_dynamic
 from .thread_shares import checked_options, distribute_elements, thread_arguments

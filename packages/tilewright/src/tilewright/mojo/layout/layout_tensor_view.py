@@ -8,12 +8,8 @@ from typing import Any
 
 from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout import compose
-from ...layout.layout import make_layout
-from ...layout.tuples import as_integer
-from ...tensor import elements
-from ...tensor.view import pair_layout, vector_layout
-from ...tensor.views import slice_leaves
+from ...layout import as_integer, compose, make_layout
+from ...tensor import elements, pair_layout, slice_leaves, vector_layout
 from ..brackets import Bracketed, brackets
 from ..index_list import Index, IndexEntries
 from ..simd import SIMDType

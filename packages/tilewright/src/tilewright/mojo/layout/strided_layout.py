@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, overload, runtime_checkable
 
 from ...errors import LayoutError
-from ...layout import ComposedLayout, Place
-from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...layout.tuples import (
+from ...layout import (
+    ComposedLayout,
+    Place,
     as_tree,
     as_tuple,
     leaves,
+    make_layout,
     map_leaves,
     nest_like,
     prefix_product,
@@ -21,6 +21,7 @@ from ...layout.tuples import (
     suffix_product,
     validate_shape,
 )
+from ...layout import Layout as CoreLayout
 from ..brackets import brackets
 from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from ..._integers import ceil_div
 from ...errors import FormatError, LayoutError
-from ...layout import LayoutLike
-from ...layout.tuples import as_integer, as_tuple
+from ...layout import LayoutLike, as_integer, as_tuple
 from ..builtins import Origin
 from ..dtype import DType
 from ..pointer import AddressSpace

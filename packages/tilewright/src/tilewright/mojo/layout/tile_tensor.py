@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...tensor.tile_tensor import element_texts, format_matrices, format_tensor, join_texts
-from ...tensor.view import pair_layout
-from ...tensor.views import (
+from ...layout import make_layout
+from ...tensor import (
     DistributeBrackets,
     LocatedDistributeBrackets,
     LocatedTileBrackets,
@@ -21,6 +19,11 @@ from ...tensor.views import (
     SplitBrackets,
     TileBrackets,
     VectorizeBrackets,
+    element_texts,
+    format_matrices,
+    format_tensor,
+    join_texts,
+    pair_layout,
 )
 from ..brackets import Bracketed, brackets
 from ..containers import Optional

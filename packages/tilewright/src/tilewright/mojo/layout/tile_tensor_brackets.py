@@ -9,10 +9,8 @@ from typing import Any, TypeVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...layout.tuples import as_integer
-from ...tensor.view import pair_layout
-from ...tensor.views import (
+from ...layout import as_integer, make_layout
+from ...tensor import (
     DistributeBrackets,
     Extents,
     LocatedDistributeBrackets,
@@ -24,6 +22,7 @@ from ...tensor.views import (
     SplitBrackets,
     TileBrackets,
     VectorizeBrackets,
+    pair_layout,
     slice_leaves,
     tile,
     tile_with_offset,

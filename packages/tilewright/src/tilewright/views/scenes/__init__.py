@@ -10,14 +10,12 @@ from typing import Any
 
 from ...analysis import BankReport, MatrixAtom
 from ...auditing import AuditReport
-from ...conversion import Comparison, TensorComparison
-from ...conversion.plan import ItemExplanation
+from ...conversion import Comparison, ItemExplanation, TensorComparison
 from ...copying import Plan
 from ...errors import LayoutError
 from ...files import DecodedTile, Inspection, Mesh, SharedElement, StoredElement, Tensorbin
 from ...formats import QuantizationReport
-from ...layout import ComposedLayout, LayoutLike, Swizzle
-from ...layout.linear import Linear
+from ...layout import ComposedLayout, LayoutLike, Linear, Swizzle
 from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
 from ...plain import to_plain
 from ...simt import KernelReport

@@ -10,9 +10,7 @@ from typing import Any
 
 from ..._text import format_bytes
 from ...errors import MemoryConfigError
-from ...traffic import NocMap, ReshardPlan
-from ...traffic.noc import Endpoint
-from ...traffic.plan import ReshardStep
+from ...traffic import Endpoint, NocMap, ReshardPlan, ReshardStep
 from ..color_scales import BYTES
 from ..scene import Field, Flow, Grid
 

@@ -12,8 +12,7 @@ from ..._text import count_of
 from ...analysis import BankModel, BankReport, bank_conflicts, contiguous_runs, padding_share
 from ...copying import Plan
 from ...errors import LayoutError
-from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective
-from ...layout.layout import require_layout
+from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective, require_layout
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Scene

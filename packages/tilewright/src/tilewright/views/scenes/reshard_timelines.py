@@ -14,10 +14,17 @@ from math import ceil
 import numpy as np
 
 from ..._text import count_of, format_bytes
-from ...traffic import ReshardPlan
-from ...traffic.estimate import NocRates, issue_cycles, rates_of, resource_loads, resource_name
-from ...traffic.moves import RISC_NAMES, Requests
-from ...traffic.plan import ReshardStep
+from ...traffic import (
+    RISC_NAMES,
+    NocRates,
+    Requests,
+    ReshardPlan,
+    ReshardStep,
+    issue_cycles,
+    rates_of,
+    resource_loads,
+    resource_name,
+)
 from ..scene import Fact, Panel, Span, Tracks
 from .chip_maps import place_name
 

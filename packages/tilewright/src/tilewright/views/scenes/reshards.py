@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..._text import format_bytes
 from ...errors import LayoutError, MemoryConfigError
-from ...traffic import ReshardPlan
-from ...traffic.plan import ReshardStep
+from ...traffic import ReshardPlan, ReshardStep
 from ..layout_grid import MAX_SIDE
 from ..scene import MOST_FLOWS, Fact, Panel, Scene
 from ..scene_options import SceneOptionError, SceneOptions, scene_function
