@@ -5,17 +5,12 @@ from ..layout import Box
 from .array_stream import stream
 from .operands import Input, Output
 from .pipeline import Pipeline
-from .plan_cost import ClusterModel, RunEstimate, simulate_run
 from .plan_task import TaskTimeoutError
-from .ray_executor import RayExecutor
-from .rechunk import RechunkPlan, RechunkReport, plan_rechunk, rechunk, transpose
 from .schedule import Schedule
 from .task_manifest import MergedManifests
 from .tile_compute import CancelledError, Step
 from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
-from .tile_reduction import reduce_tiles
-from .tile_suggestion import TileSuggestion, suggest_tile
 from .tiler import Tiler
 from .trace import PipelineReport, Trace
 from .transfer_tensors import ExternalTensor, InternalTensor, spaced_layout
@@ -24,7 +19,6 @@ from .transfers import InlineQueue, SimulatedQueue, ThreadQueue, TransferEvent, 
 __all__ = [
     "Box",
     "CancelledError",
-    "ClusterModel",
     "ExternalTensor",
     "InlineQueue",
     "Input",
@@ -34,10 +28,6 @@ __all__ = [
     "Pipeline",
     "PipelineReport",
     "PlanReport",
-    "RayExecutor",
-    "RechunkPlan",
-    "RechunkReport",
-    "RunEstimate",
     "Schedule",
     "SimulatedQueue",
     "Step",
@@ -46,20 +36,13 @@ __all__ = [
     "ThreadQueue",
     "TileKernel",
     "TilePlan",
-    "TileSuggestion",
     "Tiler",
     "Trace",
     "TransferEvent",
     "export",
     "import_",
-    "plan_rechunk",
     "plan_tiles",
-    "rechunk",
-    "reduce_tiles",
-    "simulate_run",
     "spaced_layout",
     "stream",
-    "suggest_tile",
-    "transpose",
     "wait",
 ]

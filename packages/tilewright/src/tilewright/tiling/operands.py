@@ -20,7 +20,6 @@ from ..errors import LayoutError, TransferError
 from ..files.array_file import map_file, open_array
 from ..files.array_name import absolute_name, parse_array_name
 from ..files.npy import read_npy_layout
-from ..files.tensorstore_array import TensorStoreArray, is_tensorstore
 from .array_store import describe_store, is_hdf5, reject_array_wrappers, store_locations, validate_open
 from .endpoints import DeviceEndpoint, Endpoint, MappedEndpoint, MemoryEndpoint, find_memmap, is_shared_map
 from .sliced_endpoint import SlicedEndpoint
@@ -143,7 +142,7 @@ def validate_equal_shapes(sources: Sequence[Any], targets: Sequence[Any]) -> Non
 
 
 def open_operand(operand: Any, writing: bool = False) -> Any:
-    """Return an operand as an array: a name is opened, a TensorStore wrapped, and anything else is what it is.
+    """Return an operand as an array: a name is opened, anything else is one already.
 
     `writing` opens a name to be written.
 
@@ -152,7 +151,7 @@ def open_operand(operand: Any, writing: bool = False) -> Any:
     """
     if isinstance(operand, (str, Path)):
         return open_array(operand, writing=writing)
-    return TensorStoreArray(operand) if is_tensorstore(operand) else operand
+    return operand
 
 
 def _has_element_strides(array: np.ndarray[Any, Any]) -> bool:
