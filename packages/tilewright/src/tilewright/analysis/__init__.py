@@ -10,7 +10,6 @@ from .device_balance import bank_balance, reader_balance
 from .footprints import FootprintReport, ThreadStrides, footprint, thread_strides
 from .operand_coverage import AtomCoverage, OperandCoverage, atom_coverage
 from .permutations import Permutation, permutation
-from .proofs import Proof, prove
 from .register_conversion import Conversion, conversion
 from .sectors import CoalescingReport, coalescing
 from .spread import BalanceReport, RunReport, balance, contiguous_runs, padding_share
@@ -33,7 +32,6 @@ __all__ = [
     "OperandCoverage",
     "Pattern",
     "Permutation",
-    "Proof",
     "RunReport",
     "ThreadStrides",
     "atom_coverage",
@@ -52,7 +50,6 @@ __all__ = [
     "padded_layout",
     "padding_share",
     "permutation",
-    "prove",
     "reader_balance",
     "thread_strides",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--animate` of show and reshard: a schedule, a copy or a reshard as a page that plays it, or as GIF."""
+"""`--animate` of show and reshard: a schedule, a copy or a reshard as a page that plays it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import CommandError, ExitCode, check_output_path
+from .console import check_output_path
 
 if TYPE_CHECKING:
     from ..layout import LayoutLike
     from ..views import Animation
-
-SUFFIXES = (".html", ".gif")
 
 
 def check_animation_path(output: str | None) -> str:
@@ -24,18 +22,10 @@ def check_animation_path(output: str | None) -> str:
     >>> check_animation_path("copy.html")
     'copy.html'
     """
-    if output is None or Path(output).suffix.lower() not in SUFFIXES:
+    if output is None or Path(output).suffix.lower() != ".html":
         given = "nothing" if output is None else output
-        raise click.UsageError(f"--animate needs -o with a name that ends in .html or .gif, got {given}")
+        raise click.UsageError(f"--animate needs -o with a name that ends in .html, got {given}")
     check_output_path(output)
-    if Path(output).suffix.lower() == ".gif":
-        from ..views.png import png_converter
-
-        if png_converter() is None:
-            raise CommandError(
-                "writing .gif needs Pillow, and cairosvg or Chromium; pip install pillow cairosvg, or write an .html",
-                ExitCode.MISSING,
-            )
     return output
 
 

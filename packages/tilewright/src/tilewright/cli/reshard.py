@@ -74,7 +74,7 @@ def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Ca
 @_view_option("map", "Draw the chip with the flows between cores and banks.")
 @_view_option("links", "Draw the load of the links of both networks.")
 @_view_option("timeline", "Draw the estimated times of requests and resources.")
-@_view_option("animate", "Write what can be played, request by request: an .html page or a .gif.")
+@_view_option("animate", "Write what can be played, request by request: an .html page.")
 @click.option(
     "--step",
     type=click.IntRange(1),
@@ -90,7 +90,7 @@ def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Ca
     metavar="FILE",
     cls=SectionedOption,
     section="Pictures",
-    help="Write the picture to an .svg, .html, .png, .txt or .json. [--map --links]",
+    help="Write the picture to an .svg, .html, .txt or .json. [--map --links]",
 )
 @spec_options
 def command(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..tiling import Schedule, Tiler
     from ..views import Animation, Scene
 
-SUFFIXES = (".svg", ".html", ".png", ".txt", ".json")
+SUFFIXES = (".svg", ".html", ".txt", ".json")
 SCHEMES = ("simplex", "duplex", "double", "buffered", "direct")
 
 
@@ -163,7 +163,7 @@ def _describe_mode(mode: str) -> str:
 @verb("show")
 @click.argument("things", nargs=-1, required=True, metavar="THING...")
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write .svg, .html, .png, .txt or .json."
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write .svg, .html, .txt or .json."
 )
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark one element and trace it to its byte.")
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
@@ -174,7 +174,7 @@ def _describe_mode(mode: str) -> str:
 @click.option("--label", metavar="NAME,...", help="Attributes that label the cells, such as page.")
 @click.option("--address", type=click.Choice(["decimal", "hex"]), help="How addresses are written. [decimal]")
 @click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
-@click.option("--animate", is_flag=True, help="Write what can be played: an .html page or a .gif.")
+@click.option("--animate", is_flag=True, help="Write what can be played: an .html page.")
 @_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
 @_tiles_option("--overlap", type=click.IntRange(0), metavar="N", help="Elements that tiles share.")
 @_tiles_option("--halo", type=click.IntRange(0), metavar="N", help="Elements read beyond the edges.")
@@ -213,7 +213,7 @@ def command(
     tilewright show model.safetensors --tensor wte.weight -o wte.svg
     tilewright show 200x300 --tiles 64x64 --overlap 2 --pipeline double
     tilewright show 512x512:buffer=l1 4096x64:shard=height --memory l1 -o l1.html
-    tilewright show '(8,8):(8,1)' '(8,8):(1,8)' --animate -o copy.gif
+    tilewright show '(8,8):(8,1)' '(8,8):(1,8)' --animate -o copy.html
 
     --animate plays the schedule of a --pipeline, the copy from one layout to another (or to one, from row-major order),
     or the reshard from one placement to another.
@@ -258,14 +258,6 @@ def check_picture_path(output: str | None) -> None:
     if suffix not in SUFFIXES:
         raise click.UsageError(f"-o {output}: expected a name that ends in one of {', '.join(SUFFIXES)}")
     check_output_path(output)
-    if suffix == ".png":
-        from ..views.png import png_converter
-
-        if png_converter() is None:
-            raise CommandError(
-                "writing .png needs cairosvg or Chromium; pip install cairosvg, or write an .svg",
-                ExitCode.MISSING,
-            )
 
 
 def _build_answer(picture: Scene | Animation, output: str | None) -> Answer:

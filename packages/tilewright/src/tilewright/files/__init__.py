@@ -58,7 +58,6 @@ from .tensorbin import (
     write_tensorbin,
 )
 from .tensorbin_header import dtype_code
-from .tensorstore_array import TensorStoreArray, is_tensorstore
 
 __all__ = [
     "DecodedTile",

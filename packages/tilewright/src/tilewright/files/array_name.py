@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of arrays: paths and URLs of .npy, raw and zarr arrays, datasets of HDF5 files, and TensorStore specs.
+"""Names of arrays: paths and URLs of .npy, raw and zarr arrays, and datasets of HDF5 files.
 
 a.npy    a.raw    a.zarr    a.zarr/group/x    a.h5::group/x    s3://bucket/a.zarr    https://host/a.npy
-tensorstore:file:///data/a.zarr|zarr3:        tensorstore:{"driver": "n5", "kvstore": "file:///data/a"}
 """
 
 from __future__ import annotations
@@ -26,16 +25,13 @@ SUFFIXES_OF_KIND = {
     "hdf5": (".h5", ".hdf5", ".he5", ".nc"),
     "raw": RAW_SUFFIXES,
 }
-"""The kinds of arrays by the suffixes of their files; TensorStore has a prefix instead."""
+"""The kinds of arrays by the suffixes of their files."""
 
 SUFFIXES = tuple([suffix for suffixes in SUFFIXES_OF_KIND.values() for suffix in suffixes])
-
-TENSORSTORE = "tensorstore:"
 
 EXTRAS = {
     "zarr": "zarr",
     "h5py": "hdf5",
-    "tensorstore": "tensorstore",
     "fsspec": "remote",
     "obstore": "remote",
 }
@@ -73,8 +69,6 @@ def parse_array_name(name: FilePath) -> ArrayName:
     tilewright.errors.FileFormatError: a.h5 is an HDF5 file; name a dataset in it, as in a.h5::name
     """
     text = os.fspath(name)
-    if text.startswith(TENSORSTORE):
-        return ArrayName(text, "tensorstore", text.removeprefix(TENSORSTORE))
     path, _, dataset = text.partition("::")
     scheme, path_of_url = "", path
     if "://" in path:
@@ -87,9 +81,7 @@ def parse_array_name(name: FilePath) -> ArrayName:
     kind = _find_kind(path_of_url, bool(scheme))
     if kind is None:
         suffix = PurePath(path_of_url).suffix
-        raise FileFormatError(
-            f"{text}: unknown suffix {suffix!r} for an array; use one of {', '.join(SUFFIXES)}, or {TENSORSTORE}spec"
-        )
+        raise FileFormatError(f"{text}: unknown suffix {suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
     if kind == "hdf5" and not dataset:
         raise FileFormatError(f"{text} is an HDF5 file; name a dataset in it, as in {text}::name")
     if kind != "hdf5" and dataset:
@@ -103,7 +95,7 @@ def absolute_name(name: ArrayName) -> str:
     >>> absolute_name(parse_array_name("/data/a.h5::x"))
     '/data/a.h5::x'
     """
-    if not name.is_local or name.kind == "tensorstore":
+    if not name.is_local:
         return name.text
     return os.path.abspath(name.path) + (f"::{name.dataset}" if name.dataset else "")
 

@@ -2,9 +2,7 @@
 """Text of other systems, as objects of the library: what ttnn prints, and the layouts in the IR of tt-mlir."""
 
 from .affine_map import AffineMap, parse_affine_map
-from .aie import AccessPattern, parse_access_pattern, tile_stream, untile_stream
 from .any_text import NOTATIONS, WRITABLE, ParsedText, parse, write
-from .axe import parse_axe, write_axe
 from .cute_texts import CuteText, parse_cute, write_cute
 from .index_maps import IndexMap, Term
 from .mlir_attributes import MetalLayout, MlirNdLayout, ShardStrides, parse_mlir_attribute
@@ -34,7 +32,6 @@ from .xla import XlaShape, parse_xla
 __all__ = [
     "NOTATIONS",
     "WRITABLE",
-    "AccessPattern",
     "AffineMap",
     "CuteText",
     "IndexMap",
@@ -64,9 +61,7 @@ __all__ = [
     "mlir_layout_of",
     "mlir_tensor_type",
     "parse",
-    "parse_access_pattern",
     "parse_affine_map",
-    "parse_axe",
     "parse_core_ranges",
     "parse_cute",
     "parse_dtype",
@@ -85,10 +80,7 @@ __all__ = [
     "parse_triton_type",
     "parse_ttnn",
     "parse_xla",
-    "tile_stream",
-    "untile_stream",
     "write",
-    "write_axe",
     "write_cute",
     "write_index_map",
     "write_onednn",

@@ -14,10 +14,6 @@ from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..layout import parse as parse_own
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
-from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
-from .aie import parse_access_pattern, write_access_pattern
-from .axe import LOOKS_LIKE as LOOKS_LIKE_AXE
-from .axe import parse_axe, write_axe
 from .cute_texts import HAS_POINTER, CuteText, parse_cute, write_cute
 from .index_maps import IndexMap
 from .mlir_from_spec import write_mlir_layout
@@ -213,8 +209,6 @@ class ParsedText:
             return ttnn_text(self.value.value)
         if isinstance(self.value, IndexMap):
             return (write_index_map if self.notation == "tvm" else write_index_expressions)(self.value)
-        if self.notation == "axe":
-            return write_axe(self.value)
         return str(self.value)
 
 
@@ -232,8 +226,6 @@ _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "memref": (re.compile(r"\s*(?:memref|strided)\s*<"), parse_strided_memref),
     "mlir": (re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"), parse_index_expressions),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), parse_mosaic),
-    "axe": (LOOKS_LIKE_AXE, parse_axe),
-    "aie": (LOOKS_LIKE_AIE, parse_access_pattern),
     "tvm": (LOOKS_LIKE_TVM, parse_index_map),
     "xla": (LOOKS_LIKE_XLA, parse_xla),
     "ttnn": (_TTNN, parse_ttnn),
@@ -365,8 +357,6 @@ _WRITERS: dict[str, Callable[..., str]] = {
     "mlir": write_affine_map,
     "tvm": write_index_lambda,
     "triton": write_triton,
-    "aie": write_access_pattern,
-    "axe": write_axe,
 }
 _PLACEMENT_WRITERS: dict[str, Callable[..., str]] = {"ttnn": write_ttnn, "tt-mlir": write_mlir_layout}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a strided layout: what XLA, oneDNN, Mosaic, TVM, MLIR and AIE write, each in its own words."""
+"""The parts of a strided layout: what XLA, oneDNN, Mosaic, TVM and MLIR write, each in its own words."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from .operands import (
 )
 from .pipeline import Pipeline
 from .store_access import is_stored, open_access
+from .tile_choice import choose_tile, fit_depth
 from .tile_compute import CancelFlag, ProgressCallback
-from .tile_suggestion import fit_depth, suggest_tile
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 from .trace import PipelineReport, Trace
 from .transfers import TransferQueue
@@ -61,8 +61,8 @@ def stream(
     """Compute a target from a source tile by tile, with bounded memory, and return a report.
 
     Args:
-        source: an array or anything that slices, a memory map, or a name: `a.npy`, `a.zarr`, `a.h5::x`, a URL of these,
-            `tensorstore:` with a spec; or a list of them, all of one shape.
+        source: an array or anything that slices, a memory map, or a name: `a.npy`, `a.zarr`, `a.h5::x`, a URL of these;
+            or a list of them, all of one shape.
         target: the same; a name is created.
         compute: a function `compute(*inputs, *outputs)` of NumPy views, which writes into the outputs. It may be
             compiled by numba, or be a C function `f(in, in_shape, ..., out, out_shape)` of pointers to elements and to
@@ -117,9 +117,9 @@ def stream(
         scheme = scheme or ("direct" if compute is None else "double")
         halo = as_margins(overlap, "overlap", len(shape))
         if tile is None:
-            suggestion = suggest_tile(shape, sources, targets, memory_limit, halo, scheme, depth)
-            tile = suggestion.tile
-            depth = suggestion.depth if scheme in ("buffered", "direct") else depth
+            choice = choose_tile(shape, sources, targets, memory_limit, halo, scheme, depth)
+            tile = choice.tile
+            depth = choice.depth if scheme in ("buffered", "direct") else depth
         elif is_chosen and memory_limit is not None and depth is not None:
             extents = as_extents(tile, "tile", len(shape))
             depth = fit_depth(extents, sources, targets, memory_limit, halo, scheme, depth)

@@ -136,10 +136,3 @@ class ChunkGrids:
             high = -(-np.minimum(starts + tile + after, n) // chunk)
             self._touches[key] = float((high - low).sum()) / -(-n // chunk)
         return self._touches[key]
-
-    def describe(self, tile: tuple[int, ...]) -> str:
-        """Return a tile as a number of chunks, such as "2 x 1 chunks of the output"."""
-        side, chunks = ("output", self.writes) if self.writes else ("input", self.reads)
-        shape = chunks[0][0]
-        counts = [-(-t // n) for t, n in zip(tile, shape, strict=True)]
-        return f"{' x '.join(map(str, counts))} chunks of the {side}"

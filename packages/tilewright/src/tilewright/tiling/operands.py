@@ -18,9 +18,7 @@ import numpy as np
 from ..copying import find_device_array
 from ..errors import LayoutError, TransferError
 from ..files import (
-    TensorStoreArray,
     absolute_name,
-    is_tensorstore,
     map_file,
     open_array,
     parse_array_name,
@@ -148,7 +146,7 @@ def validate_equal_shapes(sources: Sequence[Any], targets: Sequence[Any]) -> Non
 
 
 def open_operand(operand: Any, writing: bool = False) -> Any:
-    """Return an operand as an array: a name is opened, a TensorStore wrapped, and anything else is what it is.
+    """Return an operand as an array: a name is opened, anything else is one already.
 
     `writing` opens a name to be written.
 
@@ -157,7 +155,7 @@ def open_operand(operand: Any, writing: bool = False) -> Any:
     """
     if isinstance(operand, (str, Path)):
         return open_array(operand, writing=writing)
-    return TensorStoreArray(operand) if is_tensorstore(operand) else operand
+    return operand
 
 
 def _has_element_strides(array: np.ndarray[Any, Any]) -> bool:

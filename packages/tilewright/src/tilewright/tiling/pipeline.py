@@ -18,6 +18,7 @@ from .operands import Input, Output
 from .pipeline_spec import PipelineSpec
 from .schedule import Compute, Export, Import, TransferKey, TransferKind, Wait
 from .sliced_endpoint import SlicedEndpoint
+from .tile_choice import STORE_LIMIT
 from .tile_compute import (
     Array,
     CancelFlag,
@@ -30,7 +31,6 @@ from .tile_compute import (
 )
 from .tile_copies import Work, direct_copy
 from .tile_kernel import TileKernel
-from .tile_suggestion import STORE_LIMIT
 from .tiler import Tiler
 from .trace import PipelineReport, Trace, TraceSpan
 from .transfer_tensors import TileBuffer

@@ -59,7 +59,7 @@ class PipelineSpec(Shown):
         if memory_limit is not None and self.buffer_bytes > memory_limit:
             raise TransferError(
                 f"{self.scheme} buffering of these tiles takes {self.buffer_bytes} bytes, the limit is {memory_limit};"
-                " use smaller tiles (suggest_tile finds them), or a scheme with fewer buffers"
+                " use smaller tiles, or a scheme with fewer buffers"
             )
 
     def _validate_tiles(self) -> int:

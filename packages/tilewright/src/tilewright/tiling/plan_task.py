@@ -88,11 +88,7 @@ class SourceChangedError(TransferError):
 
 
 class TaskTimeoutError(TransferError):
-    """A task that took longer than it may.
-
-    >>> issubclass(TaskTimeoutError, TransferError)
-    True
-    """
+    """A task that took longer than it may."""
 
 
 class BatchOrigin(NamedTuple):

@@ -59,10 +59,6 @@ def open_access(array: Any) -> StoreAccess:
     def write(box: Slices, values: Any) -> None:
         array[box] = values
 
-    own_access = getattr(array, "open_access", None)
-    if own_access is not None:
-        access: StoreAccess = own_access()
-        return access
     access = StoreAccess(array.__getitem__, write)
     if is_zarr(array):
         inner = getattr(array, "async_array", None)  # zarr 2 has none: it works in the calling thread anyway

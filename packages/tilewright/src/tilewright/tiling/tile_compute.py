@@ -40,11 +40,7 @@ class CancelFlag(Protocol):
 
 
 class CancelledError(TransferError):
-    """A run that was stopped on request, after all started transfers were over.
-
-    >>> issubclass(CancelledError, TransferError)
-    True
-    """
+    """A run that was stopped on request, after all started transfers were over."""
 
 
 class Step(NamedTuple):

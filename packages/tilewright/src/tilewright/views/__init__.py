@@ -5,7 +5,6 @@ from .animation import Animation, PanelSteps, animate
 from .html import to_fragment, to_html
 from .notebook_widget import widget
 from .output import notebook_html, save, show
-from .png import to_png
 from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
 from .scenes import scene_of, side_by_side
 from .scenes.accesses import atom_scene, bank_scene, linear_scene
@@ -73,7 +72,6 @@ __all__ = [
     "to_fragment",
     "to_html",
     "to_json",
-    "to_png",
     "to_svg",
     "to_text",
     "trace_scene",

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Animations as a self-contained page with a player, and as GIF."""
+"""Animations as a self-contained page with a player."""
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 from .animation import Animation, PanelSteps
 from .html import embed_json, page_markup, read_asset
-from .png import PICTURE_SIZE, render_svg
 from .scene import Flow, Grid, Panel, Scene
-from .svg import compose_svg, draw_panels, track_axis, track_height
+from .svg import draw_panels, track_axis, track_height
 from .svg_elements import INK, MARK, PAPER, Drawing, box_outlines
 from .svg_flows import arrow_path
 from .svg_grid import choose_geometry, row_runs
-
-_LONGEST_PAUSE = 8  # frames that the last one stays, before a GIF begins again
-_HIGHEST_SHEET = 6000  # pixels of the picture that all frames of a sheet share
 
 _START = """
 const frames = JSON.parse(document.getElementById("frames").textContent);
@@ -62,74 +56,6 @@ def draw_frames(animation: Animation) -> tuple[list[Drawing], dict[str, Any]]:
     paths = [[_overlay_paths(*pair, frame) for pair in _panels(animation)] for frame in frames]
     data = {"paths": paths, "captions": animation.captions, "seconds": animation.seconds}
     return [_draw_overlay(drawing, ("", "", "")) for drawing in drawings], data
-
-
-def to_frames(animation: Animation) -> list[str]:
-    """Return every frame of an `animation` as SVG, with its caption as the note.
-
-    >>> from tilewright.tiling import Schedule
-    >>> from tilewright.views.animation import animate
-    >>> to_frames(animate(Schedule("double", 3)))[0][:4]
-    '<svg'
-    """
-    scene = _without_arrows(animation.scene)
-    drawings = draw_panels(scene)
-    pictures = []
-    for frame, caption in enumerate(animation.captions):
-        panels = [
-            _draw_overlay(drawing, _overlay_paths(*pair, frame))
-            for drawing, pair in zip(drawings, _panels(animation), strict=True)
-        ]
-        pictures.append(compose_svg(replace(scene, note=caption), panels))
-    return pictures
-
-
-def to_gif(animation: Animation) -> bytes:
-    """Return an `animation` as GIF, which needs Pillow, and cairosvg or a Chromium browser.
-
-    >>> from tilewright.tiling import Schedule
-    >>> from tilewright.views.animation import animate
-    >>> from tilewright.views.png import png_converter
-    >>> to_gif(animate(Schedule("double", 2)))[:3] if png_converter() == "cairosvg" else b"GIF"
-    b'GIF'
-    """
-    try:
-        image_module: Any = import_module("PIL.Image")
-    except ImportError:
-        raise ValueError("writing .gif needs Pillow; pip install pillow, or save an .html") from None
-    pictures = _render_frames(to_frames(animation), image_module)
-    # One palette for all frames, so that what does not move does not flicker.
-    palette = pictures[-1].quantize(colors=128, method=image_module.Quantize.MEDIANCUT)
-    frames = [picture.quantize(palette=palette, dither=image_module.Dither.NONE) for picture in pictures]
-    step = round(animation.seconds * 1000)
-    stream = io.BytesIO()
-    frames[0].save(
-        stream,
-        format="GIF",
-        save_all=True,
-        append_images=frames[1:],
-        duration=[step] * (len(frames) - 1) + [step * _LONGEST_PAUSE],
-        loop=0,
-        optimize=True,
-    )
-    return stream.getvalue()
-
-
-def _render_frames(pictures: list[str], image_module: Any) -> list[Any]:
-    """Return the pictures as images of Pillow; several are drawn at once, since starting a browser takes a second."""
-    sizes = [tuple(map(int, match.groups())) for svg in pictures if (match := PICTURE_SIZE.search(svg))]
-    width, height = max(size[0] for size in sizes), max(size[1] for size in sizes)
-    count = max(1, _HIGHEST_SHEET // height)
-    images = []
-    for first in range(0, len(pictures), count):
-        part = pictures[first : first + count]
-        moved = [svg.replace("<svg ", f'<svg y="{k * height}" ', 1) for k, svg in enumerate(part)]
-        whole = f'width="{width}" height="{height * len(part)}"'
-        paper = f'<rect {whole} fill="{PAPER}"/>'
-        sheet = f'<svg xmlns="http://www.w3.org/2000/svg" {whole}>{paper}{"".join(moved)}</svg>'
-        image = image_module.open(io.BytesIO(render_svg(sheet, 1))).convert("RGB")
-        images += [image.crop((0, k * height, width, (k + 1) * height)) for k in range(len(part))]
-    return images
 
 
 def _panels(animation: Animation) -> list[tuple[Panel, PanelSteps]]:

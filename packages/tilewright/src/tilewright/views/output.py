@@ -13,23 +13,22 @@ from typing import Any, TypeVar
 from .._files import as_path, write_file
 from ..errors import TilewrightError
 from .animation import Animation
-from .animation_output import to_gif, to_player
+from .animation_output import to_player
 from .html import to_fragment, to_html
-from .png import to_png
 from .scene import Scene, to_json
 from .scenes import scene_of
 from .svg import to_svg
 from .text import supports_color, terminal_width, to_text
 
-Renderer = TypeVar("Renderer", bound=Callable[..., str | bytes])
+Renderer = TypeVar("Renderer", bound=Callable[..., str])
 
 _NOTEBOOK_SIDE = 32  # rows and columns of automatic pictures, which are stored in the notebook
 
 
 def save(scene: Scene | Animation, path: str | os.PathLike[str]) -> Path:
-    """Write a `scene` to the file `path` and return its path; the suffix is .svg, .html, .txt, .json or .png.
+    """Write a `scene` to the file `path` and return its path; the suffix is .svg, .html, .txt or .json.
 
-    An animation is written as .html, with a player, or as .gif.
+    An animation is written as .html, with a player.
 
     >>> import tempfile
     >>> from tilewright import row_major
@@ -104,11 +103,10 @@ def notebook_html(subject: Any) -> str | None:
         return None
 
 
-_RENDERERS: dict[str, Callable[[Scene], str | bytes]] = {
+_RENDERERS: dict[str, Callable[[Scene], str]] = {
     ".svg": to_svg,
     ".html": to_html,
     ".txt": lambda scene: to_text(scene) + "\n",
-    ".png": to_png,
     ".json": to_json,
 }
-_PLAYERS: dict[str, Callable[[Animation], str | bytes]] = {".html": to_player, ".gif": to_gif}
+_PLAYERS: dict[str, Callable[[Animation], str]] = {".html": to_player}

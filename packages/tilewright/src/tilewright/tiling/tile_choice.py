@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`suggest_tile`: the tile that fits a memory limit at the lowest cost, for arrays in memory and in chunks."""
+"""The tile that fits a memory limit at the lowest cost, for arrays in memory and in chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,21 +33,19 @@ ElementSizes = tuple[list[int], list[int]]
 """Bytes of an element of each input, and of each output."""
 
 
-@dataclass(frozen=True, slots=True)
-class TileSuggestion:
-    """A tile and a depth, the bytes of buffers they take, and the reason.
+class TileChoice(NamedTuple):
+    """A tile, the depth of its buffers, and the bytes that they take.
 
-    >>> TileSuggestion((256, 256), 2, 1 << 20, "because").tile
+    >>> TileChoice((256, 256), 2, 1 << 20).tile
     (256, 256)
     """
 
     tile: tuple[int, ...]
     depth: int
     buffer_bytes: int
-    why: str
 
 
-def suggest_tile(
+def choose_tile(
     space: Extents,
     inputs: Sequence[Any] = ("float32",),
     outputs: Sequence[Any] = ("float32",),
@@ -56,8 +53,8 @@ def suggest_tile(
     halo: Margins = 0,
     scheme: str = "double",
     depth: int | None = None,
-) -> TileSuggestion:
-    """Return the output tile that fits a memory limit at the lowest cost, and the reason.
+) -> TileChoice:
+    """Return the output tile that fits a memory limit at the lowest cost.
 
     The cost counts halos, which are read twice, short rows, and tiles that exceed the caches. Where an input or output
     is stored in chunks, tiles consist of whole chunks of the outputs, and of the inputs as far as memory allows:
@@ -73,10 +70,8 @@ def suggest_tile(
         scheme: the buffering scheme of the pipeline.
         depth: the depth of "buffered" and "direct"; less where memory is short.
 
-    >>> suggest_tile((4096, 4096), memory_limit=2 << 20).tile
-    (32, 4096)
-    >>> print(suggest_tile((4096, 4096), memory_limit=2 << 20, halo=8).why)
-    55 x 2048 tiles: 2073472 of 2097152 bytes for double buffering, halos add 30 % to the reads, rows of 8192 bytes
+    >>> choose_tile((4096, 4096), memory_limit=2 << 20).tile, choose_tile((4096, 4096), memory_limit=2 << 20, halo=8)
+    ((32, 4096), TileChoice(tile=(55, 2048), depth=2, buffer_bytes=2073472))
     """
     extents = as_extents(space, "space")
     margins = as_margins(halo, "halo", len(extents))
@@ -85,22 +80,12 @@ def suggest_tile(
     depth = depth or 3
     grids = _find_chunks(extents, margins, inputs, outputs)
     if grids.units is not None:
-        suggestion = _suggest_whole_chunks(grids, halos, sizes, scheme, depth, memory_limit)
-        if suggestion is not None:
-            return suggestion
+        choice = _choose_whole_chunks(grids, halos, sizes, scheme, depth, memory_limit)
+        if choice is not None:
+            return choice
     limit = DEFAULT_LIMIT if memory_limit is None else memory_limit
     tile = _cheapest_tile(extents, halos, sizes, scheme, depth, limit)
-    nbytes = _buffer_bytes(tile, halos, sizes, scheme, depth)
-    extra = prod((t + n) / t for t, n in zip(tile, halos, strict=True)) - 1
-    halo_text = f", halos add {extra:.0%} to the reads".replace("%", " %") if extra else ""
-    row = tile[-1] * max(*sizes[0], *sizes[1], 1)
-    why = (
-        f"{' x '.join(map(str, tile))} tiles: {nbytes} of {limit} bytes for {scheme} buffering{halo_text},"
-        f" rows of {row} bytes"
-    )
-    if grids.units is not None:
-        why += "; too little memory for whole chunks, so some are read and written several times"
-    return TileSuggestion(tile, _used_depth(scheme, depth), nbytes, why)
+    return TileChoice(tile, _used_depth(scheme, depth), _buffer_bytes(tile, halos, sizes, scheme, depth))
 
 
 def fit_depth(
@@ -122,17 +107,6 @@ def fit_depth(
     return max(1, min(depth, memory_limit // max(1, 2 * _buffer_bytes(tile, halos, sizes, scheme, 1))))
 
 
-def read_amplification(source: Any, target: Any, tile: tuple[int, ...], spare: int) -> float:
-    """Return how often chunks of a source are decoded for tiles without a halo, if `spare` bytes hold chunks.
-
-    >>> read_amplification(np.zeros((4, 4)), np.zeros((4, 4)), (2, 2), 0)
-    1.0
-    """
-    extents = tuple([int(n) for n in source.shape])
-    grids = _find_chunks(extents, ((0, 0),) * len(extents), [source], [target])
-    return grids.amplification(tile, spare)
-
-
 def _find_chunks(
     extents: tuple[int, ...], margins: tuple[tuple[int, int], ...], inputs: Sequence[Any], outputs: Sequence[Any]
 ) -> ChunkGrids:
@@ -151,36 +125,28 @@ def _used_depth(scheme: str, depth: int) -> int:
     return depth if scheme in ("buffered", "direct") else 2
 
 
-def _suggest_whole_chunks(
+def _choose_whole_chunks(
     grids: ChunkGrids, halos: tuple[int, ...], sizes: ElementSizes, scheme: str, depth: int, memory_limit: int | None
-) -> TileSuggestion | None:
+) -> TileChoice | None:
     """Return the cheapest tile of whole chunks; None if not even one chunk fits the limit."""
     limit = STORE_LIMIT if memory_limit is None else memory_limit
-    depths = range(depth, 0, -1) if scheme in ("buffered", "direct") else [depth]
-    for tried in depths:
-        decoding = _used_depth(scheme, tried) * grids.decoded_bytes
-        best: tuple[float, tuple[int, ...]] | None = None
+    for tried in range(depth, 0, -1) if scheme in ("buffered", "direct") else [depth]:
+        used = _used_depth(scheme, tried)
+        best: tuple[float, tuple[int, ...], int] | None = None
         for tile in grids.candidates():
-            spare = limit - _buffer_bytes(tile, halos, sizes, scheme, tried) - decoding
+            nbytes = _buffer_bytes(tile, halos, sizes, scheme, tried)
+            spare = limit - nbytes - used * grids.decoded_bytes
             if spare < 0:
                 continue
-            cost = grids.cost(tile, spare, _used_depth(scheme, tried))
+            cost = grids.cost(tile, spare, used)
             if best is None or cost < best[0]:
-                best = (cost, tile)
+                best = (cost, tile, nbytes)
         if best is not None:
-            break
-    else:
-        if memory_limit is not None or grids.units is None:
-            return None
-        tried, best = 1, (0.0, grids.units)  # nobody has set a limit, and a store cannot do with less
-    tile = best[1]
-    nbytes = _buffer_bytes(tile, halos, sizes, scheme, tried)
-    spare = max(0, limit - nbytes - _used_depth(scheme, tried) * grids.decoded_bytes)
-    why = (
-        f"{' x '.join(map(str, tile))} tiles, {grids.describe(tile)}: {nbytes} of {limit} bytes for {scheme} buffering,"
-        f" every chunk is decoded {grids.amplification(tile, spare):.3g} times"
-    )
-    return TileSuggestion(tile, _used_depth(scheme, tried), nbytes, why)
+            return TileChoice(best[1], used, best[2])
+    if memory_limit is not None or grids.units is None:
+        return None
+    # nobody has set a limit, and a store cannot do with less
+    return TileChoice(grids.units, _used_depth(scheme, 1), _buffer_bytes(grids.units, halos, sizes, scheme, 1))
 
 
 def _cheapest_tile(
