@@ -22,7 +22,7 @@ from tilewright import addr, bank, views
 from tilewright.copying import Placement, plan_copy
 from tilewright.layout import tiled_layout
 from tilewright.tiling import Schedule, Tiler
-from tilewright.tiling.trace import TraceSpan
+from tilewright.tiling.schedule import TraceSpan
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "gallery.md"
@@ -43,7 +43,7 @@ IMPORTS = (
     "from tilewright.copying import Placement, plan_copy",
     "from tilewright.layout import tiled_layout",
     "from tilewright.tiling import Schedule, Tiler",
-    "from tilewright.tiling.trace import TraceSpan",
+    "from tilewright.tiling.schedule import TraceSpan",
     "",
     "folder = mkdtemp()",
     "```",

@@ -12,7 +12,6 @@ import click
 
 from .._text import format_bytes, format_table
 from ..errors import MemoryConfigError
-from .animations import check_animation_path
 from .console import (
     Answer,
     CommandError,
@@ -27,7 +26,7 @@ from .console import (
 from .move_arguments import parse_move
 from .options import SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
 from .program import SectionedOption, refuse_options, verb
-from .show import check_picture_path, name_assumptions, picture_text
+from .show import check_animation_path, check_picture_path, name_assumptions, picture_text
 
 if TYPE_CHECKING:
     from ..traffic import Endpoint, LayoutChain, RequestRun, ReshardPlan

@@ -17,7 +17,7 @@ import numpy as np
 from .._json import parse_json
 from ..errors import FileFormatError
 from .json_stream import JsonStream
-from .source_file import FilePath, SourceFile, as_source_file
+from .source import FilePath, SourceFile, as_source_file
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 BATCH_PAGES = 1 << 16

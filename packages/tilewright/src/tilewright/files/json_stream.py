@@ -15,7 +15,7 @@ from typing import Any
 
 from .._json import strict_decoder
 from ..errors import FileFormatError
-from .source_file import FilePath, SourceFile, as_source_file
+from .source import FilePath, SourceFile, as_source_file
 
 CHUNK_BYTES = 1 << 18
 MAX_VALUE_CHARACTERS = 1 << 26  # of a value that is taken whole

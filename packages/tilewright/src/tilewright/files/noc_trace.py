@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ..errors import FileFormatError
 from .graph_report import as_integer
 from .json_stream import JsonStream
-from .source_file import FilePath, SourceFile, as_source_file
+from .source import FilePath, SourceFile, as_source_file
 
 Place: TypeAlias = tuple[int, int]  # column and row of a node of the network
 Mover: TypeAlias = tuple[Place, str]  # a core, and one of its data movers

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from .._files import as_path
 from ..errors import FileFormatError
-from .source_file import FilePath, SourceFile
+from .source import FilePath, SourceFile
 
 if TYPE_CHECKING:
     import sqlite3

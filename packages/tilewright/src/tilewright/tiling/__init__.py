@@ -2,20 +2,39 @@
 """Tilers, transfers, schedules, pipelines and tile plans: arrays computed tile by tile."""
 
 from ..layout import Box
-from .array_stream import create_like, stream
-from .operands import Input, Output
-from .pipeline import Pipeline
-from .plan_executor import count_workers, submit_unique
+from .endpoints import Input, Output
+from .manifest import MergedManifests
+from .pipeline import Pipeline, create_like, stream
 from .plan_task import TaskTimeoutError
-from .schedule import SCHEMES, Action, Compute, Export, Import, Phase, Schedule, TransferKey, TransferKind, Wait
-from .task_manifest import MergedManifests
+from .schedule import (
+    SCHEMES,
+    Action,
+    Compute,
+    Export,
+    Import,
+    Phase,
+    PipelineReport,
+    Schedule,
+    Trace,
+    TransferKey,
+    TransferKind,
+    Wait,
+)
 from .tile_compute import COMPUTES, CancelledError, Step
-from .tile_copies import BoundCopy, CopyList, boxes_outside, export_copies, fill_copy, import_copies
+from .tile_copies import (
+    BoundCopy,
+    CopyList,
+    ExternalTensor,
+    InternalTensor,
+    boxes_outside,
+    export_copies,
+    fill_copy,
+    import_copies,
+    spaced_layout,
+)
 from .tile_kernel import TileKernel
-from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
+from .tile_plan import PlanReport, Task, TilePlan, count_workers, plan_tiles, submit_unique
 from .tiler import Tiler
-from .trace import PipelineReport, Trace
-from .transfer_tensors import ExternalTensor, InternalTensor, spaced_layout
 from .transfers import (
     InlineQueue,
     SimulatedQueue,
