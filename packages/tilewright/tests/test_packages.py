@@ -24,8 +24,6 @@ PACKAGES = (
     "tables",  # reports as text
     "mapped_files",
     "fence",
-    "small_numpy",  # a stand-in where NumPy is missing
-    "ndarrays",  # NumPy, or its stand-in
     "showing",  # `.show()` of every object, which imports the views when it is called
     "layout",
     "formats",
