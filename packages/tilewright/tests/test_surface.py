@@ -13,8 +13,8 @@ PACKAGES = (
     *[
         f"tilewright.{package}"
         for package in (
-            "analysis", "auditing", "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory",
-            "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+            "analysis", "auditing", "conversion", "copying", "cute", "files", "formats", "layout", "memory",
+            "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
         )
     ],
 )  # fmt: skip

@@ -7,10 +7,8 @@ from .graph_report import GraphReport, PageBatch, ReportNode, as_integer, parse_
 from .inspection import Inspection, TensorFacts, inspect
 from .manifest import (
     IMAGE_SUFFIX,
-    INDEX_SUFFIX,
     MANIFEST_NAME,
     MARKER_PREFIX,
-    BankImage,
     ByteRange,
     ConversionManifest,
     ManifestEntry,
@@ -46,7 +44,16 @@ from .source import (
     resolve_inside,
     unique_file_names,
 )
-from .stored_tensor import DevicePart, PagedBoxes, PartReading, StoredTensor, as_box, inverse_order
+from .stored_tensor import (
+    INDEX_SUFFIX,
+    BankImage,
+    DevicePart,
+    PagedBoxes,
+    PartReading,
+    StoredTensor,
+    as_box,
+    inverse_order,
+)
 from .tensor_file import SUFFIXES, FileKind, TensorFile, find_caches_below, open_tensors, select_names, store_arrays
 from .tensor_values import (
     DecodedTile,
