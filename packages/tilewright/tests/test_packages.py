@@ -41,7 +41,6 @@ PACKAGES = (
     "weights",
     "compare",
     "analysis",
-    "auditing",
     "simt",  # kernels, run and checked thread by thread
     "views",
     "cute",

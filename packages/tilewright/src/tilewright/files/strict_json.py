@@ -25,7 +25,7 @@ from .source_file import FilePath, SourceFile, as_source_file
 def parse_json(data: bytes | memoryview | str, name: str) -> Any:
     """Return a parsed JSON text; raise a `FileFormatError` for bad UTF-8, repeated keys, NaN or deep nesting.
 
-    `name` is what messages call the text.
+    `data` is the text or its bytes, and `name` what messages call it.
 
     >>> parse_json(b'{"a": [1, 2]}', "the header")
     {'a': [1, 2]}

@@ -2,7 +2,7 @@
 """Memory: chips, tensor specs, sharding, pages, banks and addresses, the allocator, and what fits."""
 
 from .allocator import Allocation, Allocator, MemoryView
-from .chip import Chip, chip_names
+from .chip import DISPATCH_MODES, Chip, ChipLike, chip_names
 from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet, first_cores
 from .device import Device, from_bytes, to_bytes
 from .explanation import AddressContent, Explanation, explain, explain_address
@@ -20,8 +20,8 @@ from .memory_config import (
 )
 from .offset_explanation import OffsetExplanation
 from .paging import PageMap, PageTable, Paging
-from .placement_rules import Violation
-from .shape import Shape, Tile, alignment_of, padded_extents
+from .placement_rules import Violation, placement_violations
+from .shape import HEIGHTS, WIDTHS, Shape, Tile, alignment_of, padded_extents
 from .sharding import (
     Sharding,
     block_sharded,
@@ -31,7 +31,7 @@ from .sharding import (
     sharded_across_dims,
     width_sharded,
 )
-from .spec import TensorSpec, fit
+from .spec import TensorSpec, as_spec, fit
 from .spec_changes import (
     ChangeKind,
     SpecChange,
@@ -45,6 +45,9 @@ from .spec_changes import (
 from .where import Where
 
 __all__ = [
+    "DISPATCH_MODES",
+    "HEIGHTS",
+    "WIDTHS",
     "AddressContent",
     "Allocation",
     "Allocator",
@@ -52,6 +55,7 @@ __all__ = [
     "BufferType",
     "ChangeKind",
     "Chip",
+    "ChipLike",
     "CoreCoord",
     "CoreGrid",
     "CoreRange",
@@ -81,6 +85,7 @@ __all__ = [
     "Violation",
     "Where",
     "alignment_of",
+    "as_spec",
     "block_sharded",
     "chip_names",
     "convert_spec",
@@ -93,6 +98,7 @@ __all__ = [
     "interleaved",
     "nd_sharded",
     "padded_extents",
+    "placement_violations",
     "reshape_spec",
     "reshard_spec",
     "retile_spec",

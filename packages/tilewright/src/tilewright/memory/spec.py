@@ -220,7 +220,7 @@ class TensorSpec(PageGeometry, Shown):
 
 
 def as_spec(value: Any) -> TensorSpec:
-    """Return the spec of a tensor, of a spec, or of either in a dialect.
+    """Return the spec of `value`: a tensor, a spec, or either in a dialect.
 
     >>> as_spec(TensorSpec((4, 4))).shape.logical
     (4, 4)

@@ -3,14 +3,15 @@
 
 from .animation import Animation, PanelSteps, animate
 from .html import to_fragment, to_html
+from .layout_grid import MAX_SIDE
 from .notebook_widget import widget
 from .output import notebook_html, save, show
 from .png import to_png
-from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
+from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Panel, Scene, Span, Tracks, to_data, to_json
+from .scene_options import SceneOptions, scene_function
 from .scenes import scene_of, side_by_side
 from .scenes.accesses import atom_scene, bank_scene, linear_scene
 from .scenes.assemblies import assembly_scene
-from .scenes.audits import audit_scene
 from .scenes.error_maps import block_scene, comparison_scene, comparisons_scene, difference_scene
 from .scenes.kernels import kernel_scene
 from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
@@ -26,6 +27,7 @@ from .svg import to_svg
 from .text import to_text
 
 __all__ = [
+    "MAX_SIDE",
     "Animation",
     "Cell",
     "Entry",
@@ -34,14 +36,15 @@ __all__ = [
     "Flow",
     "Grid",
     "Outline",
+    "Panel",
     "PanelSteps",
     "Scene",
+    "SceneOptions",
     "Span",
     "Tracks",
     "animate",
     "assembly_scene",
     "atom_scene",
-    "audit_scene",
     "bank_scene",
     "block_scene",
     "comparison_scene",
@@ -59,6 +62,7 @@ __all__ = [
     "plan_scene",
     "reshard_scene",
     "save",
+    "scene_function",
     "scene_of",
     "schedule_scene",
     "show",
