@@ -19,7 +19,8 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import addr, bank, views
-from tilewright.copying import Placement, plan_copy, tiled_layout
+from tilewright.copying import Placement, plan_copy
+from tilewright.layout import tiled_layout
 from tilewright.tiling import Schedule, Tiler
 from tilewright.tiling.trace import TraceSpan
 
@@ -39,7 +40,8 @@ IMPORTS = (
     "import numpy as np",
     "import tilewright as tw",
     "from tilewright import addr, bank, views",
-    "from tilewright.copying import Placement, plan_copy, tiled_layout",
+    "from tilewright.copying import Placement, plan_copy",
+    "from tilewright.layout import tiled_layout",
     "from tilewright.tiling import Schedule, Tiler",
     "from tilewright.tiling.trace import TraceSpan",
     "",
@@ -229,7 +231,7 @@ PICTURES = (
         "The fused attention weight of a layer for two devices: which tensor of the checkpoint each piece comes from.",
         """
         tw.files.write_sample_llama(f"{folder}/Llama-3.2-1B")
-        plan = tw.weights.plan_cache(f"{folder}/Llama-3.2-1B", "cache", "N300")
+        plan = tw.conversion.plan_cache(f"{folder}/Llama-3.2-1B", "cache", "N300")
         scene = views.assembly_scene(plan.explain("layers.0.attention.wqkv")[0])
         """,
     ),

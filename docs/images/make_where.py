@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tilewright as tw
 from tilewright import addr, bank
-from tilewright.layout.tuples import ceil_div
+from tilewright._integers import ceil_div
 from tilewright.views.svg_elements import dark_style
 from tilewright.views.svg_grid import draw_frame
 

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 import pytest
 
 import tilewright
-import tilewright.compare
 import tilewright.conversion
 import tilewright.files
 import tilewright.layout
@@ -77,7 +76,7 @@ def public_objects() -> list[str]:
         tilewright.tiling,
         tilewright.traffic,
         tilewright.files,
-        tilewright.compare,
+        tilewright.conversion,
         tilewright.conversion,
         tilewright.views,
     )

@@ -19,8 +19,8 @@ PACKAGES = (
     *[
         f"tilewright.{package}"
         for package in (
-            "analysis", "compare", "conversion", "copying", "cute", "files", "formats", "layout", "memory",
-            "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+            "analysis", "conversion", "copying", "cute", "files", "formats", "layout", "memory",
+            "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
         )
     ],
     *COMPANIONS,

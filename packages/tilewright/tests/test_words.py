@@ -38,7 +38,7 @@ RETIRED = {
 }
 """Retired words, and what to say instead."""
 
-CARRY_FILES = ("layout/strided_composition.py",)
+CARRY_FILES = ("layout/composition.py",)
 """Where a carry is that of an addition of digits."""
 
 LANE_FILES = (

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tilewright.atomic import as_path
+from tilewright._files import as_path
 from tilewright.errors import FileFormatError
 from tilewright.files import FilePath, SourceFile, as_source_file
 from tilewright.memory import Chip, ChipLike

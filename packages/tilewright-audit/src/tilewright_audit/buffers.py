@@ -13,8 +13,8 @@ from itertools import islice
 from math import isqrt
 from typing import Any
 
+from tilewright._json import parse_json
 from tilewright.errors import FileFormatError, TilewrightError
-from tilewright.files import parse_json
 from tilewright.memory import (
     HEIGHTS,
     WIDTHS,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
-from tilewright.atomic import as_path
+from tilewright._files import as_path
 from tilewright.errors import FileFormatError
 from tilewright.files import FilePath, SourceFile
 from tilewright.severity import Severity

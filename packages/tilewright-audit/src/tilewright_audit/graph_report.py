@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tilewright._json import parse_json, strict_decoder
 from tilewright.errors import FileFormatError
-from tilewright.files import FilePath, SourceFile, as_source_file, parse_json, strict_decoder
+from tilewright.files import FilePath, SourceFile, as_source_file
 
 CHUNK_BYTES = 1 << 18
 MAX_VALUE_CHARACTERS = 1 << 26  # of a value that is taken whole

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.byte_sizes import format_bytes
+from tilewright._text import count_of, format_bytes
 from tilewright.errors import MemoryConfigError, OutOfMemory, TilewrightError
 from tilewright.memory import Allocation, Allocator, BufferType, Chip, CoreCoord, TensorSpec, fit
 from tilewright.severity import Severity
-from tilewright.tables import count_of
 
 from .buffers import CheckedBuffer
 from .findings import AuditFinding

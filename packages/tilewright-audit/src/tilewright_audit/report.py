@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright.byte_sizes import format_bytes
+from tilewright._text import count_of, format_bytes, format_table
+from tilewright.display import Shown
 from tilewright.memory import Chip
 from tilewright.severity import Severity
-from tilewright.showing import Shown
-from tilewright.tables import count_of, format_table
 
 from .findings import AuditFinding
 from .memory_use import Peaks, Timeline

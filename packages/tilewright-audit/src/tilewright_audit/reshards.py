@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.byte_sizes import format_bytes
+from tilewright._text import format_bytes
 from tilewright.errors import TilewrightError
 from tilewright.memory import MemoryConfig, TensorSpec
 from tilewright.severity import Severity

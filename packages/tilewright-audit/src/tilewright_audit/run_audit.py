@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tilewright._text import count_of
 from tilewright.errors import TilewrightError
 from tilewright.memory import Chip, PageLayout, TensorSpec
 from tilewright.notation import LayoutUse, MlirLayout, find_layouts
 from tilewright.severity import Severity
-from tilewright.tables import count_of
 
 from .buffers import BufferCheck, SpecReader, SpecText, list_live
 from .database import find_failures, read_run

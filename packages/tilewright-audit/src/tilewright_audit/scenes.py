@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from tilewright.byte_sizes import format_bytes
+from tilewright._text import count_of, format_bytes
 from tilewright.memory import Chip, CoreCoord
 from tilewright.severity import Severity
-from tilewright.tables import count_of
 from tilewright.views import (
     MAX_SIDE,
     Entry,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tilewright.byte_sizes import format_bytes
+from tilewright._text import count_of, format_bytes
 from tilewright.errors import FileFormatError, TilewrightError
 from tilewright.files import SourceFile, as_source_file
 from tilewright.memory import (
@@ -23,7 +23,6 @@ from tilewright.memory import (
 )
 from tilewright.notation import LayoutUse, MlirLayout, TtnnText, find_layouts, find_ttnn_values, parse_ttnn
 from tilewright.severity import Severity
-from tilewright.tables import count_of
 
 from .findings import AuditFinding, rank_findings
 from .report import AuditReport

@@ -14,12 +14,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tilewright.byte_sizes import format_bytes
+from tilewright._text import count_of, format_bytes
 from tilewright.errors import FileFormatError, MemoryConfigError
 from tilewright.files import FilePath, SourceFile, as_source_file
 from tilewright.memory import Chip, ChipLike, CoreCoord, as_spec
 from tilewright.severity import Severity
-from tilewright.tables import count_of
 from tilewright.traffic import NocMap, ReshardPlan, ReshardStep, Risc, reshard
 
 from .findings import AuditFinding, rank_findings

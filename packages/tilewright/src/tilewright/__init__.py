@@ -12,9 +12,8 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .analysis import atoms
-    from .compare import diff
-    from .conversion import convert, verify
-    from .copying import Placement, copy, pack, plan_copy, tiled_layout, tilize, unpack, untilize
+    from .conversion import check_cache, convert, diff, fit, prepare, verify
+    from .copying import Placement, copy, pack, plan_copy, tilize, unpack, untilize
     from .errors import (
         DeviceError,
         FileFormatError,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
         right_inverse,
         row_major,
         tile_to_shape,
+        tiled_layout,
         with_logical_shape,
         zipped_divide,
     )
@@ -87,11 +87,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor, TileTensor
     from .tiling import Pipeline, Tiler, plan_tiles, rechunk, reduce_tiles, stream, transpose
     from .traffic import reshard
-    from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
-    "analysis", "compare", "conversion", "copying", "cute", "errors", "files", "formats", "layout", "memory",
-    "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+    "analysis", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
+    "memory", "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
 )  # fmt: skip
 
 # Every name is imported on first use, so that `import tilewright` stays quick.
@@ -104,19 +103,17 @@ _LAZY_NAMES = {
         "Axis", "Box", "ComposedLayout", "Layout", "Place", "Swizzle", "addr", "bank", "blocked_product", "coalesce",
         "col_major", "complement", "compose", "core", "device", "flatten", "functionally_equal", "is_bijective",
         "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "pad",
-        "replicate", "right_inverse", "row_major", "tile_to_shape", "with_logical_shape", "zipped_divide",
+        "replicate", "right_inverse", "row_major", "tile_to_shape", "tiled_layout", "with_logical_shape",
+        "zipped_divide",
     ),
     "analysis": (
         "atoms",
     ),
-    "compare": (
-        "diff",
-    ),
     "conversion": (
-        "convert", "verify",
+        "check_cache", "convert", "diff", "fit", "prepare", "verify",
     ),
     "copying": (
-        "Placement", "copy", "pack", "plan_copy", "tiled_layout", "tilize", "unpack", "untilize",
+        "Placement", "copy", "pack", "plan_copy", "tilize", "unpack", "untilize",
     ),
     "files": (
         "inspect", "open_tensors", "read_tensorbin", "write_tensorbin",
@@ -143,9 +140,6 @@ _LAZY_NAMES = {
     ),
     "traffic": (
         "reshard",
-    ),
-    "weights": (
-        "check_cache", "fit", "prepare",
     ),
 }  # fmt: skip
 # Names that 0.1 had here: they work until 0.4, with a warning that says where they are now.

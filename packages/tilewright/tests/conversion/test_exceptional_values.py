@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tests.cli.runner import invoke
-from tilewright.conversion.exactness import compare_values, count_exceptional, has_exceptional
+from tilewright.conversion.source import compare_values, count_exceptional, has_exceptional
 from tilewright.files import write_safetensors
 from tilewright.files.conversion_manifest import read_manifest
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tilewright.copying import cuda_engine, native_library, opencl_engine
+from tilewright.copying import cuda, native, opencl
 
 from ..test_packages import PACKAGES
 from .pages import DOCS, PACKAGE, blocks_of
@@ -62,11 +62,11 @@ def test_every_hop_exists(walkthrough):
 
 @pytest.mark.parametrize("walkthrough", WALKTHROUGHS)
 def test_calls_go_that_way(walkthrough, tmp_path):
-    for word, engine in (("gpu", cuda_engine), ("pyopencl", opencl_engine)):
+    for word, engine in (("gpu", cuda), ("pyopencl", opencl)):
         if word in walkthrough and engine.unavailable_reason():
             pytest.skip(engine.unavailable_reason())
-    if not native_library.is_available() and not re.search(r"where|tilize", walkthrough):
-        pytest.skip(native_library.unavailable_reason())
+    if not native.is_available() and not re.search(r"where|tilize", walkthrough):
+        pytest.skip(native.unavailable_reason())
     command = [sys.executable, "-m", "tests.docs.walkthroughs", str(list(WALKTHROUGHS).index(walkthrough))]
     path = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path)}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a layout costs, and what would be better: bank conflicts, coalescing, swizzles, padding, balance, atoms."""
 
+from .accesses import SIZES, access_offsets
 from .atom_catalogue import CopyAtom, MatrixAtom, atoms
 from .banks import AMD, NVIDIA, BankModel, BankReport, Collision, bank_conflicts, conflicts_by_warp
 from .conflict_search import Certificate, Pattern, find_padding, find_swizzle, padded_layout
-from .derivations import AlgebraStep, explain_steps
+from .derivations import AlgebraStep, explain_steps, format_operand
 from .device_balance import bank_balance, reader_balance
 from .footprints import FootprintReport, ThreadStrides, footprint, thread_strides
 from .operand_coverage import AtomCoverage, OperandCoverage, atom_coverage

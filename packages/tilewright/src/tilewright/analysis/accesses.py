@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import LayoutLike
-from ..layout.validation import as_integer
-from ..tensor.view import View
+from ..layout import LayoutLike, as_integer
+from ..tensor import View
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction loads or stores per thread

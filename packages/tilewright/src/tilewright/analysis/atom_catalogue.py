@@ -14,9 +14,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
+from ..display import Shown
 from ..errors import LayoutError
 from ..layout import Layout
-from ..showing import Shown
 
 _BITS = {
     **dict.fromkeys(("F64", "C64"), 64),

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..display import Shown
 from ..errors import LayoutError
-from ..layout.validation import as_integer
-from ..showing import Shown
+from ..layout import as_integer
 from .accesses import Array, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, Swizzle
-from ..layout.linear import Linear
-from ..layout.validation import as_integer
-from ..tensor.view import View
+from ..layout import Layout, LayoutLike, Linear, Swizzle, as_integer
+from ..tensor import View
 from .accesses import Instruction, access_offsets, validate_itemsize, warp_accesses
 from .banks import NVIDIA, BankModel, bank_conflicts
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import LayoutLike
-from ..layout.evaluation import chunks
-from ..tensor.view import View
+from ..layout import LayoutLike, chunks
+from ..tensor import View
 from .accesses import Array, access_offsets
 
 MAX_ELEMENTS = 1 << 20

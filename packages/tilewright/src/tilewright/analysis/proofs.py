@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal, TypeAlias
 
+from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError, MissingPackage
-from ..layout import Layout
-from ..layout.layout_like import LayoutLike
-from ..layout.tuples import MAX_DEPTH, leaves
-from ..notation.text_cursor import TextCursor
+from ..layout import MAX_DEPTH, Layout, LayoutLike, leaves
 
 Method = Literal["Presburger arithmetic", "nested strides"]
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)

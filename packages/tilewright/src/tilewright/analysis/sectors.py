@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout.validation import as_integer
+from ..layout import as_integer
 from .accesses import MAX_ADDRESS, Instruction, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 

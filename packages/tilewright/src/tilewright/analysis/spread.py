@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike
-from ..tensor.view import View
+from ..tensor import View
 from .accesses import access_offsets
 
 _CHUNK = 1 << 20  # coordinates evaluated at a time

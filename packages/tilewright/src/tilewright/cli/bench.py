@@ -83,8 +83,7 @@ def _benchmarks(size: int, threads: int, with_peers: bool) -> list[Benchmark]:
 def _tilize_benchmarks(single: Any, threads: int, with_torch: bool) -> list[Benchmark]:
     import numpy as np
 
-    from ..copying import copy, tilize, untilize
-    from ..copying.host_memory import aligned_empty
+    from ..copying import aligned_empty, copy, tilize, untilize
     from ..formats import bfloat16
 
     size, half = len(single), bfloat16.dtype
@@ -134,7 +133,7 @@ def _tilize_benchmarks(single: Any, threads: int, with_torch: bool) -> list[Benc
 def _offset_benchmark(size: int) -> Benchmark:
     import numpy as np
 
-    from ..copying import tiled_layout
+    from ..layout import tiled_layout
 
     layout = tiled_layout((size, size))
     down, across = layout(np.arange(size), 0), layout(0, np.arange(size))

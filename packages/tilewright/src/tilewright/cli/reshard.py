@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes, format_table
 from ..errors import MemoryConfigError
-from ..tables import format_table
 from .animations import check_animation_path
 from .console import (
     Answer,
@@ -31,9 +30,7 @@ from .program import SectionedOption, refuse_options, verb
 from .show import check_picture_path, name_assumptions, picture_text
 
 if TYPE_CHECKING:
-    from ..traffic import LayoutChain, ReshardPlan
-    from ..traffic.noc import Endpoint
-    from ..traffic.requests import RequestRun
+    from ..traffic import Endpoint, LayoutChain, RequestRun, ReshardPlan
     from ..views import Scene
 
 OPERATIONS = (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..tables import count_of
+from .._text import count_of
 from .animations import animate_copy, check_animation_path
 from .console import Answer, CommandError, ExitCode, check_input_path, check_output_path, describe_error, save_picture
 from .options import (
@@ -36,7 +36,7 @@ from .program import SectionedOption, follow_links_option, refuse_options, verb
 from .subjects import names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
-    from ..files.stored_tensor import StoredTensor
+    from ..files import StoredTensor
     from ..memory import Allocator, TensorSpec
     from ..tiling import Schedule, Tiler
     from ..views import Animation, Scene
@@ -439,7 +439,7 @@ def _allocate_subjects(
 def _write_report(
     subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str], folder: str
 ) -> Answer:
-    from ..ttnn.visualizer_report import write_visualizer_report
+    from ..ttnn import write_visualizer_report
 
     allocator, names = _allocate_subjects(subjects, show_options, options, typed)
     try:

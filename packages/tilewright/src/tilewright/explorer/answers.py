@@ -10,11 +10,9 @@ from http import HTTPStatus
 from typing import Any
 
 from ..errors import TilewrightError
-from ..formats.catalogue import BLOCK_FORMATS
-from ..formats.scalar_format import SCALAR_FORMATS
-from ..memory import chip_names
-from ..memory.shape import HEIGHTS, WIDTHS
-from ..tiling.schedule import SCHEMES
+from ..formats import BLOCK_FORMATS, SCALAR_FORMATS
+from ..memory import HEIGHTS, WIDTHS, chip_names
+from ..tiling import SCHEMES
 from ..views.html import to_html
 from ..views.scene import Scene, to_json
 from ..views.svg import to_svg

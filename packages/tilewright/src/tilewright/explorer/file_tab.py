@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import FileFormatError, TilewrightError
-from ..files import inspect
-from ..files.inspection import TensorFacts
+from ..files import TensorFacts, inspect
 from ..formats import format_of
 from ..memory import TensorSpec
 from ..views.scenes.memory_maps import inspection_scene

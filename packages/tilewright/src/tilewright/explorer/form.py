@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
-from ..byte_sizes import parse_size
+from .._text import canonical_word, parse_size
 from ..errors import LayoutError, MemoryConfigError, TilewrightError
-from ..files.mesh import Mesh
 from ..formats import format_of
 from ..memory import (
     Chip,
     CoreRangeSet,
     MemoryConfig,
+    Mesh,
     NdShardSpec,
     PageLayout,
     ShardSpec,
@@ -27,10 +27,9 @@ from ..memory import (
     height_sharded,
     interleaved,
     nd_sharded,
+    placement_violations,
     width_sharded,
 )
-from ..memory.placement_rules import placement_violations
-from ..spelling import canonical_word
 from ..views.scene_options import SceneOptionError, SceneOptions
 
 FormFields: TypeAlias = Mapping[str, str]

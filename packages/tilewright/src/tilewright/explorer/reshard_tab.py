@@ -9,9 +9,7 @@ from typing import Any
 
 from ..errors import MemoryConfigError, TilewrightError
 from ..memory import TensorSpec
-from ..traffic import ReshardPlan, reshard
-from ..traffic.planning import KERNELS
-from ..traffic.step_choice import OPERATIONS
+from ..traffic import KERNELS, OPERATIONS, ReshardPlan, reshard
 from ..views.animation import animate
 from ..views.animation_output import draw_frames
 from ..views.html import panel_markup

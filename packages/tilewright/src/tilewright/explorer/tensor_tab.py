@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import OutOfMemory, TilewrightError
-from ..files.mesh import format_devices
-from ..memory import Allocator, TensorSpec, explain, explain_address, fit
-from ..memory.placement_rules import placement_violations
+from ..memory import Allocator, TensorSpec, explain, explain_address, fit, format_devices, placement_violations
 from ..views.scene import Scene
 from ..views.scenes.memory_maps import memory_scene
 from ..views.scenes.meshes import mesh_scene

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from ..atomic import replace_file, replace_folder
+from .._files import replace_file, replace_folder
 from ..errors import FileFormatError
 from ..formats import FormatLike, format_of
 from .array_name import ArrayName, import_library, parse_array_name

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError
 from .source_file import FilePath
 

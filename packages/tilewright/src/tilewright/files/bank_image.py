@@ -13,14 +13,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError, MemoryConfigError
-from ..memory import TensorSpec
-from ..memory.paging import Integers
+from ..memory import Integers, TensorSpec
 from .paged_boxes import Runs
-from .source_file import ByteArray, FilePath, SourceFile
+from .source_file import ByteArray, FilePath, SourceFile, read_json
 from .stored_tensor import StoredTensor
-from .strict_json import read_json, spec_from_json, spec_to_json
+from .strict_json import spec_from_json, spec_to_json
 
 INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
 _MAX_INDEX_BYTES = 10_000_000

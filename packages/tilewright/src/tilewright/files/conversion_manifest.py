@@ -13,25 +13,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from .._json import expect_integer, expect_integers, expect_keys, expect_string, parse_json
 from ..errors import FileFormatError
 from ..formats import Format
-from ..memory import TensorSpec
+from ..memory import Mesh, TensorSpec
 from .bank_image import IMAGE_SUFFIX, INDEX_SUFFIX, read_bank_image
 from .file_names import resolve_inside
-from .mesh import Mesh
 from .npy import read_npy
-from .source_file import FilePath
+from .source_file import FilePath, read_json
 from .stored_tensor import StoredTensor
-from .strict_json import (
-    expect_integer,
-    expect_integers,
-    expect_keys,
-    expect_string,
-    parse_json,
-    read_json,
-    spec_from_json,
-    spec_to_json,
-)
+from .strict_json import spec_from_json, spec_to_json
 from .tensorbin import read_tensorbin_tensor
 
 MANIFEST_NAME = "tilewright.json"

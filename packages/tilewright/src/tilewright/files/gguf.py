@@ -10,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..copying.code_decoding import can_decode, decode_codes
+from .._integers import ceil_div
+from ..copying import can_decode, decode_codes
 from ..errors import FileFormatError
-from ..formats.ggml_blocks import GGML_TYPES, GgmlType
-from ..formats.ggml_groups import Singles
-from ..formats.scalar_format import uint8
-from ..layout.box import Box
-from ..layout.tuples import ceil_div
+from ..formats import GGML_TYPES, GgmlType, Singles, uint8
+from ..layout import Box
 from .file_names import resolve_inside
 from .gguf_header import SCALAR_TYPES, GgufEntry, GgufHeader, read_gguf_header, text_of
 from .quantized_tensor import QuantizedTensor

@@ -21,11 +21,10 @@ from typing import NoReturn, TypeAlias
 
 import numpy as np
 
+from .._integers import round_up
+from .._text import count_of
 from ..errors import FileFormatError
-from ..formats import ScalarFormat, scalar_format_of
-from ..formats.ggml_blocks import GGML_TYPES, GgmlType
-from ..layout.tuples import round_up
-from ..tables import count_of
+from ..formats import GGML_TYPES, GgmlType, ScalarFormat, scalar_format_of
 from .source_file import SourceFile
 
 MAGIC = b"GGUF"

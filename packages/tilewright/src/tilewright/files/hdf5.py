@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..errors import FileFormatError
-from ..formats.scalar_format import find_scalar_format
+from ..formats import find_scalar_format
 from .array_name import import_library
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._json import expect_integer
 from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, format_of
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
-from .strict_json import expect_integer
 from .zip_members import UnpackedMember, find_member_ranges, open_zip, reject_overlaps
 
 NPY_MAGIC = b"\x93NUMPY"

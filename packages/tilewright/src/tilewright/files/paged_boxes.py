@@ -13,9 +13,9 @@ from math import prod
 
 import numpy as np
 
+from .._integers import round_up
 from ..errors import LayoutError
-from ..layout.box import Box
-from ..layout.tuples import round_up
+from ..layout import Box
 from ..memory import TensorSpec, alignment_of, padded_extents
 
 Runs = list[tuple[int, int]]

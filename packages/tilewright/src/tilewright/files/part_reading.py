@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ..copying.assembly import Mode, Part, modes_layout
+from ..copying import Mode, Part, modes_layout
 from ..layout import Layout
 
 _MIN_RUN_BYTES = 512  # shorter runs are read with what lies between them,

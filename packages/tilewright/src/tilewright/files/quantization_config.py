@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .source_file import SourceFile
-from .strict_json import read_json
+from .source_file import SourceFile, read_json
 
 _MAX_CONFIG_BYTES = 10_000_000
 _CONFIG_FILES = ("config.json", "hf_quant_config.json")

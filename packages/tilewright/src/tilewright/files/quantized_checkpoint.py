@@ -13,8 +13,8 @@ from functools import cached_property, partial
 from math import prod
 from typing import Any
 
-from ..formats.code_table import CodeTable, ElementName
-from ..layout.tuples import ceil_div
+from .._integers import ceil_div
+from ..formats import CodeTable, ElementName
 from .quantization_config import QuantizationConfig
 from .quantized_tensor import QuantizedTensor, ScaledCodes, as_bytes, reshape_stored
 from .stored_tensor import StoredTensor

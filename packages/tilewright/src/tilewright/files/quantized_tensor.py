@@ -14,14 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..copying.code_decoding import can_decode, decode_codes
-from ..copying.host_memory import aligned_empty
-from ..formats import float32, scalar_format_of
-from ..formats.code_table import CodeTable, ElementName, decode_e8m0
-from ..formats.encodings import unpack_codes
-from ..formats.scalar_format import uint8
-from ..layout.box import Box
-from ..layout.tuples import ceil_div, round_up
+from .._integers import ceil_div, round_up
+from ..copying import aligned_empty, can_decode, decode_codes
+from ..formats import CodeTable, ElementName, decode_e8m0, float32, scalar_format_of, uint8, unpack_codes
+from ..layout import Box
 from ..memory import TensorSpec
 from .stored_tensor import Array, Decoder, StoredPart, StoredTensor
 

@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError, UnreachableError
 from ..logs import log_of
 from . import http_ranges

@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..atomic import replace_file
+from .._files import replace_file
+from .._json import expect_integer, expect_integers, expect_keys, expect_string, parse_json
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
 from .file_names import validate_tensor_name
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
-from .strict_json import expect_integer, expect_integers, expect_keys, expect_string, parse_json, spec_from_json
+from .strict_json import spec_from_json
 
 MAX_HEADER_BYTES = 100_000_000  # what the format allows
 SIZE_BYTES = 8

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..atomic import as_path, write_file
+from .._files import as_path, write_file
 from .safetensors import write_safetensors
 from .source_file import FilePath
 

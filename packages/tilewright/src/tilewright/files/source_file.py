@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atomic import as_path
-from ..copying import native_library
+from .._files import as_path, map_file
+from .._json import parse_json
+from ..copying import native
 from ..errors import FileFormatError
-from ..mapped_files import map_file
 from .file_names import resolve_inside
 
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
@@ -123,7 +123,7 @@ class SourceFile:
         >>> out.tobytes()
         b'8901'
         """
-        library = native_library.load_library()
+        library = native.load_library()
         handle = self._reopen()
         try:
             first = 0
@@ -199,3 +199,19 @@ def _read_at(handle: int, offset: int, part: memoryview) -> int:
     result = os.read(handle, len(part))
     part[: len(result)] = result
     return len(result)
+
+
+def read_json(path: FilePath | SourceFile, name: str, max_bytes: int) -> Any:
+    """Return the parsed JSON of the file at `path`, which must not be larger than `max_bytes`; `name` is for messages.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "index.json").write_text("[1, 2]")
+    ...     read_json(Path(folder, "index.json"), "the index", 100)
+    [1, 2]
+    """
+    file = as_source_file(path)
+    if file.size > max_bytes:
+        raise FileFormatError(f"{name} has {file.size} bytes, more than {max_bytes}")
+    return parse_json(file.read(0, file.size), name)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..copying.dlpack import as_host_array
+from ..copying import as_host_array
 from ..errors import FormatError
-from ..formats.scalar_format import find_scalar_format
+from ..formats import find_scalar_format
 from .array_source import ArraySource
 from .stored_tensor import StoredTensor
 from .tensor_file import TensorFile

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..copying.assembly import Part
-from ..copying.host_memory import aligned_empty
+from ..copying import Part, aligned_empty
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..formats import Format, ScalarFormat
-from ..layout.box import Box
-from ..memory import TensorSpec, from_bytes
-from .mesh import Coordinate, DeviceLike, Mesh
+from ..layout import Box
+from ..memory import Coordinate, DeviceLike, Mesh, TensorSpec, from_bytes
 from .paged_boxes import PagedBoxes, Runs
 from .part_reading import PartReading
 from .source_file import ByteArray, SourceFile

@@ -12,22 +12,22 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from ..atomic import as_path
+from .._files import as_path
+from .._json import expect_string
+from .._text import count_of
 from ..errors import FileFormatError, LayoutError
-from ..tables import count_of
+from ..memory import DeviceLike
 from .bank_image import INDEX_SUFFIX, read_bank_image
 from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .file_kinds import FILE_KINDS, INDICES, MAIN_SUFFIXES, SUFFIXES, added_kinds, find_file_kind, read_tensors
 from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
 from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
 from .gguf import choose_gguf_file
-from .mesh import DeviceLike
 from .quantization_config import read_quantization_config
 from .quantized_checkpoint import PendingTensor, join_sections
 from .remote_file import as_url_path, is_url, open_model_file
-from .source_file import FilePath, SourceFile
+from .source_file import FilePath, SourceFile, read_json
 from .stored_tensor import StoredTensor
-from .strict_json import expect_string, read_json
 
 _MODEL, _TORCH_MODEL = "model.safetensors", "pytorch_model.bin"  # what transformers reads of several files
 _MAX_INDEX_BYTES = 100_000_000

@@ -15,17 +15,25 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..atomic import as_path, replace_file
+from .._files import as_path, map_file, replace_file
+from .._integers import round_up
 from ..copying import copy
 from ..errors import FileFormatError, LayoutError, TilewrightError
 from ..formats import FormatLike
 from ..layout import Box
-from ..layout.tuples import round_up
-from ..mapped_files import map_file
-from ..memory import Explanation, TensorSpec, explain, from_bytes
-from ..memory.placement_rules import validate_placement
+from ..memory import (
+    Coordinate,
+    DeviceLike,
+    Explanation,
+    Mesh,
+    TensorSpec,
+    Topology,
+    explain,
+    format_devices,
+    from_bytes,
+    validate_placement,
+)
 from ..tensor import Tensor
-from .mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
 from .source_file import ByteArray, FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredPart, StoredTensor
 from .tensor_values import SharedElement

@@ -12,6 +12,7 @@ from ..errors import FileFormatError, FormatError
 from ..formats import Format
 from ..memory import (
     BufferType,
+    Coordinate,
     CoreRange,
     CoreRangeSet,
     MemoryConfig,
@@ -23,9 +24,9 @@ from ..memory import (
     TensorMemoryLayout,
     TensorSpec,
     Tile,
+    Topology,
 )
 from .flatbuffer import Field, FlatNumber, FlatStruct, FlatTable, encode_flatbuffer
-from .mesh import Coordinate, Topology
 
 _DTYPES = ("bfloat16", "float32", "uint32", "bfloat8_b", "bfloat4_b", "uint8", "uint16", "int32", "int8")
 _ROW_MAJOR_PAGES, _TILE_PAGES = 1, 2

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from .._text import count_of
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat
-from ..tables import count_of
 from .range_reader import RangeReader
 from .source_file import FilePath, SourceFile, as_source_file
 from .stored_tensor import StoredTensor

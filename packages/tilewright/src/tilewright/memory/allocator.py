@@ -7,12 +7,12 @@ from bisect import insort
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .._integers import ceil_div, round_up
+from .._text import count_of
+from ..display import Shown
 from ..errors import MemoryConfigError, OutOfMemory
-from ..layout.tuples import ceil_div, round_up
-from ..showing import Shown
-from ..tables import count_of
 from .chip import Chip, ChipLike
-from .memory_config import BufferType, BufferTypeLike
+from .config import BufferType, BufferTypeLike
 from .placement_rules import placement_violations
 
 if TYPE_CHECKING:

@@ -12,17 +12,24 @@ from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..byte_sizes import format_bytes
+from .._integers import ceil_div, round_up
+from .._text import count_of, format_bytes
 from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
 from ..formats import format_of
-from ..layout.tuples import ceil_div, round_up
-from ..tables import count_of
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
+from .config import (
+    BufferType,
+    PageLayout,
+    Sharding,
+    as_memory,
+    block_sharded,
+    height_sharded,
+    interleaved,
+    width_sharded,
+)
 from .cores import CoreRangeSet, first_cores
-from .memory_config import BufferType, PageLayout
 from .placement_rules import Violation, placement_violations
-from .sharding import Sharding, as_memory, block_sharded, height_sharded, interleaved, width_sharded
 
 if TYPE_CHECKING:
     from .spec import TensorSpec

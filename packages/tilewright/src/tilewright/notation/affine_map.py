@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
 from .index_maps import IndexDigit, Term
 from .mlir_maps import read_index_expressions
-from .text_cursor import TextCursor
 
 
 @dataclass(frozen=True, slots=True)

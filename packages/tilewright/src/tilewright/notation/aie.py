@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, LayoutLike
 from .strided_parts import logical_extents, offset_of, stored_extents, strided_parts
-from .text_cursor import TextCursor
 
 LOOKS_LIKE = re.compile(r"\s*(?:TensorAccessPattern|TensorAccessSequence|TAP)\b")
 _SLOTS = 4  # of a buffer descriptor: the iteration, d2, d1, d0

@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._text import MAX_RANK
 from ..errors import FileFormatError, LayoutError
-from ..layout import LayoutLike, Swizzle, coalesce
+from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..layout import parse as parse_own
-from ..layout.linear import Linear
-from ..layout.tuples import leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
 from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
@@ -35,7 +34,6 @@ from .mlir_types import TensorType
 from .mosaic import MosaicTiling, parse_mosaic, write_mosaic
 from .onednn import LOOKS_LIKE as LOOKS_LIKE_ONEDNN
 from .onednn import OnednnTag, has_tag_letters, parse_onednn, write_onednn
-from .text_cursor import MAX_RANK
 from .triton_encodings import linear_of_encoding, memory_layout_of_encoding
 from .triton_texts import TritonType, parse_triton_type
 from .triton_writer import write_triton

@@ -10,10 +10,8 @@ import re
 from typing import Any
 
 from ..errors import FileFormatError, LayoutError
-from ..layout import ComposedLayout, Layout, LayoutLike, Swizzle
+from ..layout import PLAIN, ComposedLayout, Layout, LayoutLike, Place, Swizzle, as_tuple, leaves
 from ..layout import parse as parse_own
-from ..layout.axes import PLAIN, Place
-from ..layout.tuples import as_tuple, leaves
 
 LOOKS_LIKE = re.compile(r"\s*(?:T\.)?(?:TileLayout|ComposeLayout)\s*\(")
 _TILE = re.compile(r"\s*(?:T\.)?TileLayout\s*\(\s*(?:T\.)?S\s*\[(?P<shard>[^\[\]]*)\](?P<rest>.*)\)\s*", re.DOTALL)

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, with_logical_shape
-from ..layout.tuples import ceil_div
 from .strided_parts import StridedPart, offset_of, strided_parts
 
 MAX_DEPTH = 100  # of operations within each other

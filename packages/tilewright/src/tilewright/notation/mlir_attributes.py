@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError
-from ..memory import MemoryConfig, NdShardSpec, ShardSpec
-from ..memory.memory_config import BufferType, ShardDistribution, ShardOrientation
+from ..memory import BufferType, MemoryConfig, NdShardSpec, ShardDistribution, ShardOrientation, ShardSpec
 from .affine_map import AffineMap, read_affine_map
 from .mlir_cores import read_core_ranges, read_word, require_single
 from .mlir_layouts import (
@@ -21,7 +21,6 @@ from .mlir_layouts import (
     read_memory_layout,
 )
 from .mlir_types import SPACES, Aliases, Memref, read_attribute, read_dims, read_memref, read_space
-from .text_cursor import MAX_RANK, TextCursor
 
 _MNEMONIC = re.compile(r"#(?:ttnn|ttcore|tt)\.(\w+)", re.ASCII)
 _KEY = re.compile(r"([A-Za-z_]\w*)\s*=", re.ASCII)

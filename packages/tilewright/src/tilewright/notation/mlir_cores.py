@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 
+from .._text import TextCursor
 from ..errors import FileFormatError
 from ..memory import CoreRange, CoreRangeSet
 from .mlir_types import Aliases, read_attribute
-from .text_cursor import TextCursor
 from .ttnn_json import MAX_CORE, MAX_RANGES
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)

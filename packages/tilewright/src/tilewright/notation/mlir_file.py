@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..errors import FileFormatError
-from ..files.source_file import FilePath, SourceFile, as_source_file
+from ..files import FilePath, SourceFile, as_source_file
 from .ir_scanner import IrItem, scan_ir
 from .mlir_attributes import MetalLayout, MlirNdLayout, parse_mlir_attribute
 from .mlir_layouts import MlirLayout, is_test_pattern

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError, MemoryConfigError
-from ..layout.tuples import ceil_div
-from ..memory import ShardSpec, TensorSpec
-from ..memory.memory_config import ShardOrientation, ShardStrategy, TensorMemoryLayout
+from ..memory import ShardOrientation, ShardSpec, ShardStrategy, TensorMemoryLayout, TensorSpec
 from .affine_map import AffineMap
 from .mlir_layouts import MlirLayout
 from .mlir_rule import expected_memref

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from .._text import TextCursor
 from ..errors import FileFormatError, MemoryConfigError, TilewrightError
 from ..memory import Chip, CoreRangeSet, MemoryConfig, ShardSpec, TensorSpec
 from .affine_map import AffineMap, read_affine_map
 from .mlir_cores import core_ranges_text, read_core_ranges, read_word, require_single
 from .mlir_types import Aliases, Memref, TensorType, format_of_mlir, read_attribute, read_dims, read_memref
-from .text_cursor import TextCursor
 
 _Value = TypeVar("_Value")
 

@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, LayoutLike, row_major
 from .index_maps import IndexMap, Term, index_map_of
 from .strided_parts import logical_extents, offset_of, strided_parts
-from .text_cursor import TextCursor
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SPACE = re.compile(r"\d+|\"[^\"\\]*\"|#[\w.$-]+", re.ASCII)

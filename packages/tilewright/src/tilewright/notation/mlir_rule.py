@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from ..layout.tuples import ceil_div, round_up
+from .._integers import ceil_div, round_up
 from .mlir_layouts import MlirLayout
 from .mlir_types import TensorType
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError
 from ..formats import Format, FormatLike, format_of
-from .text_cursor import MAX_RANK, TextCursor
 
 Aliases = Mapping[str, str]  # what #name stands for, by its name without the mark, and what !name does, with it
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, LayoutLike
 from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_parts
-from .text_cursor import TextCursor
 from .tilings import MAX_TILES, TiledDimensions
 
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from .._integers import ceil_div
+from .._text import MAX_RANK
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, with_logical_shape
-from ..layout.layout_like import LayoutLike
-from ..layout.tuples import ceil_div
+from ..layout import Layout, LayoutLike, with_logical_shape
 from .strided_parts import StridedPart, logical_extents, stored_extents, tiled_parts
-from .text_cursor import MAX_RANK
 
 _TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,19}[a-z])*)", re.ASCII)
 _BLOCK = re.compile(r"(\d{1,19})([a-z])", re.ASCII)

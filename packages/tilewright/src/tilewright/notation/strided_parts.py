@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from .._text import MAX_INTEGER
 from ..errors import LayoutError
-from ..layout import Layout
-from ..layout.layout_like import LayoutLike
-from ..layout.tuples import as_tuple, leaves
-from .text_cursor import MAX_INTEGER
+from ..layout import Layout, LayoutLike, as_tuple, leaves
 
 
 class StridedPart(NamedTuple):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from ..layout import Layout, compose
-from ..layout.tuples import ceil_div
 
 MAX_TILES = 16  # within each other
 MERGED = None

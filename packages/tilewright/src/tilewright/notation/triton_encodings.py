@@ -15,8 +15,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
-from ..layout import Layout, compose
-from ..layout.linear import Linear
+from ..layout import Layout, Linear, compose
 from .triton_fields import validate_fields
 from .triton_texts import TritonEncoding
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._text import TextCursor
 from ..errors import FileFormatError
-from .text_cursor import TextCursor
 
 MAX_DEPTH = 16
 MAX_VALUES = 1024  # of a list

@@ -12,8 +12,7 @@ from itertools import permutations
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, Swizzle, unflatten
-from ..layout.linear import Linear
+from ..layout import Layout, LayoutLike, Linear, Swizzle, unflatten
 from .strided_parts import logical_extents, offset_of, stored_extents, strided_parts
 from .triton_encodings import DISTRIBUTED, linear_of_encoding
 from .triton_texts import TritonEncoding, TritonType, element_bits

@@ -5,15 +5,20 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from .._json import expect_integer, expect_integers
 from ..errors import FileFormatError
-from ..files.strict_json import expect_integer, expect_integers
-from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec
-from ..memory.cores import CoreLike
-from ..memory.memory_config import (
+from ..memory import (
     BufferType,
+    CoreCoord,
+    CoreLike,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
     NamedEnum,
+    NdShardSpec,
     ShardDistribution,
     ShardOrientation,
+    ShardSpec,
     TensorMemoryLayout,
 )
 

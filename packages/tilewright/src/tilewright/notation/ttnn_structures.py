@@ -10,20 +10,28 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from .._json import parse_json
+from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError
-from ..files.strict_json import parse_json
 from ..formats import format_of
-from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, Shape, ShardSpec, TensorSpec, Tile
-from ..memory.memory_config import (
+from ..memory import (
     BufferType,
+    CoreCoord,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
     NamedEnum,
+    NdShardSpec,
     PageLayout,
+    Shape,
     ShardDistribution,
     ShardOrientation,
+    ShardSpec,
     ShardStrategy,
     TensorMemoryLayout,
+    TensorSpec,
+    Tile,
 )
-from .text_cursor import MAX_RANK, TextCursor
 from .ttnn_json import MAX_RANGES, enum_member, limited_range, make_memory_config, nd_shard_spec_from_json
 
 WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*", re.ASCII)  # with name spaces, as in tt::tt_metal::BufferType::DRAM

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from .._json import parse_json
+from .._text import TextCursor
 from ..errors import FileFormatError, TilewrightError
-from ..files.strict_json import parse_json
 from ..formats import BlockFormat, Format, ScalarFormat
 from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, Shape, TensorSpec
-from .text_cursor import TextCursor
 from .ttnn_json import MEMORY_CONFIG_FIELDS, value_from_json
 from .ttnn_structures import (
     DASHED_CORE,

@@ -9,8 +9,18 @@ from typing import Any
 
 from ..errors import FormatError, LayoutError
 from ..formats import BlockFormat, Format, ScalarFormat
-from ..memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, Shape, ShardSpec, TensorSpec, Tile
-from ..memory.memory_config import NamedEnum
+from ..memory import (
+    CoreCoord,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    NamedEnum,
+    NdShardSpec,
+    Shape,
+    ShardSpec,
+    TensorSpec,
+    Tile,
+)
 from .ttnn_structures import ENUMS
 from .ttnn_texts import parse_ttnn
 

@@ -10,10 +10,10 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike
 from .strided_parts import logical_extents, nested_tiles, stored_extents, tiled_parts
-from .text_cursor import MAX_RANK, TextCursor
 from .tilings import MAX_TILES, MERGED, TiledDimensions
 
 _TYPE = re.compile(r"(?:pred|token|opaque|[sufc]\d{1,3}|bf16|f[468]e\w+)(?!\w)", re.ASCII)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..copying.host_memory import Footprint
+from ..copying import Footprint
 from ..errors import TransferError
 
 _MAX_SEARCHED = 4096
@@ -34,7 +34,7 @@ _LEAF_TYPES = (type, ModuleType, FunctionType, BuiltinFunctionType, str, bytes, 
 class StorageRegion(NamedTuple):
     """The bytes that an array occupies: in which store (memory, file or object), which ones, and in what arrangement.
 
-    >>> from tilewright.copying.host_memory import dense_footprint
+    >>> from tilewright.copying.placement import dense_footprint
     >>> StorageRegion("memory", dense_footprint(0, 8), (0, 1)).overlaps(
     ...     StorageRegion("memory", dense_footprint(7, 2), (7, 1))
     ... )

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TransferError
-from ..files.array_file import create_array
-from ..files.array_name import absolute_name, parse_array_name
+from ..files import absolute_name, create_array, parse_array_name
 from .array_store import chunk_shape, read_chunk_shape, shared_targets_error
 from .operands import (
     Input,

@@ -23,12 +23,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..copying.device_array import DeviceArray, packed_strides
-from ..copying.engine import Runner
-from ..copying.host_memory import Footprint, dense_footprint, strided_range
+from .._files import mmap
+from ..copying import DeviceArray, Footprint, Runner, dense_footprint, packed_strides, strided_range
 from ..errors import TransferError
 from ..layout import Box
-from ..mapped_files import mmap
 from .array_store import StorageRegion
 from .tile_copies import (
     LARGE_TARGET,

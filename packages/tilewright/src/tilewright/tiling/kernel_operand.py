@@ -13,10 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.codegen.c_arithmetic import raw_type
-from ..copying.codegen.c_language import conditional, digit_expressions, indent
-from ..copying.codegen.kernel import WIDEST, vector_type
-from ..copying.codegen.thread_mapping import Digit
+from ..copying.codegen import WIDEST, Digit, conditional, digit_expressions, indent, raw_type, vector_type
 from ..formats import ScalarFormat
 from .tiler import Tiler
 

@@ -13,10 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..copying.codegen.c_arithmetic import needs_double, reader_functions, writer_functions
-from ..copying.codegen.c_language import c_dialect, conditional, indent, read_header
-from ..copying.codegen.kernel import Kernel
-from ..copying.codegen.program import shared_arrays
+from ..copying.codegen import (
+    Kernel,
+    c_dialect,
+    conditional,
+    indent,
+    needs_double,
+    read_header,
+    reader_functions,
+    shared_arrays,
+    writer_functions,
+)
 from ..errors import TransferError
 from .kernel_operand import (
     KernelOperand,

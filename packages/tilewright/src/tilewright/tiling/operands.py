@@ -15,12 +15,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.engine import find_device_array
+from ..copying import find_device_array
 from ..errors import LayoutError, TransferError
-from ..files.array_file import map_file, open_array
-from ..files.array_name import absolute_name, parse_array_name
-from ..files.npy import read_npy_layout
-from ..files.tensorstore_array import TensorStoreArray, is_tensorstore
+from ..files import (
+    TensorStoreArray,
+    absolute_name,
+    is_tensorstore,
+    map_file,
+    open_array,
+    parse_array_name,
+    read_npy_layout,
+)
 from .array_store import describe_store, is_hdf5, reject_array_wrappers, store_locations, validate_open
 from .endpoints import DeviceEndpoint, Endpoint, MappedEndpoint, MemoryEndpoint, find_memmap, is_shared_map
 from .sliced_endpoint import SlicedEndpoint

@@ -10,7 +10,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ..errors import LayoutError, TransferError
-from ..layout.box import Box, empty_box
+from ..layout import Box, empty_box
 from .array_store import share_bytes
 from .chunk_cache import ChunkCache
 from .endpoints import Endpoint, MemoryEndpoint

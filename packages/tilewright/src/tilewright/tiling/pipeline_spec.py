@@ -8,10 +8,10 @@ from functools import cached_property
 from math import prod
 from typing import TypeVar
 
-from ..copying.host_memory import CACHE_LINE
+from .._integers import round_up
+from ..copying import CACHE_LINE
+from ..display import Shown
 from ..errors import LayoutError, TransferError
-from ..layout.tuples import round_up
-from ..showing import Shown
 from .array_store import are_same_array, share_bytes, validate_separate_targets
 from .endpoints import Endpoint
 from .operands import Input, Output, open_endpoint

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes
 from ..errors import TransferError
 from ..layout import Box
 from .array_store import chunk_shape

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from ..byte_sizes import format_bytes, parse_size
-from ..copying.host_memory import CACHE_LINE
+from .._text import format_bytes, parse_size
+from ..copying import CACHE_LINE
 from ..errors import LayoutError, TransferError
-from ..files.array_file import create_array
+from ..files import create_array
 from .array_store import chunk_shape, read_chunk_shape, share_bytes
 from .array_stream import default_workers, open_source
 from .operands import Input, Output, open_endpoint, open_operand, validate_equal_shapes, validate_operand

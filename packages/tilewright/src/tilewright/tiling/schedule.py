@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from ..display import Shown
 from ..errors import LayoutError
-from ..showing import Shown
 
 TransferKind: TypeAlias = Literal["import", "export"]
 

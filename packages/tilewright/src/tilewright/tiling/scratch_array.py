@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..mapped_files import mmap
+from .._files import mmap
 from .chunk_cache import chunk_range
 
 Slices = tuple[slice, ...]

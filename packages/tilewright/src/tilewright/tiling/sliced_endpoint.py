@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..copying import native_library
-from ..copying.host_memory import Footprint, dense_footprint
+from ..copying import Footprint, dense_footprint, native
 from ..errors import TransferError
 from ..layout import Box
 from .array_store import (
@@ -185,7 +184,7 @@ def copy_elements(source: Array, target: Array) -> None:
     >>> target.tolist()
     [[0, 2, 4], [1, 3, 5]]
     """
-    if source.nbytes < MIN_NATIVE_COPY or source.shape != target.shape or not native_library.is_available():
+    if source.nbytes < MIN_NATIVE_COPY or source.shape != target.shape or not native.is_available():
         target[...] = source
         return
     start, end = source.ctypes.data, target.ctypes.data

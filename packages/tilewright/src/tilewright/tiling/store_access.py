@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..copying.engine import find_device_array
+from ..copying import find_device_array
 from .array_store import is_hdf5, is_zarr
 from .transfer_tensors import ExternalTensor
 from .zarr_chunks import ZarrChunks, open_zarr_chunks

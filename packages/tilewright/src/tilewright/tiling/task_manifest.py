@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..atomic import as_path, write_file
+from .._files import as_path, write_file
 from ..errors import TransferError
-from ..files.source_file import SourceFile
+from ..files import SourceFile
 
 _FIRST_BYTES = b'{"plan": '
 _RANGE = "the range of tasks"

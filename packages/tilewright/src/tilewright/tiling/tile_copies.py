@@ -19,12 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..copying import Placement, plan_copy
-from ..copying.engine import Runner, make_runner
-from ..copying.host_memory import Footprint, dense_footprint, strided_range
+from ..copying import Footprint, Placement, Runner, dense_footprint, make_runner, plan_copy, strided_range
 from ..errors import FormatError, LayoutError, TransferError
-from ..formats import Format, fit_values, format_of
-from ..formats.scalar_format import find_scalar_format
+from ..formats import Format, find_scalar_format, fit_values, format_of
 from ..layout import Box, Layout, compose
 from .transfer_tensors import ExternalTensor, InternalTensor, TransferTensor
 

@@ -8,9 +8,8 @@ from math import gcd
 from time import perf_counter
 from typing import Any, TypeVar
 
-from ..copying.codegen.kernel import WIDEST
-from ..copying.device_array import DeviceArray
-from ..copying.engine import DEVICE_ENGINES, load_engine
+from ..copying import DEVICE_ENGINES, DeviceArray, load_engine
+from ..copying.codegen import WIDEST
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import format_of
 from ..layout import Box

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np  # noqa: F401  (for the examples)
 
+from ..display import Shown
 from ..errors import LayoutError, TransferError
 from ..layout import Box
-from ..showing import Shown
 from .array_store import chunk_shape, share_bytes, validate_separate_targets
 from .endpoints import Endpoint
 from .fingerprint import UnidentifiedError, fingerprint_compute, name_compute

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.host_memory import CACHE_LINE
+from .._integers import round_up
+from ..copying import CACHE_LINE
 from ..errors import TransferError
-from ..layout.tuples import round_up
 from .array_store import chunk_shape, read_chunk_shape
 from .chunk_tiles import ChunkGrids
 from .schedule import buffer_bytes

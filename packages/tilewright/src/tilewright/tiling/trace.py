@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..atomic import as_path, write_file
-from ..showing import Shown
+from .._files import as_path, write_file
+from ..display import Shown
 from .transfers import Transfer
 
 

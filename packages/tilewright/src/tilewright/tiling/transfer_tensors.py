@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..copying.host_memory import Buffer, aligned_empty, strided_range
+from ..copying import Buffer, aligned_empty, strided_range
 from ..errors import CoordinateError, LayoutError, TransferError
-from ..layout import Box, Layout, LayoutLike
-from ..layout.tuples import product_each
+from ..layout import Box, Layout, LayoutLike, product_each
 from .tiler import Extents, as_extents
 
 AnyTensor = TypeVar("AnyTensor", bound="TransferTensor")

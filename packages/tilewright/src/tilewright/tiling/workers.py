@@ -28,8 +28,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..copying import native_library
-from ..copying.native_engine import NativeRunner
+from ..copying import NativeRunner, native
 from ..errors import TransferError
 from .endpoints import Endpoint, MemoryEndpoint
 from .operands import Input, Output
@@ -80,7 +79,7 @@ def choose_worker_count(pipeline: PipelineSpec, concurrent: bool = False) -> int
     ... )
     True
     """
-    if pipeline.queue is not None or not native_library.is_available():
+    if pipeline.queue is not None or not native.is_available():
         return 0
     if any(any(item.tiler.overlap) for item in pipeline.outputs):
         return 0  # exports of overlapping tiles have to keep their order
@@ -151,9 +150,7 @@ class TileWorkers:
         endpoints = [endpoint for endpoint, _ in (*pipeline.sources, *pipeline.targets)]
         self._pins_threads = all(isinstance(endpoint, MemoryEndpoint) for endpoint in endpoints)
         self._is_watched = progress is not None or cancel is not None
-        self._run_native: Any = (
-            native_library.load_library().tw_run_transfers if native_library.is_available() else None
-        )
+        self._run_native: Any = native.load_library().tw_run_transfers if native.is_available() else None
         self._turn = ctypes.c_int64(0)  # computed tiles; only the library writes it
         self._turn_address = ctypes.addressof(self._turn)
         self._state_lock = threading.Lock()
@@ -202,7 +199,7 @@ class TileWorkers:
 
     def _run_thread(self, worker: int, inputs: list[TileBuffer], outputs: list[TileBuffer], error_state: Any) -> None:
         if worker == 0 and self._pins_threads:
-            core = native_library.load_library().tw_current_core()
+            core = native.load_library().tw_current_core()
             for thread in self._other_threads:
                 _avoid_core(thread, core)
         with np.errstate(**error_state):

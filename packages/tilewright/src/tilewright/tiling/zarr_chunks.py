@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import replace_file
+from .._files import replace_file
 from ..errors import TransferError
 from .chunk_cache import chunk_range
 

@@ -27,7 +27,6 @@ from .svg import to_svg
 from .text import to_text
 
 __all__ = [
-    "MAX_SIDE",
     "Animation",
     "Cell",
     "Entry",

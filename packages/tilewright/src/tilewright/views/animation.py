@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
-from ..byte_sizes import format_bytes
+from .._text import count_of, format_bytes
 from ..copying import Plan
 from ..errors import LayoutError
-from ..tables import count_of
 from ..tiling import Pipeline, Schedule, Trace
-from ..traffic import ReshardPlan
-from ..traffic.steps import ReshardStep
+from ..traffic import ReshardPlan, ReshardStep
 from .scene import Flow, Grid, Scene, Tracks
 from .scenes import scene_of
 from .scenes.chip_maps import ChipMap

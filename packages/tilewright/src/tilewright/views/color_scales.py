@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from ..tables import format_number
+from .._text import format_number
 from .scene import Field, Grid, ScaleKind, Scene, Tracks
 
 Rgb: TypeAlias = tuple[int, int, int]

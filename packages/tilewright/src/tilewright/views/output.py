@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..atomic import as_path, write_file
+from .._files import as_path, write_file
 from ..errors import TilewrightError
 from .animation import Animation
 from .animation_output import to_gif, to_player

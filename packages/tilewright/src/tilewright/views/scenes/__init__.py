@@ -10,14 +10,12 @@ from types import FunctionType
 from typing import Any
 
 from ...analysis import BankReport, MatrixAtom
-from ...compare import Comparison, TensorComparison
-from ...conversion.assembly_explanation import ItemExplanation
+from ...conversion import Comparison, ItemExplanation, TensorComparison
 from ...copying import Plan
 from ...errors import LayoutError
 from ...files import DecodedTile, Inspection, Mesh, SharedElement, StoredElement, Tensorbin
 from ...formats import QuantizationReport
-from ...layout import ComposedLayout, LayoutLike, Swizzle
-from ...layout.linear import Linear
+from ...layout import ComposedLayout, LayoutLike, Linear, Swizzle
 from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
 from ...plain import to_plain
 from ...plugins import load_plugin

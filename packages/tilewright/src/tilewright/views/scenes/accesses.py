@@ -12,7 +12,7 @@ import numpy as np
 
 from ...analysis import BankReport, MatrixAtom
 from ...errors import LayoutError
-from ...layout.linear import Linear
+from ...layout import Linear
 from ..scene import Fact, Field, Grid, Scene
 from ..scene_options import SceneOptions, scene_function
 from .threads import thread_value_scene

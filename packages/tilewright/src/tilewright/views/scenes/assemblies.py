@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from ...conversion.assembly_explanation import ItemExplanation, Piece, format_box
+from ...conversion import ItemExplanation, Piece, format_box
 from ...layout import Box
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene, Tracks

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from ...byte_sizes import format_bytes
+from ..._text import format_bytes
 from ...errors import MemoryConfigError
-from ...traffic import NocMap, ReshardPlan
-from ...traffic.noc import Endpoint
-from ...traffic.steps import ReshardStep
+from ...traffic import Endpoint, NocMap, ReshardPlan, ReshardStep
 from ..color_scales import BYTES
 from ..scene import Field, Flow, Grid
 

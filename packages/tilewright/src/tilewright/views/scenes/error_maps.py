@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compare import Comparison, TensorComparison
+from ...conversion import Comparison, TensorComparison
 from ...errors import LayoutError
 from ...formats import QuantizationReport, quantization_error
 from ..layout_grid import MAX_SIDE

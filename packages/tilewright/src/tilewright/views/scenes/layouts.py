@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._text import count_of
 from ...analysis import BankModel, BankReport, bank_conflicts, contiguous_runs, padding_share
 from ...copying import Plan
 from ...errors import LayoutError
-from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective
-from ...layout.layout_like import require_layout
-from ...tables import count_of
+from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective, require_layout
 from ..color_scales import CATEGORIES
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Scene

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...traffic import Link, NocMap, ReshardPlan
-from ...traffic.estimate import Flows, link_load
-from ...traffic.requests import Requests
-from ...traffic.steps import ReshardStep
+from ...traffic import Flows, Link, NocMap, Requests, ReshardPlan, ReshardStep, link_load
 from ..color_scales import BYTES
 from ..scene import Field, Grid
 

@@ -8,9 +8,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...files.mesh import Coordinate, Mesh, format_devices
 from ...layout import Box
-from ...memory import TensorSpec
+from ...memory import Coordinate, Mesh, TensorSpec, format_devices
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function

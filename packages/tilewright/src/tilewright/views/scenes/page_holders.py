@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...layout.tuples import ceil_div
+from ..._integers import ceil_div
 from ..scene import Field, Grid, Outline
 from .page_sheet import CORE_FORM, HOST_FORM, MOST_LINES, PAGE_FORM, PageSheet, start_address
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._integers import ceil_div
 from ...errors import OutOfMemory
-from ...layout.tuples import ceil_div
 from ...memory import TensorSpec
 from ..scene import Field, Grid, Outline
 

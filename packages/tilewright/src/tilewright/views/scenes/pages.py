@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...copying import tiled_layout
 from ...errors import LayoutError, OutOfMemory
+from ...layout import tiled_layout
 from ...memory import PageLayout, TensorSpec
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function

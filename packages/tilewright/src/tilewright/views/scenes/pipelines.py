@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LayoutError
-from ...tiling import Pipeline, Schedule, Tiler, Trace
-from ...tiling.schedule import Compute, Export, Import, TransferKey, Wait
+from ...tiling import Compute, Export, Import, Pipeline, Schedule, Tiler, Trace, TransferKey, Wait
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, OutlineKind, Scene, Span, Tracks
 from ..scene_options import SceneOptions, scene_function

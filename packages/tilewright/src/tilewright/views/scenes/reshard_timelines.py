@@ -13,13 +13,18 @@ from math import ceil
 
 import numpy as np
 
-from ...byte_sizes import format_bytes
-from ...tables import count_of
-from ...traffic import ReshardPlan
-from ...traffic.estimate import issue_cycles, resource_loads, resource_name
-from ...traffic.noc_rates import NocRates, rates_of
-from ...traffic.requests import RISC_NAMES, Requests
-from ...traffic.steps import ReshardStep
+from ..._text import count_of, format_bytes
+from ...traffic import (
+    RISC_NAMES,
+    NocRates,
+    Requests,
+    ReshardPlan,
+    ReshardStep,
+    issue_cycles,
+    rates_of,
+    resource_loads,
+    resource_name,
+)
 from ..scene import Fact, Panel, Span, Tracks
 from .chip_maps import place_name
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ...byte_sizes import format_bytes
+from ..._text import format_bytes
 from ...errors import LayoutError, MemoryConfigError
-from ...traffic import ReshardPlan
-from ...traffic.steps import ReshardStep
+from ...traffic import ReshardPlan, ReshardStep
 from ..layout_grid import MAX_SIDE
 from ..scene import MOST_FLOWS, Fact, Panel, Scene
 from ..scene_options import SceneOptionError, SceneOptions, scene_function

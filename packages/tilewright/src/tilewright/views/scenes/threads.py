@@ -9,9 +9,7 @@ import numpy as np
 
 from ...analysis import bank_conflicts, coalescing
 from ...errors import LayoutError
-from ...layout import Layout, LayoutLike, row_major
-from ...layout.layout_like import require_layout
-from ...layout.tuples import product, product_each
+from ...layout import Layout, LayoutLike, product, product_each, require_layout, row_major
 from ...tensor import TileTensor
 from ..scene import Fact, Field, Grid, Scene
 from ..scene_options import SceneOptions, scene_function
