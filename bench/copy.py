@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sys
 
-# This file is called copy, and so is a module of the standard library: keep this folder off the path.
-sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
+# This file is called copy, and so is a module of the standard library: have the one above on the path.
+sys.path[:] = [folder.removesuffix("bench") for folder in sys.path]
 
 import argparse
 import ctypes
@@ -28,10 +28,10 @@ from math import exp, log
 from typing import Any
 
 import numpy as np
+from bench.timing import Task, best_times, memcpy
 
 import tilewright as tw
 from tilewright import Layout, formats
-from tilewright.cli.bench import Task, best_times, memcpy
 from tilewright.copying import Placement, copy, native, plan_copy
 from tilewright.copying.native import NativeRunner
 from tilewright.copying.placement import aligned_empty

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import sys
 
-# This folder has a copy.py, and so has the standard library: keep the folder off the path.
-sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
+# This folder has a copy.py, and so has the standard library: have the one above on the path.
+sys.path[:] = [folder.removesuffix("bench") for folder in sys.path]
 
 import argparse
 import ctypes
@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench.timing import Task, best_times
 
-from tilewright.cli.bench import Task, best_times
 from tilewright.copying import native
 from tilewright.copying.placement import aligned_empty
 from tilewright.tiling import Input, Output, Pipeline, Tiler, Trace, stream

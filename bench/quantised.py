@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sys
 
-# This folder has a copy.py, and so has the standard library: keep the folder off the path.
-sys.path[:] = [folder for folder in sys.path if not folder.endswith("bench")]
+# This folder has a copy.py, and so has the standard library: have the one above on the path.
+sys.path[:] = [folder.removesuffix("bench") for folder in sys.path]
 
 import argparse
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from bench.timing import Task, best_times, memcpy
 from numpy.typing import NDArray
 
 import tilewright as tw
-from tilewright.cli.bench import Task, best_times, memcpy
 from tilewright.copying.native import decode_codes, recode_codes
 from tilewright.copying.placement import aligned_empty
 

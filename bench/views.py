@@ -19,7 +19,7 @@ import tilewright as tw
 from tilewright import views
 from tilewright.explorer import spell_spec
 from tilewright.explorer.answers import ANSWERS, PICTURES
-from tilewright.explorer.page_data import render_for_page
+from tilewright.explorer.form import render_for_page
 from tilewright.layout import tiled_layout
 from tilewright.tiling import Schedule, Tiler
 

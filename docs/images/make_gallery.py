@@ -22,7 +22,7 @@ from tilewright import addr, bank, views
 from tilewright.copying import Placement, plan_copy
 from tilewright.layout import tiled_layout
 from tilewright.tiling import Schedule, Tiler
-from tilewright.tiling.trace import TraceSpan
+from tilewright.tiling.schedule import TraceSpan
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "gallery.md"
@@ -43,7 +43,7 @@ IMPORTS = (
     "from tilewright.copying import Placement, plan_copy",
     "from tilewright.layout import tiled_layout",
     "from tilewright.tiling import Schedule, Tiler",
-    "from tilewright.tiling.trace import TraceSpan",
+    "from tilewright.tiling.schedule import TraceSpan",
     "",
     "folder = mkdtemp()",
     "```",
@@ -55,9 +55,8 @@ Here is one picture of each kind that tilewright draws. Choose one to see it in 
 
 In a notebook, an object draws itself; `tw.views.widget(object)` also answers to the pointer, if anywidget is installed
 (`pip install tilewright[notebook]`). In a terminal, call `.show()`. Give a file name to write a file:
-`.show("x.svg")`, `.show("x.html")` or `.show("x.txt")`, and `.show("x.png")` if cairosvg or Chromium is installed. On
-the command line, `tilewright show` does the same. The HTML file needs nothing else, can be used with the keyboard, and
-highlights both ends of whatever you point at."""
+`.show("x.svg")`, `.show("x.html")` or `.show("x.txt")`. On the command line, `tilewright show` does the same. The HTML
+file needs nothing else, can be used with the keyboard, and highlights both ends of whatever you point at."""
 
 OPTIONS = """\
 All pictures accept `label=` and `color=`, which choose the attributes that label and colour the cells, and
@@ -70,7 +69,7 @@ lines:"""
 MOVING = """\
 ## Pictures that move
 
-A schedule, a copy and a reshard can be played. `--animate` writes an HTML page with a player, or a GIF:
+A schedule, a copy and a reshard can be played. `--animate` writes an HTML page with a player:
 
 ```console
 $ tilewright show 40x60 --tiles 16x16 --pipeline double --animate -o pipeline.html

@@ -21,7 +21,7 @@ import json, struct, sys, warnings
 from pathlib import Path
 import numpy as np
 import tilewright as tw
-from tilewright.files.sample_model import LLAMA_CONFIG, write_sample_llama
+from tilewright.files.safetensors import LLAMA_CONFIG, write_sample_llama
 from tilewright.memory import chip_names
 from tilewright.conversion.recipe import recipe_names
 

@@ -9,10 +9,6 @@ from importlib.util import find_spec
 from inspect import ismodule
 from pathlib import Path
 
-import pytest
-
-import tilewright
-
 COMPANIONS = tuple([name for name in ("tilewright_audit",) if find_spec(name) is not None])
 PACKAGES = (
     "tilewright",
@@ -55,23 +51,6 @@ def test_every_public_name_is_there():
         if package not in PACKAGES:
             continue  # of a companion that is not installed
         assert hasattr(importlib.import_module(package), name), line
-
-
-def test_names_that_have_moved_still_work_and_say_where_they_are():
-    for name, package in tilewright._MOVED.items():
-        assert name not in tilewright.__all__, name
-        with pytest.warns(DeprecationWarning, match=f"is now tilewright.{package}.{name}$"):
-            value = getattr(tilewright, name)
-        assert value is getattr(importlib.import_module(f"tilewright.{package}"), name), name
-
-
-def test_the_explorer_is_still_found_at_its_old_place():
-    old = importlib.import_module("tilewright.views.explorer")
-    with pytest.warns(DeprecationWarning, match="is now tilewright.explorer.server.Explorer$"):
-        moved = old.Explorer
-    assert moved is importlib.import_module("tilewright.explorer.server").Explorer
-    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
-        old.Nothing  # noqa: B018
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ LANE_FILES = (
     "simt/",
     "mojo/",
     "cute/",
-    "notation/triton_encodings.py",
+    "notation/triton.py",
     "layout/linear.py",
 )
 """Where a lane is a thread of a warp, or the named axis."""

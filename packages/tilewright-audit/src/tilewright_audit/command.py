@@ -148,7 +148,7 @@ def _run_check(check: Callable[[str], AuditReport], name: str) -> AuditReport:
 
 
 def _check_suffix(path: str) -> str:
-    if not path.lower().endswith((".html", ".svg", ".png", ".txt")):
+    if not path.lower().endswith((".html", ".svg", ".txt")):
         raise click.UsageError(f"--html {path}: expected a name that ends in .html")
     return path
 

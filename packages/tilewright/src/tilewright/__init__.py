@@ -4,7 +4,6 @@
 The names used every day are here; every package (`tilewright.layout`, `tilewright.memory`, ...) has more.
 """
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +84,7 @@ if TYPE_CHECKING:
     )
     from .notation import parse, write
     from .tensor import Tensor, TileTensor
-    from .tiling import Pipeline, Tiler, plan_tiles, rechunk, reduce_tiles, stream, transpose
+    from .tiling import Pipeline, Tiler, plan_tiles, stream
     from .traffic import reshard
 
 _PACKAGES = (
@@ -136,17 +135,11 @@ _LAZY_NAMES = {
         "Tensor", "TileTensor",
     ),
     "tiling": (
-        "Pipeline", "Tiler", "plan_tiles", "rechunk", "reduce_tiles", "stream", "transpose",
+        "Pipeline", "Tiler", "plan_tiles", "stream",
     ),
     "traffic": (
         "reshard",
     ),
-}  # fmt: skip
-# Names that 0.1 had here: they work until 0.4, with a warning that says where they are now.
-_MOVED = {
-    "BlockFormat": "formats", "Plan": "copying", "ReshardPlan": "traffic", "ScalarFormat": "formats", "Shape": "memory",
-    "TilePlan": "tiling", "best_layout": "traffic", "group": "layout", "plan_conversion": "conversion",
-    "quantization_error": "formats", "raked_product": "layout", "relayout": "copying",
 }  # fmt: skip
 # Names of companions, which are imported on first use as well, and the extra that installs each.
 _COMPANIONS = {"audit": ("tilewright_audit", "audit")}
@@ -161,19 +154,15 @@ __all__ = [
     "compose", "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
     "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective",
     "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse",
-    "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "rechunk", "reduce_tiles", "replicate", "reshard",
-    "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "transpose",
-    "unpack", "untilize", "verify", "width_sharded", "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
+    "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "replicate", "reshard", "right_inverse", "row_major",
+    "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify", "width_sharded",
+    "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
-    if name in _MOVED:
-        package = f"tilewright.{_MOVED[name]}"
-        warnings.warn(f"tilewright.{name} is now {package}.{name}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(package), name)
     if name in _COMPANIONS:
         return _import_companion(name)
     if name not in _PACKAGE_OF:

@@ -24,7 +24,7 @@ class Shown:
         """Draw this object: as text in a terminal, as a picture in a notebook, or into a file.
 
         Args:
-            to: path of a file to write, ending in .svg, .html, .txt, .json or .png; by default nothing is written.
+            to: path of a file to write, ending in .svg, .html, .txt or .json; by default nothing is written.
             options: those of the scene; all scenes have `label=`, `color=` and `address="hex"`, most have `side=`.
 
         >>> from tilewright import Layout

@@ -102,7 +102,6 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "show": ["64x64"],
         "stream": ["copy", "a.npy", "b.npy"],
         "run": ["small.mojo"],
-        "bench": ["layout", "--size", "32", "--rounds", "1"],
         "doctor": [],
         "completion": ["bash"],
     }

@@ -14,7 +14,7 @@ DOCUMENT = (Path(__file__).parents[4] / "docs" / "cli.md").read_text(encoding="u
 
 def test_examples_call_the_verbs():
     called = set(re.findall(r"^\$ tilewright (\w+)", DOCUMENT, re.MULTILINE))
-    assert called >= {"convert", "verify", "inspect", "diff", "explain", "fit", "show", "stream", "bench", "doctor"}
+    assert called >= {"convert", "verify", "inspect", "diff", "explain", "fit", "show", "stream", "doctor"}
 
 
 def test_the_table_of_statuses_is_the_programs():

@@ -31,7 +31,7 @@ COMMANDS = commands()
 
 
 def test_most_verbs_are_there():
-    assert {"bench", "completion", "diff", "doctor", "explain", "fit", "inspect", "stream"} <= set(COMMANDS)
+    assert {"completion", "diff", "doctor", "explain", "fit", "inspect", "stream"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -73,7 +73,7 @@ def test_help_imports_neither_numpy_nor_verbs_that_are_not_asked_for(arguments):
     question = (
         "import sys\nfrom tilewright.cli import program\n"
         f"try: program.main({arguments!r})\nexcept SystemExit: pass\n"
-        "heavy = {'numpy', 'ml_dtypes', 'tilewright.memory', 'tilewright.cli.bench'}\n"
+        "heavy = {'numpy', 'ml_dtypes', 'tilewright.memory', 'tilewright.cli.stream'}\n"
         "print('imported:', sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, check=True)
@@ -136,7 +136,6 @@ def test_a_verb_of_a_companion_names_its_extra(run, monkeypatch):
         (["explain", "", "--at", "0"], 2, "'' is not a shape; write extents as 4x60x90"),
         (["stream", "twirl", "a.npy", "b.npy"], 2, "unknown compute 'twirl'; choose one of copy"),
         (["stream", "copy", "x.npy"], 2, "name at least one source"),
-        (["bench", "everything"], 2, "'everything' is not one of 'copy', 'layout', 'stream'"),
         (["completion", "tcsh"], 2, "'tcsh' is not one of"),
         (["--nonsense"], 2, "No such option"),
         (["fit", "--nonsense", "4x4"], 2, "see tilewright fit --help"),
@@ -217,7 +216,7 @@ WITHOUT_EFFECT = [
     "show (8,8):(8,1) | --page 0, --follow-links",
     "show 64x96:dtype=float32 | --dtype bfloat16",
     "show 64x96 --memory dram | --page 0, --pipeline double, --cb 1KiB, --tiles 8x8",
-    "show 64x96 --memory l1 --buffer l1 | --animate -o x.gif, --error",
+    "show 64x96 --memory l1 --buffer l1 | --animate -o x.html, --error",
     "show 64x96 --page 0 | --side 4",
     "show 64x96 --tiles 16x16 | --address hex, --page 0",
     "show 64x96 --ttnn-visualizer report | -o x.svg, --memory l1",

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
-from tilewright.views import png
 
 from ..cases import examples
 from .test_any_request import asked, numbers, placements, shapes
@@ -57,22 +56,6 @@ def test_pictures_go_into_files(run, tmp_path, suffix):
     elif suffix == "json":
         assert json.loads(text)["title"] == answer["title"]
     assert [path.name for path in tmp_path.iterdir()] == [f"x.{suffix}"]
-
-
-@pytest.mark.skipif(png.png_converter() is None, reason="neither cairosvg nor Chromium")
-def test_a_png_is_drawn_where_there_is_a_converter(run, tmp_path):
-    run("show", "(4,8):(8,1)", "-o", "x.png")
-    data = (tmp_path / "x.png").read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
-    svg = ElementTree.fromstring(views.to_svg(views.scene_of(tw.row_major(4, 8))))
-    assert (width, height) == (2 * int(svg.get("width")), 2 * int(svg.get("height")))
-
-
-def test_a_png_without_a_converter_names_one(run, monkeypatch):
-    monkeypatch.setattr(png, "find_spec", lambda name: None)
-    monkeypatch.setattr(png.shutil, "which", lambda name: None)
-    assert "pip install cairosvg" in run("show", "(4,8):(8,1)", "-o", "x.png", status=5).err
 
 
 def test_the_scene_is_that_of_the_library(run):

@@ -63,7 +63,7 @@ def test_texts_about_the_memory_of_a_chip(run):
     assert run("translate", spec, "--to", "tt-mlir").out.strip() == layout
     assert "make a TensorSpec" in run("translate", layout, "--to", "ttnn", status=1).out
     listed = json.loads(run("translate", spec, "--json").out)["texts"]
-    assert {name for name, text in listed.items() if not text} == {"axe"}
+    assert all(listed.values())
     assert listed["xla"].startswith("bf16[32,64]")  # the type that the spec states
     assert "% 16" in run("translate", spec, "--code", "cuda").out
 

@@ -16,8 +16,7 @@ import tilewright as tw
 from tilewright._files import PREFIX
 from tilewright.conversion import plan_conversion, run_plan
 from tilewright.files import Tensorbin, Topology, write_tensorbin
-from tilewright.files.bank_image import BankImage
-from tilewright.files.conversion_manifest import read_manifest
+from tilewright.files.manifest import BankImage, read_manifest
 from tilewright.memory import TensorSpec, to_bytes
 
 from ..cases import examples

@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.conversion.plan import SlabCutter
 from tilewright.conversion.rules import ConversionTarget
 from tilewright.conversion.source import AssembledSource
-from tilewright.files.paged_boxes import PagedBoxes
+from tilewright.files.stored_tensor import PagedBoxes
 from tilewright.memory import TensorSpec
 
 from ..cases import examples

@@ -39,7 +39,7 @@ WITH_A_MODEL = {"README.md", "docs/convert.md"}
 UNANSWERED = "answer = ...  # your answer\n"
 
 # Pages with zarr arrays of format 3, an extra.
-WITH_ZARR = {"docs/files.md", "docs/guides/arrays-in-chunks.md"}
+WITH_ZARR = {"docs/guides/arrays-in-chunks.md"}
 
 
 @contextmanager

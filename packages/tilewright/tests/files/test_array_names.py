@@ -2,7 +2,6 @@
 """Arrays by name: every kind of name is opened and created by one function, with the real libraries."""
 
 import http.server
-import json
 import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +13,7 @@ import pytest
 import tilewright as tw
 from tilewright import FileFormatError, TransferError
 from tilewright.files.array_file import create_array, default_chunks, open_array
-from tilewright.files.array_name import parse_array_name
+from tilewright.files.source import parse_array_name
 from tilewright.tiling import plan_tiles
 
 VALUES = np.random.default_rng(0).standard_normal((70, 90), dtype=np.float32)
@@ -26,7 +25,6 @@ def doubled(x, out):
 
 def names(folder):
     """Yield names of arrays that can be created in a folder, each with the libraries it needs."""
-    spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{folder}/spec.zarr"}}
     yield f"{folder}/a.npy", ()
     yield f"file://{folder}/b.npy", ()
     yield f"{folder}/a.zarr", ("zarr",)
@@ -35,8 +33,6 @@ def names(folder):
     yield f"{folder}/a.h5::x", ("h5py",)
     yield f"{folder}/a.h5::group/y", ("h5py",)
     yield f"{folder}/b.nc::x", ("h5py",)
-    yield f"tensorstore:file://{folder}/t.zarr|zarr3:", ("tensorstore",)
-    yield f"tensorstore:{json.dumps(spec)}", ("tensorstore",)
 
 
 def usable(folder, *more):
@@ -74,9 +70,6 @@ def test_streams_between_names_of_all_kinds(tmp_path):
         tw.stream(previous, name, doubled, memory_limit=1 << 20)
         previous, factor = name, 2 * factor
         np.testing.assert_array_equal(open_array(name)[0:70, 0:90], factor * VALUES, err_msg=name)
-    for name in all_names:
-        total = tw.reduce_tiles(name, lambda x: float(x.max()), max, tile=(32, 32))
-        assert total == open_array(name)[0:70, 0:90].max(), name
 
 
 def test_a_new_target_follows_the_source(tmp_path):
@@ -95,7 +88,7 @@ def test_a_new_target_follows_the_source(tmp_path):
 
 def test_a_failure_leaves_what_was_there(tmp_path):
     for name in usable(tmp_path):
-        if name.startswith(("memory", "tensorstore")):
+        if name.startswith("memory"):
             continue  # written in place
         with create_array(name, VALUES.shape, VALUES.dtype) as made:
             made[0:70, 0:90] = VALUES
@@ -224,29 +217,6 @@ def test_object_stores_of_obstore(tmp_path):
         tw.stream(target, local, lambda x, y: np.copyto(y, x[1:-1, 1:-1]), overlap=1)
 
 
-def test_tensorstores_are_operands(tmp_path):
-    tensorstore = pytest.importorskip("tensorstore")
-    zarr = pytest.importorskip("zarr", minversion="3.0")
-    tw.stream(VALUES, tmp_path / "a.zarr", doubled, chunks=(32, 32))
-    spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(tmp_path / "a.zarr")}}
-    store = tensorstore.open(spec).result()
-    target = np.zeros_like(VALUES)
-    tw.stream(store, target, doubled)
-    np.testing.assert_array_equal(target, 4 * VALUES)
-    plan_tiles(store, target, tile=(32, 32)).run(doubled)
-    memory = tensorstore.open(
-        {"driver": "zarr", "kvstore": {"driver": "memory"}}, create=True, shape=[70, 90], dtype=np.float32
-    ).result()
-    tw.stream(store, memory, doubled)
-    np.testing.assert_array_equal(memory.read().result(), 4 * VALUES)
-    shifted = memory.translate_by[5, 7]
-    np.testing.assert_array_equal(
-        tw.reduce_tiles(shifted, lambda x: x.sum(), lambda p, q: p + q, tile=(70, 90)), 4 * VALUES.sum()
-    )
-    with pytest.raises(TransferError, match="share"):
-        tw.stream(store, zarr.open_array(tmp_path / "a.zarr"), lambda x, y: np.copyto(y, x[1:-1, 1:-1]), overlap=1)
-
-
 def test_plans_by_name_run_in_other_processes(tmp_path):
     made = [name for name in usable(tmp_path) if ".zarr" in name and not name.startswith("memory")]
     if "h5py" in sys.modules or __import__("importlib.util").util.find_spec("h5py"):
@@ -280,7 +250,6 @@ def test_plans_by_name_run_in_other_processes(tmp_path):
     [
         ("a.zarr", "zarr", "zarr"),
         ("a.h5::x", "h5py", "hdf5"),
-        ("tensorstore:file:///a|zarr3:", "tensorstore", "tensorstore"),
         ("memory://a.npy", "fsspec", "remote"),
     ],
 )

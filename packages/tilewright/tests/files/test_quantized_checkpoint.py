@@ -15,7 +15,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.files import write_safetensors
-from tilewright.files.quantized_checkpoint import PendingTensor
+from tilewright.files.quantized import PendingTensor
 from tilewright.formats.blocks import CodeTable, decode_e8m0
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "quantised"

@@ -11,10 +11,8 @@ import pytest
 
 import tilewright as tw
 from tilewright import Layout, LayoutError, TilewrightError
-from tilewright.layout.axes import PLAIN
 from tilewright.layout.linear import Linear
 from tilewright.notation import (
-    AccessPattern,
     linear_of_encoding,
     memory_layout_of_encoding,
     parse,
@@ -23,11 +21,9 @@ from tilewright.notation import (
     parse_mosaic,
     parse_onednn,
     parse_triton_type,
-    tile_stream,
-    untile_stream,
     write,
 )
-from tilewright.notation.tvm import parse_index_map, write_index_map
+from tilewright.notation.maps import parse_index_map, write_index_map
 
 from .recorded_texts import recorded
 
@@ -124,68 +120,6 @@ def test_mosaic_tilings():
             assert tiling.layout(shape)(*index) == stored(*tiled), case["text"]
 
 
-def test_axe_layouts():
-    # as TVM 0.27 prints them, and where its apply() puts (3, 2)
-    for text, place in [
-        ("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)])", {"laneid": 12, PLAIN: 2}),
-        ("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + 3)", {"laneid": 12, PLAIN: 5}),
-        ("T.TileLayout(T.S[(4, 3):(3, 1)])", 11),
-    ]:
-        parsed = parse(text)
-        assert (parsed.notation, str(parsed)) == ("axe", text)
-        found = parsed.layout(3, 2)
-        assert found == (tw.Place(place) if isinstance(place, dict) else place)
-    swizzled = parse("T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[(64, 64):(64, 1)]))")
-    assert [swizzled.layout(*index) for index in ((0, 9), (1, 0), (2, 8), (9, 17), (63, 63))] == [9, 72, 152, 601, 4039]
-    assert str(swizzled) == "T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[(64, 64):(64, 1)]))"
-    with pytest.raises(LayoutError, match="nested modes"):
-        write(Layout(((2, 2), 4)), "axe")
-    with pytest.raises(TilewrightError, match="not an Axe layout"):
-        parse("T.TileLayout(T.S[(8, 4):(4)])")
-
-
-def test_access_patterns():
-    for case in recorded("notations/aie/patterns.json")["cases"]:
-        if case["kind"] == "tap":
-            pattern = parse(case["text"]).value
-            visits = pattern.visits()
-            assert str(pattern) == case["text"]
-            assert (visits[:8], visits[-1], len(visits)) == (case["head"], case["last"], case["count"])
-            assert case["visits"] in (None, visits)
-        elif case["kind"] == "access_order":
-            assert_access_order(case)
-        else:
-            stream = tile_stream if case["kind"] == "tile_stream" else untile_stream
-            pattern = stream(case["tensor_dims"], case["tile"])
-            assert [list(pair) for pair in zip(pattern.sizes, pattern.strides, strict=True)] == case["stream_dims"]
-
-
-def assert_access_order(case):
-    (rows, columns), (height, width) = case["tensor_dims"], case["tile"]
-    pattern = tile_stream((rows, columns), (height, width))
-    if case["iterate"] == "column":
-        sizes, strides = pattern.sizes, pattern.strides
-        pattern = AccessPattern(
-            (rows, columns), 0, (sizes[1], sizes[0], *sizes[2:]), (strides[1], strides[0], *strides[2:])
-        )
-    steps = np.empty(rows * columns, int)
-    steps[pattern.visits()] = np.arange(rows * columns)
-    assert steps.reshape(rows, columns).tolist() == case["order"]
-
-
-def test_buffer_descriptors_have_limits():
-    AccessPattern((64, 64), 0, (2, 4, 16, 16), (2048, 16, 64, 1)).check("memory")
-    for pattern, tile, itemsize, message in [
-        (AccessPattern((65536,), 0, (64, 512), (1024, 1)), "core", 4, "at most 255"),
-        (AccessPattern((64,), 0, (4, 4, 4), (4, 0, 1)), "shim", 4, "only the iteration"),
-        (AccessPattern((64,), 0, (4, 3), (4, 1)), "shim", 2, "words of 4 bytes"),
-        (AccessPattern((2**20,), 0, (2, 4), (2**18, 1)), "memory", 4, "stride of"),
-        (AccessPattern((64,), 0, (2, 2, 2, 2, 2), (16, 8, 4, 2, 1)), "shim", 4, "4 dimensions"),
-    ]:
-        with pytest.raises(LayoutError, match=message):
-            pattern.check(tile, itemsize)
-
-
 def test_linear_maps():
     def linear(record):
         bases = {name: [tuple(image) for image in images] for name, images in record["bases"]}
@@ -238,9 +172,7 @@ def test_triton_encodings():
 
 def test_texts_that_are_refused():
     texts = [
-        case["text"]
-        for name in ("xla/shapes", "mlir/maps", "aie/patterns")
-        for case in recorded(f"notations/{name}.json")["refuse"]
+        case["text"] for name in ("xla/shapes", "mlir/maps") for case in recorded(f"notations/{name}.json")["refuse"]
     ]
     texts += recorded("notations/cute/texts.json")["refuse"]
     texts += [
@@ -335,7 +267,7 @@ def test_layouts_are_written_and_read_back(layout):
 
 def test_writers_say_why_not():
     swizzled = tw.compose(tw.Swizzle(2, 0, 2), tw.row_major(4, 4))
-    for notation in ("onednn", "xla", "mlir", "memref", "tvm", "aie"):
+    for notation in ("onednn", "xla", "mlir", "memref", "tvm"):
         with pytest.raises(LayoutError, match="not a strided layout"):
             write(swizzled, notation)
     with pytest.raises(LayoutError, match="gaps or overlaps"):

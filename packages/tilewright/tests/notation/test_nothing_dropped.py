@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.notation import NOTATIONS, parse
-from tilewright.notation.ttnn_writer import ttnn_text
+from tilewright.notation.ttnn_text import ttnn_text
 
 SHARDED = tw.MemoryConfig(
     "block_sharded", "l1", tw.memory.ShardSpec(tw.memory.CoreRangeSet([tw.memory.CoreRange((0, 0), (1, 1))]), (64, 64))
@@ -79,11 +79,6 @@ SAMPLES = {
     ],
     "mlir": ["affine_map<(d0, d1)[s0] -> (d0 floordiv 8 + s0, d1 mod 4)>"],
     "mosaic": ["Tiling((64, 64)(16, 16))"],
-    "axe": [
-        "T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + T.R[2:16 @ Axis.laneid] + 3)",
-        "T.ComposeLayout(3, 2, 4, T.TileLayout(T.S[(8, 64):(64, 1)]))",
-    ],
-    "aie": ["TensorAccessPattern((1, 16), 0, sizes=[3, 1, 1, 16], strides=[0, 0, 0, 1])"],
     "tvm": ["T.index_map(lambda n, c: (n, c // T.int64(16), c % T.int64(16)))", "lambda i, j: [j // 4, i, j % 4]"],
     "xla": ["pred[123,456]{1,0:T(8,128)L(4)E(32)S(3)SC(0:10)(1:4,5)M(8)}", "u32[]{:T(128)}", "f32[<=8,4]"],
     "ttnn": [

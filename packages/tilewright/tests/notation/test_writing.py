@@ -50,13 +50,13 @@ def compact_layouts(draw, factors=(1, 2, 3, 4)):
 
 
 def read_back(text, notation, shape):
-    """Return the offsets that a text means, or the visits of an access pattern in their order."""
+    """Return the offsets that a text means."""
     parsed = parse(text, shape=shape, notation=notation)
     if notation == "triton":
         layout = memory_layout_of_encoding(parsed.value.encoding, shape)
     else:
         layout = getattr(parsed, "layout", parsed)
-    return np.reshape(parsed.value.visits(), shape) if notation == "aie" else offsets(layout, shape)
+    return offsets(layout, shape)
 
 
 def test_every_notation_is_written():
@@ -67,7 +67,7 @@ def test_every_notation_is_written():
 def test_compact_layouts_are_written_in_all_strided_notations(layout):
     shape = extents(layout)
     is_tiled = all(list(leaves(mode)) == sorted(leaves(mode)) for mode in layout.stride)
-    for notation in ("tilewright", "cute", "memref", "mlir", "tvm", "aie", "onednn", "xla", "mosaic"):
+    for notation in ("tilewright", "cute", "memref", "mlir", "tvm", "onednn", "xla", "mosaic"):
         try:
             text = write(layout, notation)
         except LayoutError:

@@ -8,8 +8,8 @@ import tilewright as tw
 from tilewright.copying import opencl
 from tilewright.errors import TransferError
 from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, Tiler, plan_tiles
-from tilewright.tiling.array_store import are_same_array, share_bytes
-from tilewright.tiling.operands import open_endpoint
+from tilewright.tiling.endpoints import open_endpoint
+from tilewright.tiling.stores import are_same_array, share_bytes
 
 
 @pytest.fixture

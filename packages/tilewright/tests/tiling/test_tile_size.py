@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Suggested tiles fit the limit they were asked for, and say why."""
+"""Tiles are chosen to fit a limit of memory."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import TransferError
-from tilewright.tiling import Input, Output, Pipeline, Tiler, suggest_tile
+from tilewright.tiling import Input, Output, Pipeline, Tiler
+from tilewright.tiling.tile_choice import choose_tile
 
 SCHEMES = ["duplex", "double", "simplex", "buffered"]
 
@@ -18,8 +19,8 @@ SCHEMES = ["duplex", "double", "simplex", "buffered"]
     st.sampled_from(SCHEMES),
     st.integers(14, 22),
 )
-def test_a_suggested_tile_fits(space, halo, scheme, bits):
-    found = suggest_tile(space, ["float64"], ["int16"], memory_limit=1 << bits, halo=halo, scheme=scheme)
+def test_a_chosen_tile_fits(space, halo, scheme, bits):
+    found = choose_tile(space, ["float64"], ["int16"], memory_limit=1 << bits, halo=halo, scheme=scheme)
     assert found.buffer_bytes <= 1 << bits
     assert all(1 <= t <= n for t, n in zip(found.tile, space, strict=True))
     around = 2 * halo
@@ -32,17 +33,16 @@ def test_a_suggested_tile_fits(space, halo, scheme, bits):
 
 
 def test_the_limit_is_used():
-    found = suggest_tile((10_000, 10_000), memory_limit=1 << 20)
+    found = choose_tile((10_000, 10_000), memory_limit=1 << 20)
     assert found.buffer_bytes > 0.8 * (1 << 20)
-    assert str(found.buffer_bytes) in found.why
 
 
 def test_a_halo_makes_tiles_squarer():
-    flat = suggest_tile((4096, 4096), memory_limit=1 << 20).tile
-    square = suggest_tile((4096, 4096), memory_limit=1 << 20, halo=16).tile
+    flat = choose_tile((4096, 4096), memory_limit=1 << 20).tile
+    square = choose_tile((4096, 4096), memory_limit=1 << 20, halo=16).tile
     assert square[0] > flat[0]
 
 
 def test_a_limit_that_nothing_fits():
     with pytest.raises(TransferError, match="raise the limit"):
-        suggest_tile((100, 100), memory_limit=100)
+        choose_tile((100, 100), memory_limit=100)

@@ -18,7 +18,7 @@ from tilewright.conversion import plan_cache
 from tilewright.conversion.cache import Checkpoint, WeightCache
 from tilewright.copying.assembly import Assembly
 from tilewright.files import read_tensorbin
-from tilewright.files.sample_model import sample_llama
+from tilewright.files.safetensors import sample_llama
 
 from ..cli.runner import invoke
 from ..files.samples import write_safetensors

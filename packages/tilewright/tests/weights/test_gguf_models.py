@@ -15,7 +15,7 @@ import tilewright as tw
 from tilewright.conversion import check_cache, plan_cache
 from tilewright.conversion.gguf_names import ARCHITECTURES, name_gguf_model
 from tilewright.files import open_tensors
-from tilewright.files.sample_model import LLAMA_CONFIG, sample_llama
+from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
 from tilewright.formats.ggml import GGML_TYPES
 
 from ..files.gguf_files import write_gguf

@@ -20,7 +20,7 @@ from tilewright.conversion import plan_cache, run_plan
 from tilewright.conversion.cache import model_name
 from tilewright.conversion.work_folder import WorkFolder
 from tilewright.files import read_tensorbin
-from tilewright.files.sample_model import sample_llama
+from tilewright.files.safetensors import sample_llama
 
 from ..cli.runner import invoke
 from ..conversion.test_resume import finished_tensors

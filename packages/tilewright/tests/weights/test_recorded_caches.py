@@ -11,7 +11,7 @@ import pytest
 from tilewright.conversion import check_cache, prepare
 from tilewright.conversion.cache import WeightCache
 from tilewright.files import read_tensorbin
-from tilewright.files.conversion_manifest import MARKER_PREFIX
+from tilewright.files.manifest import MARKER_PREFIX
 
 from .recorded_caches import cache_options, describe_checkpoint, records, write_checkpoint
 

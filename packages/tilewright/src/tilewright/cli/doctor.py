@@ -211,7 +211,7 @@ _REQUIRED = {
 _OPTIONAL = {
     "zarr": ("zarr arrays cannot be read or written", "pip install 'tilewright[zarr]'"),
     "distributed": ("no Dask clusters, no convert --dask", "pip install 'tilewright[dask]'"),
-    "torch": ("no torch tensors; bench does not compare with torch", "pip install 'tilewright[torch]'"),
+    "torch": ("no torch tensors", "pip install 'tilewright[torch]'"),
 }
 
 _ENGINES = {
@@ -313,16 +313,9 @@ def missing_optional_packages() -> list[MissingPart]:
     >>> all(each.commands for each in missing_optional_packages())
     True
     """
-    from ..views.png import png_converter
-
-    found = [
+    return [
         MissingPart(name, cost, (get,)) for name, (cost, get) in _OPTIONAL.items() if installed_version(name) is None
     ]
-    if png_converter() is None:
-        found.append(
-            MissingPart("cairosvg", "pictures cannot be saved as .png, only .svg and .html", ("pip install cairosvg",))
-        )
-    return found
 
 
 def missing_engine(name: str) -> MissingPart:

@@ -127,7 +127,6 @@ VERBS = {
     "explore": "Open the explorer, an interactive page for placements.",
     "stream": "Run a compute over files larger than memory, tile by tile.",
     "run": "Run a Mojo program; check its kernels without a GPU.",
-    "bench": "Measure on this machine, as ratios to memcpy and NumPy.",
     "doctor": "Report which engines work and what is missing.",
     "completion": "Print the completion script of a shell.",
 }

@@ -12,7 +12,6 @@ import click
 
 from .._text import format_bytes, format_table
 from ..errors import MemoryConfigError
-from .animations import check_animation_path
 from .console import (
     Answer,
     CommandError,
@@ -27,7 +26,7 @@ from .console import (
 from .move_arguments import parse_move
 from .options import SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
 from .program import SectionedOption, refuse_options, verb
-from .show import check_picture_path, name_assumptions, picture_text
+from .show import check_animation_path, check_picture_path, name_assumptions, picture_text
 
 if TYPE_CHECKING:
     from ..traffic import Endpoint, LayoutChain, RequestRun, ReshardPlan
@@ -74,7 +73,7 @@ def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Ca
 @_view_option("map", "Draw the chip with the flows between cores and banks.")
 @_view_option("links", "Draw the load of the links of both networks.")
 @_view_option("timeline", "Draw the estimated times of requests and resources.")
-@_view_option("animate", "Write what can be played, request by request: an .html page or a .gif.")
+@_view_option("animate", "Write what can be played, request by request: an .html page.")
 @click.option(
     "--step",
     type=click.IntRange(1),
@@ -90,7 +89,7 @@ def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Ca
     metavar="FILE",
     cls=SectionedOption,
     section="Pictures",
-    help="Write the picture to an .svg, .html, .png, .txt or .json. [--map --links]",
+    help="Write the picture to an .svg, .html, .txt or .json. [--map --links]",
 )
 @spec_options
 def command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._text import count_of
-from .animations import animate_copy, check_animation_path
 from .console import Answer, CommandError, ExitCode, check_input_path, check_output_path, describe_error, save_picture
 from .options import (
     CHIP_OPTIONS,
@@ -37,11 +36,47 @@ from .subjects import names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
+    from ..layout import LayoutLike
     from ..memory import Allocator, TensorSpec
     from ..tiling import Schedule, Tiler
     from ..views import Animation, Scene
 
-SUFFIXES = (".svg", ".html", ".png", ".txt", ".json")
+
+# `--animate` of show and reshard: a schedule, a copy or a reshard as a page that plays it.
+
+
+def check_animation_path(output: str | None) -> str:
+    """Return the path `output`; raise unless an animation can be written to it.
+
+    >>> check_animation_path("copy.html")
+    'copy.html'
+    """
+    if output is None or Path(output).suffix.lower() != ".html":
+        given = "nothing" if output is None else output
+        raise click.UsageError(f"--animate needs -o with a name that ends in .html, got {given}")
+    check_output_path(output)
+    return output
+
+
+def animate_copy(layouts: Sequence[LayoutLike], **options: Any) -> Animation:
+    """Return the copy from the first of `layouts` to the second, or from row-major order to a single one.
+
+    `options` are those of the scene.
+
+    >>> from tilewright import Layout
+    >>> animate_copy([Layout((2, 2))]).captions[-1]
+    '4 of 4 elements copied'
+    """
+    from ..copying import Placement, plan_copy
+    from ..layout import row_major
+    from ..views import animate
+
+    target = Placement(layouts[-1], "uint8")
+    source = Placement(layouts[0] if len(layouts) > 1 else row_major(*target.data_extents), "uint8")
+    return animate(plan_copy(source, target), **options)
+
+
+SUFFIXES = (".svg", ".html", ".txt", ".json")
 SCHEMES = ("simplex", "duplex", "double", "buffered", "direct")
 
 
@@ -163,7 +198,7 @@ def _describe_mode(mode: str) -> str:
 @verb("show")
 @click.argument("things", nargs=-1, required=True, metavar="THING...")
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write .svg, .html, .png, .txt or .json."
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write .svg, .html, .txt or .json."
 )
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark one element and trace it to its byte.")
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
@@ -174,7 +209,7 @@ def _describe_mode(mode: str) -> str:
 @click.option("--label", metavar="NAME,...", help="Attributes that label the cells, such as page.")
 @click.option("--address", type=click.Choice(["decimal", "hex"]), help="How addresses are written. [decimal]")
 @click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
-@click.option("--animate", is_flag=True, help="Write what can be played: an .html page or a .gif.")
+@click.option("--animate", is_flag=True, help="Write what can be played: an .html page.")
 @_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
 @_tiles_option("--overlap", type=click.IntRange(0), metavar="N", help="Elements that tiles share.")
 @_tiles_option("--halo", type=click.IntRange(0), metavar="N", help="Elements read beyond the edges.")
@@ -213,7 +248,7 @@ def command(
     tilewright show model.safetensors --tensor wte.weight -o wte.svg
     tilewright show 200x300 --tiles 64x64 --overlap 2 --pipeline double
     tilewright show 512x512:buffer=l1 4096x64:shard=height --memory l1 -o l1.html
-    tilewright show '(8,8):(8,1)' '(8,8):(1,8)' --animate -o copy.gif
+    tilewright show '(8,8):(8,1)' '(8,8):(1,8)' --animate -o copy.html
 
     --animate plays the schedule of a --pipeline, the copy from one layout to another (or to one, from row-major order),
     or the reshard from one placement to another.
@@ -258,14 +293,6 @@ def check_picture_path(output: str | None) -> None:
     if suffix not in SUFFIXES:
         raise click.UsageError(f"-o {output}: expected a name that ends in one of {', '.join(SUFFIXES)}")
     check_output_path(output)
-    if suffix == ".png":
-        from ..views.png import png_converter
-
-        if png_converter() is None:
-            raise CommandError(
-                "writing .png needs cairosvg or Chromium; pip install cairosvg, or write an .svg",
-                ExitCode.MISSING,
-            )
 
 
 def _build_answer(picture: Scene | Animation, output: str | None) -> Answer:

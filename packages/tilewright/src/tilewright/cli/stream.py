@@ -66,7 +66,7 @@ def command(
 ) -> Answer:
     """Run a COMPUTE over arrays tile by tile, in bounded memory.
 
-    Arrays are .npy, .zarr, FILE.h5::DATASET, URLs of these (s3://, https://, memory://, ...), tensorstore:SPEC, or raw
+    Arrays are .npy, .zarr, FILE.h5::DATASET, URLs of these (s3://, https://, memory://, ...), or raw
     (.raw, .bin, .dat) with --shape and --dtype; the last one is written. COMPUTE is one of copy, scale, shift, clip,
     absolute, add, subtract, cross, box, or MODULE:FUNCTION of your own, which is called with NumPy views, inputs
     first, and writes into the last. Ctrl-C stops it without leaving a file.
@@ -154,7 +154,7 @@ def _check_target(target: str, force: bool) -> None:
     from ..files import open_array, parse_array_name
 
     name = parse_array_name(target)
-    if name.is_local and name.kind not in ("hdf5", "tensorstore"):
+    if name.is_local and name.kind != "hdf5":
         check_output_path(name.path, force)
         return
     if name.is_local and name.kind == "hdf5":

@@ -16,7 +16,7 @@ from .program import refuse_options, verb
 
 NOTATIONS = (
     *("tilewright", "cute", "tt-mlir", "triton", "memref", "mlir"),
-    *("mosaic", "axe", "aie", "tvm", "xla", "ttnn", "onednn"),
+    *("mosaic", "tvm", "xla", "ttnn", "onednn"),
 )
 LANGUAGES = ("cuda", "opencl", "triton", "python", "mlir")
 
@@ -38,7 +38,7 @@ def command(
     dtype: str | None,
     language: str | None,
 ) -> Answer:
-    """Translate the text of a layout: CuTe, XLA, oneDNN, Triton, MLIR, TVM, Mosaic, AIE or our own.
+    """Translate the text of a layout: CuTe, XLA, oneDNN, Triton, MLIR, TVM, Mosaic or our own.
 
     TEXT is what the system prints, or what its source code says; its form tells which system it is. "-" reads it from
     standard input.

@@ -442,7 +442,7 @@ class WeightCache:
         machine: the name of the machine.
         options: what else decides the cache.
 
-    >>> from tilewright.files.sample_model import LLAMA_CONFIG, sample_llama
+    >>> from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
     >>> weights = sample_llama()
     >>> tensors = {name: Assembly.of(name, values.shape) for name, values in weights.items()}
     >>> checkpoint = Checkpoint("Llama-3.2-1B", LLAMA_CONFIG, tensors, dict.fromkeys(weights, format_of("bfloat16")))

@@ -232,7 +232,7 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
 
     Tensors that the table does not have remain as they are.
 
-    >>> from tilewright.files.stored_arrays import store_arrays
+    >>> from tilewright.files.tensor_file import store_arrays
     >>> import numpy
     >>> stored = store_arrays({"token_embd.weight": numpy.zeros((7, 4), numpy.float32)})
     >>> sizes = {"embedding_length": 4, "block_count": 0, "attention.head_count": 2}

@@ -295,7 +295,7 @@ class ConversionItem:
 def describe_source(tensor: StoredTensor, digest: str) -> SourceEntry:
     """Return the manifest entry of a source tensor, whose bytes have a hash.
 
-    >>> from tilewright.files.stored_arrays import store_arrays
+    >>> from tilewright.files.tensor_file import store_arrays
     >>> describe_source(store_arrays({"x": np.zeros(3, np.uint8)})["x"], NO_HASH).kind
     'uint8'
     """

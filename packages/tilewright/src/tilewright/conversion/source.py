@@ -410,7 +410,7 @@ def hash_range(path: Path, start: int, end: int) -> str:
 def hash_tensor(tensor: StoredTensor) -> str:
     """Return the SHA-256 of the bytes of a stored tensor, those of its sections one after the other.
 
-    >>> from tilewright.files.stored_arrays import store_arrays
+    >>> from tilewright.files.tensor_file import store_arrays
     >>> hash_tensor(store_arrays({"x": np.frombuffer(b"abc", np.uint8)})["x"])[:8]
     'ba7816bf'
     """

@@ -16,11 +16,9 @@ from ..tiling import SCHEMES
 from ..views.html import to_html
 from ..views.scene import Scene, to_json
 from ..views.svg import to_svg
-from .form import BASES, MEMORIES, FieldError, FormFields
+from .form import BASES, MEMORIES, FieldError, FormFields, render_for_page
 from .kernel_programs import list_kernel_choices
 from .layout_tab import describe_layout, layout_picture, list_layout_choices
-from .page_data import render_for_page
-from .pipeline_pictures import schedule_picture, tiles_picture
 from .reshard_tab import (
     describe_reshard,
     flows_picture,
@@ -36,6 +34,8 @@ from .tensor_tab import (
     memory_picture,
     mesh_picture,
     placement_picture,
+    schedule_picture,
+    tiles_picture,
 )
 
 _DTYPES = (*SCALAR_FORMATS, *BLOCK_FORMATS)

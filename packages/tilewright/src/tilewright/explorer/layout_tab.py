@@ -15,11 +15,9 @@ from ..notation import WRITABLE, write
 from ..notation.any_text import TYPED, element_options, parse_with_spare_shape
 from ..views.scene import Scene
 from ..views.scenes import scene_of
-from ..views.scenes.accesses import bank_scene
 from ..views.scenes.layouts import bank_options
-from ..views.scenes.threads import thread_value_scene
-from .form import FieldError, FormFields, attribute_scene, parse_integer, parse_integers
-from .page_data import render_for_page
+from ..views.scenes.threads import bank_scene, thread_value_scene
+from .form import FieldError, FormFields, attribute_scene, parse_integer, parse_integers, render_for_page
 
 Made = TypeVar("Made")
 OPERATIONS = {

@@ -10,8 +10,7 @@ from typing import Any
 from ..errors import MemoryConfigError, TilewrightError
 from ..memory import TensorSpec
 from ..traffic import KERNELS, OPERATIONS, ReshardPlan, reshard
-from ..views.animation import animate
-from ..views.animation_output import draw_frames
+from ..views.animation import animate, draw_frames
 from ..views.html import panel_markup
 from ..views.scene import Scene
 from ..views.scenes.reshards import reshard_facts, reshard_scene

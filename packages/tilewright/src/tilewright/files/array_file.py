@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays by name, opened for slicing and created: files, zarr, HDF5 and TensorStore, here and behind URLs."""
+"""Arrays by name, opened for slicing and created: files, zarr and HDF5, here and behind URLs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ import numpy as np
 from .._files import replace_file, replace_folder
 from ..errors import FileFormatError
 from ..formats import FormatLike, format_of
-from .array_name import ArrayName, import_library, parse_array_name
 from .npy import read_npy_layout
 from .remote_array import open_remote_file, open_remote_npy, open_url_store, reject_read_only
-from .source_file import FilePath, SourceFile
+from .source import ArrayName, FilePath, SourceFile, import_library, parse_array_name
 from .stored_tensor import validate_extents
-from .tensorstore_array import create_tensorstore, open_tensorstore
 
 DtypeLike: TypeAlias = "FormatLike | np.dtype[Any]"
 
@@ -57,8 +55,6 @@ def open_array(
 
 
 def _open_named(name: ArrayName, shape: Sequence[int] | None, dtype: DtypeLike | None, writing: bool) -> Any:
-    if name.kind == "tensorstore":
-        return open_tensorstore(name, writing)
     if name.kind == "zarr":
         return _open_zarr(name, writing)
     if name.is_local and not Path(name.path).exists():
@@ -91,8 +87,8 @@ def create_array(
 ) -> Iterator[Any]:
     """Yield an array of `shape` and `dtype` to write into; `chunks` and `shards` are those of a zarr array.
 
-    What is at `path` appears when the context ends without an error, and not otherwise; behind a URL and in
-    TensorStore, it is written in place.
+    What is at `path` appears when the context ends without an error, and not otherwise; behind a URL it is
+    written in place.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,9 +99,7 @@ def create_array(
     """
     name, extents, kind = parse_array_name(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
     reject_read_only(name)
-    if name.kind == "tensorstore":
-        yield create_tensorstore(name, extents, kind, chunks)
-    elif name.kind == "zarr":
+    if name.kind == "zarr":
         made = tuple(chunks) if chunks else default_chunks(extents, kind.itemsize)
         if not name.is_local:
             yield _create_zarr(name, open_url_store(name, writing=True), extents, kind, made, shards)

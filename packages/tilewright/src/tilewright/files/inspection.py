@@ -16,8 +16,8 @@ from ..display import Shown
 from ..errors import LayoutError
 from ..memory import ChipLike, DeviceLike, MemoryConfig, Mesh, TensorSpec, format_devices, format_steps
 from .remote_file import is_url
+from .spec_json import spec_to_json
 from .stored_tensor import DevicePart, StoredTensor
-from .strict_json import spec_to_json
 from .tensor_file import TensorFile, open_tensors, select_names
 from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
 

@@ -11,19 +11,203 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..copying import Part, aligned_empty
+from .._integers import round_up
+from ..copying import Mode, Part, aligned_empty, modes_layout
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..formats import Format, ScalarFormat
-from ..layout import Box
-from ..memory import Coordinate, DeviceLike, Mesh, TensorSpec, from_bytes
-from .paged_boxes import PagedBoxes, Runs
-from .part_reading import PartReading
-from .source_file import ByteArray, SourceFile
+from ..layout import Box, Layout
+from ..memory import Coordinate, DeviceLike, Mesh, TensorSpec, alignment_of, from_bytes, padded_extents
+from .source import ByteArray, SourceFile
 from .tensor_values import StoredElement, read_element
 
 if TYPE_CHECKING:
-    from .bank_image import BankImage
+    from .manifest import BankImage
+
+
+# `PagedBoxes`: the runs of bytes that hold a box of a tensor.
+
+Runs = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class PagedBoxes:
+    """The boxes of a tensor that consist of entire pages: tiles, or elements of rows.
+
+    >>> boxes = PagedBoxes(TensorSpec((100, 70), "bfloat8_b"))
+    >>> box = boxes.enclosing_box(Box((40, 33), (10, 1)))
+    >>> box, boxes.runs(box)
+    (Box(offset=(32, 32), shape=(32, 32)), [(4352, 1088)])
+    """
+
+    spec: TensorSpec
+
+    @cached_property
+    def units(self) -> tuple[int, ...]:
+        """Return the extents that boxes are multiples of, up to the edge of the tensor.
+
+        >>> PagedBoxes(TensorSpec((5, 100, 70), "bfloat8_b")).units
+        (1, 32, 32)
+        """
+        return _last_units(self.spec.unit, self.spec.shape.rank)
+
+    @cached_property
+    def _stored_units(self) -> tuple[int, ...]:
+        """Return the same, with the rank of the padded shape."""
+        return _last_units(self.spec.unit, len(self.spec.padded_shape))
+
+    @cached_property
+    def _grid(self) -> tuple[int, ...]:
+        """Return the number of units along each dimension as stored, padding included."""
+        return tuple([n // unit for n, unit in zip(self.spec.padded_shape, self._stored_units, strict=True)])
+
+    @cached_property
+    def _unit_bytes(self) -> int:
+        return self.spec.page_bytes if self.spec.is_tiled else self.spec.dtype.storage_format.itemsize
+
+    def enclosing_box(self, box: Box) -> Box:
+        """Return the smallest box of entire pages that contains a box.
+
+        >>> PagedBoxes(TensorSpec((100, 70), page_layout="tile")).enclosing_box(Box((0, 65), (33, 5)))
+        Box(offset=(0, 64), shape=(64, 6))
+        """
+        start = tuple([a // unit * unit for a, unit in zip(box.offset, self.units, strict=True)])
+        ends = zip(box.end, self.units, self.spec.shape.logical, strict=True)
+        return Box.between(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
+
+    def _unit_range(self, box: Box) -> tuple[list[int], list[int]]:
+        """Return the start and extents of a box of entire pages, in units as stored."""
+        lead = len(self._grid) - len(box.offset)
+        start, count = [0] * lead, list(self._grid[:lead])  # a tensor without rows is stored with some
+        ends = zip(box.offset, box.end, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
+        for a, b, unit, n, units in ends:
+            if a % unit or (b % unit and b != n):
+                raise LayoutError(f"{box} is not a box of entire pages of {self.spec}; use enclosing_box(box)")
+            start.append(a // unit)
+            count.append((units if b == n else b // unit) - a // unit)  # the last box has the padding
+        return start, count
+
+    def runs(self, box: Box) -> Runs:
+        """Return the runs of bytes (offset, size) of a box of entire pages, in the order of its pages.
+
+        >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (2, 2)))
+        [(20, 4), (36, 4)]
+        """
+        start, count = self._unit_range(box)
+        if not all(count):
+            return []
+        inner = len(count)  # dimensions from here on are whole, and lie in one run with the one before
+        while inner and count[inner - 1] == self._grid[inner - 1]:
+            inner -= 1
+        steps = [prod(self._grid[d + 1 :]) * self._unit_bytes for d in range(len(self._grid))]
+        last = max(inner - 1, 0)
+        size = prod(count[last:]) * self._unit_bytes if count else self._unit_bytes
+        offsets = np.full((), sum(a * step for a, step in zip(start, steps, strict=True)), np.int64)
+        for n, step in zip(count[:last], steps[:last], strict=True):
+            offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * step
+        return [(int(at), size) for at in offsets.reshape(-1)]
+
+    def page_window(self, box: Box) -> Box:
+        """Return a box of entire pages with the padding in them, in coordinates of the padded tensor.
+
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).page_window(Box((96, 0), (4, 70)))
+        Box(offset=(96, 0), shape=(32, 96))
+        """
+        start, count = self._unit_range(box)
+        extents = [
+            tuple([n * unit for n, unit in zip(each, self._stored_units, strict=True)]) for each in (start, count)
+        ]
+        return Box(extents[0], extents[1])
+
+    def box_spec(self, box: Box) -> TensorSpec:
+        """Return the spec of the bytes of a box of entire pages.
+
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).box_spec(Box((96, 0), (4, 70)))
+        TensorSpec((4, 70), 'bfloat8_b', 'tile')
+        """
+        whole = self.spec
+        _, count = self._unit_range(box)
+        padded = tuple([n * unit for n, unit in zip(count, self._stored_units, strict=True)])
+        is_default = padded_extents(box.shape, whole.tile.shape if whole.is_tiled else (1,)) == padded or 0 in padded
+        alignment = None if is_default else alignment_of(padded)
+        return TensorSpec(box.shape, whole.dtype, whole.page_layout, whole.tile, alignment=alignment)
+
+
+def _last_units(unit: tuple[int, int], rank: int) -> tuple[int, ...]:
+    """Return the units of `rank` dimensions, of which the last two have a unit of (rows, columns)."""
+    return ((1,) * rank + unit)[-rank:] if rank else ()
+
+
+# `PartReading`: the runs of elements that hold a strided part of a source, and the part's layout over them.
+
+_MIN_RUN_BYTES = 512  # shorter runs are read with what lies between them,
+_MAX_GAPS = 4  # if that is not more than this many times as much
+
+
+@dataclass(frozen=True, slots=True)
+class PartReading:
+    """How a part is read: runs of `count` elements of its source, and its layout over what they hold together.
+
+    >>> from tilewright.copying.assembly import Assembly
+    >>> PartReading.of(Assembly.of("w", (2, 3)).transpose().parts[0], 4).layout
+    Layout((3, 2), (1, 3))
+    """
+
+    starts: NDArray[np.int64]
+    count: int
+    layout: Layout
+
+    @classmethod
+    def of(cls, part: Part, itemsize: int) -> PartReading:
+        """Return the reading of a part of a source with elements of `itemsize` bytes.
+
+        >>> from tilewright.copying.assembly import Assembly
+        >>> columns = Assembly.of("w", (4, 4096)).slice(0, 1024, axis=1).parts[0]
+        >>> PartReading.of(columns, 2).starts, PartReading.of(columns, 2).count
+        (array([    0,  4096,  8192, 12288]), 1024)
+        """
+        starts, count, layout = _plan_reading(part.modes, itemsize)
+        return cls(starts + part.offset, count, layout)
+
+    @property
+    def elements(self) -> int:
+        """Return the number of elements that are read.
+
+        >>> from tilewright.copying.assembly import Assembly
+        >>> PartReading.of(Assembly.of("w", (2, 3)).parts[0], 4).elements
+        6
+        """
+        return len(self.starts) * self.count
+
+
+@lru_cache(maxsize=128)  # layers have parts of the same shapes
+def _plan_reading(modes: tuple[Mode, ...], itemsize: int) -> tuple[NDArray[np.int64], int, Layout]:
+    """Return the starts of the runs of a part, the elements of a run, and the layout over them."""
+    leaves = sorted([pair for mode in modes for pair in mode if pair[0] > 1 and pair[1]], key=lambda p: p[1])
+    dense, inner = 1, 0
+    for extent, step in leaves:
+        if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
+            break
+        dense = (extent - 1) * step + dense
+        inner += 1
+    outer, reached = leaves[inner:], dense
+    for extent, step in outer:
+        if step < reached:  # runs would overlap: take all from the first element to the last
+            outer, dense = [], sum([(n - 1) * step for n, step in leaves]) + 1
+            break
+        reached += (extent - 1) * step
+    compact = {}
+    size = dense
+    for extent, step in outer:
+        compact[(extent, step)] = size
+        size *= extent
+    starts = np.zeros((), np.int64)
+    for extent, step in reversed(outer):
+        starts = starts[..., None] + np.arange(extent, dtype=np.int64) * step
+    held = tuple([tuple([(n, compact.get((n, step), step)) for n, step in mode]) for mode in modes])
+    return starts.reshape(-1), dense, modes_layout(held)
+
 
 Array = np.ndarray[Any, Any]
 Decoder = Callable[[ByteArray, TensorSpec], Array]

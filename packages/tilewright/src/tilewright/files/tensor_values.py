@@ -28,7 +28,7 @@ from ..memory import (
     scale_name,
     validate_coordinate,
 )
-from .source_file import ByteArray
+from .source import ByteArray
 
 if TYPE_CHECKING:
     from .stored_tensor import StoredTensor

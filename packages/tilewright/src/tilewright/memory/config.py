@@ -36,11 +36,7 @@ def _describe_missing(cls: Any, name: object) -> str:
 
 
 class HelpfulEnum(EnumMeta):
-    """The type of enumerations that name the nearest member if one does not exist.
-
-    >>> isinstance(BufferType, HelpfulEnum)
-    True
-    """
+    """The type of enumerations that name the nearest member if one does not exist."""
 
     def __getitem__(cls: type[_AnyMember], name: str) -> _AnyMember:
         try:

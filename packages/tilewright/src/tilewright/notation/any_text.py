@@ -14,35 +14,38 @@ from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..layout import parse as parse_own
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
-from .aie import LOOKS_LIKE as LOOKS_LIKE_AIE
-from .aie import parse_access_pattern, write_access_pattern
-from .axe import LOOKS_LIKE as LOOKS_LIKE_AXE
-from .axe import parse_axe, write_axe
 from .cute_texts import HAS_POINTER, CuteText, parse_cute, write_cute
-from .index_maps import IndexMap
-from .mlir_from_spec import write_mlir_layout
-from .mlir_layouts import MlirLayout, parse_mlir_layout
-from .mlir_maps import (
+from .maps import (
+    TVM_TEXT,
+    IndexMap,
     StridedMemref,
     parse_index_expressions,
+    parse_index_map,
     parse_strided_memref,
     write_affine_map,
     write_index_expressions,
+    write_index_lambda,
+    write_index_map,
     write_memref,
 )
-from .mlir_types import TensorType
-from .mosaic import MosaicTiling, parse_mosaic, write_mosaic
-from .onednn import LOOKS_LIKE as LOOKS_LIKE_ONEDNN
-from .onednn import OnednnTag, has_tag_letters, parse_onednn, write_onednn
-from .triton_encodings import linear_of_encoding, memory_layout_of_encoding
-from .triton_texts import TritonType, parse_triton_type
+from .tilings import (
+    ONEDNN_TEXT,
+    XLA_TEXT,
+    MosaicTiling,
+    OnednnTag,
+    XlaShape,
+    has_tag_letters,
+    parse_mosaic,
+    parse_onednn,
+    parse_xla,
+    write_mosaic,
+    write_onednn,
+    write_xla,
+)
+from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding, parse_triton_type
 from .triton_writer import write_triton
-from .ttnn_texts import TtnnText, parse_ttnn
-from .ttnn_writer import ttnn_text, write_ttnn
-from .tvm import LOOKS_LIKE as LOOKS_LIKE_TVM
-from .tvm import parse_index_map, write_index_lambda, write_index_map
-from .xla import LOOKS_LIKE as LOOKS_LIKE_XLA
-from .xla import XlaShape, parse_xla, write_xla
+from .ttmlir import MlirLayout, TensorType, parse_mlir_layout, write_mlir_layout
+from .ttnn_text import TtnnText, parse_ttnn, ttnn_text, write_ttnn
 
 MAX_TEXT = 1 << 20
 _MAX_MODES = 1024  # that are written in the notation of another system
@@ -213,8 +216,6 @@ class ParsedText:
             return ttnn_text(self.value.value)
         if isinstance(self.value, IndexMap):
             return (write_index_map if self.notation == "tvm" else write_index_expressions)(self.value)
-        if self.notation == "axe":
-            return write_axe(self.value)
         return str(self.value)
 
 
@@ -232,12 +233,10 @@ _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "memref": (re.compile(r"\s*(?:memref|strided)\s*<"), parse_strided_memref),
     "mlir": (re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"), parse_index_expressions),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), parse_mosaic),
-    "axe": (LOOKS_LIKE_AXE, parse_axe),
-    "aie": (LOOKS_LIKE_AIE, parse_access_pattern),
-    "tvm": (LOOKS_LIKE_TVM, parse_index_map),
-    "xla": (LOOKS_LIKE_XLA, parse_xla),
+    "tvm": (TVM_TEXT, parse_index_map),
+    "xla": (XLA_TEXT, parse_xla),
     "ttnn": (_TTNN, parse_ttnn),
-    "onednn": (LOOKS_LIKE_ONEDNN, parse_onednn),
+    "onednn": (ONEDNN_TEXT, parse_onednn),
 }
 
 _ATTRIBUTE = re.compile(r"\s*(?:#\w+\s*=\s*)?((?:#(?:ttg|triton_gpu)\.\w+|strided)\s*<.*>)\s*", re.DOTALL)
@@ -365,8 +364,6 @@ _WRITERS: dict[str, Callable[..., str]] = {
     "mlir": write_affine_map,
     "tvm": write_index_lambda,
     "triton": write_triton,
-    "aie": write_access_pattern,
-    "axe": write_axe,
 }
 _PLACEMENT_WRITERS: dict[str, Callable[..., str]] = {"ttnn": write_ttnn, "tt-mlir": write_mlir_layout}
 

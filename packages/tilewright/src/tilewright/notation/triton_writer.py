@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, Linear, Swizzle, unflatten
-from .strided_parts import logical_extents, offset_of, stored_extents, strided_parts
-from .triton_encodings import DISTRIBUTED, linear_of_encoding
-from .triton_texts import TritonEncoding, TritonType, element_bits
+from .maps import logical_extents, offset_of, stored_extents, strided_parts
+from .triton import DISTRIBUTED, TritonEncoding, TritonType, element_bits, linear_of_encoding
 
 _MAX_RANK = 5  # of which all orders of the dimensions are tried
 Images: TypeAlias = "Sequence[Sequence[int]]"

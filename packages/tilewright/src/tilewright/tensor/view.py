@@ -268,12 +268,7 @@ Kind = TypeVar("Kind", bound="View")
 
 
 class View(Shown):
-    """A view of storage through a layout. `TileTensor` adds the operations.
-
-    >>> from tilewright import TileTensor
-    >>> issubclass(TileTensor, View)
-    True
-    """
+    """A view of storage through a layout. `TileTensor` adds the operations."""
 
     __slots__ = ("__weakref__", "_extents_", "_layout", "_offset", "_pair", "_quick", "_ragged", "_store")
     _store: Store

@@ -30,16 +30,11 @@ import numpy as np
 
 from ..copying import NativeRunner, native
 from ..errors import TransferError
-from .endpoints import Endpoint, MemoryEndpoint
-from .operands import Input, Output
-from .pipeline_spec import PipelineSpec
-from .schedule import TransferKind
-from .sliced_endpoint import SlicedEndpoint
-from .tile_compute import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
-from .tile_copies import CopyList, Work, validate_fill
+from .endpoints import Endpoint, Input, MemoryEndpoint, Output, SlicedEndpoint
+from .schedule import Trace, TraceSpan, TransferKind
+from .tile_compute import CancelFlag, CancelledError, PipelineSpec, ProgressCallback, Step, WriteGate, run_compute
+from .tile_copies import CopyList, TileBuffer, Work, validate_fill
 from .tiler import Tiler
-from .trace import Trace, TraceSpan
-from .transfer_tensors import TileBuffer
 from .transfers import Transfer, raise_failures
 
 MIN_TILE_BYTES = 256 << 10
@@ -100,7 +95,7 @@ def choose_worker_count(pipeline: PipelineSpec, concurrent: bool = False) -> int
 def is_parallel(endpoint: Endpoint) -> bool:
     """Return whether several threads may read and write an endpoint at once, and gain by it.
 
-    >>> from tilewright.tiling.operands import open_endpoint
+    >>> from tilewright.tiling.endpoints import open_endpoint
     >>> is_parallel(open_endpoint(np.zeros(4)))
     True
     """

@@ -13,8 +13,7 @@ from .._json import parse_json
 from ..display import Shown
 from ..errors import MemoryConfigError, TilewrightError
 from ..memory import ROW_BYTES, Sharding, as_spec
-from ..notation.ttnn_json import memory_config_from_json
-from ..notation.ttnn_writer import ttnn_text
+from ..notation.ttnn_text import memory_config_from_json, ttnn_text
 from .strict_rules import check_memory, check_shape, check_spec, check_tile
 from .types import (
     BufferType,

@@ -11,25 +11,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .._files import as_path, write_file
-from ..errors import TilewrightError
-from .animation import Animation
-from .animation_output import to_gif, to_player
-from .html import to_fragment, to_html
-from .png import to_png
+from ..errors import MissingPackage, TilewrightError
+from .animation import Animation, to_player
+from .html import embed_json, panel_data, read_asset, to_fragment, to_html, widget_markup
 from .scene import Scene, to_json
 from .scenes import scene_of
 from .svg import to_svg
 from .text import supports_color, terminal_width, to_text
 
-Renderer = TypeVar("Renderer", bound=Callable[..., str | bytes])
+Renderer = TypeVar("Renderer", bound=Callable[..., str])
 
 _NOTEBOOK_SIDE = 32  # rows and columns of automatic pictures, which are stored in the notebook
 
 
 def save(scene: Scene | Animation, path: str | os.PathLike[str]) -> Path:
-    """Write a `scene` to the file `path` and return its path; the suffix is .svg, .html, .txt, .json or .png.
+    """Write a `scene` to the file `path` and return its path; the suffix is .svg, .html, .txt or .json.
 
-    An animation is written as .html, with a player, or as .gif.
+    An animation is written as .html, with a player.
 
     >>> import tempfile
     >>> from tilewright import row_major
@@ -104,11 +102,40 @@ def notebook_html(subject: Any) -> str | None:
         return None
 
 
-_RENDERERS: dict[str, Callable[[Scene], str | bytes]] = {
+_RENDERERS: dict[str, Callable[[Scene], str]] = {
     ".svg": to_svg,
     ".html": to_html,
     ".txt": lambda scene: to_text(scene) + "\n",
-    ".png": to_png,
     ".json": to_json,
 }
-_PLAYERS: dict[str, Callable[[Animation], str | bytes]] = {".html": to_player, ".gif": to_gif}
+_PLAYERS: dict[str, Callable[[Animation], str]] = {".html": to_player}
+
+
+# A picture in a notebook that answers to the pointer and the keyboard, and tells Python what was chosen.
+
+
+def widget(subject: Any, **options: Any) -> Any:
+    """Return a picture of `subject` as a widget for notebooks; `options` are those of its scene.
+
+    Pointing at a cell marks it and everything that is linked to it. `chosen` is what was clicked last, as a dict of the
+    cell's attributes; `widget.observe(function, "chosen")` follows it. Needs the package anywidget.
+
+    >>> from importlib.util import find_spec
+    >>> from tilewright import row_major
+    >>> find_spec("anywidget") is None or widget(row_major(4, 8)).chosen == {}
+    True
+    """
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise MissingPackage("widgets need anywidget, which is not installed; install tilewright[notebook]") from None
+    scene = subject if isinstance(subject, Scene) else scene_of(subject, **options)
+    # A class of its own, made here: its base is known only where anywidget is installed.
+    traits = {
+        "_esm": read_asset("marks.js") + read_asset("widget.js"),
+        "markup": traitlets.Unicode(widget_markup(scene)).tag(sync=True),
+        "panels": traitlets.Unicode(embed_json([panel_data(panel) for panel in scene.panels])).tag(sync=True),
+        "chosen": traitlets.Dict().tag(sync=True),
+    }
+    return type("PictureWidget", (anywidget.AnyWidget,), traits)()

@@ -25,18 +25,15 @@ from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ...traffic import ReshardPlan
 from ..scene import Scene
 from ..scene_options import choose_attributes, refuse_unknown_options
-from .accesses import atom_scene, bank_scene, linear_scene
-from .assemblies import assembly_scene
-from .error_maps import block_scene, comparison_scene, comparisons_scene
 from .kernels import kernel_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
-from .meshes import mesh_scene
+from .meshes import assembly_scene, mesh_scene
 from .pipelines import schedule_scene, tiler_scene, trace_scene
+from .placements import memory_config_scene, shape_scene, spec_scene, window_grid
 from .reshards import reshard_scene
-from .shapes import memory_config_scene, shape_scene, window_grid
-from .specs import spec_scene
-from .tensors import tensor_scene, tile_scene, values_scene
+from .tensors import block_scene, comparison_scene, comparisons_scene, tensor_scene, tile_scene, values_scene
+from .threads import atom_scene, bank_scene, linear_scene
 
 
 @singledispatch
