@@ -19,7 +19,7 @@ PACKAGES = (
     "logs",
     "plugins",  # what other packages add
     "plain",  # what an object of a dialect stands for
-    "severity",  # of what reports say
+    "findings",  # results of checks
     "spelling",
     "tables",  # reports as text
     "mapped_files",

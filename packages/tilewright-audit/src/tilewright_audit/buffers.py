@@ -15,6 +15,7 @@ from typing import Any
 
 from tilewright._json import parse_json
 from tilewright.errors import FileFormatError, TilewrightError
+from tilewright.findings import Severity
 from tilewright.memory import (
     HEIGHTS,
     WIDTHS,
@@ -27,7 +28,6 @@ from tilewright.memory import (
     placement_violations,
 )
 from tilewright.notation import parse_dtype, parse_memory_config, parse_shape, parse_ttnn
-from tilewright.severity import Severity
 
 from .findings import AuditFinding
 from .graph_report import ReportNode, as_integer
@@ -413,14 +413,14 @@ class BufferCheck:
             kind,
             message,
             Severity.ERROR,
-            node.number,
-            self.run.name_call(one.buffer.start),
-            one.buffer.address or None,
-            one.label,
-            recorded,
-            expected,
-            reason,
-            remedy or "compare the code that made this tensor with what the report says about it",
+            node=node.number,
+            call=self.run.name_call(one.buffer.start),
+            address=one.buffer.address or None,
+            tensor=one.label,
+            recorded=recorded,
+            expected=expected,
+            reason=reason,
+            remedy=remedy or "compare the code that made this tensor with what the report says about it",
         )
 
     def _explain_by_shards(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
@@ -551,11 +551,11 @@ def _as_note(finding: AuditFinding) -> AuditFinding:
         finding.kind,
         finding.message,
         Severity.NOTE,
-        finding.node,
-        finding.call,
-        finding.address,
-        finding.tensor,
-        finding.recorded,
+        node=finding.node,
+        call=finding.call,
+        address=finding.address,
+        tensor=finding.tensor,
+        recorded=finding.recorded,
         reason=finding.reason,
         remedy="read the report with a newer tilewright, or tell us about this text",
     )

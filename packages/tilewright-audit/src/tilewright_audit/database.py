@@ -19,7 +19,7 @@ from urllib.parse import quote
 from tilewright._files import as_path
 from tilewright.errors import FileFormatError
 from tilewright.files import FilePath, SourceFile
-from tilewright.severity import Severity
+from tilewright.findings import Severity
 
 from .findings import AuditFinding
 from .graph_report import ReportNode, as_integer, parse_graph

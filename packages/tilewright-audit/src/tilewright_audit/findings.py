@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from tilewright.severity import Severity
+from tilewright.findings import Finding, Severity
 
 # What is likely a cause comes before what follows from it.
 KINDS = (
@@ -45,41 +44,23 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class AuditFinding:
-    """A finding: what `kind` of thing, `message` with both numbers, the `reason`, and the `remedy`.
+class AuditFinding(Finding):
+    """A finding of an audit, with its node in the report, call, tensor, address, and both numbers.
 
-    `node` is the number of the node in the report, `call` the operation it belongs to, and `count` how many places say
-    the same, of which the message names the first.
+    `node` is the number of the node, `call` the operation it belongs to, `recorded` the value in the report, and
+    `expected` the value of the model.
 
     >>> wrong = AuditFinding("page size", "buffer 8 at 1048640: page_size is 1024, the model says 2048", node=8)
     >>> print(wrong)
     error: page size: buffer 8 at 1048640: page_size is 1024, the model says 2048
     """
 
-    kind: str
-    message: str
-    severity: Severity = Severity.ERROR
     node: int | None = None
     call: str = ""
     address: int | None = None
     tensor: str = ""
     recorded: int | str | None = None
     expected: int | str | None = None
-    reason: str = ""
-    remedy: str = ""
-    count: int = 1
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the finding as plain data.
-
-        >>> AuditFinding("size", "buffer 8: size is 1, the model says 2").to_json()["severity"]
-        'error'
-        """
-        return {**asdict(self), "severity": self.severity.value}
-
-    def __str__(self) -> str:
-        more = f" ({self.count - 1} more like it)" if self.count > 1 else ""
-        return f"{self.severity.value}: {self.kind}: {self.message}{more}"
 
 
 def rank_findings(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:

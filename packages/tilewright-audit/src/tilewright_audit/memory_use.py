@@ -12,8 +12,8 @@ import numpy as np
 
 from tilewright._text import count_of, format_bytes
 from tilewright.errors import MemoryConfigError, OutOfMemory, TilewrightError
+from tilewright.findings import Severity
 from tilewright.memory import Allocation, Allocator, BufferType, Chip, CoreCoord, TensorSpec, fit
-from tilewright.severity import Severity
 
 from .buffers import CheckedBuffer
 from .findings import AuditFinding
@@ -343,15 +343,15 @@ def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ite
                 f"{buffer} ends at {block[1]} and overlaps {first.buffer}, which ends at {end}, by"
                 f" {min(end, block[1]) - max(start, block[0])} bytes",
                 Severity.ERROR,
-                buffer.number,
-                run.name_call(time),
-                buffer.address,
-                one.label,
-                buffer.address,
-                first.buffer.address,
-                f"{first.label or first.buffer} is still allocated, since {run.name_call(first.buffer.start)}",
-                "one of the two is overwritten: check who freed the first one, and whether its address is right",
-                len(overlapping),
+                node=buffer.number,
+                call=run.name_call(time),
+                address=buffer.address,
+                tensor=one.label,
+                recorded=buffer.address,
+                expected=first.buffer.address,
+                reason=f"{first.label or first.buffer} is still allocated, since {run.name_call(first.buffer.start)}",
+                remedy="one of the two is overwritten: check who freed the first one, and whether its address is right",
+                count=len(overlapping),
             )
         insort(blocks, block)
 
@@ -395,14 +395,14 @@ def _outside_findings(run: Run, one: CheckedBuffer, chip: Chip, time: int) -> It
         "out of memory",
         f"{buffer} ends at {end}, but {buffer.memory} goes from {low} to {high}",
         Severity.ERROR,
-        buffer.number,
-        run.name_call(time),
-        buffer.address,
-        one.label,
-        f"{buffer.address} to {end}",
-        f"{low} to {high}",
-        f"these are the addresses for tensors on {chip.name}",
-        "check the chip: another release has other bases; pass chip=... if it is not this one",
+        node=buffer.number,
+        call=run.name_call(time),
+        address=buffer.address,
+        tensor=one.label,
+        recorded=f"{buffer.address} to {end}",
+        expected=f"{low} to {high}",
+        reason=f"these are the addresses for tensors on {chip.name}",
+        remedy="check the chip: another release has other bases; pass chip=... if it is not this one",
     )
 
 
@@ -481,15 +481,15 @@ def _replay_allocation(
             "unexpected address",
             f"{buffer} was expected at {block.address}",
             Severity.NOTE,
-            buffer.number,
-            run.name_call(time),
-            buffer.address,
-            one.label,
-            buffer.address,
-            block.address,
-            "the allocator takes the first block that fits, so something else was allocated before the capture, or is"
-            " not in the report",
-            "capture from an empty device to see all that is allocated",
+            node=buffer.number,
+            call=run.name_call(time),
+            address=buffer.address,
+            tensor=one.label,
+            recorded=buffer.address,
+            expected=block.address,
+            reason="the allocator takes the first block that fits, so something else was allocated before the"
+            " capture, or is not in the report",
+            remedy="capture from an empty device to see all that is allocated",
         )
     )
     return _reserve(allocator, buffer.address, size, buffer.memory)
@@ -500,14 +500,14 @@ def _full_finding(run: Run, one: CheckedBuffer, time: int, problem: str) -> Audi
         "out of memory",
         f"{one.buffer} does not fit: {problem}",
         Severity.ERROR,
-        one.buffer.number,
-        run.name_call(time),
-        None,
-        one.label,
-        one.bytes_per_bank,
-        None,
-        "the run placed nothing, so only a real run would have failed",
-        "free tensors earlier, or place this one elsewhere",
+        node=one.buffer.number,
+        call=run.name_call(time),
+        address=None,
+        tensor=one.label,
+        recorded=one.bytes_per_bank,
+        expected=None,
+        reason="the run placed nothing, so only a real run would have failed",
+        remedy="free tensors earlier, or place this one elsewhere",
     )
 
 
@@ -581,14 +581,14 @@ def _clash_finding(
         f"{local.kind}s of {run.name_call(time)} reach {top}, but {one.label or one.buffer} begins at {address}:"
         f" {top - address} bytes too many",
         Severity.ERROR,
-        local.number,
-        run.name_call(time),
-        address,
-        one.label,
-        top,
-        address,
-        "buffers of programs grow up from the L1 base, tensors down from the end",
-        advice or "make the buffers smaller, free tensors before the call, or move them out of L1",
+        node=local.number,
+        call=run.name_call(time),
+        address=address,
+        tensor=one.label,
+        recorded=top,
+        expected=address,
+        reason="buffers of programs grow up from the L1 base, tensors down from the end",
+        remedy=advice or "make the buffers smaller, free tensors before the call, or move them out of L1",
     )
 
 
@@ -678,14 +678,14 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
             f"{buffer} ({each.checked.label}) was last used{after} and {freed},"
             f" {count_of(each.idle_calls, 'call')} later",
             Severity.NOTE,
-            buffer.number,
-            run.name_call(buffer.start),
-            buffer.address or None,
-            each.checked.label,
-            each.idle_calls,
-            0,
-            f"it holds {format_bytes(each.checked.bytes_per_bank)} of every bank of {buffer.memory} meanwhile",
-            f"call ttnn.deallocate(tensor){after}",
+            node=buffer.number,
+            call=run.name_call(buffer.start),
+            address=buffer.address or None,
+            tensor=each.checked.label,
+            recorded=each.idle_calls,
+            expected=0,
+            reason=f"it holds {format_bytes(each.checked.bytes_per_bank)} of every bank of {buffer.memory} meanwhile",
+            remedy=f"call ttnn.deallocate(tensor){after}",
         )
     idle_bytes = sum([share.bytes_per_core for share in timeline.shares if share.idle])
     if idle_bytes and timeline.peak is not None:
@@ -694,12 +694,12 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
             f"at the peak of {timeline.peak.total} bytes per core, in {timeline.peak.call}, {idle_bytes} are of tensors"
             " that are not used any more",
             Severity.NOTE,
-            timeline.peak.node,
-            timeline.peak.call,
-            None,
-            "",
-            timeline.peak.total,
-            timeline.peak.total - idle_bytes,
-            "they were used for the last time in earlier calls",
-            f"free them after their last use, for a peak of {timeline.peak.total - idle_bytes} bytes at this place",
+            node=timeline.peak.node,
+            call=timeline.peak.call,
+            address=None,
+            tensor="",
+            recorded=timeline.peak.total,
+            expected=timeline.peak.total - idle_bytes,
+            reason="they were used for the last time in earlier calls",
+            remedy=f"free them after their last use, for a peak of {timeline.peak.total - idle_bytes} bytes here",
         )

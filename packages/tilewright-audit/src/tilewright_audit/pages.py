@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.findings import Severity
 from tilewright.memory import CoreCoord, TensorSpec
-from tilewright.severity import Severity
 
 from .buffers import BufferCheck, CheckedBuffer, SpecReader, list_live
 from .database import DatabaseRun, Operation, Row
@@ -206,15 +206,15 @@ class PageCheck:
             kind,
             f"{buffer}: {message}",
             Severity.ERROR,
-            buffer.number,
-            self.run.name_call(buffer.start),
-            buffer.address,
-            checked.label,
-            recorded,
-            expected,
-            reason,
-            "look at the kernel that writes this page, and at the order of its cores",
-            count,
+            node=buffer.number,
+            call=self.run.name_call(buffer.start),
+            address=buffer.address,
+            tensor=checked.label,
+            recorded=recorded,
+            expected=expected,
+            reason=reason,
+            remedy="look at the kernel that writes this page, and at the order of its cores",
+            count=count,
         )
 
 
@@ -385,14 +385,14 @@ def _list_finding(
         kind,
         f"at the end of {call.name} (node {call.number}), {message}",
         Severity.ERROR,
-        call.number,
-        call.name,
-        address,
-        tensor,
-        recorded,
-        expected,
-        "the list of a call has the buffers that the graph has allocated and not freed by then",
-        "compare the list with the allocations of the graph: one of them was changed",
+        node=call.number,
+        call=call.name,
+        address=address,
+        tensor=tensor,
+        recorded=recorded,
+        expected=expected,
+        reason="the list of a call has the buffers that the graph has allocated and not freed by then",
+        remedy="compare the list with the allocations of the graph: one of them was changed",
     )
 
 
@@ -642,15 +642,15 @@ class _DatabaseCheck:
             kind,
             message,
             Severity.ERROR,
-            one.buffer.number,
-            call.name,
-            one.buffer.address,
-            one.label,
-            recorded,
-            expected,
-            "a piece goes from the first page on a core to the end of the last",
-            "look at the order of the cores of this tensor, and at its shard shape",
-            count,
+            node=one.buffer.number,
+            call=call.name,
+            address=one.buffer.address,
+            tensor=one.label,
+            recorded=recorded,
+            expected=expected,
+            reason="a piece goes from the first page on a core to the end of the last",
+            remedy="look at the order of the cores of this tensor, and at its shard shape",
+            count=count,
         )
 
     def _table_finding(

@@ -11,8 +11,8 @@ from typing import Any
 
 from tilewright._text import count_of, format_bytes, format_table
 from tilewright.display import Shown
+from tilewright.findings import Severity
 from tilewright.memory import Chip
-from tilewright.severity import Severity
 
 from .findings import AuditFinding
 from .memory_use import Peaks, Timeline

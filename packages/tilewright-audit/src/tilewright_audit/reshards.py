@@ -11,8 +11,8 @@ from typing import Any
 
 from tilewright._text import format_bytes
 from tilewright.errors import TilewrightError
+from tilewright.findings import Severity
 from tilewright.memory import MemoryConfig, TensorSpec
-from tilewright.severity import Severity
 from tilewright.traffic import LayoutChain, ReshardPlan, cheaper_targets, reshard
 
 from .buffers import SpecReader, SpecText
@@ -232,8 +232,8 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
             "reshard",
             str(each),
             Severity.NOTE,
-            each.node,
-            each.call,
+            node=each.node,
+            call=each.call,
             recorded=each.bytes_moved,
             expected=0,
             reason=reason,

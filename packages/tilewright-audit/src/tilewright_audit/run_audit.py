@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tilewright._text import count_of
 from tilewright.errors import TilewrightError
+from tilewright.findings import Severity
 from tilewright.memory import Chip, PageLayout, TensorSpec
 from tilewright.notation import LayoutUse, MlirLayout, find_layouts
-from tilewright.severity import Severity
 
 from .buffers import BufferCheck, SpecReader, SpecText, list_live
 from .database import find_failures, read_run

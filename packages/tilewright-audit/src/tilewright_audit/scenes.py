@@ -9,8 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tilewright._text import count_of, format_bytes
+from tilewright.findings import Severity
 from tilewright.memory import Chip, CoreCoord
-from tilewright.severity import Severity
 from tilewright.views import (
     MAX_SIDE,
     Entry,

@@ -11,6 +11,7 @@ from pathlib import Path
 from tilewright._text import count_of, format_bytes
 from tilewright.errors import FileFormatError, TilewrightError
 from tilewright.files import SourceFile, as_source_file
+from tilewright.findings import Severity
 from tilewright.memory import (
     Chip,
     CoreRange,
@@ -22,7 +23,6 @@ from tilewright.memory import (
     placement_violations,
 )
 from tilewright.notation import LayoutUse, MlirLayout, TtnnText, find_layouts, find_ttnn_values, parse_ttnn
-from tilewright.severity import Severity
 
 from .findings import AuditFinding, rank_findings
 from .report import AuditReport

@@ -17,8 +17,8 @@ import numpy as np
 from tilewright._text import count_of, format_bytes
 from tilewright.errors import FileFormatError, MemoryConfigError
 from tilewright.files import FilePath, SourceFile, as_source_file
+from tilewright.findings import Severity
 from tilewright.memory import Chip, ChipLike, CoreCoord, as_spec
-from tilewright.severity import Severity
 from tilewright.traffic import NocMap, ReshardPlan, ReshardStep, Risc, reshard
 
 from .findings import AuditFinding, rank_findings

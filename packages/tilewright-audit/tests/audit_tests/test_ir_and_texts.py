@@ -6,7 +6,7 @@ import json
 import pytest
 
 import tilewright as tw
-from tilewright.severity import Severity
+from tilewright.findings import Severity
 from tilewright_audit import find_input_kind
 
 from .damages import LIBRARY_GOLDEN, REPORTS
