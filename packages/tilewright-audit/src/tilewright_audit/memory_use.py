@@ -178,8 +178,7 @@ class Timeline:
 def build_timeline(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Timeline:
     """Return L1 of `chip` over the time of a `run` with its buffers `checked`.
 
-        >>> from .graph_report import Integers
-    from .run import build_run
+        >>> from .run import build_run
         >>> build_timeline(build_run([]), [], Chip.named("wormhole_n150")).peaks.l1
         0
     """
@@ -317,8 +316,7 @@ _MOST_NEIGHBOURS = 64  # blocks before one that are looked at: only those that o
 def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[AuditFinding]:
     """Yield buffers that are allocated where another one is, or outside their memory, in the order of the run.
 
-        >>> from .graph_report import Integers
-    from .run import build_run
+        >>> from .run import build_run
         >>> list(find_overlaps(build_run([]), [], Chip.named("wormhole_n150")))
         []
     """
@@ -425,8 +423,7 @@ class Replay:
 def replay_addresses(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
     """Return what the allocator of an empty `chip` does with the allocations of a run, compared with what it did.
 
-        >>> from .graph_report import Integers
-    from .run import build_run
+        >>> from .run import build_run
         >>> replay_addresses(build_run([]), [], Chip.named("wormhole_n150")).compared
         0
     """
@@ -529,8 +526,7 @@ def find_clashes(
 
         A run that placed nothing is judged by the addresses `predicted` for its buffers by number.
 
-        >>> from .graph_report import Integers
-    from .run import build_run
+        >>> from .run import build_run
         >>> list(find_clashes(build_run([]), [], Chip.named("wormhole_n150"), {}))
         []
     """
@@ -612,8 +608,7 @@ class IdleTensor:
     """A tensor that stays allocated after its last use, for a number of calls (`idle_calls`) that do not use it.
 
         >>> from tilewright.memory import BufferType
-        >>> from .graph_report import Integers
-    from .run import RunBuffer
+        >>> from .run import RunBuffer
         >>> IdleTensor(CheckedBuffer(RunBuffer(8, BufferType.L1, 0)), None, 3).idle_calls
         3
     """
@@ -627,8 +622,7 @@ class IdleTensor:
         """Return bytes per bank times calls.
 
                 >>> from tilewright.memory import BufferType
-                >>> from .graph_report import Integers
-        from .run import RunBuffer
+                >>> from .run import RunBuffer
                 >>> IdleTensor(CheckedBuffer(RunBuffer(8, BufferType.L1, 0)), None, 3).cost
                 0
         """
@@ -638,8 +632,7 @@ class IdleTensor:
 def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTensor]:
     """Return the tensors that stay allocated after their last use, the most expensive first, those in L1 before others.
 
-        >>> from .graph_report import Integers
-    from .run import build_run
+        >>> from .run import build_run
         >>> find_idle_tensors(build_run([]), [])
         []
     """
@@ -664,8 +657,7 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
 def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) -> Iterator[AuditFinding]:
     """Yield a note for each of the most expensive tensors that are freed late, and what the peak would be without.
 
-        >>> from .graph_report import Integers
-    from .run import build_run
+        >>> from .run import build_run
         >>> list(note_idle_tensors(build_run([]), [], Timeline((), Peaks(), None, (), {})))
         []
     """
