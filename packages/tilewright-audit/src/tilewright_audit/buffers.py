@@ -412,7 +412,6 @@ class BufferCheck:
         return AuditFinding(
             kind,
             message,
-            Severity.ERROR,
             node=node.number,
             call=self.run.name_call(one.buffer.start),
             address=one.buffer.address or None,
@@ -547,18 +546,8 @@ class BufferCheck:
 
 
 def _as_note(finding: AuditFinding) -> AuditFinding:
-    return AuditFinding(
-        finding.kind,
-        finding.message,
-        Severity.NOTE,
-        node=finding.node,
-        call=finding.call,
-        address=finding.address,
-        tensor=finding.tensor,
-        recorded=finding.recorded,
-        reason=finding.reason,
-        remedy="read the report with a newer tilewright, or tell us about this text",
-    )
+    remedy = "read the report with a newer tilewright, or tell us about this text"
+    return replace(finding, severity=Severity.NOTE, expected=None, count=1, remedy=remedy)
 
 
 def _is_same_tensor(one: TensorSpec, other: TensorSpec) -> bool:

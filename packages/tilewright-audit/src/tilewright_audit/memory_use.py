@@ -178,9 +178,9 @@ class Timeline:
 def build_timeline(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Timeline:
     """Return L1 of `chip` over the time of a `run` with its buffers `checked`.
 
-        >>> from .run import build_run
-        >>> build_timeline(build_run([]), [], Chip.named("wormhole_n150")).peaks.l1
-        0
+    >>> from .run import build_run
+    >>> build_timeline(build_run([]), [], Chip.named("wormhole_n150")).peaks.l1
+    0
     """
     across, down = chip.compute_grid
     usage, marks = np.zeros((across, down), np.int64), np.zeros((across, down), np.int64)
@@ -316,9 +316,9 @@ _MOST_NEIGHBOURS = 64  # blocks before one that are looked at: only those that o
 def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[AuditFinding]:
     """Yield buffers that are allocated where another one is, or outside their memory, in the order of the run.
 
-        >>> from .run import build_run
-        >>> list(find_overlaps(build_run([]), [], Chip.named("wormhole_n150")))
-        []
+    >>> from .run import build_run
+    >>> list(find_overlaps(build_run([]), [], Chip.named("wormhole_n150")))
+    []
     """
     live: dict[tuple[bool, int], list[tuple[int, int, int]]] = {}  # (address, end, index), by memory and device
     for time, index, begins in _order_events(checked):
@@ -340,7 +340,6 @@ def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ite
                 "overlap",
                 f"{buffer} ends at {block[1]} and overlaps {first.buffer}, which ends at {end}, by"
                 f" {min(end, block[1]) - max(start, block[0])} bytes",
-                Severity.ERROR,
                 node=buffer.number,
                 call=run.name_call(time),
                 address=buffer.address,
@@ -392,7 +391,6 @@ def _outside_findings(run: Run, one: CheckedBuffer, chip: Chip, time: int) -> It
     yield AuditFinding(
         "out of memory",
         f"{buffer} ends at {end}, but {buffer.memory} goes from {low} to {high}",
-        Severity.ERROR,
         node=buffer.number,
         call=run.name_call(time),
         address=buffer.address,
@@ -423,9 +421,9 @@ class Replay:
 def replay_addresses(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
     """Return what the allocator of an empty `chip` does with the allocations of a run, compared with what it did.
 
-        >>> from .run import build_run
-        >>> replay_addresses(build_run([]), [], Chip.named("wormhole_n150")).compared
-        0
+    >>> from .run import build_run
+    >>> replay_addresses(build_run([]), [], Chip.named("wormhole_n150")).compared
+    0
     """
     replay = Replay()
     allocators: dict[int, Allocator] = {}
@@ -496,13 +494,10 @@ def _full_finding(run: Run, one: CheckedBuffer, time: int, problem: str) -> Audi
     return AuditFinding(
         "out of memory",
         f"{one.buffer} does not fit: {problem}",
-        Severity.ERROR,
         node=one.buffer.number,
         call=run.name_call(time),
-        address=None,
         tensor=one.label,
         recorded=one.bytes_per_bank,
-        expected=None,
         reason="the run placed nothing, so only a real run would have failed",
         remedy="free tensors earlier, or place this one elsewhere",
     )
@@ -524,11 +519,11 @@ def find_clashes(
 ) -> Iterator[AuditFinding]:
     """Yield the programs whose circular buffers reach into tensors, once per call.
 
-        A run that placed nothing is judged by the addresses `predicted` for its buffers by number.
+    A run that placed nothing is judged by the addresses `predicted` for its buffers by number.
 
-        >>> from .run import build_run
-        >>> list(find_clashes(build_run([]), [], Chip.named("wormhole_n150"), {}))
-        []
+    >>> from .run import build_run
+    >>> list(find_clashes(build_run([]), [], Chip.named("wormhole_n150"), {}))
+    []
     """
     tensors: dict[int, CheckedBuffer] = {}
     usage: Integers = np.zeros(chip.compute_grid, np.int64)  # of local buffers that were not placed
@@ -576,7 +571,6 @@ def _clash_finding(
         "clash",
         f"{local.kind}s of {run.name_call(time)} reach {top}, but {one.label or one.buffer} begins at {address}:"
         f" {top - address} bytes too many",
-        Severity.ERROR,
         node=local.number,
         call=run.name_call(time),
         address=address,
@@ -607,10 +601,10 @@ MOST_NOTES = 10  # of a kind, the most expensive first
 class IdleTensor:
     """A tensor that stays allocated after its last use, for a number of calls (`idle_calls`) that do not use it.
 
-        >>> from tilewright.memory import BufferType
-        >>> from .run import RunBuffer
-        >>> IdleTensor(CheckedBuffer(RunBuffer(8, BufferType.L1, 0)), None, 3).idle_calls
-        3
+    >>> from tilewright.memory import BufferType
+    >>> from .run import RunBuffer
+    >>> IdleTensor(CheckedBuffer(RunBuffer(8, BufferType.L1, 0)), None, 3).idle_calls
+    3
     """
 
     checked: CheckedBuffer
@@ -621,10 +615,10 @@ class IdleTensor:
     def cost(self) -> int:
         """Return bytes per bank times calls.
 
-                >>> from tilewright.memory import BufferType
-                >>> from .run import RunBuffer
-                >>> IdleTensor(CheckedBuffer(RunBuffer(8, BufferType.L1, 0)), None, 3).cost
-                0
+        >>> from tilewright.memory import BufferType
+        >>> from .run import RunBuffer
+        >>> IdleTensor(CheckedBuffer(RunBuffer(8, BufferType.L1, 0)), None, 3).cost
+        0
         """
         return self.checked.bytes_per_bank * self.idle_calls
 
@@ -632,9 +626,9 @@ class IdleTensor:
 def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTensor]:
     """Return the tensors that stay allocated after their last use, the most expensive first, those in L1 before others.
 
-        >>> from .run import build_run
-        >>> find_idle_tensors(build_run([]), [])
-        []
+    >>> from .run import build_run
+    >>> find_idle_tensors(build_run([]), [])
+    []
     """
     working = [call for call in run.calls if not call.frees]
     starts, ends = [call.start for call in working], [call.end for call in working]
@@ -657,9 +651,9 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
 def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) -> Iterator[AuditFinding]:
     """Yield a note for each of the most expensive tensors that are freed late, and what the peak would be without.
 
-        >>> from .run import build_run
-        >>> list(note_idle_tensors(build_run([]), [], Timeline((), Peaks(), None, (), {})))
-        []
+    >>> from .run import build_run
+    >>> list(note_idle_tensors(build_run([]), [], Timeline((), Peaks(), None, (), {})))
+    []
     """
     for each in idle[:MOST_NOTES]:
         buffer = each.checked.buffer
@@ -688,8 +682,6 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
             Severity.NOTE,
             node=timeline.peak.node,
             call=timeline.peak.call,
-            address=None,
-            tensor="",
             recorded=timeline.peak.total,
             expected=timeline.peak.total - idle_bytes,
             reason="they were used for the last time in earlier calls",

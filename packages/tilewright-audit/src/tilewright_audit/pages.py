@@ -205,7 +205,6 @@ class PageCheck:
         return AuditFinding(
             kind,
             f"{buffer}: {message}",
-            Severity.ERROR,
             node=buffer.number,
             call=self.run.name_call(buffer.start),
             address=buffer.address,
@@ -384,7 +383,6 @@ def _list_finding(
     return AuditFinding(
         kind,
         f"at the end of {call.name} (node {call.number}), {message}",
-        Severity.ERROR,
         node=call.number,
         call=call.name,
         address=address,
@@ -641,7 +639,6 @@ class _DatabaseCheck:
         return AuditFinding(
             kind,
             message,
-            Severity.ERROR,
             node=one.buffer.number,
             call=call.name,
             address=one.buffer.address,
@@ -659,7 +656,6 @@ class _DatabaseCheck:
         return AuditFinding(
             kind,
             message,
-            Severity.ERROR,
             address=address,
             recorded=recorded,
             expected=expected,
