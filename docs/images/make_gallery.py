@@ -382,7 +382,7 @@ PICTURES = (
         for memory in ("l1", tw.block_sharded((4, 4)), tw.height_sharded((8, 2))):
             allocator.allocate(spec.with_memory(memory))
         report = tw.ttnn.write_visualizer_report(allocator, f"{folder}/run", {0: "weights", 1: "scores", 2: "rows"})
-        scene = views.audit_scene(tw.audit(report))
+        scene = views.scene_of(tw.audit(report))
         """,
     ),
     Picture(

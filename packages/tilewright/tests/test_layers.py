@@ -29,7 +29,7 @@ LAYERS = {
         "_files": "files and folders replaced atomically; memory maps",
         "_json": "strict JSON",
         "plugins": "chips, formats, readers, recipes, verbs and scenes of other distributions",
-        "severity": "how bad a finding is",
+        "findings": "what a check found: one class, one JSON form, one text",
         "plain": "dialect objects unwrapped",
         "display": "`.show()`, and dialect objects unwrapped",
         "fence": "what Linux takes from a process that runs a stranger's program",
@@ -56,7 +56,6 @@ LAYERS = {
     },
     "work": {
         "conversion": "checkpoints converted, prepared, verified, checked and compared",
-        "auditing": "recorded runs against the model",
         "simt": "a machine that runs kernels thread by thread",
         "testing": "expected pages and assertions, for tests of operations",
     },

@@ -11,7 +11,6 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .analysis import atoms
-    from .auditing import audit
     from .conversion import check_cache, convert, diff, fit, prepare, verify
     from .copying import Placement, copy, pack, plan_copy, tilize, unpack, untilize
     from .errors import (
@@ -89,7 +88,7 @@ if TYPE_CHECKING:
     from .traffic import reshard
 
 _PACKAGES = (
-    "analysis", "auditing", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
+    "analysis", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
     "memory", "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
 )  # fmt: skip
 
@@ -108,9 +107,6 @@ _LAZY_NAMES = {
     ),
     "analysis": (
         "atoms",
-    ),
-    "auditing": (
-        "audit",
     ),
     "conversion": (
         "check_cache", "convert", "diff", "fit", "prepare", "verify",
@@ -145,6 +141,8 @@ _LAZY_NAMES = {
         "reshard",
     ),
 }  # fmt: skip
+# Names of companions, which are imported on first use as well, and the extra that installs each.
+_COMPANIONS = {"audit": ("tilewright_audit", "audit")}
 _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name in names}
 
 __all__ = [
@@ -152,7 +150,7 @@ __all__ = [
     "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear", "MemoryConfig",
     "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "ShardSpec", "Swizzle",
     "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms",
-    "audit", "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
+    "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
     "compose", "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
     "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective",
     "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse",
@@ -165,11 +163,23 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
+    if name in _COMPANIONS:
+        return _import_companion(name)
     if name not in _PACKAGE_OF:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
     value = getattr(import_module(f".{_PACKAGE_OF[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+def _import_companion(name: str) -> Any:
+    module, extra = _COMPANIONS[name]
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as problem:
+        if problem.name != module:
+            raise
+        raise AttributeError(f"tilewright.{name} is not installed: pip install 'tilewright[{extra}]'") from None
 
 
 def __dir__() -> list[str]:

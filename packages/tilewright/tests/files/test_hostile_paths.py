@@ -38,7 +38,6 @@ FUNCTIONS: dict[str, Callable[[Any, Path], Any]] = {
     "write_safetensors": lambda path, _: write_safetensors(path, ARRAYS),
     "read_bank_image": lambda path, _: read_bank_image(path, "x"),
     "write_sample_model": lambda path, _: write_sample_model(path),
-    "audit": lambda path, _: tw.audit(path),
     "chip": lambda path, _: tw.Chip.read(path),
     "picture": lambda path, _: save(scene_of(tw.row_major(2, 3)), f"{path}.svg"),
 }

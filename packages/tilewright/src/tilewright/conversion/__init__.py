@@ -13,7 +13,7 @@ from .cache_folder import (
     prepare,
     retarget_cache,
 )
-from .comparison import Comparison, Difference, Finding, TensorComparison, Tolerance
+from .comparison import Comparison, Difference, HiddenError, TensorComparison, Tolerance
 from .plan import ConversionItem, ConversionPlan, ItemExplanation, Piece, format_box, plan_conversion
 from .recipe import Optimizations, Recipe, recipe_names
 from .rules import Rules, Settings
@@ -30,7 +30,7 @@ __all__ = [
     "ConversionReport",
     "DescriptionComparison",
     "Difference",
-    "Finding",
+    "HiddenError",
     "Optimizations",
     "ProgressEvent",
     "Recipe",

@@ -15,6 +15,7 @@ from .._integers import ceil_div
 from .._text import count_of, format_table
 from ..copying import native
 from ..display import Shown
+from ..findings import Finding
 from ..formats import Format, ScalarFormat, cast
 from ..memory import format_devices
 from .source import describe_exceptional, note_exceptional
@@ -356,19 +357,17 @@ _NOTABLE_SHARE = 0.5  # of an error or a variance
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that a high correlation hides: its kind, a description, and the number that shows it.
+class HiddenError(Finding):
+    """An error that a high correlation hides: its kind, a message, and the `value` that shows it.
 
-    >>> Finding("factor", "B is 2 x A", 2.0).kind
-    'factor'
+    >>> print(HiddenError("factor", "B is 2 x A", value=2.0))
+    B is 2 x A
     """
 
-    kind: str
-    text: str
-    value: float
+    value: float = 0.0
 
     def __str__(self) -> str:
-        return self.text
+        return self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +386,7 @@ class Counts:
     worst_error: float
 
 
-def find_hidden_errors(moments: Moments, counts: Counts) -> list[Finding]:
+def find_hidden_errors(moments: Moments, counts: Counts) -> list[HiddenError]:
     """Return what the correlation of two tensors hides, from their sums and counts.
 
     >>> import numpy as np
@@ -398,30 +397,32 @@ def find_hidden_errors(moments: Moments, counts: Counts) -> list[Finding]:
     B is 2 x A, which is 100 % of the squared error; PCC is the same for any factor
     """
     total = moments.total()
-    findings: list[Finding] = []
+    findings: list[HiddenError] = []
     if total.count and total.pcc is None:
         side = "A" if not total.variance_a else "B"
-        findings.append(Finding("constant", f"{side} is constant, so PCC is undefined", 0.0))
+        findings.append(HiddenError("constant", f"{side} is constant, so PCC is undefined", value=0.0))
     findings += _find_in_error(total, counts)
     findings += _find_outliers(moments, total)
     if counts.zeroed:
         share = counts.zeroed / max(1, counts.nonzero)
         zeroed = _count_elements(counts.zeroed, "nonzero ")
         text = f"{zeroed} became zero ({_format_percent(share)}), which hardly changes PCC"
-        findings.append(Finding("zeroed", text, share))
+        findings.append(HiddenError("zeroed", text, value=share))
     if counts.flipped:
         share = counts.flipped / counts.elements
         findings.append(
-            Finding("flipped", f"{_count_elements(counts.flipped)} changed sign ({_format_percent(share)})", share)
+            HiddenError(
+                "flipped", f"{_count_elements(counts.flipped)} changed sign ({_format_percent(share)})", value=share
+            )
         )
     if counts.not_finite:
         share = counts.not_finite / counts.elements
         text = f"NaN or infinite on one side only: {_count_elements(counts.not_finite)}, which PCC ignores"
-        findings.append(Finding("not_finite", text, share))
+        findings.append(HiddenError("not_finite", text, value=share))
     return findings
 
 
-def _find_in_error(total: Totals, counts: Counts) -> list[Finding]:
+def _find_in_error(total: Totals, counts: Counts) -> list[HiddenError]:
     """Return the parts of the error that a correlation cannot see."""
     parts = total.error_parts()
     whole = sum(parts.values())
@@ -430,22 +431,24 @@ def _find_in_error(total: Totals, counts: Counts) -> list[Finding]:
     result = []
     if parts["factor"] / whole >= _NOTABLE_SHARE and total.slope is not None:
         text = f"B is {total.slope:.6g} x A, which is {_format_percent(parts['factor'] / whole)} of the squared error"
-        result.append(Finding("factor", f"{text}; PCC is the same for any factor", total.slope))
+        result.append(HiddenError("factor", f"{text}; PCC is the same for any factor", value=total.slope))
     if parts["offset"] / whole >= _NOTABLE_SHARE:
         shift = total.mean_b - total.mean_a
         text = (
             f"B is A {'+' if shift > 0 else '-'} {abs(shift):.6g}, which is {_format_percent(parts['offset'] / whole)}"
         )
-        result.append(Finding("offset", f"{text} of the squared error; PCC is the same for any offset", shift))
+        result.append(
+            HiddenError("offset", f"{text} of the squared error; PCC is the same for any offset", value=shift)
+        )
     share = counts.worst_error**2 / (total.squared_error * total.count)
     if share >= _NOTABLE_SHARE and total.count > 1 / FEW_SHARE:
         percent = _format_percent(min(1.0, share))
         text = f"one element makes {percent} of the squared error; PCC averages it over {total.count}"
-        result.append(Finding("one_error", text, share))
+        result.append(HiddenError("one_error", text, value=share))
     return result
 
 
-def _find_outliers(moments: Moments, total: Totals) -> list[Finding]:
+def _find_outliers(moments: Moments, total: Totals) -> list[HiddenError]:
     """Return a finding if a few large elements dominate the correlation."""
     if total.pcc is None or total.count < 1 / FEW_SHARE:
         return []
@@ -463,7 +466,7 @@ def _find_outliers(moments: Moments, total: Totals) -> list[Finding]:
     alone = "PCC is undefined" if without is None else f"PCC is {without:.6g}"
     large = f"{_count_elements(few, 'large ')} ({_format_percent(few / total.count)})"
     text = f"{large} make {_format_percent(shares[chosen])} of the variance"
-    return [Finding("outliers", f"{text}; without them {alone}", 0.0 if without is None else without)]
+    return [HiddenError("outliers", f"{text}; without them {alone}", value=0.0 if without is None else without)]
 
 
 def _variance_share(total: Totals, rest: Totals) -> float:
@@ -471,7 +474,7 @@ def _variance_share(total: Totals, rest: Totals) -> float:
     return 1.0 - rest.count * rest.variance_a / (total.count * total.variance_a)
 
 
-def summarize_pcc(pcc: float | None, relative_rms: float, findings: list[Finding]) -> str:
+def summarize_pcc(pcc: float | None, relative_rms: float, findings: list[HiddenError]) -> str:
     """Return one sentence on how far PCC can be trusted for two tensors.
 
     >>> summarize_pcc(0.99999, 0.004, [])
@@ -592,7 +595,7 @@ class TensorComparison(Shown):
     factor: float | None = None
     offset: float | None = None
     pcc_in_words: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[HiddenError, ...] = ()
     first: Difference | None = None
     worst: Difference | None = None
     map_block: tuple[int, int] = (1, 1)

@@ -3,10 +3,8 @@
 
 from ..memory import Mesh, Topology
 from .array_file import create_array, map_file, open_array
-from .graph_report import GraphReport, PageBatch, ReportNode, as_integer, parse_graph, read_graph_report
 from .inspection import Inspection, TensorFacts, inspect
 from .manifest import (
-    IMAGE_SUFFIX,
     MANIFEST_NAME,
     MARKER_PREFIX,
     ByteRange,
@@ -16,11 +14,9 @@ from .manifest import (
     open_converted_tensor,
     read_manifest,
 )
-from .noc_trace import NocTrace, Place, read_noc_trace
 from .npy import read_npy_layout
 from .quantized import QuantizedTensor, RefusedTensor, decode_small_floats
 from .remote_file import is_url, open_model_file
-from .report_database import ReportDatabase, Row, is_database, read_report_database
 from .safetensors import (
     MAX_HEADER_BYTES,
     METADATA_KEY,
@@ -45,6 +41,7 @@ from .source import (
     unique_file_names,
 )
 from .stored_tensor import (
+    IMAGE_SUFFIX,
     INDEX_SUFFIX,
     BankImage,
     DevicePart,

@@ -20,13 +20,8 @@ from ..memory import Mesh, TensorSpec
 from .npy import read_npy
 from .source import FilePath, read_json, resolve_inside
 from .spec_json import spec_from_json, spec_to_json
-from .stored_tensor import INDEX_SUFFIX, StoredTensor, read_bank_image
+from .stored_tensor import IMAGE_SUFFIX, INDEX_SUFFIX, StoredTensor, read_bank_image
 from .tensorbin import read_tensorbin_tensor
-
-# Bank images: the bytes of a tensor as each bank or core holds them, one bank after the other in one file.
-
-INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
-
 
 MANIFEST_NAME = "tilewright.json"
 MARKER_PREFIX = ".weights_complete."  # of files that say that a weight cache is complete, for its readers

@@ -3,43 +3,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._files import as_path
 from .._integers import round_up
 from ..copying import Mode, Part, aligned_empty, modes_layout
-from ..errors import FileFormatError, FormatError, LayoutError
+from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, ScalarFormat
 from ..layout import Box, Layout
-from ..memory import Coordinate, DeviceLike, Mesh, TensorSpec, alignment_of, from_bytes, padded_extents
-from .source import ByteArray, SourceFile
+from ..memory import Coordinate, DeviceLike, Integers, Mesh, TensorSpec, alignment_of, from_bytes, padded_extents
+from .source import ByteArray, FilePath, SourceFile, read_json
+from .spec_json import spec_from_json, spec_to_json
 from .tensor_values import StoredElement, read_element
-from .._files import as_path
-from ..errors import FileFormatError
-from ..errors import MemoryConfigError
-from ..memory import Integers
-from ..memory import TensorSpec
-from .source import ByteArray
-from .source import FilePath
-from .source import SourceFile
-from .source import read_json
-from .spec_json import spec_from_json
-from .spec_json import spec_to_json
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-import json
-import numpy as np
-
-if TYPE_CHECKING:
-
 
 # `PagedBoxes`: the runs of bytes that hold a box of a tensor.
 
@@ -754,6 +739,9 @@ def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:
 
 
 _MAX_INDEX_BYTES = 10_000_000
+
+
+INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
 from ..layout import as_integer, leaves
 from ..plain import to_plain
+from .allocator import CircularBuffers, Fit, FitRequest, check_fit
 from .chip import Chip, ChipLike
 from .config import MemoryConfig, MemoryLike, NamedEnum, PageLayout, as_memory
 from .cores import CoreLike
-from .fit_report import CircularBuffers, Fit, FitRequest, check_fit
 from .page_geometry import PageGeometry
 from .paging import PageTable
 from .placement_rules import Violation, grid_violations, placement_violations, spec_violations, validate_placement
@@ -222,7 +222,7 @@ class TensorSpec(PageGeometry, Shown):
 
 
 def as_spec(value: Any) -> TensorSpec:
-    """Return the spec of a tensor, of a spec, or of either in a dialect.
+    """Return the spec of `value`: a tensor, a spec, or either in a dialect.
 
     >>> as_spec(TensorSpec((4, 4))).shape.logical
     (4, 4)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._text import count_of, format_bytes, format_table
 from ..display import Shown
-from ..severity import Severity
+from ..findings import Severity
 from .access_log import Site
 from .kernel_thread import Dim
 

@@ -3,10 +3,11 @@
 
 from .animation import Animation, PanelSteps, animate
 from .html import to_fragment, to_html
+from .layout_grid import MAX_SIDE
 from .output import notebook_html, save, show, widget
-from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
+from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Panel, Scene, Span, Tracks, to_data, to_json
+from .scene_options import SceneOptions, scene_function
 from .scenes import scene_of, side_by_side
-from .scenes.audits import audit_scene
 from .scenes.kernels import kernel_scene
 from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
 from .scenes.memory_maps import inspection_scene, memory_scene
@@ -36,14 +37,15 @@ __all__ = [
     "Flow",
     "Grid",
     "Outline",
+    "Panel",
     "PanelSteps",
     "Scene",
+    "SceneOptions",
     "Span",
     "Tracks",
     "animate",
     "assembly_scene",
     "atom_scene",
-    "audit_scene",
     "bank_scene",
     "block_scene",
     "comparison_scene",
@@ -61,6 +63,7 @@ __all__ = [
     "plan_scene",
     "reshard_scene",
     "save",
+    "scene_function",
     "scene_of",
     "schedule_scene",
     "show",

@@ -363,7 +363,7 @@ class SceneOptionError(LayoutError, TypeError):
 def scene_function(build: Callable[Parameters, Scene]) -> Callable[Parameters, Scene]:
     """Return a function that builds a scene with the options of every scene; unknown ones are refused by name.
 
-    The function gets them, too, so that it can add the attributes that they name.
+    `build` gets the options as well, so that it can add the attributes that they name.
 
     >>> @scene_function
     ... def one_cell(subject: str, *, title: str = "", **options: Unpack[SceneOptions]) -> Scene:
