@@ -24,6 +24,7 @@ LAYERS = {
         "version": "the version number",
         "errors": "the exceptions",
         "logs": "loggers",
+        "_lazy": "packages that load a module on first use",
         "_integers": "division and rounding of integers",
         "_text": "tables, sizes and words as text; a cursor over text",
         "_files": "files and folders replaced atomically; memory maps",
@@ -44,8 +45,8 @@ LAYERS = {
     "storage": {"files": "readers and writers of tensor files, checked as they are read"},
     "motion": {
         "tiling": "tilers, transfers, schedules, pipelines, tile plans",
-        "traffic": "reshard plans, the network on chip, the time of transfers",
         "analysis": "bank conflicts, coalescing, swizzles, atoms",
+        "traffic": "reshard plans, the network on chip, the time of transfers",
     },
     "words": {
         "ttnn": "ttnn's names",

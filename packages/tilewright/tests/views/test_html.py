@@ -105,5 +105,5 @@ def test_scene_of_can_learn():
     class Thing:
         pass
 
-    views.scene_of.register(Thing, lambda thing, **options: views.Scene("a thing"))
+    views.register_scene(Thing, lambda thing, **options: views.Scene("a thing"))
     assert views.scene_of(Thing()).title == "a thing"

@@ -1,41 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a layout costs, and what would be better: bank conflicts, coalescing, swizzles, padding, balance, atoms."""
 
-from .accesses import (
-    SIZES,
-    BalanceReport,
-    CoalescingReport,
-    FootprintReport,
-    Permutation,
-    RunReport,
-    ThreadStrides,
-    access_offsets,
-    balance,
-    coalescing,
-    contiguous_runs,
-    footprint,
-    padding_share,
-    permutation,
-    thread_strides,
-)
-from .atom_catalogue import AtomCoverage, CopyAtom, MatrixAtom, OperandCoverage, atom_coverage, atoms
-from .banks import (
-    AMD,
-    NVIDIA,
-    BankModel,
-    BankReport,
-    Certificate,
-    Collision,
-    Pattern,
-    bank_conflicts,
-    conflicts_by_warp,
-    find_padding,
-    find_swizzle,
-    padded_layout,
-)
-from .derivations import AlgebraStep, explain_steps, format_operand
-from .device_balance import bank_balance, reader_balance
-from .register_conversion import Conversion, conversion
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .accesses import (
+        SIZES,
+        BalanceReport,
+        CoalescingReport,
+        FootprintReport,
+        Permutation,
+        RunReport,
+        ThreadStrides,
+        access_offsets,
+        balance,
+        coalescing,
+        contiguous_runs,
+        footprint,
+        padding_share,
+        permutation,
+        thread_strides,
+    )
+    from .atom_catalogue import AtomCoverage, CopyAtom, MatrixAtom, OperandCoverage, atom_coverage, atoms
+    from .banks import (
+        AMD,
+        NVIDIA,
+        BankModel,
+        BankReport,
+        Certificate,
+        Collision,
+        Pattern,
+        bank_conflicts,
+        conflicts_by_warp,
+        find_padding,
+        find_swizzle,
+        padded_layout,
+    )
+    from .derivations import AlgebraStep, explain_steps, format_operand
+    from .register_conversion import Conversion, conversion
+
+_NAMES = {
+    "accesses": (
+        "BalanceReport", "CoalescingReport", "FootprintReport", "Permutation", "RunReport", "SIZES", "ThreadStrides",
+        "access_offsets", "balance", "coalescing", "contiguous_runs", "footprint", "padding_share", "permutation",
+        "thread_strides",
+    ),
+    "atom_catalogue": (
+        "AtomCoverage", "CopyAtom", "MatrixAtom", "OperandCoverage", "atom_coverage", "atoms",
+    ),
+    "banks": (
+        "AMD", "BankModel", "BankReport", "Certificate", "Collision", "NVIDIA", "Pattern", "bank_conflicts",
+        "conflicts_by_warp", "find_padding", "find_swizzle", "padded_layout",
+    ),
+    "derivations": (
+        "AlgebraStep", "explain_steps", "format_operand",
+    ),
+    "register_conversion": (
+        "Conversion", "conversion",
+    ),
+}  # fmt: skip
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
     "AMD",
@@ -60,7 +86,6 @@ __all__ = [
     "atom_coverage",
     "atoms",
     "balance",
-    "bank_balance",
     "bank_conflicts",
     "coalescing",
     "conflicts_by_warp",
@@ -73,6 +98,5 @@ __all__ = [
     "padded_layout",
     "padding_share",
     "permutation",
-    "reader_balance",
     "thread_strides",
-]
+]  # fmt: skip

@@ -12,7 +12,8 @@ from ..analysis import AlgebraStep, access_offsets, bank_conflicts, explain_step
 from ..errors import LayoutError, TilewrightError
 from ..layout import ComposedLayout, LayoutLike, Linear, Swizzle
 from ..notation import WRITABLE, write
-from ..notation.any_text import TYPED, element_options, parse_with_spare_shape
+from ..notation.any_text import TYPED, element_options
+from ..notation.parsing import parse_with_spare_shape
 from ..views.scene import Scene
 from ..views.scenes import scene_of
 from ..views.scenes.layouts import bank_options

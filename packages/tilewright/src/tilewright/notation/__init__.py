@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text of other systems, as objects of the library: what ttnn prints, and the layouts in the IR of tt-mlir."""
 
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy_names
 from ..ttnn.text import (
     TtnnText,
     find_ttnn_values,
@@ -11,41 +14,75 @@ from ..ttnn.text import (
     parse_tensor_spec,
     parse_ttnn,
 )
-from .any_text import NOTATIONS, WRITABLE, ParsedText, parse, write
-from .cute_texts import CuteText, parse_cute, write_cute
-from .ir_file import LayoutUse, MetalLayout, MlirNdLayout, ShardStrides, find_layouts, parse_mlir_attribute
-from .maps import (
-    AffineMap,
-    IndexMap,
-    StridedMemref,
-    Term,
-    parse_affine_map,
-    parse_index_expressions,
-    parse_index_map,
-    parse_strided_memref,
-    write_index_map,
-)
-from .tilings import MosaicTiling, OnednnTag, XlaShape, parse_mosaic, parse_onednn, parse_xla, write_onednn
-from .triton import (
-    TritonEncoding,
-    TritonType,
-    linear_of_encoding,
-    memory_layout_of_encoding,
-    parse_encoding,
-    parse_triton_type,
-)
-from .ttmlir import (
-    LayoutVerdict,
-    Memref,
-    MlirLayout,
-    TensorType,
-    check_layout,
-    expected_memref,
-    mlir_layout_of,
-    mlir_tensor_type,
-    parse_mlir_layout,
-    parse_tensor_type,
-)
+
+if TYPE_CHECKING:
+    from .any_text import WRITABLE, ParsedText, write
+    from .cute_texts import CuteText, parse_cute, write_cute
+    from .ir_file import LayoutUse, MetalLayout, MlirNdLayout, ShardStrides, find_layouts, parse_mlir_attribute
+    from .maps import (
+        AffineMap,
+        IndexMap,
+        StridedMemref,
+        Term,
+        parse_affine_map,
+        parse_index_expressions,
+        parse_index_map,
+        parse_strided_memref,
+        write_index_map,
+    )
+    from .parsing import NOTATIONS, parse
+    from .tilings import MosaicTiling, OnednnTag, XlaShape, parse_mosaic, parse_onednn, parse_xla, write_onednn
+    from .triton import (
+        TritonEncoding,
+        TritonType,
+        linear_of_encoding,
+        memory_layout_of_encoding,
+        parse_encoding,
+        parse_triton_type,
+    )
+    from .ttmlir import (
+        LayoutVerdict,
+        Memref,
+        MlirLayout,
+        TensorType,
+        check_layout,
+        expected_memref,
+        mlir_layout_of,
+        mlir_tensor_type,
+        parse_mlir_layout,
+        parse_tensor_type,
+    )
+
+_NAMES = {
+    "any_text": (
+        "WRITABLE", "ParsedText", "write",
+    ),
+    "parsing": (
+        "NOTATIONS", "parse",
+    ),
+    "cute_texts": (
+        "CuteText", "parse_cute", "write_cute",
+    ),
+    "ir_file": (
+        "LayoutUse", "MetalLayout", "MlirNdLayout", "ShardStrides", "find_layouts", "parse_mlir_attribute",
+    ),
+    "maps": (
+        "AffineMap", "IndexMap", "StridedMemref", "Term", "parse_affine_map", "parse_index_expressions",
+        "parse_index_map", "parse_strided_memref", "write_index_map",
+    ),
+    "tilings": (
+        "MosaicTiling", "OnednnTag", "XlaShape", "parse_mosaic", "parse_onednn", "parse_xla", "write_onednn",
+    ),
+    "triton": (
+        "TritonEncoding", "TritonType", "linear_of_encoding", "memory_layout_of_encoding", "parse_encoding",
+        "parse_triton_type",
+    ),
+    "ttmlir": (
+        "LayoutVerdict", "Memref", "MlirLayout", "TensorType", "check_layout", "expected_memref", "mlir_layout_of",
+        "mlir_tensor_type", "parse_mlir_layout", "parse_tensor_type",
+    ),
+}  # fmt: skip
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
     "NOTATIONS",
@@ -102,4 +139,4 @@ __all__ = [
     "write_cute",
     "write_index_map",
     "write_onednn",
-]
+]  # fmt: skip

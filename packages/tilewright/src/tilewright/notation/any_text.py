@@ -1,56 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`parse` and `write`: layouts in the text of any known system. A text is known by its form."""
+"""`ParsedText`, a text of another system, and `write`: layouts in the text of any known system."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from .._text import MAX_RANK
-from ..errors import FileFormatError, LayoutError
+from ..errors import LayoutError
 from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
-from ..layout import parse as parse_own
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
-from ..ttnn.text import TtnnText, parse_ttnn, ttnn_text, write_ttnn
-from .cute_texts import HAS_POINTER, CuteText, parse_cute, write_cute
+from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
+from .cute_texts import CuteText, write_cute
 from .maps import (
-    TVM_TEXT,
     IndexMap,
     StridedMemref,
-    parse_index_expressions,
-    parse_index_map,
-    parse_strided_memref,
     write_affine_map,
     write_index_expressions,
     write_index_lambda,
     write_index_map,
     write_memref,
 )
+from .parsing import parse  # noqa: F401  (for the examples)
 from .tilings import (
-    ONEDNN_TEXT,
-    XLA_TEXT,
     MosaicTiling,
     OnednnTag,
     XlaShape,
-    has_tag_letters,
-    parse_mosaic,
-    parse_onednn,
-    parse_xla,
     write_mosaic,
     write_onednn,
     write_xla,
 )
-from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding, parse_triton_type
+from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding
 from .triton_writer import write_triton
-from .ttmlir import MlirLayout, TensorType, parse_mlir_layout, write_mlir_layout
+from .ttmlir import MlirLayout, TensorType, write_mlir_layout
 
-MAX_TEXT = 1 << 20
 _MAX_MODES = 1024  # that are written in the notation of another system
-_OWN = re.compile(r"\s*(?:[(\d_+@-]|S(?:w|W|_)?[<_]|\Z)")  # how texts of layouts, ours and CuTe's, begin
-_CUTE_TYPE = re.compile(r"\s*(?:cute::|make_)?(?:Composed)?(?:Layout|Swizzle|layout)\s*[<(]")
 _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
 
 
@@ -181,6 +168,19 @@ class ParsedText:
         return value
 
     @property
+    def stated_shape(self) -> Any:
+        """The shape that the text itself states, None where it has none.
+
+        >>> parse("f32[8,128]{1,0}").stated_shape, parse("ab", shape=(2, 32)).stated_shape
+        ((8, 128), None)
+        """
+        value = self.value
+        value = value.value if isinstance(value, TtnnText) else value.layout if isinstance(value, CuteText) else value
+        if isinstance(value, TensorSpec):
+            return value.shape.logical
+        return product_each(value.shape) if isinstance(value, LayoutLike) else getattr(value, "shape", None)
+
+    @property
     def besides(self) -> list[str]:
         """Return what the text gives that no layout has, and that other notations leave out: a memory, a pointer.
 
@@ -217,141 +217,6 @@ class ParsedText:
         if isinstance(self.value, IndexMap):
             return (write_index_map if self.notation == "tvm" else write_index_expressions)(self.value)
         return str(self.value)
-
-
-_TTNN = re.compile(
-    r"\s*(?:ttnn\.|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]"
-    r"|Tile with|\{\[|\{\"|(?:BufferType|TensorMemoryLayout|ShardOrientation|Layout|DataType)[.:])"
-)
-# The notations, by name: what their texts begin with, and how they are read. The first that matches is tried.
-_READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
-    "tt-mlir": (re.compile(r"\s*#ttnn\.ttnn_layout\b"), parse_mlir_layout),
-    "triton": (
-        re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|triton_gpu)\.|!ttg\.memdesc\b|tensor\s*<)"),
-        parse_triton_type,
-    ),
-    "memref": (re.compile(r"\s*(?:memref|strided)\s*<"), parse_strided_memref),
-    "mlir": (re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"), parse_index_expressions),
-    "mosaic": (re.compile(r"\s*Tiling\s*\("), parse_mosaic),
-    "tvm": (TVM_TEXT, parse_index_map),
-    "xla": (XLA_TEXT, parse_xla),
-    "ttnn": (_TTNN, parse_ttnn),
-    "onednn": (ONEDNN_TEXT, parse_onednn),
-}
-
-_ATTRIBUTE = re.compile(r"\s*(?:#\w+\s*=\s*)?((?:#(?:ttg|triton_gpu)\.\w+|strided)\s*<.*>)\s*", re.DOTALL)
-_TYPE = re.compile(r"\b(?:tensor|memdesc)\s*<")
-
-NOTATIONS = ("tilewright", "cute", *_READERS)
-"""The names of the notations."""
-
-
-def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
-    """Return the layout that `text` describes, in the notation of any known system.
-
-    What `str` prints of our layouts, and what CuTe prints, is a layout. Other texts say more, such as an element type:
-    they are a `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's
-    tags; `notation` names the system where the form does not tell.
-
-    >>> parse("(_4,_8):(_8,_1)"), parse("Layout<Shape<_4,_8>,Stride<_8,_1>>")
-    (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1)))
-    >>> parse("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)").layout(1, 0)
-    72
-    >>> parse("lambda i, j: [j // 4, i, j % 4]", shape=(8, 8)).layout(1, 5)
-    37
-    """
-    parsed = parse_with_spare_shape(text, shape, notation)
-    if shape is not None:
-        _require_same_shape(parsed, tuple(shape))
-    return parsed
-
-
-def parse_with_spare_shape(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
-    """Return what `parse` does, but ignore a `shape` that the text does not need: a form has the field for all texts.
-
-    >>> parse_with_spare_shape("(4,8):(8,1)", (2, 32)), parse_with_spare_shape("ab", (2, 32)).layout
-    (Layout((4, 8), (8, 1)), Layout((2, 32), (32, 1)))
-    """
-    if not isinstance(text, str):
-        raise TypeError(f"a layout is parsed from a str, got {type(text).__name__} {text!r}")
-    if len(text) > MAX_TEXT:
-        raise LayoutError(f"a layout is at most {MAX_TEXT} characters of text, got {len(text)}")
-    given = None if shape is None else tuple([int(extent) for extent in shape])
-    name = _recognize(text) if notation is None else notation
-    if name in ("tilewright", "cute"):
-        return _parse_layout(text, name, must_be_own=notation == "tilewright")
-    if name not in _READERS:
-        raise LayoutError(f"unknown notation {name!r}; known are {', '.join(NOTATIONS)}")
-    attribute = _find_attribute(text)
-    whole = text if attribute is None or given is None else _surround(attribute, given)
-    try:
-        return ParsedText(name, _READERS[name][1](whole), given, None if whole is text else attribute)
-    except FileFormatError as problem:  # a text, not a file
-        raise LayoutError(str(problem)) from None
-
-
-def _require_same_shape(parsed: Any, given: tuple[int, ...]) -> None:
-    """Raise if a text has a shape of its own, and it is not the one that was given as well."""
-    value = parsed.value if isinstance(parsed, ParsedText) else parsed
-    value = value.value if isinstance(value, TtnnText) else value.layout if isinstance(value, CuteText) else value
-    if isinstance(value, TensorSpec):
-        own: Any = value.shape.logical
-    elif isinstance(value, LayoutLike):
-        own = product_each(value.shape)
-    else:
-        own = getattr(value, "shape", None)
-    if not isinstance(own, tuple):
-        return
-    if len(own) != len(given) or any(n not in (None, extent) for n, extent in zip(own, given, strict=True)):
-        raise LayoutError(f"this text states its shape, {own}, got {given} as well; leave that out")
-
-
-def _find_attribute(text: str) -> str | None:
-    """Return the layout attribute of MLIR that a text is, without the type that it belongs to; None for others."""
-    found = _ATTRIBUTE.fullmatch(text)
-    return None if found is None or _TYPE.search(text) else found[1]
-
-
-def _surround(attribute: str, shape: tuple[int, ...]) -> str:
-    """Return a type with a layout attribute of MLIR, a given shape, and an element type that nobody stated."""
-    extents = "x".join(map(str, shape))
-    if attribute.startswith("strided"):
-        return f"memref<{extents}xf32, {attribute}>"
-    is_memory = "shared" in attribute.partition("<")[0]
-    kind, rest = ("!ttg.memdesc", ", #ttg.shared_memory, mutable") if is_memory else ("tensor", "")
-    return f"{kind}<{extents}xf16, {attribute}{rest}>"
-
-
-def _recognize(text: str) -> str:
-    return next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), "cute")
-
-
-def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
-    if name == "onednn":
-        return pattern.fullmatch(text) is not None and has_tag_letters(text)
-    return pattern.match(text) is not None
-
-
-def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
-    """Return a layout from our own text or CuTe's; the error is that of our own parser, which says where."""
-    try:
-        return parse_own(text)
-    except LayoutError as own_problem:
-        if must_be_own:
-            raise
-        try:
-            found = parse_cute(text)
-        except FileFormatError as problem:
-            if _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
-                raise LayoutError(str(problem)) from None
-            if _OWN.match(text):
-                raise own_problem from None
-            raise LayoutError(
-                f"{text.strip()[:40]!r} is not a layout in any of the notations {', '.join(NOTATIONS)}; a layout is"
-                " written as (4,8):(8,1)"
-            ) from None
-    is_plain = not found.pointer and found.bits is None and isinstance(found.layout, (LayoutLike, Swizzle))
-    return found.layout if is_plain else ParsedText("cute", found)
 
 
 _WRITERS: dict[str, Callable[..., str]] = {

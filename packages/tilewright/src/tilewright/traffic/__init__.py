@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: reshard plans, the network on chip, the time of transfers, and which layout is best."""
 
+from .balance import bank_balance, reader_balance
 from .estimate import (
     Bound,
     Estimate,
@@ -41,6 +42,7 @@ __all__ = [
     "StepBuffer",
     "TransferRun",
     "TransferRuns",
+    "bank_balance",
     "best_layout",
     "candidate_specs",
     "cheaper_targets",
@@ -48,5 +50,6 @@ __all__ = [
     "estimate_transfers",
     "move_cost",
     "npe_workload",
+    "reader_balance",
     "reshard",
 ]

@@ -8,16 +8,18 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._files import as_path, write_file
 from ..errors import MissingPackage, TilewrightError
-from .animation import Animation, to_player
 from .html import embed_json, panel_data, read_asset, to_fragment, to_html, widget_markup
 from .scene import Scene, to_json
 from .scenes import scene_of
 from .svg import to_svg
 from .text import supports_color, terminal_width, to_text
+
+if TYPE_CHECKING:
+    from .animation import Animation
 
 Renderer = TypeVar("Renderer", bound=Callable[..., str])
 
@@ -36,10 +38,8 @@ def save(scene: Scene | Animation, path: str | os.PathLike[str]) -> Path:
     'layout.svg'
     """
     target = as_path(path)
-    if isinstance(scene, Animation):
-        write_file(target, _find_renderer(_PLAYERS, target)(scene))
-    else:
-        write_file(target, _find_renderer(_RENDERERS, target)(scene))
+    players = {".html": import_module(f"{__package__}.animation").to_player} if not isinstance(scene, Scene) else {}
+    write_file(target, _find_renderer(players or _RENDERERS, target)(scene))
     return target
 
 
@@ -108,7 +108,6 @@ _RENDERERS: dict[str, Callable[[Scene], str]] = {
     ".txt": lambda scene: to_text(scene) + "\n",
     ".json": to_json,
 }
-_PLAYERS: dict[str, Callable[[Animation], str]] = {".html": to_player}
 
 
 # A picture in a notebook that answers to the pointer and the keyboard, and tells Python what was chosen.

@@ -570,3 +570,16 @@ def _plan_facts(plan: Plan) -> list[Fact]:
     if hidden:
         facts = [fact for fact in facts if fact not in hidden] + [Fact("and", f"{len(hidden)} more, for the edges")]
     return facts
+
+
+def refuse_swizzle(subject: Swizzle, **options: Any) -> Scene:
+    """Raise: a swizzle alone has no shape to draw."""
+    raise LayoutError(
+        f"cannot draw {subject} alone: it has no shape; compose it with a layout, as in {subject} o (8,8):(8,1)"
+    )
+
+
+def composed_scene(subject: ComposedLayout, **options: Any) -> Scene:
+    """Return the scene of a swizzled layout with its banks, or of any other composition as a layout."""
+    swizzled = isinstance(subject.outer, Swizzle) and not options.keys() & {"memory", "title"}
+    return swizzle_scene(subject, **options) if swizzled else layout_scene(subject, **options)

@@ -10,12 +10,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...conversion import ItemExplanation, Piece, format_box
+from ...files import SharedElement, StoredElement
 from ...layout import Box
 from ...memory import Coordinate, Mesh, TensorSpec, format_devices
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, Scene, Tracks
 from ..scene_options import SceneOptions, scene_function
-from .placements import spec_scene
+from .placements import explanation_scene, spec_scene
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -286,3 +287,15 @@ def _short_name(name: str) -> str:
     """
     parts = name.split(".")
     return parts[-2] if len(parts) > 1 and parts[-1] in ("weight", "bias") else parts[-1]
+
+
+def shared_element_scene(subject: SharedElement, **options: Any) -> Scene:
+    """Return the devices of a mesh that hold an element."""
+    return mesh_scene(subject.mesh, **{"spec": subject.explanation.spec, "at": subject.coordinate, **options})
+
+
+def element_scene(subject: StoredElement, **options: Any) -> Scene:
+    """Return where an element of a stored tensor lives."""
+    if subject.mesh is not None:
+        return mesh_scene(subject.mesh, **{"spec": subject.explanation.spec, "at": subject.coordinate, **options})
+    return explanation_scene(subject.explanation, **options)

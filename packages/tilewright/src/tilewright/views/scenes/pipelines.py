@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LayoutError
-from ...tiling import Compute, Export, Import, Pipeline, Schedule, Tiler, Trace, TransferKey, Wait
+from ...tiling import Compute, Export, Import, Pipeline, Schedule, TilePlan, Tiler, Trace, TransferKey, Wait
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, OutlineKind, Scene, Span, Tracks
 from ..scene_options import SceneOptions, scene_function
@@ -255,3 +255,10 @@ def _tiler_facts(tiler: Tiler) -> list[Fact]:
         Fact("last tile", _format_extents(last) + (" (partial)" if partial else "")),
         Fact("read amplification", f"{share:.3g}", "good" if share <= 1.5 else "bad"),
     ]
+
+
+def tile_plan_scene(subject: TilePlan, **options: Any) -> Scene:
+    """Return the tiles that the tasks of a plan read, or write where nothing is read."""
+    tiler = (*subject.reading, *subject.writing)[0]
+    title = f"{len(subject)} tasks, which read these tiles" if subject.reading else f"{len(subject)} tasks"
+    return tiler_scene(tiler, **{"title": title, **options})

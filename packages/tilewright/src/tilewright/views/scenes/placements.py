@@ -15,7 +15,7 @@ from ..._integers import ceil_div
 from ...analysis import balance
 from ...errors import LayoutError, OutOfMemory
 from ...layout import Box, row_major, tiled_layout, with_logical_shape
-from ...memory import Chip, MemoryConfig, PageLayout, Shape, TensorMemoryLayout, TensorSpec, Where, explain
+from ...memory import Chip, Explanation, MemoryConfig, PageLayout, Shape, TensorMemoryLayout, TensorSpec, Where, explain
 from ..layout_grid import MAX_SIDE, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function
@@ -881,3 +881,8 @@ def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
     spec = TensorSpec(shape, "bfloat16", "tile" if tiled else "row_major", memory=config, chip=_CHIP)
     title = f"{config}; one shard of bfloat16 {'tiles' if tiled else 'rows'} on each"
     return spec_scene(spec, **{"title": title, **options})  # type: ignore[arg-type]  # which it checks
+
+
+def explanation_scene(subject: Explanation, **options: Any) -> Scene:
+    """Return the placement of a tensor with the element that is explained."""
+    return spec_scene(subject.spec, **{"at": subject.where.coordinate, **options})

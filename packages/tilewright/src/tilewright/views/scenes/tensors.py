@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...conversion import Comparison, TensorComparison
 from ...errors import LayoutError
-from ...files import DecodedTile
+from ...files import DecodedTile, Tensorbin
 from ...formats import QuantizationReport, quantization_error
 from ...layout import Layout, LayoutLike, Swizzle
 from ...memory import PageLayout
@@ -19,6 +19,7 @@ from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
 from ..scene_options import SceneOptions, scene_function
 from .layouts import block_note, layout_facts, layout_panels, requested_attributes
+from .meshes import mesh_scene
 from .placements import bytes_fact, spec_scene
 
 if TYPE_CHECKING:
@@ -486,3 +487,10 @@ def _difference_facts(before: Any, after: Any, distance: Any, worst: tuple[int, 
         Fact("largest", f"{distance[worst]:.6g} at {worst}: {values}"),
         Fact("rms", f"{float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0:.6g}"),
     ]
+
+
+def tensorbin_scene(subject: Tensorbin, **options: Any) -> Scene:
+    """Return the values of a tensor in a file, or the mesh that it is distributed over."""
+    if len(subject.shards) == 1:
+        return values_scene(subject.tensor(), **options)
+    return mesh_scene(subject.mesh, **{"spec": subject.spec, **options})

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How evenly a tensor lies in the banks of a chip, and how evenly a reshard loads banks and readers."""
+"""How evenly bytes are spread over the banks of a chip, and over the cores that read them."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..analysis.accesses import BalanceReport, balance
 from ..errors import LayoutError
 from ..memory import TensorSpec
-from ..traffic import ReshardPlan
-from .accesses import BalanceReport, balance
+from .plan import ReshardPlan
 
 
 def bank_balance(subject: TensorSpec | ReshardPlan) -> BalanceReport:

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`parse`: a text is known by its form; the module that reads its notation is loaded on first use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from ..errors import FileFormatError, LayoutError
+from ..layout import LayoutLike, Swizzle, product_each
+from ..layout import parse as parse_own
+from .cute_texts import HAS_POINTER, parse_cute
+
+MAX_TEXT = 1 << 20
+
+
+_OWN = re.compile(r"\s*(?:[(\d_+@-]|S(?:w|W|_)?[<_]|\Z)")  # how texts of layouts, ours and CuTe's, begin
+
+
+_CUTE_TYPE = re.compile(r"\s*(?:cute::|make_)?(?:Composed)?(?:Layout|Swizzle|layout)\s*[<(]")
+
+
+_TTNN = re.compile(
+    r"\s*(?:ttnn\.|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]"
+    r"|Tile with|\{\[|\{\"|(?:BufferType|TensorMemoryLayout|ShardOrientation|Layout|DataType)[.:])"
+)
+
+
+# The notations, by name: the form of their texts, and the function that reads them, as "module.function".
+# The first form that matches decides.
+_READERS: dict[str, tuple[re.Pattern[str], str]] = {
+    "tt-mlir": (re.compile(r"\s*#ttnn\.ttnn_layout\b"), ".ttmlir.parse_mlir_layout"),
+    "triton": (
+        re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|triton_gpu)\.|!ttg\.memdesc\b|tensor\s*<)"),
+        ".triton.parse_triton_type",
+    ),
+    "memref": (re.compile(r"\s*(?:memref|strided)\s*<"), ".maps.parse_strided_memref"),
+    "mlir": (
+        re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"),
+        ".maps.parse_index_expressions",
+    ),
+    "mosaic": (re.compile(r"\s*Tiling\s*\("), ".tilings.parse_mosaic"),
+    "tvm": (re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b"), ".maps.parse_index_map"),
+    "xla": (re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f[468]e\w+)\[[\d,\s<=]*\]", re.ASCII), ".tilings.parse_xla"),
+    "ttnn": (_TTNN, "..ttnn.text.parse_ttnn"),
+    "onednn": (re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII), ".tilings.parse_onednn"),
+}
+
+
+_ATTRIBUTE = re.compile(r"\s*(?:#\w+\s*=\s*)?((?:#(?:ttg|triton_gpu)\.\w+|strided)\s*<.*>)\s*", re.DOTALL)
+
+
+_TYPE = re.compile(r"\b(?:tensor|memdesc)\s*<")
+
+
+NOTATIONS = ("tilewright", "cute", *_READERS)
+"""The names of the notations."""
+
+
+def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
+    """Return the layout that `text` describes, in the notation of any known system.
+
+    What `str` prints of our layouts, and what CuTe prints, is a layout. Other texts say more, such as an element type:
+    they are a `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's
+    tags; `notation` names the system where the form does not tell.
+
+    >>> parse("(_4,_8):(_8,_1)"), parse("Layout<Shape<_4,_8>,Stride<_8,_1>>")
+    (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1)))
+    >>> parse("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)").layout(1, 0)
+    72
+    >>> parse("lambda i, j: [j // 4, i, j % 4]", shape=(8, 8)).layout(1, 5)
+    37
+    """
+    parsed = parse_with_spare_shape(text, shape, notation)
+    if shape is not None:
+        _require_same_shape(parsed, tuple(shape))
+    return parsed
+
+
+def parse_with_spare_shape(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
+    """Return what `parse` does, but ignore a `shape` that the text does not need: a form has the field for all texts.
+
+    >>> parse_with_spare_shape("(4,8):(8,1)", (2, 32)), parse_with_spare_shape("ab", (2, 32)).layout
+    (Layout((4, 8), (8, 1)), Layout((2, 32), (32, 1)))
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a layout is parsed from a str, got {type(text).__name__} {text!r}")
+    if len(text) > MAX_TEXT:
+        raise LayoutError(f"a layout is at most {MAX_TEXT} characters of text, got {len(text)}")
+    given = None if shape is None else tuple([int(extent) for extent in shape])
+    name = _recognize(text) if notation is None else notation
+    if name in ("tilewright", "cute"):
+        return _parse_layout(text, name, must_be_own=notation == "tilewright")
+    if name not in _READERS:
+        raise LayoutError(f"unknown notation {name!r}; known are {', '.join(NOTATIONS)}")
+    attribute = _find_attribute(text)
+    whole = text if attribute is None or given is None else _surround(attribute, given)
+    try:
+        return _parsed_text(name, _read(name, whole), given, None if whole is text else attribute)
+    except FileFormatError as problem:  # a text, not a file
+        raise LayoutError(str(problem)) from None
+
+
+def _require_same_shape(parsed: Any, given: tuple[int, ...]) -> None:
+    """Raise if a text has a shape of its own, and it is not the one that was given as well."""
+    own = parsed.stated_shape if hasattr(parsed, "notation") else _shape_of(parsed)
+    if not isinstance(own, tuple):
+        return
+    if len(own) != len(given) or any(n not in (None, extent) for n, extent in zip(own, given, strict=True)):
+        raise LayoutError(f"this text states its shape, {own}, got {given} as well; leave that out")
+
+
+def _shape_of(layout: LayoutLike | Swizzle) -> tuple[int, ...] | None:
+    return product_each(layout.shape) if isinstance(layout, LayoutLike) else None
+
+
+def _find_attribute(text: str) -> str | None:
+    """Return the layout attribute of MLIR that a text is, without the type that it belongs to; None for others."""
+    found = _ATTRIBUTE.fullmatch(text)
+    return None if found is None or _TYPE.search(text) else found[1]
+
+
+def _surround(attribute: str, shape: tuple[int, ...]) -> str:
+    """Return a type with a layout attribute of MLIR, a given shape, and an element type that nobody stated."""
+    extents = "x".join(map(str, shape))
+    if attribute.startswith("strided"):
+        return f"memref<{extents}xf32, {attribute}>"
+    is_memory = "shared" in attribute.partition("<")[0]
+    kind, rest = ("!ttg.memdesc", ", #ttg.shared_memory, mutable") if is_memory else ("tensor", "")
+    return f"{kind}<{extents}xf16, {attribute}{rest}>"
+
+
+def _recognize(text: str) -> str:
+    return next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), "cute")
+
+
+def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
+    if name == "onednn":
+        return pattern.fullmatch(text) is not None and _load(".tilings.has_tag_letters")(text)
+    return pattern.match(text) is not None
+
+
+def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
+    """Return a layout from our own text or CuTe's; the error is that of our own parser, which says where."""
+    try:
+        return parse_own(text)
+    except LayoutError as own_problem:
+        if must_be_own:
+            raise
+        try:
+            found = parse_cute(text)
+        except FileFormatError as problem:
+            if _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
+                raise LayoutError(str(problem)) from None
+            if _OWN.match(text):
+                raise own_problem from None
+            raise LayoutError(
+                f"{text.strip()[:40]!r} is not a layout in any of the notations {', '.join(NOTATIONS)}; a layout is"
+                " written as (4,8):(8,1)"
+            ) from None
+    is_plain = not found.pointer and found.bits is None and isinstance(found.layout, (LayoutLike, Swizzle))
+    return found.layout if is_plain else _parsed_text("cute", found)
+
+
+def _load(name: str) -> Any:
+    """Return the function of a module of this package, which is loaded on first use."""
+    module, _, function = name.rpartition(".")
+    return getattr(import_module(module, __package__), function)
+
+
+def _read(name: str, text: str) -> Any:
+    return _load(_READERS[name][1])(text)
+
+
+def _parsed_text(*fields: Any) -> Any:
+    return _load(".any_text.ParsedText")(*fields)
