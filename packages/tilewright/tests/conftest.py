@@ -47,18 +47,6 @@ INSTALLED_IN = os.environ.get("TILEWRIGHT_TESTS_OF")
 if INSTALLED_IN and not Path(tilewright.__file__).resolve().is_relative_to(Path(INSTALLED_IN).resolve()):
     raise pytest.UsageError(f"these are to be the tests of {INSTALLED_IN}, but tilewright is {tilewright.__file__}")
 
-# What `make check` leaves to `make test`: builds, browsers, clusters, kills, notebooks and scripts.
-SLOW = (
-    "cli/test_doctor.py", "cli/test_process.py", "conversion/test_executors.py", "conversion/test_faults.py",
-    "conversion/test_real_weights.py", "conversion/test_resume.py", "copying/test_device_errors.py",
-    "copying/test_fuzz_plans.py", "docs/test_cluster_guide.py", "docs/test_notebooks.py", "layout/test_fuzz_script.py",
-    "matrix/test_cells.py", "mojo/test_bracket_typing.py", "native/test_shifted_lines.py", "native/test_transposes.py",
-    "playground/test_page.py", "test_distribution.py", "test_example_scripts.py", "test_packaging.py",
-    "tiling/test_interrupts.py", "tiling/test_plan_on_dask.py", "tiling/test_plan_robustness.py",
-    "tiling/test_plans.py",
-    "tiling/test_soak_script.py", "tiling/test_store_location.py", "views/test_animation.py",
-    "views/test_browser.py", "views/test_explorer_page.py", "views/test_explorer_tabs.py",
-)  # fmt: skip
 CASES = 2  # of each parametrised test
 
 
@@ -88,8 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """With --quick, keep a few cases of each test."""
     if not config.getoption("--quick"):
         return
-    root = Path(__file__).parent
-    wanted = [item for item in items if item.path.relative_to(root).as_posix() not in SLOW]
+    wanted = [item for item in items if item.get_closest_marker("slow") is None]
     chosen = []
     for _, group in groupby(wanted, key=lambda item: item.nodeid.partition("[")[0]):
         chosen += cases.some(list(group), CASES)

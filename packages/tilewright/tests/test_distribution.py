@@ -13,6 +13,8 @@ import pytest
 
 from .matrix.cells import PYTHONS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 BUILD = "import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))"
 

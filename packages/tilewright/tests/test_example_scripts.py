@@ -9,6 +9,8 @@ import pytest
 
 from tilewright.copying import opencl
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 

@@ -13,6 +13,8 @@ import pytest
 
 from tilewright.copying import native
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 
 pytest.importorskip("scikit_build_core", reason="the dev extra is not installed")

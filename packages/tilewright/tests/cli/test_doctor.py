@@ -11,6 +11,8 @@ import pytest
 from tilewright.cli import doctor as parts
 from tilewright.cli.console import ExitCode
 
+pytestmark = pytest.mark.slow
+
 
 def distribution(folder, name, version, **files):
     """Write the record of an installed package into a folder that comes first on the path."""

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXPLAIN = ("explain", "4x60x90", "--at", "2,33,17")
 
 

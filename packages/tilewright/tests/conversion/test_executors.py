@@ -16,6 +16,8 @@ from tilewright.conversion.work_folder import WorkFolder
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint, contents, converted, started
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):

@@ -20,6 +20,8 @@ from tilewright.conversion.source import OutputFile
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint, command, contents
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def small_disk(path, size):

@@ -12,6 +12,8 @@ from tilewright.files import read_tensorbin
 
 from .checkpoints import converted
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def model():

@@ -19,6 +19,8 @@ from tilewright.conversion.work_folder import WorkFolder
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint, contents, converted, started
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("TILEWRIGHT_KILLS", "2"))  # make kills: 25
 IN_A_ROW = 6 if KILLS > 2 else 3
 KINDS = ["tensorbin", "safetensors", "banks", "npy"] if KILLS > 2 else ["tensorbin", "safetensors"]

@@ -17,6 +17,8 @@ from tilewright.formats import BlockFormat, mxfp4
 from tilewright.formats.scalars import E2M1
 from tilewright.mojo.std.gpu.host import DeviceContext
 
+pytestmark = pytest.mark.slow
+
 needs_opencl = pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
 
 EVERY_DOOR = """

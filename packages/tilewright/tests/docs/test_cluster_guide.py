@@ -9,6 +9,8 @@ import pytest
 from .pages import DOCS
 from .running import run_page, working_in
 
+pytestmark = pytest.mark.slow
+
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 

@@ -8,6 +8,8 @@ import pytest
 from .notebooks import NOTEBOOKS, run_notebook
 from .pages import DOCS
 
+pytestmark = pytest.mark.slow
+
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")

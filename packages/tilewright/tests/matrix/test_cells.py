@@ -10,6 +10,8 @@ import pytest
 
 from .cells import CELLS, PYTHONS, clean_environment, interpreters, without_compiler
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -14,6 +14,8 @@ import pytest
 
 import tilewright as tw
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT.parents[1] / "examples").glob("*.py"))
 

@@ -17,6 +17,8 @@ import pytest
 
 from ..views.browser import open_browser, watched
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[4]
 BUILT = ROOT / "build" / "playground"
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>"

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
     import threading, time
     from concurrent.futures import ThreadPoolExecutor

@@ -18,6 +18,8 @@ import pytest
 from tilewright import TransferError
 from tilewright.tiling import plan_task, plan_tiles, tile_plan
 
+pytestmark = pytest.mark.slow
+
 processes = functools.partial(ProcessPoolExecutor, 2, mp_context=get_context("spawn"))
 
 

@@ -19,6 +19,8 @@ from tilewright.tiling.plan_task import BatchRun
 from ..cases import examples
 from .pipelines import stencils
 
+pytestmark = pytest.mark.slow
+
 
 def negated(x, y):
     np.negative(x, out=y)

@@ -9,6 +9,8 @@ import pytest
 
 from tests.fuzz.soak import Sample, trends
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FLAT = [Sample(1, 6, 100_000 + 50 * (k % 3), (90 << 20) + 4096 * (k % 5)) for k in range(20)]
 

@@ -13,6 +13,8 @@ from tilewright.tiling import plan_tiles, stream
 from tilewright.tiling.endpoints import open_endpoint
 from tilewright.tiling.stores import share_bytes
 
+pytestmark = pytest.mark.slow
+
 
 def copied(x, y):
     np.copyto(y, x)

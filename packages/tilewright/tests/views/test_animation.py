@@ -12,6 +12,8 @@ from tilewright.views.animation import draw_frames
 from ..layout.strategies import injective_layouts
 from .browser import open_browser, open_page
 
+pytestmark = pytest.mark.slow
+
 BLOCKS = tw.TensorSpec((512, 512), "bfloat16", "tile", memory=tw.block_sharded((4, 4)), chip="wormhole_n150")
 ROWS = BLOCKS.with_memory(tw.height_sharded((8, 2)))
 

@@ -10,6 +10,8 @@ from .browser import open_browser, open_page
 from .test_html import EVIL, evil_scene
 from .things import tracks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def browser():

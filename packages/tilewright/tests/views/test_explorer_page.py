@@ -17,6 +17,8 @@ from tilewright.views.html import panel_markup
 from .browser import open_browser, watched
 from .test_html import evil_scene
 
+pytestmark = pytest.mark.slow
+
 BLOCK = {
     "shape": "1x4x60x90", "dtype": "bfloat8_b", "layout": "tile", "memory": "block_sharded", "buffer": "l1",
     "grid": "8x8", "chip": "wormhole_n150",

@@ -5,9 +5,13 @@ import json
 import re
 import struct
 
+import pytest
+
 import tilewright as tw
 
 from .test_explorer_page import BLOCK, EVIL, REFUSED, browser, cell, explorer, field, fragment, look, settled
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["browser", "explorer", "look"]  # fixtures
 

@@ -4,18 +4,18 @@
 from typing import TYPE_CHECKING
 
 from .._lazy import lazy_names
-from ..ttnn.text import (
-    TtnnText,
-    find_ttnn_values,
-    parse_core_ranges,
-    parse_dtype,
-    parse_memory_config,
-    parse_shape,
-    parse_tensor_spec,
-    parse_ttnn,
-)
 
 if TYPE_CHECKING:
+    from ..ttnn.text import (
+        TtnnText,
+        find_ttnn_values,
+        parse_core_ranges,
+        parse_dtype,
+        parse_memory_config,
+        parse_shape,
+        parse_tensor_spec,
+        parse_ttnn,
+    )
     from .any_text import WRITABLE, ParsedText, write
     from .cute_texts import CuteText, parse_cute, write_cute
     from .ir_file import LayoutUse, MetalLayout, MlirNdLayout, ShardStrides, find_layouts, parse_mlir_attribute
@@ -80,6 +80,10 @@ _NAMES = {
     "ttmlir": (
         "LayoutVerdict", "Memref", "MlirLayout", "TensorType", "check_layout", "expected_memref", "mlir_layout_of",
         "mlir_tensor_type", "parse_mlir_layout", "parse_tensor_type",
+    ),
+    ".ttnn.text": (
+        "TtnnText", "find_ttnn_values", "parse_core_ranges", "parse_dtype", "parse_memory_config", "parse_shape",
+        "parse_tensor_spec", "parse_ttnn",
     ),
 }  # fmt: skip
 __getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -355,8 +355,6 @@ def require_single(value: object, cursor: TextCursor, name: str) -> None:
         raise FileFormatError(f"{cursor.name}: {name} is there twice, again at character {cursor.at + 1}")
 
 
-_Value = TypeVar("_Value")
-
 MEMORY_LAYOUTS = ("interleaved", "single_bank", "height_sharded", "width_sharded", "block_sharded", "nd_sharded")
 
 _KEY = re.compile(r"([A-Za-z_]\w*)\s*=", re.ASCII)

@@ -594,8 +594,6 @@ class ChunkReader:
 
 # Chunks of zarr arrays in a local folder, read and written without zarr, in the calling thread.
 
-Array = np.ndarray[Any, Any]
-Index = tuple[int, ...]
 Slices = tuple[slice, ...]
 
 _SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
@@ -804,7 +802,6 @@ def _read_into(file: int, target: memoryview) -> int:
 
 # Boxes of stored arrays, read and written in the thread that asks for them.
 
-Slices = tuple[slice, ...]
 
 _LOCAL_STORES = {"LocalStore", "MemoryStore"}
 """Stores of zarr 3 whose coroutines run on any event loop."""

@@ -69,7 +69,8 @@ def scene_of(subject: Any, **options: Any) -> Scene:
     >>> scene_of(row_major(4, 8)).title
     '(4,8):(8,1)'
     """
-    function = _find_scene(type(subject))
+    owner: type[object] = type(subject)
+    function = _find_scene(owner)
     if function is not None:
         return function(subject, **options)
     own = to_plain(subject)
