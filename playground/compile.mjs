@@ -18,8 +18,7 @@ from pathlib import Path
 
 root, here = Path("/archive"), site.getsitepackages()[0]  # where the page unpacks it
 for path in root.rglob("*.py"):
-    package = path.relative_to(root).parts[1]
-    is_read = package in ("simt", "mojo")  # the machine reads the source of functions that wait
+    is_read = bool({"simt", "mojo"} & set(path.relative_to(root).parts))  # the machine reads the source of functions that wait
     py_compile.compile(
         path, None if is_read else path.with_suffix(".pyc"), f"{here}/{path.relative_to(root)}", doraise=True,
         invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,

@@ -94,10 +94,10 @@ def test_available_means_no_reason():
 
 def test_environment_variable_disables_the_library():
     program = (
-        "from tilewright.copying import native_library\n"
-        "assert not native_library.is_available()\n"
-        "print(native_library.unavailable_reason())\n"
-        "print(hex(native_library.fingerprint(b'foobar')))\n"
+        "from tilewright.copying import native\n"
+        "assert not native.is_available()\n"
+        "print(native.unavailable_reason())\n"
+        "print(hex(native.fingerprint(b'foobar')))\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", program],

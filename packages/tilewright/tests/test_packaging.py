@@ -22,10 +22,10 @@ ASK_THE_WHEEL = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import tilewright
-from tilewright.copying import native_library
+from tilewright.copying import native
 assert tilewright.__file__.startswith(sys.argv[1]), tilewright.__file__
-assert native_library.fingerprint(b"foobar") == 0x85944171F73967E8
-print(native_library.unavailable_reason())
+assert native.fingerprint(b"foobar") == 0x85944171F73967E8
+print(native.unavailable_reason())
 """
 
 

@@ -156,13 +156,3 @@ def test_a_class_name_means_one_thing():
             if isinstance(node, ast.ClassDef) and package not in DIALECTS:
                 homes[node.name].append(short_path(path).as_posix())
     assert not {name: paths for name, paths in homes.items() if len(paths) > 1}
-
-
-def test_a_module_name_means_one_thing():
-    homes = defaultdict(list)
-    for path in FILES:
-        parts = short_path(path).parts
-        is_own = path.is_relative_to(SOURCES) and parts[0] not in (*DIALECTS, "cli") and "scenes" not in parts
-        if is_own and path.stem != "__init__":
-            homes[path.stem].append("/".join(parts))
-    assert not {name: paths for name, paths in homes.items() if len(paths) > 1}

@@ -16,7 +16,8 @@ import tilewright as tw
 from tilewright._files import PREFIX
 from tilewright.conversion import plan_conversion, run_plan
 from tilewright.files import Tensorbin, Topology, write_tensorbin
-from tilewright.files.manifest import BankImage, read_manifest
+from tilewright.files.manifest import read_manifest
+from tilewright.files.stored_tensor import BankImage
 from tilewright.memory import TensorSpec, to_bytes
 
 from ..cases import examples

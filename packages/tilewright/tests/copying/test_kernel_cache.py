@@ -133,10 +133,10 @@ def test_threads_that_write_the_same_entry_all_get_whole_ones(folder):
 
 TWO = """
 import sys
-from tilewright.copying import kernel_cache
+from tilewright.copying import devices
 wrong = 0
 for turn in range(150):
-    made = kernel_cache.load_or_compile([str(turn)], lambda: bytes([int(sys.argv[1])]) * (1000 + turn))
+    made = devices.load_or_compile([str(turn)], lambda: bytes([int(sys.argv[1])]) * (1000 + turn))
     wrong += len(made) != 1000 + turn or len(set(made)) != 1
 print(wrong)
 """

@@ -12,7 +12,6 @@ import pytest
 
 from tilewright.copying import cuda, native, opencl
 
-from ..test_packages import PACKAGES
 from .pages import DOCS, PACKAGE, blocks_of
 from .walkthroughs import WALKTHROUGHS
 
@@ -81,16 +80,6 @@ def test_calls_go_that_way(walkthrough, tmp_path):
             assert at is not None, f"{function} of {file} is not called"
             assert at > last, f"{function} of {file} is called before the hop above it"
             last = at
-
-
-def listed_packages():
-    """Return the packages in the order of the table, which is to be that of the imports."""
-    text = PAGE.read_text(encoding="utf-8").split("## The packages")[1].split("\n## ")[0]
-    return [name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
-
-
-def test_packages_are_listed_in_the_order_of_their_imports():
-    assert listed_packages() == [package for package in PACKAGES if package != "__main__"]
 
 
 def test_files_in_the_text_exist():

@@ -13,8 +13,8 @@ import pytest
 import tilewright as tw
 from tests.cli.runner import invoke
 from tilewright.files import Tensorbin, write_safetensors
-from tilewright.files.manifest import read_bank_image
 from tilewright.files.safetensors import read_safetensors, write_sample_model
+from tilewright.files.stored_tensor import read_bank_image
 from tilewright.views import save, scene_of
 
 ARRAYS = {"x": np.ones((32, 32), np.float32)}

@@ -201,7 +201,7 @@ def _two_columns(name: str, indent: int, text: str) -> str:
 
 
 _REQUIRED = {
-    "numpy": "nothing can be copied, converted or streamed; a slow stand-in draws small things",
+    "numpy": "nothing works but the command's help",
     "ml_dtypes": "bfloat16 and the other small number formats do not work",
     "click": "the command tilewright does not start",
     "rich": "conversions on a terminal show no progress",

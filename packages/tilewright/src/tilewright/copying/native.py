@@ -249,7 +249,7 @@ def can_run(plan: Plan) -> bool:
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4), "bfloat16"))
-    >>> can_run(plan) == native_library.is_available()
+    >>> can_run(plan) == is_available()
     True
     """
     known = all(_type_code(place.format) is not None for place in (plan.source, plan.target))

@@ -32,7 +32,7 @@ from ..layout import (
     row_major,
     with_logical_shape,
 )
-from .codegen import generate_program
+from .codegen.program import generate_program
 from .placement import (
     DigitBox,
     Leaf,

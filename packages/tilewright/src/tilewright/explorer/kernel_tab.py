@@ -13,8 +13,6 @@ import traceback
 from contextlib import redirect_stdout
 from typing import Any
 
-import numpy as np
-
 from ..errors import TilewrightError
 from ..fence import raise_fence
 from ..mojo.language.failures import describe_failure
@@ -85,7 +83,6 @@ def _run_mojo(source: str) -> tuple[str | None, list[KernelReport]]:
 def _run_python(source: str) -> tuple[str | None, list[KernelReport]]:
     """Run a program of Python, which the browser confines."""
     name = "<kernel>"
-    sys.modules.setdefault("numpy", np)  # the stand-in, where there is no other: it has what kernels need
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     with collect_reports() as reports:
         try:

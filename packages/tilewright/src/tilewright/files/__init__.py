@@ -5,11 +5,8 @@ from ..memory import Mesh, Topology
 from .array_file import create_array, map_file, open_array
 from .inspection import Inspection, TensorFacts, inspect
 from .manifest import (
-    IMAGE_SUFFIX,
-    INDEX_SUFFIX,
     MANIFEST_NAME,
     MARKER_PREFIX,
-    BankImage,
     ByteRange,
     ConversionManifest,
     ManifestEntry,
@@ -43,7 +40,17 @@ from .source import (
     resolve_inside,
     unique_file_names,
 )
-from .stored_tensor import DevicePart, PagedBoxes, PartReading, StoredTensor, as_box, inverse_order
+from .stored_tensor import (
+    IMAGE_SUFFIX,
+    INDEX_SUFFIX,
+    BankImage,
+    DevicePart,
+    PagedBoxes,
+    PartReading,
+    StoredTensor,
+    as_box,
+    inverse_order,
+)
 from .tensor_file import SUFFIXES, FileKind, TensorFile, find_caches_below, open_tensors, select_names, store_arrays
 from .tensor_values import (
     DecodedTile,

@@ -25,7 +25,7 @@ from ..plugins import list_plugins, load_plugin
 from .gguf import MAGIC as GGUF_MAGIC
 from .gguf import SUFFIX as GGUF_SUFFIX
 from .gguf import choose_gguf_file, read_gguf
-from .manifest import INDEX_SUFFIX, MANIFEST_NAME, open_converted_tensors, read_bank_image, read_manifest
+from .manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
 from .npy import HDF5_START, KERAS_WEIGHTS, NPY_MAGIC, ZIP_START, open_zip, read_hdf5, read_npy, read_npz
 from .onnx import read_onnx
 from .quantized import PendingTensor, join_sections, read_quantization_config
@@ -41,7 +41,7 @@ from .source import (
     resolve_inside,
     validate_tensor_name,
 )
-from .stored_tensor import StoredTensor
+from .stored_tensor import INDEX_SUFFIX, StoredTensor, read_bank_image
 from .tensorbin import read_tensorbin_tensor
 from .torch_checkpoint import find_pickle, is_legacy_checkpoint, read_torch_checkpoint
 

@@ -1,7 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory: chips, tensor specs, sharding, pages, banks and addresses, the allocator, and what fits."""
 
-from .allocator import Allocation, Allocator, MemoryView
+from .allocator import (
+    Allocation,
+    Allocator,
+    Alternative,
+    CircularBuffers,
+    Fit,
+    FitRequest,
+    FitTensor,
+    MemoryView,
+    check_fit,
+    row_width_multiple,
+)
 from .chip import DISPATCH_MODES, Chip, ChipLike, chip_names
 from .config import (
     ROW_BYTES,
@@ -37,7 +48,6 @@ from .explanation import (
     format_steps,
     scale_name,
 )
-from .fit_report import Alternative, CircularBuffers, Fit, FitRequest, FitTensor, check_fit, row_width_multiple
 from .mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
 from .paging import Integers, PageMap, PageTable, Paging
 from .placement_rules import Violation, placement_violations, validate_placement

@@ -15,10 +15,10 @@ from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
 from ..layout import as_integer, leaves
 from ..plain import to_plain
+from .allocator import CircularBuffers, Fit, FitRequest, check_fit
 from .chip import Chip, ChipLike
 from .config import MemoryConfig, MemoryLike, NamedEnum, PageLayout, as_memory
 from .cores import CoreLike
-from .fit_report import CircularBuffers, Fit, FitRequest, check_fit
 from .page_geometry import PageGeometry
 from .paging import PageTable
 from .placement_rules import Violation, grid_violations, placement_violations, spec_violations, validate_placement

@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text of other systems, as objects of the library: what ttnn prints, and the layouts in the IR of tt-mlir."""
 
+from ..ttnn.text import (
+    TtnnText,
+    find_ttnn_values,
+    parse_core_ranges,
+    parse_dtype,
+    parse_memory_config,
+    parse_shape,
+    parse_tensor_spec,
+    parse_ttnn,
+)
 from .any_text import NOTATIONS, WRITABLE, ParsedText, parse, write
 from .cute_texts import CuteText, parse_cute, write_cute
 from .ir_file import LayoutUse, MetalLayout, MlirNdLayout, ShardStrides, find_layouts, parse_mlir_attribute
@@ -35,16 +45,6 @@ from .ttmlir import (
     mlir_tensor_type,
     parse_mlir_layout,
     parse_tensor_type,
-)
-from .ttnn_text import (
-    TtnnText,
-    find_ttnn_values,
-    parse_core_ranges,
-    parse_dtype,
-    parse_memory_config,
-    parse_shape,
-    parse_tensor_spec,
-    parse_ttnn,
 )
 
 __all__ = [

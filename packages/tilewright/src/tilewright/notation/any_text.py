@@ -14,6 +14,7 @@ from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..layout import parse as parse_own
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
+from ..ttnn.text import TtnnText, parse_ttnn, ttnn_text, write_ttnn
 from .cute_texts import HAS_POINTER, CuteText, parse_cute, write_cute
 from .maps import (
     TVM_TEXT,
@@ -45,7 +46,6 @@ from .tilings import (
 from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding, parse_triton_type
 from .triton_writer import write_triton
 from .ttmlir import MlirLayout, TensorType, parse_mlir_layout, write_mlir_layout
-from .ttnn_text import TtnnText, parse_ttnn, ttnn_text, write_ttnn
 
 MAX_TEXT = 1 << 20
 _MAX_MODES = 1024  # that are written in the notation of another system

@@ -24,8 +24,8 @@ from ..memory import (
     TensorMemoryLayout,
     TensorSpec,
 )
+from ..ttnn.text import MAX_CORE, MAX_RANGES
 from .maps import AffineMap, read_affine_map
-from .ttnn_text import MAX_CORE, MAX_RANGES
 
 # Types of MLIR as tt-mlir uses them: tensors with an encoding, and memrefs of scalars or tiles; and aliases.
 

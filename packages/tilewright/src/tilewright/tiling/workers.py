@@ -70,7 +70,7 @@ def choose_worker_count(pipeline: PipelineSpec, concurrent: bool = False) -> int
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, tiler = np.zeros((512, 512)), Tiler((512, 512), (128, 128))
     >>> choose_worker_count(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (
-    ...     2 if native_library.is_available() else 0
+    ...     2 if native.is_available() else 0
     ... )
     True
     """
@@ -121,7 +121,7 @@ class TileWorkers:
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
     >>> workers = TileWorkers(Pipeline([Input(a, tiler)], [Output(b, tiler)]), lambda x, y: np.negative(x, out=y), 1)
-    >>> if native_library.is_available():
+    >>> if native.is_available():
     ...     workers.run()
     ...     assert (b == -a).all()
     """
@@ -335,11 +335,11 @@ class CopyTable(NamedTuple):
 class TransferTable:
     """The imports or the exports of a worker's tiles.
 
-    >>> from tilewright.copying import native_library
+    >>> from tilewright.copying import native
     >>> from tilewright.tiling import ExternalTensor
     >>> operand = BufferedOperand(MemoryEndpoint(ExternalTensor(np.arange(6))), Tiler((6,), (2,)), TileBuffer(64))
     >>> imports = TransferTable([operand], 3, importing=True)
-    >>> imports.arrays(1)[0].shape, not native_library.is_available() or imports.native_copies(1)[1] == 1
+    >>> imports.arrays(1)[0].shape, not native.is_available() or imports.native_copies(1)[1] == 1
     ((2,), True)
     """
 

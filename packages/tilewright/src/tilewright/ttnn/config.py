@@ -13,8 +13,8 @@ from .._json import parse_json
 from ..display import Shown
 from ..errors import MemoryConfigError, TilewrightError
 from ..memory import ROW_BYTES, Sharding, as_spec
-from ..notation.ttnn_text import memory_config_from_json, ttnn_text
 from .strict_rules import check_memory, check_shape, check_spec, check_tile
+from .text import memory_config_from_json, ttnn_text
 from .types import (
     BufferType,
     BufferTypeLike,

@@ -31,7 +31,7 @@ from ..memory import (
     row_width_multiple,
 )
 from ..memory import cores as plain_cores
-from ..notation.ttnn_text import ttnn_text
+from .text import ttnn_text
 
 if TYPE_CHECKING:
     from typing import Self

@@ -6,11 +6,18 @@ import { loadPyodide } from "./pyodide.mjs";
 const FOLDER = "/chosen"; // where the file is mounted that somebody chose
 const say = (loading) => postMessage({ loading });
 
+const read = (name) => fetch(name).then((answer) => answer.arrayBuffer());
+
 async function load() {
-  const archive = fetch("tilewright.zip").then((answer) => answer.arrayBuffer());
-  const python = await loadPyodide({ indexURL: new URL("./", import.meta.url).href });
+  const archive = read("tilewright.zip");
+  const { numpy } = await fetch("playground.json").then((answer) => answer.json());
+  const standIn = typeof numpy === "string" ? read(numpy) : null; // else packages of Pyodide's own
+  const here = new URL("./", import.meta.url).href;
+  const python = await loadPyodide({ indexURL: here, packageBaseUrl: here });
   say("Loading tilewright …");
   const [site] = python.runPython("import site; site.getsitepackages()").toJs();
+  if (standIn) python.unpackArchive(await standIn, "zip", { extractDir: site });
+  else await python.loadPackage(numpy, { messageCallback: () => {} });
   python.unpackArchive(await archive, "zip", { extractDir: site });
   const engine = python.pyimport("tilewright.explorer.in_browser");
   return { python, engine };

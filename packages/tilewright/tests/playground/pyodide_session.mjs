@@ -16,10 +16,14 @@ function record(name) {
 }
 
 const { loadPyodide } = await import(pathToFileURL(path.resolve(folder, "pyodide.mjs")));
-const python = await loadPyodide();
+const { numpy } = JSON.parse(fs.readFileSync(path.join(folder, "playground.json")));
+const python = await loadPyodide({ packageBaseUrl: `${path.resolve(folder)}/` });
 record("load Pyodide");
 const extractDir = python.runPython("import site; site.getsitepackages()[0]");
-python.unpackArchive(new Uint8Array(fs.readFileSync(path.join(folder, "tilewright.zip"))), "zip", { extractDir });
+const unpack = (name) => python.unpackArchive(new Uint8Array(fs.readFileSync(path.join(folder, name))), "zip", { extractDir });
+if (typeof numpy === "string") unpack(numpy);
+else await python.loadPackage(numpy, { messageCallback: () => {} });
+unpack("tilewright.zip");
 record("unpack tilewright");
 python.runPython("from tilewright.explorer.answers import placement_picture, render_for_page");
 record("import the explorer");

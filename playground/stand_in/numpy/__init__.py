@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for NumPy where there is none, as in a browser: the part of it that the library uses, in plain Python.
+"""A stand-in for NumPy where there is none: the part of it that tilewright uses, in plain Python.
 
-It is written for sizes that can be drawn, some ten thousand elements. Names, arguments and results are NumPy's.
+The playground brings it under the name `numpy` where Pyodide's own NumPy could not be fetched. It is written for sizes
+that can be drawn, some ten thousand elements. Names, arguments and results are NumPy's.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from math import inf, nan
 from types import SimpleNamespace
 from typing import Any
 
-from ..errors import MissingPackage
+from tilewright.errors import MissingPackage
+
 from . import array_functions, array_sets, elementwise_functions, float_texts, number_types, type_promotion
 from .array_class import ndarray
 from .array_strides import broadcast_shapes
@@ -74,14 +76,6 @@ lib = _Namespace(
 )
 ma = _Namespace(getmaskarray=array_functions.getmaskarray)
 exceptions = SimpleNamespace(TooHardError=array_sets.TooHardError)
-ml_dtypes = SimpleNamespace(
-    **{
-        name: getattr(number_types, name)
-        for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-    },
-    finfo=type_promotion.finfo,
-    iinfo=type_promotion.iinfo,
-)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,13 @@
 """The stand-in for NumPy gives what NumPy gives: every operation that the library uses, on random arrays."""
 
 import ast
+import ctypes
+import doctest
 import functools
+import importlib.util
 import math
 import operator
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -14,8 +18,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright
-from tilewright import small_numpy as sn
 from tilewright.errors import MissingPackage
+
+STAND_IN = Path(__file__).resolve().parents[4] / "playground" / "stand_in" / "numpy"
+if not STAND_IN.is_dir():
+    pytest.skip("not in a checkout", allow_module_level=True)
+
+
+def load_stand_in():
+    """Return the stand-in beside NumPy, under another name."""
+    spec = importlib.util.spec_from_file_location("stand_in_numpy", STAND_IN / "__init__.py")
+    module = sys.modules["stand_in_numpy"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+sn = load_stand_in()
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # NumPy's, where numbers overflow
@@ -298,3 +316,21 @@ def test_what_the_packages_of_a_page_use_is_there():
     assert len(names) > 150
     for name in names:
         functools.reduce(getattr, name, sn)
+
+
+def test_buffers_at_an_address_are_found():
+    for source in (bytearray(range(8)), bytes(range(8))):
+        array = sn.frombuffer(source, dtype="uint8")[2:]
+        address = array.__array_interface__["data"][0]
+        again = sn.frombuffer((ctypes.c_uint8 * 4).from_address(address + 1), dtype="uint8")
+        assert again.tolist() == [3, 4, 5, 6]
+
+
+def test_docstring_examples():
+    attempted = 0
+    for path in sorted(STAND_IN.glob("*.py")):
+        module = sn if path.stem == "__init__" else importlib.import_module(f"stand_in_numpy.{path.stem}")
+        result = doctest.testmod(module)
+        assert not result.failed, path.name
+        attempted += result.attempted
+    assert attempted

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A session with everything that the page in the browser asks: a script that prints its answers as JSON.
 
-It runs with NumPy, without NumPy, without what only POSIX has, and in Pyodide; the answers must be the same.
+It runs with NumPy, with its stand-in, without what only POSIX has, and in Pyodide; the answers must be the same.
 """
 
 import hashlib
@@ -14,7 +14,8 @@ import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
 
-PACKAGES = ("numpy", "ml_dtypes", "click", "rich")
+PACKAGES = ("click", "rich")
+STAND_IN = Path(*Path(__file__).resolve().parts[:-5], "playground", "stand_in")  # in a checkout
 POSIX_MODULES = ("fcntl", "resource", "mmap", "multiprocessing", "sqlite3")
 POSIX_NAMES = ("fork", "sched_getaffinity", "sched_setaffinity", "sched_yield", "posix_fallocate", "getuid", "geteuid")
 
@@ -31,6 +32,9 @@ class Blocker:
 
 
 def block_packages():
+    """Leave the playground's stand-in for NumPy, which the native library knows nothing of, and no other package."""
+    sys.path.insert(0, str(STAND_IN))
+    os.environ["TILEWRIGHT_NATIVE"] = "0"
     sys.meta_path.insert(0, Blocker(PACKAGES))
 
 
@@ -126,9 +130,10 @@ def use_traffic():
 
 
 def use_analysis():
+    import numpy as np
+
     import tilewright as tw
     from tilewright.analysis import bank_conflicts, coalescing, find_padding, find_swizzle
-    from tilewright.ndarrays import np
 
     rows, columns = tw.Layout((32, 1), (1, 0)), tw.Layout((32, 1), (32, 0))
     found = find_swizzle([rows, columns])
@@ -144,8 +149,9 @@ def use_analysis():
 
 
 def use_formats():
+    import numpy as np
+
     import tilewright as tw
-    from tilewright.ndarrays import np
 
     values = (np.arange(1024, dtype=np.float32) - 500) / 37
     answers = {}
@@ -159,8 +165,9 @@ def use_formats():
 
 
 def use_tensors():
+    import numpy as np
+
     import tilewright as tw
-    from tilewright.ndarrays import np
 
     tensor = tw.TileTensor(np.arange(48, dtype=np.float32), tw.row_major(6, 8))
     tile = tensor.tile[4, 4](1, 1)
@@ -186,9 +193,11 @@ def gguf_bytes():
 
 
 def use_files():
+    import ml_dtypes
+    import numpy as np
+
     import tilewright as tw
     from tilewright.files import Tensorbin, write_safetensors
-    from tilewright.ndarrays import ml_dtypes, np
 
     answers = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -346,7 +355,8 @@ def transpose_tile(out, a):
 
 
 def use_simt():
-    from tilewright.ndarrays import np
+    import numpy as np
+
     from tilewright.simt import launch
 
     answers = {}
@@ -383,6 +393,7 @@ def main(arguments):
         block_posix()
     answers = {name: part() for name, part in PARTS.items()}
     answers["imported"] = sorted({name.partition(".")[0] for name in sys.modules} & set(PACKAGES))
+    answers["numpy"] = "stand-in" if "numpy.array_memory" in sys.modules else "numpy"
     return json.dumps(answers)
 
 

@@ -24,7 +24,9 @@ def test_the_answers_are_the_same_in_pyodide():
     print(found["times"])
     answers, expected = found["answers"], json.loads(session.main([]))
     assert answers.pop("imported") == []
-    del expected["imported"]
+    is_stand_in = json.loads((BUILT / "playground.json").read_text(encoding="utf-8"))["numpy"] == "stand_in.zip"
+    assert answers.pop("numpy") == ("stand-in" if is_stand_in else "numpy")
+    del expected["imported"], expected["numpy"]
     assert list(answers) == list(expected)
     for part, answer in expected.items():
         assert answers[part] == answer, part

@@ -144,7 +144,7 @@ _float_function("log1p", math.log1p, lambda value: -inf if value == -1 else _of_
 _float_function("sinh", math.sinh, lambda value: copysign(_of_float(math.sinh)(abs(value)), value))
 
 
-def divmod(a: Any, b: Any) -> tuple[Any, Any]:  # noqa: A001  (NumPy's name)
+def divmod(a: Any, b: Any) -> tuple[Any, Any]:
     """Return quotients and remainders."""
     return floor_divide(a, b), remainder(a, b)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from .array_strides import check_size, list_positions, row_major_strides, split_strides
 from .nested_values import flatten_values
@@ -19,6 +20,20 @@ from .number_types import OBJECT, as_shape, dtype
 
 if TYPE_CHECKING:
     from typing import Self
+
+
+_READ_ONLY: WeakValueDictionary[int, memoryview] = WeakValueDictionary()
+"""Read-only memories by the address that they have for the library: ctypes does not tell their real one."""
+
+
+def find_memory(buffer: Any) -> memoryview:
+    """Return the memory of a buffer; the address of a ctypes array may be the one given to read-only memory."""
+    if isinstance(buffer, ctypes.Array):
+        address, nbytes = ctypes.addressof(buffer), ctypes.sizeof(buffer)
+        for start, memory in list(_READ_ONLY.items()):
+            if start <= address and address + nbytes <= start + memory.nbytes:
+                return memory[address - start : address - start + nbytes]
+    return memoryview(buffer)
 
 
 class Flags:
@@ -142,7 +157,8 @@ class ArrayMemory:
         if self.dtype is OBJECT or not len(self.memory):
             return id(self.memory)
         if self.memory.readonly:
-            return id(self.memory.obj) + self.start
+            _READ_ONLY[id(self.memory)] = self.memory
+            return id(self.memory) + self.start
         return ctypes.addressof(ctypes.c_char.from_buffer(self.memory)) + self.start
 
     @property
@@ -160,10 +176,6 @@ class ArrayMemory:
         if not self.is_contiguous:
             raise BufferError("the elements of this array are not contiguous; copy it first")
         return self.memory[self.start : self.start + self.nbytes]  # type: ignore[no-any-return]
-
-    def spanned_bytes(self, address: int, nbytes: int) -> Self:
-        """Return the bytes from an address on as an array, for elements with gaps between them, too."""
-        return self.as_view((nbytes,), (1,), self.start + address - self.address, dtype("uint8"))
 
     def __bytes__(self) -> bytes:
         return self.tobytes()

@@ -11,9 +11,7 @@ _MOST_DIGITS = 17  # of a float of 64 bits
 def shortest_text(value: float, kind: Any) -> str:
     """Return the shortest text in scientific notation that is the same number in a type.
 
-    >>> from tilewright.small_numpy import dtype
-    >>> shortest_text(0.10000000149011612, dtype("float32"))
-    '1e-01'
+    0.10000000149011612 as float32 is '1e-01'.
     """
     for digits in range(_MOST_DIGITS):
         text = f"{value:.{digits}e}"

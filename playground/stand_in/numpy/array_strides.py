@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..errors import MissingPackage
+from tilewright.errors import MissingPackage
 
 MOST_ELEMENTS = 1 << 24  # of an array; lists of more would fill the memory of a browser
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from .array_class import ndarray
 from .array_indices import broadcast_to as broadcast_array
+from .array_memory import find_memory
 from .array_strides import broadcast_shapes, check_size
 from .number_types import INT64, as_shape, dtype, uint8
 from .operators import UFUNCS
@@ -53,7 +54,7 @@ def atleast_1d(value: Any) -> ndarray:
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> ndarray:
     """Return an array over the memory of a buffer."""
     kind = result_type(dtype)
-    memory = buffer.bytes_view() if isinstance(buffer, ndarray) else memoryview(buffer)
+    memory = buffer.bytes_view() if isinstance(buffer, ndarray) else find_memory(buffer)
     nbytes = memory.nbytes - offset if count < 0 else count * kind.itemsize
     if nbytes % kind.itemsize:
         raise ValueError("buffer size must be a multiple of element size")
