@@ -119,7 +119,7 @@ def read_report_database(path: FilePath) -> ReportDatabase:
 
 
 def _list_tables(connection: sqlite3.Connection) -> list[str]:
-    """Return the names of ordinary tables; views and virtual tables would run what the database says."""
+    """Return the names of ordinary tables; reading a view or virtual table would run code of the database."""
     rows = connection.execute("select type, name, sql from sqlite_master").fetchall()
     return [
         name

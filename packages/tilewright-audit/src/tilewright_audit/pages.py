@@ -21,7 +21,7 @@ from .graph_report import Integers, PageBatch, ReportNode, as_integer
 from .run import Call, Run
 
 _MOST_PAGES = 2**40  # of a tensor whose pages are compared; addresses of more do not fit any memory
-_MANY = 4  # one in so many wrong pages means that the shards are others
+_MANY = 4  # one wrong page in this many means other shards
 
 
 @dataclass

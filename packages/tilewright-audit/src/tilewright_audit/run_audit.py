@@ -295,7 +295,7 @@ class OperationTensors:
 
 
 def compare_with_run(ir: Path, report: Path, kind: str, chip: Chip | None = None) -> AuditReport:
-    """Return how the tensors of the IR file differ from those of the `report` of its run, a "graph report" or database.
+    """Compare the tensors of the IR file with the `report` of its run, a "graph report" or "database".
 
     >>> compare_with_run.__name__
     'compare_with_run'
