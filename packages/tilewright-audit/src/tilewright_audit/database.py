@@ -213,11 +213,7 @@ class Operation:
 
 @dataclass
 class DatabaseRun:
-    """A database with its run: devices, operations, and the rows of its tensors by number.
-
-    >>> DatabaseRun.__name__
-    'DatabaseRun'
-    """
+    """A database with its run: devices, operations, and the rows of its tensors by number."""
 
     database: ReportDatabase
     operations: list[Operation]
@@ -268,11 +264,7 @@ def read_run(path: Path) -> DatabaseRun:
 
 
 def find_failures(database: DatabaseRun) -> Iterator[AuditFinding]:
-    """Yield what the run itself recorded as wrong: errors, and tensors that differ from their golden tensors.
-
-    >>> find_failures.__name__
-    'find_failures'
-    """
+    """Yield what the run itself recorded as wrong: errors, and tensors that differ from their golden tensors."""
     for row in database.read("errors"):
         name, words = str(row.get("operation_name") or ""), " ".join(str(row.get("error_message") or "").split())
         message = f"{name} raised {row.get('error_type')}: {words[:_MAX_MESSAGE]}{'...' * (len(words) > _MAX_MESSAGE)}"

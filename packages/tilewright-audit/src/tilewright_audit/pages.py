@@ -434,11 +434,7 @@ def model_chunks(spec: TensorSpec, base: int) -> dict[CoreCoord, Chunk]:
 def check_database(
     database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader
 ) -> Iterator[AuditFinding]:
-    """Yield what is wrong in the tables of a `database`, whose buffers are `checked`.
-
-    >>> check_database.__name__
-    'check_database'
-    """
+    """Yield what is wrong in the tables of a `database`, whose buffers are `checked`."""
     check = _DatabaseCheck(database, checked, reader)
     yield from check.check_tensors()
     yield from check.check_buffers()
