@@ -121,12 +121,12 @@ _SIGNS = "({[<\n"  # in a text that is no path
 
 
 def audit(path: FilePath, chip: ChipLike | None = None, against: FilePath | None = None) -> AuditReport:
-    """Return what a file from real life says that the model does not; and of a run, its use of L1 over time.
+    """Compare a recorded run, IR, a trace or a log with the model and report the differences; for a run, L1 over time.
 
     Args:
         path: a graph report of ttnn (JSON), a database of ttnn-visualizer or its folder, IR of tt-mlir, a NoC trace, a
             log with values that ttnn printed, or such a text itself. The content decides, not the name.
-        chip: the chip; by default that of the devices in a report, and none for IR and text.
+        chip: the chip; by default the one in a report, and none for IR and text.
         against: the other side: of IR, a report of its run; of a report, the IR it was compiled from.
 
     >>> import tempfile

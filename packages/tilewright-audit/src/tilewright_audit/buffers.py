@@ -38,7 +38,7 @@ TILE_SHAPES = tuple([(height, width) for width in WIDTHS for height in HEIGHTS])
 
 @dataclass(frozen=True, slots=True)
 class SpecText:
-    """What a report says about a tensor: the texts of its `shape`, `dtype`, `layout` and `memory_config`.
+    """The description of a tensor in a report: the texts of its `shape`, `dtype`, `layout` and `memory_config`.
 
     >>> SpecText.of({"shape": "Shape([32, 64])", "dtype": "DataType::BFLOAT16", "layout": "Layout::TILE"}).shape
     'Shape([32, 64])'
@@ -64,8 +64,8 @@ class SpecText:
 class ReadSpec:
     """The spec of a tensor, or the `problem` why it has none: a text that is not understood, or a rule it breaks.
 
-    If the two forms of shards in its config contradict each other, `conflict` says how, and `other` is the spec with
-    the form that does not decide.
+    If the two forms of shards in its config contradict each other, `conflict` describes it, and `other` is the spec
+    with the form that does not decide.
 
     >>> ReadSpec(None, "the shape is missing").spec is None
     True
@@ -223,7 +223,7 @@ class CheckedBuffer:
     spec: TensorSpec | None = None
     alike: list[TensorSpec] = field(default_factory=list)  # specs that the same facts are true of
     tensor_id: int | None = None
-    explained: bool = False  # all facts are those of the spec
+    explained: bool = False  # all facts agree with the spec
 
     @property
     def label(self) -> str:
@@ -240,7 +240,7 @@ class CheckedBuffer:
 
     @property
     def bytes_per_bank(self) -> int:
-        """Return the bytes in each bank: those recorded, or those of the model if none were.
+        """Return the recorded bytes in each bank, or the bytes of the model if none were recorded.
 
         >>> from tilewright.memory import BufferType
         >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).bytes_per_bank
@@ -285,7 +285,7 @@ def model_facts(spec: TensorSpec) -> dict[str, int]:
 
 
 def count_differences(node: ReportNode | None, spec: TensorSpec) -> int:
-    """Return how many facts of the node that allocates a buffer are not those of `spec`.
+    """Return how many facts of the node that allocates a buffer differ from `spec`.
 
     >>> spec = TensorSpec((32, 32), "bfloat16", "tile", memory="l1", chip="wormhole_n150")
     >>> count_differences(ReportNode(8, "buffer_allocate", {"page_size": 2048, "size": 4096}), spec)
@@ -360,7 +360,7 @@ class BufferCheck:
         return CheckedBuffer(buffer, fitting[0], fitting[1:] if fewest == 0 else [], tensor_id, fewest == 0)
 
     def _check_facts(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
-        """Yield the facts of the nodes of a buffer that are not those of its spec, or that differ among them."""
+        """Yield the facts of the nodes of a buffer that differ from its spec, or among each other."""
         buffer, spec = one.buffer, one.spec
         model = {} if spec is None else model_facts(spec)
         if buffer.allocation is not None and spec is not None and not one.explained:
@@ -423,7 +423,7 @@ class BufferCheck:
         )
 
     def _explain_by_shards(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
-        """Yield the shards that would explain what was recorded, if others than those of the spec would."""
+        """Yield shards other than the spec's that would explain the recorded numbers."""
         spec, node = one.spec, one.buffer.allocation
         if spec is None or node is None or spec.memory.sharding is None:
             return

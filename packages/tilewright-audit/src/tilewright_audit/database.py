@@ -119,7 +119,7 @@ def read_report_database(path: FilePath) -> ReportDatabase:
 
 
 def _list_tables(connection: sqlite3.Connection) -> list[str]:
-    """Return the names of ordinary tables; views and virtual tables would run what the database says."""
+    """Return the names of ordinary tables; reading a view or virtual table would run code of the database."""
     rows = connection.execute("select type, name, sql from sqlite_master").fetchall()
     return [
         name
@@ -213,11 +213,7 @@ class Operation:
 
 @dataclass
 class DatabaseRun:
-    """A database with its run: devices, operations, and the rows of its tensors by number.
-
-    >>> DatabaseRun.__name__
-    'DatabaseRun'
-    """
+    """A database with its run: devices, operations, and the rows of its tensors by number."""
 
     database: ReportDatabase
     operations: list[Operation]
@@ -268,11 +264,7 @@ def read_run(path: Path) -> DatabaseRun:
 
 
 def find_failures(database: DatabaseRun) -> Iterator[AuditFinding]:
-    """Yield what the run itself recorded as wrong: errors, and tensors that differ from their golden tensors.
-
-    >>> find_failures.__name__
-    'find_failures'
-    """
+    """Yield what the run itself recorded as wrong: errors, and tensors that differ from their golden tensors."""
     for row in database.read("errors"):
         name, words = str(row.get("operation_name") or ""), " ".join(str(row.get("error_message") or "").split())
         message = f"{name} raised {row.get('error_type')}: {words[:_MAX_MESSAGE]}{'...' * (len(words) > _MAX_MESSAGE)}"

@@ -540,7 +540,7 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
 
 
 def parse_graph(text: str, name: str) -> tuple[ReportNode, ...]:
-    """Return the nodes of a graph that is given as JSON text, such as that of one operation in a database.
+    """Parse the nodes of a graph from JSON text, such as the graph of one operation in a database.
 
     >>> parse_graph('[{"counter": 0, "node_type": "capture_start"}]', "the graph")[0].kind
     'capture_start'

@@ -138,7 +138,7 @@ class Life:
 class Timeline:
     """L1 over time: every moment it changed, the peaks, the shares of the largest, and the high-water mark per core.
 
-    `calls` are those of the run, in order, and `lives` what was in L1, when.
+    `calls` are the calls of the run, in order, and `lives` the times during which tensors and buffers were in L1.
 
     >>> Timeline((), Peaks(), None, (), {}).peaks.total
     0

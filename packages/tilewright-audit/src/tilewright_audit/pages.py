@@ -21,7 +21,7 @@ from .graph_report import Integers, PageBatch, ReportNode, as_integer
 from .run import Call, Run
 
 _MOST_PAGES = 2**40  # of a tensor whose pages are compared; addresses of more do not fit any memory
-_MANY = 4  # one in so many wrong pages means that the shards are others
+_MANY = 4  # one wrong page in this many means other shards
 
 
 @dataclass
@@ -434,11 +434,7 @@ def model_chunks(spec: TensorSpec, base: int) -> dict[CoreCoord, Chunk]:
 def check_database(
     database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader
 ) -> Iterator[AuditFinding]:
-    """Yield what is wrong in the tables of a `database`, whose buffers are `checked`.
-
-    >>> check_database.__name__
-    'check_database'
-    """
+    """Yield what is wrong in the tables of a `database`, whose buffers are `checked`."""
     check = _DatabaseCheck(database, checked, reader)
     yield from check.check_tensors()
     yield from check.check_buffers()

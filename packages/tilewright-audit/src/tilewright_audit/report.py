@@ -157,7 +157,7 @@ _NO_TIMELINE = Timeline((), Peaks(), None, (), {})
 class AuditReport(Shown):
     """What an audit found: `findings`, the worst first, `notes`, and the memory of the run over time.
 
-    `counts` says how much was compared: calls, buffers, tensors, pages, and addresses that the allocator predicts;
+    `counts` are the numbers of compared calls, buffers, tensors, pages, and addresses that the allocator predicts;
     `facts` are lines of names and values about the whole file. The chip is None where none was needed.
 
     >>> report = AuditReport(Path("report.json"), "graph report", Chip.named("wormhole_n150"))

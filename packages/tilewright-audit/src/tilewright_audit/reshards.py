@@ -30,7 +30,7 @@ _RESHARDING = re.compile(r"InterleavedToSharded|ShardedToInterleaved|Reshard")
 class SeenReshard:
     """An operation of a run that moved a tensor from one placement to another.
 
-    `source` and `target` are specs; `plan` says who sends what to whom, and is None where one of them is not known or
+    `source` and `target` are specs; `plan` is the plan of its transfers, and None where one of them is not known or
     nothing moves between such specs.
 
     >>> SeenReshard(13, "ttnn.to_memory_config", "ReshardDeviceOperation", None, None, 2048).bytes_moved

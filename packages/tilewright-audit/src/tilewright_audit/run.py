@@ -465,7 +465,7 @@ def _variants() -> tuple[Chip, ...]:
 
 
 def _matches(chip: Chip, device: Mapping[str, Any]) -> bool:
-    """Return whether the cores and banks of a device are those of a chip, as far as the report has them."""
+    """Return whether a device has the cores and banks of a chip, as far as the report lists them."""
     arch = device.get("arch")
     across, down = chip.compute_grid
     recorded = {

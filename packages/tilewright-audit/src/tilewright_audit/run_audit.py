@@ -295,11 +295,7 @@ class OperationTensors:
 
 
 def compare_with_run(ir: Path, report: Path, kind: str, chip: Chip | None = None) -> AuditReport:
-    """Return how the tensors of the IR file differ from those of the `report` of its run, a "graph report" or database.
-
-    >>> compare_with_run.__name__
-    'compare_with_run'
-    """
+    """Compare the tensors of the IR file with the `report` of its run, a "graph report" or "database"."""
     audited = audit_graph(report, chip) if kind == "graph report" else audit_database(report, chip)
     run = build_run(read_graph_report(report).nodes) if kind == "graph report" else read_run(report).run
     assert audited.chip is not None  # a run has one

@@ -46,8 +46,8 @@ def audit_scene(
 ) -> Scene:
     """Return the scene of an audit: its findings and notes, L1 of each core at the peak, and L1 over the calls.
 
-    `side` is the most columns of calls, at most 24, `title` that of the picture; `options` are those of
-    every scene.
+    `side` is the maximum number of columns of calls, at most 24, and `title` the title of the picture; `options` are
+    the options that every scene has.
 
     >>> from pathlib import Path
     >>> audit_scene(AuditReport(Path("report.json"), "graph report", Chip.named("n150"))).title

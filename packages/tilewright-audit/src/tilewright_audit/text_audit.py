@@ -281,7 +281,7 @@ def _number_lines(text: str, line: int) -> Iterator[tuple[int, int, TtnnText]]:
 
 
 class _TextAudit:
-    """What a text says, value by value; a value that occurs again is counted."""
+    """The values in a text; a value that occurs again is counted."""
 
     def __init__(self, chip: Chip | None) -> None:
         self.chip = chip

@@ -193,7 +193,7 @@ class NocTrace:
 
 
 def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
-    """Return what the trace at `path` says, in memory for runs of equal events, not for each of them.
+    """Read the trace at `path`; the memory is for runs of equal events, not for each event.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -301,7 +301,7 @@ _BARRIER = "barrier"
 
 
 def audit_trace(path: FilePath, chip: ChipLike | None = None) -> AuditReport:
-    """Return what a NoC trace says by itself: bytes, who moves the most, and reads that nobody waits for.
+    """Audit a NoC trace by itself: bytes, the busiest pair of cores, and reads without a barrier.
 
     >>> import tempfile
     >>> read = '{"proc": "NCRISC", "noc": "NOC_0", "sx": 1, "sy": 1, "dx": 2, "dy": 1, "num_bytes": 64, "type": "READ"'
@@ -494,7 +494,7 @@ class TraceCheck:
         )
 
     def _check_lists(self) -> Iterator[AuditFinding]:
-        """Yield, for each RISC that did otherwise, its first wrong request; that of the first page comes first."""
+        """Yield the first wrong request of each RISC that deviates from the plan, in the order of pages."""
         wrong: list[tuple[int, AuditFinding]] = []
         for key, (risc, requests) in self.expected.items():
             seen = self.recorded.get(key)

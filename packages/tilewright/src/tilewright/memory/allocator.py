@@ -621,7 +621,7 @@ def _overlap_violations(allocator: Allocator, circular: int) -> list[Violation]:
         Violation(
             "circular buffers and tensors share L1",
             f"circular buffers use L1 from {start} to {start + circular} on every core, but tensors start at {lowest}",
-            f"make the buffers {over} bytes smaller, or move tensors out of L1",
+            remedy=f"make the buffers {over} bytes smaller, or move tensors out of L1",
         )
     ]
 

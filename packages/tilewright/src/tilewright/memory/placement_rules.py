@@ -12,6 +12,7 @@ from itertools import islice
 
 from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError, OutOfMemory
+from ..findings import Finding
 from .chip import Chip, known_chips
 from .config import BufferType, NdShardSpec, ShardDistribution, ShardOrientation, ShardSpec, TensorMemoryLayout
 from .cores import CoreCoord, CoreRangeSet
@@ -21,16 +22,12 @@ _ENOUGH_MEMORY = "fits a bank"
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """A rule that a spec breaks: its name, the problem in numbers, and a remedy.
+class Violation(Finding):
+    """A placement rule that a spec breaks: `kind` is the rule, `message` the problem in numbers, and a `remedy`.
 
-    >>> print(Violation("shard fits tile", "shard height 25 is not a multiple of the tile height 32", "use 32"))
+    >>> print(Violation("shard fits tile", "shard height 25 is not a multiple of the tile height 32", remedy="use 32"))
     shard height 25 is not a multiple of the tile height 32; use 32
     """
-
-    rule: str
-    problem: str
-    remedy: str
 
     @classmethod
     def from_error(cls, rule: str, error: Exception) -> Violation:
@@ -40,19 +37,19 @@ class Violation:
         'use 3'
         """
         problem, _, remedy = str(error).rpartition("; ")
-        return cls(rule, problem, remedy) if problem else cls(rule, remedy, "")
+        return cls(rule, problem, remedy=remedy) if problem else cls(rule, remedy)
 
     @property
     def error(self) -> type[MemoryConfigError | OutOfMemory]:
         """Return the class of the error to raise for the violation.
 
-        >>> Violation("shards fit", "3 shards do not fit 2 cores", "use 3").error.__name__
+        >>> Violation("shards fit", "3 shards do not fit 2 cores", remedy="use 3").error.__name__
         'MemoryConfigError'
         """
-        return OutOfMemory if self.rule == _ENOUGH_MEMORY else MemoryConfigError
+        return OutOfMemory if self.kind == _ENOUGH_MEMORY else MemoryConfigError
 
     def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
 
 def validate_placement(spec: PageGeometry) -> None:
@@ -89,7 +86,7 @@ def placement_violations(spec: PageGeometry, any_size: bool = False) -> Iterator
         if not violations:
             return
         first = first or violations
-    yield from [replace(item, problem=f"not possible on any known chip: {item.problem}") for item in first]
+    yield from [replace(item, message=f"not possible on any known chip: {item.message}") for item in first]
 
 
 def grid_violations(chip: Chip, grid: CoreRangeSet, buffer: BufferType) -> Iterator[Violation]:
@@ -118,7 +115,9 @@ def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Itera
     yield from _tile_violations(spec)
     buffer, sharding = spec.memory.buffer_type, spec.memory.sharding
     if buffer is BufferType.L1_SMALL and sharding is None:
-        yield Violation("L1_SMALL is sharded", "L1_SMALL can only hold sharded tensors", "use sharded memory, or L1")
+        yield Violation(
+            "L1_SMALL is sharded", "L1_SMALL can only hold sharded tensors", remedy="use sharded memory, or L1"
+        )
         return
     try:
         if sharding is None:
@@ -140,7 +139,7 @@ def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Itera
             _ENOUGH_MEMORY,
             f"the tensor needs {needed} bytes per {buffer} bank, but a bank of {chip.name} has"
             f" {chip.bank_bytes(buffer)}",
-            f"{'use more cores, or DRAM' if buffer.is_l1 else 'split it'}; fit lists alternatives",
+            remedy=f"{'use more cores, or DRAM' if buffer.is_l1 else 'split it'}; fit lists alternatives",
         )
 
 
@@ -157,7 +156,7 @@ def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
         yield Violation(
             "sharded memory has shards",
             f"memory layout {spec.memory.memory_layout} needs a shard shape",
-            "pass a ShardSpec or an NdShardSpec, or use height_sharded(core_grid), which computes one",
+            remedy="pass a ShardSpec or an NdShardSpec, or use height_sharded(core_grid), which computes one",
         )
         return
     if sharding is not None:
@@ -174,19 +173,19 @@ def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
 def _dtype_violations(spec: PageGeometry) -> Iterator[Violation]:
     tiled = spec.is_tiled
     if spec.dtype.has_blocks and not tiled:
-        yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", "choose the tile layout")
+        yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", remedy="choose the tile layout")
     if spec.dtype.name == "float8_e4m3" and tiled:
-        yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", "choose the row-major layout")
+        yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", remedy="choose the row-major layout")
     if tiled and not spec.tile.is_on_chips and (spec.chip is not None or spec.dtype.has_blocks):
         yield from _tile_violations(spec)
     if not tiled and not spec.tile.is_default:
         yield Violation(
             "rows have no tile",
             f"a row-major tensor cannot have tiles of {spec.tile}",
-            "leave the tile out, or choose the tile layout",
+            remedy="leave the tile out, or choose the tile layout",
         )
     if spec.memory.buffer_type is BufferType.SYSTEM_MEMORY:
-        yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", "use DRAM or L1")
+        yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", remedy="use DRAM or L1")
 
 
 def _tile_violations(spec: PageGeometry) -> Iterator[Violation]:
@@ -202,7 +201,9 @@ def _shard_violations(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Vio
     for n in sharding.shape:
         if n < 1:
             yield Violation(
-                "shards are not empty", f"shard extents must be at least 1, got {list(sharding.shape)}", "use 1 or more"
+                "shards are not empty",
+                f"shard extents must be at least 1, got {list(sharding.shape)}",
+                remedy="use 1 or more",
             )
             return
     if not spec.is_tiled:
@@ -214,7 +215,7 @@ def _shard_violations(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Vio
             yield Violation(
                 "shards are whole tiles",
                 f"shard {side} {n} is not a multiple of the tile {side} {unit}",
-                f"use {up} ({up - n} more per shard, {100 * (up - n) / n:.0f} %)",
+                remedy=f"use {up} ({up - n} more per shard, {100 * (up - n) / n:.0f} %)",
             )
 
 
@@ -225,7 +226,9 @@ def _alignment_violations(spec: PageGeometry) -> Iterator[Violation]:
     sharding = spec.memory.sharding
     if any(n < 1 for n in alignment):
         yield Violation(
-            "alignments are positive", f"alignment entries must be at least 1, got {list(alignment)}", "use 1 or more"
+            "alignments are positive",
+            f"alignment entries must be at least 1, got {list(alignment)}",
+            remedy="use 1 or more",
         )
     elif spec.is_tiled:
         height, width = ([1, *alignment])[-2:]
@@ -234,19 +237,19 @@ def _alignment_violations(spec: PageGeometry) -> Iterator[Violation]:
             yield Violation(
                 "alignments are whole tiles",
                 f"alignment {list(alignment)} does not end in multiples of the tile {spec.tile}",
-                f"use {legal}",
+                remedy=f"use {legal}",
             )
     elif sharding is not None and sharding.shape[-1] % alignment[-1]:
         yield Violation(
             "shards are aligned",
             f"shard width {sharding.shape[-1]} is not a multiple of the alignment {alignment[-1]}",
-            f"use {round_up(sharding.shape[-1], alignment[-1])}",
+            remedy=f"use {round_up(sharding.shape[-1], alignment[-1])}",
         )
     if spec.memory.shard_spec is not None and not spec.memory.made_with_nd and len(alignment) > 2:
         yield Violation(
             "a matrix has two alignments",
             f"alignment {list(alignment)} has {len(alignment)} entries, but a ShardSpec allows 2",
-            "use at most 2 entries, or an NdShardSpec",
+            remedy="use at most 2 entries, or an NdShardSpec",
         )
 
 
@@ -258,7 +261,7 @@ def _matrix_shard_violations(spec: PageGeometry, shard: ShardSpec) -> Iterator[V
         yield Violation(
             "vectors have one row",
             f"shard height {height} does not fit shape {list(spec.padded_shape)} of rank 1",
-            "use height 1",
+            remedy="use height 1",
         )
     layout = spec.memory.memory_layout
     if layout not in (TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED):
@@ -274,14 +277,14 @@ def _matrix_shard_violations(spec: PageGeometry, shard: ShardSpec) -> Iterator[V
         yield Violation(
             f"{cut} shards are full {whole}",
             f"shard {whole} {own} must be the {whole} {needed} of the tensor",
-            f"use {remedy}, or block_sharded",
+            remedy=f"use {remedy}, or block_sharded",
         )
     if shards > cores:
         least = round_up(ceil_div(extent, max(1, cores)), unit)
         yield Violation(
             "one shard per core",
             f"{shards} shards along the {cut} need {shards} cores, got {cores}",
-            f"use a shard {cut} of at least {least}, {shards} cores, or nd_sharded",
+            remedy=f"use a shard {cut} of at least {least}, {shards} cores, or nd_sharded",
         )
 
 
@@ -290,7 +293,7 @@ def _block_shard_violations(shard: ShardSpec, down: int, across: int) -> Iterato
         yield Violation(
             "block shards need one range",
             f"block sharding needs a single range of cores, got {len(shard.grid)} ranges {shard.grid}",
-            "use one range, or nd_sharded",
+            remedy="use one range, or nd_sharded",
         )
         return
     box = shard.grid.ranges[0]
@@ -302,5 +305,5 @@ def _block_shard_violations(shard: ShardSpec, down: int, across: int) -> Iterato
             yield Violation(
                 "block shards fit the cores",
                 f"{shards} shards along the {side} do not fit {available} {lines} of cores ({shard.orientation})",
-                f"use a larger shard {side}, or {shards} {lines}",
+                remedy=f"use a larger shard {side}, or {shards} {lines}",
             )

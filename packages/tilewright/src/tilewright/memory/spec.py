@@ -283,7 +283,7 @@ def fit(
     >>> answer = fit(
     ...     TensorSpec((4096, 4096), "float32", "tile", memory="l1"), "wormhole_n150", circular_buffers=500_000
     ... )
-    >>> bool(answer), answer.problems[0].problem
+    >>> bool(answer), answer.problems[0].message
     (False, 'circular buffers use L1 from 105824 to 605824 on every core, but tensors start at 450560')
     >>> print(answer.alternatives[0])
     float32 as bfloat16: 524288 bytes in each of 64 banks
