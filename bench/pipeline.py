@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from bench.timing import Task, best_times
 
-from tilewright.copying import native_library
-from tilewright.copying.host_memory import aligned_empty
+from tilewright.copying import native
+from tilewright.copying.placement import aligned_empty
 from tilewright.tiling import Input, Output, Pipeline, Tiler, Trace, stream
 
 SIDE, TILE = 4096, 256
@@ -266,9 +266,9 @@ def main() -> None:
     arguments.add_argument("--folder", help="where to put the files; default: the folder for temporary files")
     options = arguments.parse_args()
     engine = (
-        native_library.load_library().tw_cpu_features().decode()
-        if native_library.is_available()
-        else f"none: {native_library.unavailable_reason()}"
+        native.load_library().tw_cpu_features().decode()
+        if native.is_available()
+        else f"none: {native.unavailable_reason()}"
     )
     print(f"{SIDE} x {SIDE}, native engine: {engine}, {os.cpu_count()} cores\n")
     copies(options.rounds)

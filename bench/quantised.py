@@ -25,8 +25,8 @@ from bench.timing import Task, best_times, memcpy
 from numpy.typing import NDArray
 
 import tilewright as tw
-from tilewright.copying.code_decoding import decode_codes, recode_codes
-from tilewright.copying.host_memory import aligned_empty
+from tilewright.copying.native import decode_codes, recode_codes
+from tilewright.copying.placement import aligned_empty
 
 
 @dataclass(frozen=True, slots=True)

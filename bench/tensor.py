@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from tilewright.copying.host_memory import aligned_empty
+from tilewright.copying.placement import aligned_empty
 
 SIDE = 4096
 

@@ -17,10 +17,10 @@ from collections.abc import Callable
 
 import tilewright as tw
 from tilewright import views
-from tilewright.copying import tiled_layout
 from tilewright.explorer import spell_spec
 from tilewright.explorer.answers import ANSWERS, PICTURES
-from tilewright.explorer.page_data import render_for_page
+from tilewright.explorer.form import render_for_page
+from tilewright.layout import tiled_layout
 from tilewright.tiling import Schedule, Tiler
 
 TURNS = 7

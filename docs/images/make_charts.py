@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from tilewright.views.svg_elements import LIGHT, SANS, dark_style, text_element, text_width
+from tilewright.views.svg import LIGHT, SANS, dark_style, text_element, text_width
 
 PAGE = Path(__file__).parents[1] / "performance.md"
 PICTURE = re.compile(r"!\[([^\]]*)\]\(images/(performance_\w+\.svg)\)")

@@ -19,9 +19,10 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import addr, bank, views
-from tilewright.copying import Placement, plan_copy, tiled_layout
+from tilewright.copying import Placement, plan_copy
+from tilewright.layout import tiled_layout
 from tilewright.tiling import Schedule, Tiler
-from tilewright.tiling.trace import TraceSpan
+from tilewright.tiling.schedule import TraceSpan
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "gallery.md"
@@ -39,9 +40,10 @@ IMPORTS = (
     "import numpy as np",
     "import tilewright as tw",
     "from tilewright import addr, bank, views",
-    "from tilewright.copying import Placement, plan_copy, tiled_layout",
+    "from tilewright.copying import Placement, plan_copy",
+    "from tilewright.layout import tiled_layout",
     "from tilewright.tiling import Schedule, Tiler",
-    "from tilewright.tiling.trace import TraceSpan",
+    "from tilewright.tiling.schedule import TraceSpan",
     "",
     "folder = mkdtemp()",
     "```",
@@ -228,7 +230,7 @@ PICTURES = (
         "The fused attention weight of a layer for two devices: which tensor of the checkpoint each piece comes from.",
         """
         tw.files.write_sample_llama(f"{folder}/Llama-3.2-1B")
-        plan = tw.weights.plan_cache(f"{folder}/Llama-3.2-1B", "cache", "N300")
+        plan = tw.conversion.plan_cache(f"{folder}/Llama-3.2-1B", "cache", "N300")
         scene = views.assembly_scene(plan.explain("layers.0.attention.wqkv")[0])
         """,
     ),
@@ -380,7 +382,7 @@ PICTURES = (
         for memory in ("l1", tw.block_sharded((4, 4)), tw.height_sharded((8, 2))):
             allocator.allocate(spec.with_memory(memory))
         report = tw.ttnn.write_visualizer_report(allocator, f"{folder}/run", {0: "weights", 1: "scores", 2: "rows"})
-        scene = views.audit_scene(tw.audit(report))
+        scene = views.scene_of(tw.audit(report))
         """,
     ),
     Picture(

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import tilewright as tw
 from tilewright import addr, bank
-from tilewright.layout.tuples import ceil_div
-from tilewright.views.svg_elements import dark_style
-from tilewright.views.svg_grid import draw_frame
+from tilewright._integers import ceil_div
+from tilewright.views.svg import dark_style, draw_frame
 
 ROWS, COLS = 100, 150  # the matrix
 TILE, FACE = 32, 16

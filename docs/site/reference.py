@@ -17,7 +17,6 @@ PACKAGES = {
     "traffic": ("traffic",),
     "files": ("files",),
     "notation": ("notation",),
-    "auditing": ("auditing",),
     "simt": ("simt",),
     "testing": ("testing",),
     "conversion": ("conversion",),
@@ -37,7 +36,13 @@ PACKAGES = {
         "mojo.layout.layout_tensor",
         "mojo.std.gpu.host",
     ),
+    "audit": ("tilewright_audit",),
 }
+
+
+def full_name(module: str) -> str:
+    """Return the name to import for a module of the library or a companion."""
+    return module if module.startswith("tilewright_") else f"tilewright.{module}"
 
 
 def fenced(text: str) -> str:
@@ -84,13 +89,13 @@ def told(path: str, value: Any) -> list[str]:
 
 def reference_page(title: str, modules: tuple[str, ...]) -> str:
     """Return the Markdown of one page of the reference."""
-    parts = [f"# tilewright.{title}", ""]
-    for each in modules:
-        module = import_module(f"tilewright.{each}")
+    parts = [f"# {full_name(modules[0])}", ""]
+    for each in map(full_name, modules):
+        module = import_module(each)
         if len(modules) > 1:
-            parts += [f"## tilewright.{each}", ""]
+            parts += [f"## {each}", ""]
         parts += [fenced(inspect.getdoc(module) or ""), ""]
         for name in public_names(module):
-            path = f"tilewright.{each}.{name}"
+            path = f"{each}.{name}"
             parts += [f"::: {path}", ""] if is_written_down(module, name) else told(path, getattr(module, name))
     return "\n".join(parts)

@@ -4,7 +4,7 @@
  *
  * Rules for every function here: plain C types of stated width, no exception leaves, no memory is handed over,
  * no global state. A change to an existing signature or its meaning raises TW_ABI_VERSION, and with it ABI_VERSION
- * in src/tilewright/copying/native_library.py; a new function does not need to.
+ * in src/tilewright/copying/native.py; a new function does not need to.
  */
 #ifndef TILEWRIGHT_H
 #define TILEWRIGHT_H

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright import atomic
-from tilewright.atomic import PREFIX, Draft, remove_stale_drafts, rename_over, replace_file, replace_folder, write_file
+from tilewright import _files
+from tilewright._files import PREFIX, Draft, remove_stale_drafts, rename_over, replace_file, replace_folder, write_file
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="links and signals of POSIX")
 
@@ -53,7 +53,7 @@ def test_an_error_of_the_system_names_the_file_that_was_asked_for(tmp_path):
 def test_a_full_disk_leaves_the_old_file_and_no_draft(tmp_path):
     script = """
         import resource, signal, sys
-        from tilewright.atomic import write_file
+        from tilewright._files import write_file
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         try:
@@ -87,7 +87,7 @@ def test_links_planted_where_a_draft_could_lie_are_never_followed(tmp_path, monk
     victim = tmp_path / "victim"
     victim.write_text("mine")
     names = iter(["0", "1"])
-    monkeypatch.setattr(atomic.secrets, "token_hex", lambda _: next(names))
+    monkeypatch.setattr(_files.secrets, "token_hex", lambda _: next(names))
     (tmp_path / f"{PREFIX}0").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_file(tmp_path / "x", "new")
@@ -131,7 +131,7 @@ def test_names_as_long_as_the_system_allows(tmp_path):
 
 RUN = """
     import os, sys, time
-    from tilewright.atomic import replace_file, replace_folder
+    from tilewright._files import replace_file, replace_folder
     kind, path = sys.argv[1:]
     with (replace_file if kind == "file" else replace_folder)(path) as draft:
         if kind == "file":
@@ -167,7 +167,7 @@ def test_a_signal_to_terminate_removes_the_draft(tmp_path, kind):
 @POSIX
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_the_next_run_removes_drafts_of_processes_that_were_killed(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(atomic, "_SWEEP_SHARE", 0)
+    monkeypatch.setattr(_files, "_SWEEP_SHARE", 0)
     assert interrupted(tmp_path / "x", kind, signal.SIGKILL) == -signal.SIGKILL
     assert len(drafts(tmp_path)) == 1
     write_file(tmp_path / "y", b"")
@@ -191,7 +191,7 @@ def test_a_handler_of_the_program_stays(tmp_path):
 
 
 def test_writers_of_one_file_at_a_time_never_mix(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "_SWEEP_SHARE", 0)  # every writer looks for stale drafts, too
+    monkeypatch.setattr(_files, "_SWEEP_SHARE", 0)  # every writer looks for stale drafts, too
     path, seen = tmp_path / "x", set()
     path.write_bytes(b"0" * 1000)
 
@@ -214,7 +214,7 @@ def test_writers_of_one_file_at_a_time_never_mix(tmp_path, monkeypatch):
 @pytest.mark.parametrize("exchange", [True, False])
 def test_folders_are_replaced_whole(tmp_path, monkeypatch, exchange):
     if not exchange:
-        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+        monkeypatch.setattr(_files, "_exchange", lambda *_: False)
     path = tmp_path / "x"
     for content in ("1", "2"):
         with replace_folder(path) as draft:
@@ -238,7 +238,7 @@ def test_a_draft_discarded_twice_or_after_it_failed(tmp_path):
 
 def test_every_file_is_replaced_by_this_one_mechanism():
     """No other module renames a draft over a file of the user, or names one itself."""
-    sources = Path(atomic.__file__).parent
+    sources = Path(_files.__file__).parent
     found = {
         path.relative_to(sources).as_posix()
         for path in sources.rglob("*.py")

@@ -37,7 +37,7 @@ def public_callables() -> Iterator[tuple[str, Callable[..., object], str]]:
 
 def callables_of_class(name: str, owner: type) -> Iterator[tuple[str, Callable[..., object], str]]:
     about = (inspect.getdoc(owner) or "") + commented_fields(owner)
-    made_by_hand = not is_dataclass(owner) or name.count(".") == 1
+    made_by_hand = not is_dataclass(owner) or (name.startswith("tilewright.") and name.count(".") == 1)
     if made_by_hand and ("__init__" in vars(owner) or "__new__" in vars(owner)):
         yield name, owner, about + (inspect.getdoc(owner.__init__) or "")
     for method in [m for m in vars(owner) if not m.startswith("_")]:

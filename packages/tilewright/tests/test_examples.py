@@ -12,6 +12,8 @@ import pytest
 
 import tilewright
 
+from .test_surface import COMPANIONS
+
 FLAGS = doctest.ELLIPSIS
 FEWEST_DOCSTRING_EXAMPLES = 20
 
@@ -20,9 +22,10 @@ OPTIONAL = {"anywidget", "cupy", "dask", "distributed", "h5py", "islpy", "pyopen
 
 
 def module_names() -> list[str]:
-    """Return the names of all modules of the package, less the native library, which only looks like one."""
-    found = pkgutil.walk_packages(tilewright.__path__, "tilewright.")
-    return ["tilewright", *sorted({info.name for info in found} - {"tilewright._native"})]
+    """Return the names of all modules of the library and its companions, without the native library."""
+    roots = [importlib.import_module(name) for name in ("tilewright", *COMPANIONS)]
+    found = {info.name for root in roots for info in pkgutil.walk_packages(root.__path__, f"{root.__name__}.")}
+    return [*[root.__name__ for root in roots], *sorted(found - {"tilewright._native"})]
 
 
 def import_or_skip(name: str):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src" / "tilewright"
+COMPANIONS = sorted(Path(__file__).parents[2].glob("tilewright-*/src"))
 RECORD = Path(__file__).with_name("messages.txt")
 
 SPEAKING = {
@@ -80,12 +81,11 @@ def _text(node: ast.AST) -> str:
 def record() -> str:
     """Return all messages, module by module."""
     parts = []
-    for path in sorted(SOURCES.rglob("*.py")):
+    files = [(path, root) for root in (SOURCES, *COMPANIONS) for path in sorted(root.rglob("*.py"))]
+    for path, root in files:
         found = dict.fromkeys(text for _, text in sorted(messages(ast.parse(path.read_text(encoding="utf-8")))))
         if found:
-            parts.append(
-                f"{path.relative_to(SOURCES).as_posix()}\n" + "".join(f"    {_line(text)}\n" for text in found)
-            )
+            parts.append(f"{path.relative_to(root).as_posix()}\n" + "".join(f"    {_line(text)}\n" for text in found))
     return "\n".join(parts)
 
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.copying import native_library
+from tilewright.copying import native
 
-needs_native = pytest.mark.skipif(not native_library.is_available(), reason=f"{native_library.unavailable_reason()}")
+needs_native = pytest.mark.skipif(not native.is_available(), reason=f"{native.unavailable_reason()}")
 
 
 @pytest.fixture
@@ -27,12 +27,12 @@ def fresh_loader():
 
 
 def forget():
-    for function in (native_library._load, native_library.load_library, native_library.is_available):
+    for function in (native._load, native.load_library, native.is_available):
         function.cache_clear()
 
 
 def fallback(data: bytes) -> int:
-    return native_library._fingerprint_in_python(np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8))
+    return native._fingerprint_in_python(np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8))
 
 
 # Published FNV-1a test vectors.
@@ -41,14 +41,14 @@ def fallback(data: bytes) -> int:
     [(b"", 0xCBF29CE484222325), (b"a", 0xAF63DC4C8601EC8C), (b"foobar", 0x85944171F73967E8)],
 )
 def test_known_values(data, expected):
-    assert native_library.fingerprint(data) == expected
+    assert native.fingerprint(data) == expected
     assert fallback(data) == expected
 
 
 @needs_native
 @given(st.binary(max_size=2000))
 def test_native_equals_fallback(data):
-    assert native_library.fingerprint(data) == fallback(data)
+    assert native.fingerprint(data) == fallback(data)
 
 
 @given(st.binary(max_size=200))
@@ -56,7 +56,7 @@ def test_every_kind_of_buffer_gives_the_same_answer(data):
     expected = fallback(data)
     array = np.array(list(data), np.uint8)
     for same in (bytearray(data), memoryview(data), memoryview(bytearray(data)), array, memoryview(array)):
-        assert native_library.fingerprint(same) == expected, type(same)
+        assert native.fingerprint(same) == expected, type(same)
 
 
 @pytest.mark.parametrize(
@@ -65,39 +65,39 @@ def test_every_kind_of_buffer_gives_the_same_answer(data):
 def test_arrays_of_any_element_type(dtype):
     raw = np.random.default_rng(0).integers(0, 2, 864, np.uint8)
     array = raw.view(dtype).reshape(6, -1)
-    assert native_library.fingerprint(array) == fallback(raw.tobytes())
+    assert native.fingerprint(array) == fallback(raw.tobytes())
 
 
 def test_shape_does_not_matter():
     array = np.arange(24, dtype=np.int32)
-    assert native_library.fingerprint(array.reshape(2, 3, 4)) == native_library.fingerprint(array)
-    assert native_library.fingerprint(array[:1].reshape(())) == native_library.fingerprint(array[:1].tobytes())
-    assert native_library.fingerprint(array.reshape(2, 3, 4)[:, :0]) == native_library.fingerprint(b"")
+    assert native.fingerprint(array.reshape(2, 3, 4)) == native.fingerprint(array)
+    assert native.fingerprint(array[:1].reshape(())) == native.fingerprint(array[:1].tobytes())
+    assert native.fingerprint(array.reshape(2, 3, 4)[:, :0]) == native.fingerprint(b"")
 
 
 @pytest.mark.parametrize("scattered", [memoryview(b"abcdef")[::2], np.arange(12).reshape(3, 4).T])
 def test_scattered_bytes_are_refused_with_the_remedy(scattered):
     with pytest.raises(ValueError, match=r"contiguous bytes, got .* strides .*; pass "):
-        native_library.fingerprint(scattered)
+        native.fingerprint(scattered)
 
 
 def test_what_is_not_a_buffer_is_refused():
     with pytest.raises(TypeError, match="bytes-like object, got str"):
-        native_library.fingerprint("text")
+        native.fingerprint("text")
 
 
 @needs_native
 def test_available_means_no_reason():
-    assert native_library.is_available()
-    assert native_library.unavailable_reason() is None
+    assert native.is_available()
+    assert native.unavailable_reason() is None
 
 
 def test_environment_variable_disables_the_library():
     program = (
-        "from tilewright.copying import native_library\n"
-        "assert not native_library.is_available()\n"
-        "print(native_library.unavailable_reason())\n"
-        "print(hex(native_library.fingerprint(b'foobar')))\n"
+        "from tilewright.copying import native\n"
+        "assert not native.is_available()\n"
+        "print(native.unavailable_reason())\n"
+        "print(hex(native.fingerprint(b'foobar')))\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", program],
@@ -114,40 +114,40 @@ def test_environment_variable_disables_the_library():
 
 def test_an_absent_library_is_explained(fresh_loader, monkeypatch, tmp_path):
     monkeypatch.delenv("TILEWRIGHT_NATIVE", raising=False)
-    monkeypatch.setattr(native_library, "_package_folders", lambda: [str(tmp_path)])
-    assert not native_library.is_available()
-    assert str(tmp_path) in native_library.unavailable_reason()
-    assert "C++20 compiler" in native_library.unavailable_reason()
-    assert native_library.fingerprint(b"a") == 0xAF63DC4C8601EC8C
+    monkeypatch.setattr(native, "_package_folders", lambda: [str(tmp_path)])
+    assert not native.is_available()
+    assert str(tmp_path) in native.unavailable_reason()
+    assert "C++20 compiler" in native.unavailable_reason()
+    assert native.fingerprint(b"a") == 0xAF63DC4C8601EC8C
 
 
 def test_a_damaged_library_is_explained(fresh_loader, monkeypatch, tmp_path):
     monkeypatch.delenv("TILEWRIGHT_NATIVE", raising=False)
-    monkeypatch.setattr(native_library, "_package_folders", lambda: [str(tmp_path)])
-    (tmp_path / native_library._FILE_NAME).write_bytes(b"not a shared library")
-    assert not native_library.is_available()
-    assert "cannot be loaded" in native_library.unavailable_reason()
-    assert native_library.fingerprint(b"a") == 0xAF63DC4C8601EC8C
+    monkeypatch.setattr(native, "_package_folders", lambda: [str(tmp_path)])
+    (tmp_path / native._FILE_NAME).write_bytes(b"not a shared library")
+    assert not native.is_available()
+    assert "cannot be loaded" in native.unavailable_reason()
+    assert native.fingerprint(b"a") == 0xAF63DC4C8601EC8C
 
 
 @needs_native
 def test_a_library_of_another_abi_is_refused(fresh_loader, monkeypatch):
-    ours = native_library.ABI_VERSION
-    monkeypatch.setattr(native_library, "ABI_VERSION", 999)
-    assert not native_library.is_available()
-    assert f"has ABI version {ours}, this package needs 999" in native_library.unavailable_reason()
-    assert native_library.fingerprint(b"a") == 0xAF63DC4C8601EC8C
+    ours = native.ABI_VERSION
+    monkeypatch.setattr(native, "ABI_VERSION", 999)
+    assert not native.is_available()
+    assert f"has ABI version {ours}, this package needs 999" in native.unavailable_reason()
+    assert native.fingerprint(b"a") == 0xAF63DC4C8601EC8C
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 @pytest.mark.skipif(sys.platform == "win32", reason="the compiler driver is called in the Unix way")
 def test_a_library_that_lacks_a_function_is_explained(fresh_loader, monkeypatch, tmp_path):
     source = tmp_path / "partial.cpp"
-    source.write_text(f'extern "C" int tw_abi_version() {{ return {native_library.ABI_VERSION}; }}\n')
-    library = tmp_path / native_library._FILE_NAME
+    source.write_text(f'extern "C" int tw_abi_version() {{ return {native.ABI_VERSION}; }}\n')
+    library = tmp_path / native._FILE_NAME
     subprocess.run(["c++", "-shared", "-fPIC", "-o", library, source], check=True)
-    assert ctypes.CDLL(str(library)).tw_abi_version() == native_library.ABI_VERSION
+    assert ctypes.CDLL(str(library)).tw_abi_version() == native.ABI_VERSION
     monkeypatch.delenv("TILEWRIGHT_NATIVE", raising=False)
-    monkeypatch.setattr(native_library, "_package_folders", lambda: [str(tmp_path)])
-    assert not native_library.is_available()
-    assert "tw_fingerprint" in native_library.unavailable_reason()
+    monkeypatch.setattr(native, "_package_folders", lambda: [str(tmp_path)])
+    assert not native.is_available()
+    assert "tw_fingerprint" in native.unavailable_reason()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.copying import native_library
+from tilewright.copying import native
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,10 +22,10 @@ ASK_THE_WHEEL = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import tilewright
-from tilewright.copying import native_library
+from tilewright.copying import native
 assert tilewright.__file__.startswith(sys.argv[1]), tilewright.__file__
-assert native_library.fingerprint(b"foobar") == 0x85944171F73967E8
-print(native_library.unavailable_reason())
+assert native.fingerprint(b"foobar") == 0x85944171F73967E8
+print(native.unavailable_reason())
 """
 
 
@@ -83,7 +83,7 @@ def test_type_marker_is_shipped():
     assert resources.files("tilewright").joinpath("py.typed").is_file()
 
 
-@pytest.mark.skipif(not native_library.is_available(), reason=f"{native_library.unavailable_reason()}")
+@pytest.mark.skipif(not native.is_available(), reason=f"{native.unavailable_reason()}")
 def test_wheel_with_the_native_library(tmp_path):
     with build_wheel(tmp_path) as wheel:
         name = Path(wheel.filename).name
@@ -91,7 +91,7 @@ def test_wheel_with_the_native_library(tmp_path):
         assert "-py3-none-" in name
         assert not name.endswith("-any.whl")
         contents = wheel.namelist()
-        assert f"tilewright/{native_library._FILE_NAME}" in contents
+        assert f"tilewright/{native._FILE_NAME}" in contents
         page = {path.name for path in (ROOT / "src/tilewright/explorer/page").iterdir()}
         assert {"index.html", "main.js", "style.css"} <= page
         data = {
@@ -124,7 +124,7 @@ def test_wheel_without_the_native_library(tmp_path, environment):
     with build_wheel(tmp_path, **environment) as wheel:
         assert Path(wheel.filename).name.endswith("-py3-none-any.whl")
         contents = wheel.namelist()
-        assert f"tilewright/{native_library._FILE_NAME}" not in contents
+        assert f"tilewright/{native._FILE_NAME}" not in contents
         assert "tilewright/py.typed" in contents
         assert "is missing" in ask_wheel(wheel, tmp_path / "site")
 

@@ -21,9 +21,9 @@ import json, struct, sys, warnings
 from pathlib import Path
 import numpy as np
 import tilewright as tw
-from tilewright.files.sample_model import LLAMA_CONFIG, write_sample_llama
+from tilewright.files.safetensors import LLAMA_CONFIG, write_sample_llama
 from tilewright.memory import chip_names
-from tilewright.weights.recipe import recipe_names
+from tilewright.conversion.recipe import recipe_names
 
 answers = {}
 spec = tw.TensorSpec((64, 64), "example_fp6", "tile", memory=tw.block_sharded((2, 2)), chip="example_4x4")

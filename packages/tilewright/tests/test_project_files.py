@@ -32,6 +32,7 @@ def test_one_version_everywhere():
     version = tilewright.__version__
     for name, line in {
         "packages/tilewright/pyproject.toml": f'version = "{version}"',
+        "packages/tilewright-audit/pyproject.toml": f'version = "{version}"',
         "CITATION.cff": f"version: {version}",
         "CHANGELOG.md": f"## [{version}] - ",
     }.items():

@@ -4,7 +4,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.tables import count_of, format_table, shorten_names
+from tilewright._text import count_of, format_table, shorten_names
 
 LAYERS = [f"model.layers.{k}.self_attn.{part}_proj.weight" for k in range(3) for part in "qkvo"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import Placement, execute, kernel_cache, plan_copy
-from tilewright.copying.kernel_cache import PlanCache
+from tilewright.copying import Placement, devices, execute, plan_copy
+from tilewright.copying.devices import PlanCache
 
 THREADS, ROUNDS = 4, 60
 COMPILED = PlanCache()
@@ -93,7 +93,7 @@ def compile_plans(k):
 
 
 def compile_kernels(k):
-    return kernel_cache.load_or_compile([f"program {k % 40}"], f"code {k % 40}".encode)
+    return devices.load_or_compile([f"program {k % 40}"], f"code {k % 40}".encode)
 
 
 @pytest.mark.parametrize(

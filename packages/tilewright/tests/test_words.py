@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "packages" / "tilewright"
 SOURCES = PACKAGE / "src" / "tilewright"
-FILES = sorted(SOURCES.rglob("*.py"))
+COMPANIONS = sorted((ROOT / "packages").glob("tilewright-*/src"))
+FILES = [path for root in (SOURCES, *COMPANIONS) for path in sorted(root.rglob("*.py"))]
 
 RETIRED = {
     "room": "buffer, scratch, or package",
@@ -37,7 +38,7 @@ RETIRED = {
 }
 """Retired words, and what to say instead."""
 
-CARRY_FILES = ("layout/strided_composition.py",)
+CARRY_FILES = ("layout/composition.py",)
 """Where a carry is that of an addition of digits."""
 
 LANE_FILES = (
@@ -49,7 +50,7 @@ LANE_FILES = (
     "simt/",
     "mojo/",
     "cute/",
-    "notation/triton_encodings.py",
+    "notation/triton.py",
     "layout/linear.py",
 )
 """Where a lane is a thread of a warp, or the named axis."""
@@ -79,6 +80,12 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for part in name.split("_") for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part)]
 
 
+def short_path(path: Path) -> Path:
+    """Return the path of a module inside the library, or below the sources of a companion."""
+    root = next(root for root in (SOURCES, *COMPANIONS) if path.is_relative_to(root))
+    return path.relative_to(root)
+
+
 def identifiers(tree: ast.AST) -> Iterator[str]:
     """Yield every name that a module defines: of functions, classes, parameters, variables and attributes."""
     for node in ast.walk(tree):
@@ -93,16 +100,16 @@ def identifiers(tree: ast.AST) -> Iterator[str]:
 
 
 def is_about_lanes(path: Path) -> bool:
-    return path.relative_to(SOURCES).as_posix().startswith(LANE_FILES)
+    return short_path(path).as_posix().startswith(LANE_FILES)
 
 
 def test_identifiers_use_no_retired_words():
     wrong = []
     for path in FILES:
         retired = set(RETIRED) if is_about_lanes(path) else {*RETIRED, "lane", "lanes"}
-        retired -= {"carry", "carries"} if path.relative_to(SOURCES).as_posix() in CARRY_FILES else set()
+        retired -= {"carry", "carries"} if short_path(path).as_posix() in CARRY_FILES else set()
         names = {*identifiers(ast.parse(path.read_text(encoding="utf-8"))), path.stem}
-        wrong += [f"{path.relative_to(SOURCES)}: {name}" for name in sorted(names) if retired & set(words_of(name))]
+        wrong += [f"{short_path(path)}: {name}" for name in sorted(names) if retired & set(words_of(name))]
     assert not wrong, f"{len(wrong)} names use retired words"
 
 
@@ -144,17 +151,8 @@ DIALECTS = ("cute", "mojo", "ttnn", "ttl")
 def test_a_class_name_means_one_thing():
     homes = defaultdict(list)
     for path in FILES:
-        package = path.relative_to(SOURCES).parts[0]
+        package = short_path(path).parts[0]
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef) and package not in DIALECTS:
-                homes[node.name].append(path.relative_to(SOURCES).as_posix())
-    assert not {name: paths for name, paths in homes.items() if len(paths) > 1}
-
-
-def test_a_module_name_means_one_thing():
-    homes = defaultdict(list)
-    for path in FILES:
-        parts = path.relative_to(SOURCES).parts
-        if parts[0] not in (*DIALECTS, "cli") and "scenes" not in parts and path.stem != "__init__":
-            homes[path.stem].append("/".join(parts))
+                homes[node.name].append(short_path(path).as_posix())
     assert not {name: paths for name, paths in homes.items() if len(paths) > 1}

@@ -11,10 +11,8 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .analysis import atoms
-    from .auditing import audit
-    from .compare import diff
-    from .conversion import convert, verify
-    from .copying import Placement, copy, pack, plan_copy, tiled_layout, tilize, unpack, untilize
+    from .conversion import check_cache, convert, diff, fit, prepare, verify
+    from .copying import Placement, copy, pack, plan_copy, tilize, unpack, untilize
     from .errors import (
         DeviceError,
         FileFormatError,
@@ -58,6 +56,7 @@ if TYPE_CHECKING:
         right_inverse,
         row_major,
         tile_to_shape,
+        tiled_layout,
         with_logical_shape,
         zipped_divide,
     )
@@ -87,11 +86,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor, TileTensor
     from .tiling import Pipeline, Tiler, plan_tiles, stream
     from .traffic import reshard
-    from .weights import check_cache, fit, prepare
 
 _PACKAGES = (
-    "analysis", "auditing", "compare", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
-    "memory", "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views", "weights",
+    "analysis", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
+    "memory", "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
 )  # fmt: skip
 
 # Every name is imported on first use, so that `import tilewright` stays quick.
@@ -104,22 +102,17 @@ _LAZY_NAMES = {
         "Axis", "Box", "ComposedLayout", "Layout", "Place", "Swizzle", "addr", "bank", "blocked_product", "coalesce",
         "col_major", "complement", "compose", "core", "device", "flatten", "functionally_equal", "is_bijective",
         "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "pad",
-        "replicate", "right_inverse", "row_major", "tile_to_shape", "with_logical_shape", "zipped_divide",
+        "replicate", "right_inverse", "row_major", "tile_to_shape", "tiled_layout", "with_logical_shape",
+        "zipped_divide",
     ),
     "analysis": (
         "atoms",
     ),
-    "auditing": (
-        "audit",
-    ),
-    "compare": (
-        "diff",
-    ),
     "conversion": (
-        "convert", "verify",
+        "check_cache", "convert", "diff", "fit", "prepare", "verify",
     ),
     "copying": (
-        "Placement", "copy", "pack", "plan_copy", "tiled_layout", "tilize", "unpack", "untilize",
+        "Placement", "copy", "pack", "plan_copy", "tilize", "unpack", "untilize",
     ),
     "files": (
         "inspect", "open_tensors", "read_tensorbin", "write_tensorbin",
@@ -147,10 +140,9 @@ _LAZY_NAMES = {
     "traffic": (
         "reshard",
     ),
-    "weights": (
-        "check_cache", "fit", "prepare",
-    ),
 }  # fmt: skip
+# Names of companions, which are imported on first use as well, and the extra that installs each.
+_COMPANIONS = {"audit": ("tilewright_audit", "audit")}
 _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name in names}
 
 __all__ = [
@@ -158,7 +150,7 @@ __all__ = [
     "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear", "MemoryConfig",
     "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "ShardSpec", "Swizzle",
     "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms",
-    "audit", "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
+    "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
     "compose", "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
     "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective",
     "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse",
@@ -171,11 +163,23 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
+    if name in _COMPANIONS:
+        return _import_companion(name)
     if name not in _PACKAGE_OF:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
     value = getattr(import_module(f".{_PACKAGE_OF[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+def _import_companion(name: str) -> Any:
+    module, extra = _COMPANIONS[name]
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as problem:
+        if problem.name != module:
+            raise
+        raise AttributeError(f"tilewright.{name} is not installed: pip install 'tilewright[{extra}]'") from None
 
 
 def __dir__() -> list[str]:

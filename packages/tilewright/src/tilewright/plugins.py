@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other packages add: chips, number formats, readers of files and recipes, found by their entry points.
+"""Extensions by other packages: chips, formats, readers, recipes, verbs, scenes, tabs, notations, by entry points.
 
 Nothing is looked up before a name is asked for that tilewright itself does not have.
 """
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Group: TypeAlias = Literal["chips", "formats", "readers", "recipes"]
-GROUPS: tuple[Group, ...] = ("chips", "formats", "readers", "recipes")
+Group: TypeAlias = Literal["chips", "formats", "readers", "recipes", "verbs", "scenes", "tabs", "notations"]
+GROUPS: tuple[Group, ...] = ("chips", "formats", "readers", "recipes", "verbs", "scenes", "tabs", "notations")
 
 
 @lru_cache(maxsize=len(GROUPS))

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .atomic import replace_file
+from ._files import replace_file
 from .errors import FormatError, MemoryConfigError
-from .memory import Chip, CoreCoord, MemoryConfig, PageTable, TensorSpec
-from .memory.spec import as_spec, device_address
+from .memory import Chip, CoreCoord, MemoryConfig, PageTable, TensorSpec, as_spec, device_address
 from .notation import parse_ttnn
 from .traffic import reshard
 

@@ -90,7 +90,15 @@ def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
 
     monkeypatch.setitem(sys.modules[module.__class__.__module__].VERBS, "later", "Comes later.")
     assert "Comes later." in run("--help").out
-    assert "the verb 'later' is not part of this installation" in run("later", status=ExitCode.MISSING).err
+    assert "the verb 'later' is not installed" in run("later", status=ExitCode.MISSING).err
+
+
+def test_a_verb_of_a_companion_names_its_extra(run, monkeypatch):
+    from tilewright.cli import program as group
+
+    monkeypatch.setattr(sys.modules[group.__class__.__module__], "load_plugin", lambda *_: None)
+    said = run("audit", "report.json", status=ExitCode.MISSING).err
+    assert "the verb 'audit' is not installed: pip install 'tilewright[audit]'" in said
 
 
 @pytest.mark.parametrize(
@@ -215,7 +223,6 @@ WITHOUT_EFFECT = [
     "translate (8,8):(8,1) --code cuda | --to xla, --dtype f16",
     "translate (8,8):(8,1) --to cute | --dtype f16",
     "inspect w.npy --tensor * | --show x.svg",
-    "audit w.npy | --op reshard",
     "prepare --check w.npy | --resume, --force, --dry-run, --part 0/2, --dask a",
     "prepare --recipes | --for N300, --jobs 2, --batch 2, --layers 0-1, --mesh 1x2",
     "prepare w.npy --for N300 --explain w | --force, --memory 1GiB",

@@ -8,8 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.cli import reshard as verb
-from tilewright.traffic.planning import KERNELS
-from tilewright.traffic.step_choice import OPERATIONS
+from tilewright.traffic.plan import KERNELS, OPERATIONS
 from tilewright.views.scenes.reshards import VIEWS
 
 BLOCKS = "512x512:shard=block:grid=2x1"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.byte_sizes import format_bytes
+from tilewright._text import format_bytes
 from tilewright.cli.options import ADDRESS, COORDINATE, CORE, GRID, SHAPE, SIZE, SpecOptions
 
 

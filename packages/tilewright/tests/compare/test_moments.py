@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.compare import error_statistics as subject
-from tilewright.compare.error_statistics import Moments
-from tilewright.copying import native_library
+from tilewright.conversion import comparison as subject
+from tilewright.conversion.comparison import Moments
+from tilewright.copying import native
 
 
 def moments_of(a, b, cuts=()):
@@ -63,7 +63,7 @@ def test_numbers_at_the_end_of_the_range_do_no_harm():
     assert total.pcc is None or np.isfinite(total.pcc)
 
 
-@pytest.mark.skipif(not native_library.is_available(), reason="there is only one way to sum")
+@pytest.mark.skipif(not native.is_available(), reason="there is only one way to sum")
 @given(
     st.lists(
         st.tuples(*[st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 5e-324])] * 2),

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.compare.error_statistics import ErrorMap
-from tilewright.compare.tensor_diff import row_major_slabs, row_pieces
+from tilewright.conversion.comparison import ErrorMap
+from tilewright.conversion.tensor_diff import row_major_slabs, row_pieces
 
 shapes = st.lists(st.integers(1, 70), max_size=4).filter(lambda shape: prod(shape) < 20_000).map(tuple)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.compare.error_statistics import coarser_format, ulp_distance
+from tilewright.conversion.comparison import coarser_format, ulp_distance
 from tilewright.formats import format_of
 
 

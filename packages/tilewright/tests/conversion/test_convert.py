@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.atomic import PREFIX
+from tilewright._files import PREFIX
 from tilewright.conversion import plan_conversion, run_plan
 from tilewright.files import Tensorbin, Topology, write_tensorbin
-from tilewright.files.bank_image import BankImage
-from tilewright.files.conversion_manifest import read_manifest
+from tilewright.files.manifest import read_manifest
+from tilewright.files.stored_tensor import BankImage
 from tilewright.memory import TensorSpec, to_bytes
 
 from ..cases import examples

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.conversion.exactness import Rounding, compare_values
+from tilewright.conversion.source import Rounding, compare_values
 from tilewright.files import write_safetensors
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "quantised"

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tests.cli.runner import invoke
-from tilewright.conversion.exactness import compare_values, count_exceptional, has_exceptional
+from tilewright.conversion.source import compare_values, count_exceptional, has_exceptional
 from tilewright.files import write_safetensors
-from tilewright.files.conversion_manifest import read_manifest
+from tilewright.files.manifest import read_manifest
 
 SOURCES = {
     "float64": np.float64,

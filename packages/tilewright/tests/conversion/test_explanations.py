@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tests.weights.llamas import NAME, write_model
 from tilewright import FormatError
-from tilewright.conversion.assembly_explanation import Piece
+from tilewright.conversion import plan_cache
+from tilewright.conversion.plan import Piece
 from tilewright.copying.assembly import Assembly, join
 from tilewright.views import scene_of, to_svg, to_text
-from tilewright.weights import plan_cache
 
 from ..cli.runner import invoke
 

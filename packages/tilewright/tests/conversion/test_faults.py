@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.atomic import PREFIX
-from tilewright.conversion import conversion_run, plan_conversion, run_plan
-from tilewright.conversion.output_file import OutputFile
+from tilewright._files import PREFIX
+from tilewright.conversion import plan_conversion, run, run_plan
+from tilewright.conversion.source import OutputFile
 
 from ..files.samples import write_safetensors
 from .checkpoints import checkpoint, command, contents
@@ -45,7 +45,7 @@ def test_a_full_disk(tmp_path, monkeypatch, to):
         with pytest.raises(OSError, match="the disk has") as told:
             run_plan(plan)  # it knows beforehand
         assert told.value.errno == errno.ENOSPC
-        monkeypatch.setattr(conversion_run, "_check_disk_space", lambda plan, todo: None)
+        monkeypatch.setattr(run, "_check_disk_space", lambda plan, todo: None)
         with pytest.raises(OSError, match="No space left") as told:
             run_plan(plan, jobs=1)
         assert str(disk) in told.value.filename

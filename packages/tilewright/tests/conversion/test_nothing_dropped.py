@@ -14,9 +14,8 @@ import tilewright as tw
 from tests.cli.runner import invoke
 from tests.files import onnx_samples, torch_samples
 from tests.files.gguf_files import write_gguf
-from tilewright.conversion import plan_conversion
+from tilewright.conversion import plan_cache, plan_conversion
 from tilewright.files import open_tensors, write_safetensors, write_sample_llama
-from tilewright.weights import plan_cache
 
 FLOATS = np.arange(6, dtype=np.float32).reshape(2, 3)
 WHOLE = np.arange(6, dtype=np.int32).reshape(2, 3)

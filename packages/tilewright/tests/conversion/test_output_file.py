@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tests.cases import examples
-from tilewright.conversion import job_memory, output_file
-from tilewright.conversion.job_memory import OutputBuffers
-from tilewright.conversion.output_file import BLOCK_BYTES, OutputFile
+from tilewright.conversion import run, source
+from tilewright.conversion.run import OutputBuffers
+from tilewright.conversion.source import BLOCK_BYTES, OutputFile
 from tilewright.files.safetensors import write_safetensors
 
 
@@ -29,7 +29,7 @@ def test_blocks_and_their_edges_are_written(writes):
     expected = np.zeros(0, np.uint8)
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(output_file, "_MIN_DIRECT_BYTES", BLOCK_BYTES),
+        mock.patch.object(source, "_MIN_DIRECT_BYTES", BLOCK_BYTES),
         Path(folder, "out").open("w+b", buffering=0) as opened,
     ):
         path = Path(folder, "out")
@@ -54,8 +54,8 @@ def test_a_file_system_that_refuses_is_written_through_the_cache(tmp_path, monke
             raise OSError(errno.EINVAL, "Invalid argument")
         return usual(handle, view, offset)
 
-    monkeypatch.setattr(output_file.os, "pwrite", refuse_direct)
-    monkeypatch.setattr(output_file, "_open_direct", os.dup)
+    monkeypatch.setattr(source.os, "pwrite", refuse_direct)
+    monkeypatch.setattr(source, "_open_direct", os.dup)
     path = tmp_path / "out"
     data = OutputBuffers(1 << 19).take(0, 1 << 19)
     data[:] = 7
@@ -70,8 +70,8 @@ def test_a_file_system_that_refuses_is_written_through_the_cache(tmp_path, monke
 @pytest.mark.parametrize("limit", [1 << 16, 300_000, 1 << 20, 24 << 20])
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_transposed_outputs_are_put_together(tmp_path, monkeypatch, limit, jobs):
-    monkeypatch.setattr(job_memory, "_MAX_BUFFER_BYTES", limit)
-    monkeypatch.setattr(job_memory, "_MAX_SLAB_BYTES", 1 << 20)
+    monkeypatch.setattr(run, "_MAX_BUFFER_BYTES", limit)
+    monkeypatch.setattr(run, "_MAX_SLAB_BYTES", 1 << 20)
     generator = np.random.default_rng(3)
     arrays = {name: generator.standard_normal((1100, 610), np.float32) for name in "abc"}
     write_safetensors(tmp_path / "m.safetensors", arrays)
@@ -116,9 +116,9 @@ def test_any_assembly_has_the_bytes_of_its_values(drawn):
     rules = {"out": {"value": value, "dtype": dtype, "mesh": [1, devices], "cut": [None, cut]}}
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(job_memory, "_block_aligned", dirty_bytes),
-        mock.patch.object(job_memory, "_MAX_SLAB_BYTES", slab),
-        mock.patch.object(job_memory, "_MAX_BUFFER_BYTES", strip),
+        mock.patch.object(run, "_block_aligned", dirty_bytes),
+        mock.patch.object(run, "_MAX_SLAB_BYTES", slab),
+        mock.patch.object(run, "_MAX_BUFFER_BYTES", strip),
     ):
         write_safetensors(Path(folder, "m.safetensors"), {"a": a, "b": b})
         assert tw.convert(Path(folder, "m.safetensors"), Path(folder, "out"), rules=rules, jobs=1).complete
@@ -150,7 +150,7 @@ def test_a_range_is_hashed_while_others_are_written(tmp_path: Path) -> None:
     try:
         while not written:
             pass
-        assert output_file.hash_range(path, 1, size) == hashlib.sha256(bytes(size - 1)).hexdigest()
+        assert source.hash_range(path, 1, size) == hashlib.sha256(bytes(size - 1)).hexdigest()
     finally:
         stop.set()
         writer.join()
@@ -160,4 +160,4 @@ def test_a_range_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "payload"
     path.write_bytes(bytes(10))
     with pytest.raises(tw.FileFormatError, match="ends at byte 10, but 3 more bytes were expected"):
-        output_file.hash_range(path, 4, 13)
+        source.hash_range(path, 4, 13)

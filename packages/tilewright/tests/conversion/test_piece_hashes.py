@@ -7,7 +7,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.conversion.output_file import PieceHashes
+from tilewright.conversion.source import PieceHashes
 
 from ..cases import examples
 

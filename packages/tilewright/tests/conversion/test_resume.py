@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.atomic import PREFIX
+from tilewright._files import PREFIX
 from tilewright.conversion import plan_conversion, run_plan
 from tilewright.conversion.work_folder import WorkFolder
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.conversion import output_file as sha256
-from tilewright.conversion.output_file import PairedHash, new_hash, update_pair
+from tilewright.conversion import source as sha256
+from tilewright.conversion.source import PairedHash, new_hash, update_pair
 
 pieces = st.lists(st.integers(0, 400), max_size=6)
 

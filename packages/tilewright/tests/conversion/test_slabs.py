@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.conversion.assembled_source import AssembledSource
+from tilewright.conversion.plan import SlabCutter
 from tilewright.conversion.rules import ConversionTarget
-from tilewright.conversion.slabs import SlabCutter
-from tilewright.files.paged_boxes import PagedBoxes
+from tilewright.conversion.source import AssembledSource
+from tilewright.files.stored_tensor import PagedBoxes
 from tilewright.memory import TensorSpec
 
 from ..cases import examples

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.files.conversion_manifest import ConversionManifest
+from tilewright.files.manifest import ConversionManifest
 
 from ..cases import examples
 from ..files.samples import write_safetensors

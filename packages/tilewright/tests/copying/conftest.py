@@ -6,7 +6,7 @@ from zlib import crc32
 
 import pytest
 
-from tilewright.copying import native_library, opencl_engine
+from tilewright.copying import native, opencl
 
 REFERENCE = {"engine": "reference"}
 NATIVE = [{"engine": "native", "threads": count} for count in (1, 2)]
@@ -19,10 +19,10 @@ def named(options):
 
 def present(options):
     """Return the options of an engine, or skip the test where the engine is missing."""
-    if options["engine"] == "native" and not native_library.is_available():
-        pytest.skip(native_library.unavailable_reason())
-    if options["engine"] == "opencl" and opencl_engine.unavailable_reason():
-        pytest.skip(opencl_engine.unavailable_reason())
+    if options["engine"] == "native" and not native.is_available():
+        pytest.skip(native.unavailable_reason())
+    if options["engine"] == "opencl" and opencl.unavailable_reason():
+        pytest.skip(opencl.unavailable_reason())
     return options
 
 

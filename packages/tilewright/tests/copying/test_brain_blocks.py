@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from tilewright import formats, row_major
-from tilewright.copying import Placement, execute, native_library, plan_copy, tiled_layout
-from tilewright.copying.native_engine import NativeRunner
+from tilewright.copying import Placement, execute, native, plan_copy
+from tilewright.copying.native import NativeRunner
+from tilewright.layout import tiled_layout
 
 SCALED = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4")
 SHAPE = (256, 1024)
 
-pytestmark = pytest.mark.skipif(not native_library.is_available(), reason="needs the native library")
+pytestmark = pytest.mark.skipif(not native.is_available(), reason="needs the native library")
 
 
 def brains(spread: int, seed: int) -> np.ndarray[Any, Any]:

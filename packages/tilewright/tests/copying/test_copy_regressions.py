@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from tilewright import FormatError, LayoutError, TilewrightError, TransferError
-from tilewright.copying import Placement, copy, execute, plan_copy, relayout, tiled_layout, tilize, untilize
-from tilewright.copying.loop_nest import prefix_boxes, suffix_boxes
+from tilewright.copying import Placement, copy, execute, plan_copy, relayout, tilize, untilize
+from tilewright.copying.placement import prefix_boxes, suffix_boxes
 from tilewright.formats import format_of
-from tilewright.layout import Layout, pad, row_major
+from tilewright.layout import Layout, pad, row_major, tiled_layout
 
 from .models import any_bits, assert_same_bits, numbers, poisoned, ragged_plan, tilized
 

@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import copy, opencl_engine
+from tilewright.copying import copy, opencl
 from tilewright.copying import engine as copy_engine
 from tilewright.errors import DeviceError, TransferError
 from tilewright.formats import BlockFormat, mxfp4
-from tilewright.formats.encodings import E2M1
+from tilewright.formats.scalars import E2M1
 from tilewright.mojo.std.gpu.host import DeviceContext
 
-needs_opencl = pytest.mark.skipif(
-    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
-)
+needs_opencl = pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
 
 EVERY_DOOR = """
 import sys
@@ -79,14 +77,14 @@ def test_no_room_on_the_device_is_said_with_the_bytes():
 @pytest.fixture
 def there():
     """An array on the device, and the notes forgotten."""
-    if opencl_engine.unavailable_reason():
-        pytest.skip(opencl_engine.unavailable_reason())
+    if opencl.unavailable_reason():
+        pytest.skip(opencl.unavailable_reason())
     import pyopencl.array as cl_array
 
     before = set(copy_engine._warned)
     copy_engine._warned.clear()
     host = np.random.default_rng(2).standard_normal((40, 50)).astype(np.float32)
-    yield host, cl_array.to_device(opencl_engine.default_backend().queue, host)
+    yield host, cl_array.to_device(opencl.default_backend().queue, host)
     copy_engine._warned.clear()
     copy_engine._warned.update(before)
 
@@ -105,13 +103,13 @@ def test_a_format_without_code_goes_through_the_host_with_one_note(there):
 
 def test_a_kernel_that_the_driver_cannot_compile_is_run_on_the_host_with_one_note(there, monkeypatch):
     host, array = there
-    real = opencl_engine.generate_program
+    real = opencl.generate_program
 
     def broken(*arguments):
         program = real(*arguments)
         return type(program)(program.text + "\nthis is not C", program.kernels)
 
-    monkeypatch.setattr(opencl_engine, "generate_program", broken)
+    monkeypatch.setattr(opencl, "generate_program", broken)
     monkeypatch.setenv("TILEWRIGHT_CACHE", "0")
     with pytest.warns(RuntimeWarning, match="copying through the host: .* could not compile the plan") as notes:
         found = [tw.tilize(array, pad_value=pad) for pad in (1, 2)]
@@ -135,7 +133,7 @@ def test_a_context_that_is_lost_is_an_error_and_not_a_wrong_result(there, monkey
     with pytest.raises(DeviceError, match=r"could not run the plan.*OUT_OF_RESOURCES"):
         tw.tilize(array)
     with pytest.raises(DeviceError, match=r"could not copy memory to the host: .*restart the process"):
-        opencl_engine.default_backend().download(tw.copying.engine.as_operand(array), np.zeros((40, 50), np.float32))
+        opencl.default_backend().download(tw.copying.engine.as_operand(array), np.zeros((40, 50), np.float32))
 
 
 def test_arrays_of_a_device_are_not_moved_by_another_engine(there):
@@ -152,7 +150,7 @@ def test_a_host_array_never_asks_for_a_device(monkeypatch):
         raise AssertionError("a device was asked for")
 
     for name in ("default_backend", "unavailable_reason", "_find_queue"):
-        monkeypatch.setattr(opencl_engine, name, asked)
+        monkeypatch.setattr(opencl, name, asked)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tw.tilize(np.ones((3, 3)), engine="auto").size == 1024

@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.copying import copy
-from tilewright.copying.dlpack import as_host_array, export_dlpack
+from tilewright.copying.devices import as_host_array, export_dlpack
 
 FORMATS = ["float32", "float16", "int32", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
 

@@ -7,18 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright import LayoutError, TilewrightError, TransferError
-from tilewright.copying import (
-    Placement,
-    copy,
-    execute,
-    native_engine,
-    native_library,
-    plan_copy,
-    reference_engine,
-    relayout,
-    tilize,
-    untilize,
-)
+from tilewright.copying import Placement, copy, engine, execute, native, plan_copy, relayout, tilize, untilize
 from tilewright.formats import cast, format_of
 from tilewright.layout import Layout, Swizzle, col_major, compose, row_major
 
@@ -142,11 +131,9 @@ def calls(monkeypatch):
     seen = []
     monkeypatch.delenv("TILEWRIGHT_ENGINE", raising=False)
     monkeypatch.delenv("TILEWRIGHT_THREADS", raising=False)
-    monkeypatch.setattr(native_engine, "can_run", lambda plan: True)
-    monkeypatch.setattr(
-        native_engine, "run_plan", lambda plan, source, target, threads: seen.append(("native", threads))
-    )
-    monkeypatch.setattr(reference_engine, "run_plan", lambda plan, source, target: seen.append(("reference", None)))
+    monkeypatch.setattr(native, "can_run", lambda plan: True)
+    monkeypatch.setattr(native, "run_plan", lambda plan, source, target, threads: seen.append(("native", threads)))
+    monkeypatch.setattr(engine, "run_plan", lambda plan, source, target: seen.append(("reference", None)))
     return seen
 
 
@@ -176,7 +163,7 @@ def test_the_argument_comes_before_the_environment_variable(calls, monkeypatch, 
 
 
 def test_the_fastest_engine_that_can_is_the_default(calls, monkeypatch):
-    monkeypatch.setattr(native_engine, "can_run", lambda plan: False)
+    monkeypatch.setattr(native, "can_run", lambda plan: False)
     run_something()
     run_something(engine="auto")
     assert [name for name, _ in calls] == ["reference", "reference"]
@@ -209,15 +196,15 @@ def test_an_unknown_engine_is_refused_and_the_known_ones_are_named(calls, monkey
 
 
 def test_asking_for_a_native_engine_that_is_missing_says_why(monkeypatch):
-    monkeypatch.setattr(native_engine, "can_run", lambda plan: False)
-    monkeypatch.setattr(native_library, "unavailable_reason", lambda: "the native library is on holiday")
+    monkeypatch.setattr(native, "can_run", lambda plan: False)
+    monkeypatch.setattr(native, "unavailable_reason", lambda: "the native library is on holiday")
     with pytest.raises(TransferError, match="on holiday"):
         run_something(engine="native")
 
 
 def test_asking_the_native_engine_for_a_format_it_lacks_names_the_format(monkeypatch):
-    monkeypatch.setattr(native_engine, "can_run", lambda plan: False)
-    monkeypatch.setattr(native_library, "unavailable_reason", lambda: None)
+    monkeypatch.setattr(native, "can_run", lambda plan: False)
+    monkeypatch.setattr(native, "unavailable_reason", lambda: None)
     with pytest.raises(TransferError, match="float32 to mxfp4"):
         tilize(np.ones((32, 32), dtype=np.float32), dtype="mxfp4", engine="native")
 

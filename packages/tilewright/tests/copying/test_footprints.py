@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.copying import Placement, copy, execute, plan_copy
-from tilewright.copying.host_memory import Footprint, footprint_of
+from tilewright.copying.placement import Footprint, footprint_of
 from tilewright.errors import TransferError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.copying import native_library
+from tilewright.copying import native
 
 ROOT = Path(__file__).parents[2]
 BROKEN = """
@@ -26,7 +26,7 @@ sys.argv = ["plans.py", "--plans", "20"]
 sys.exit(plans.main())
 """
 pytestmark = pytest.mark.skipif(
-    not native_library.is_available(), reason="there is nothing to compare with the reference engine"
+    not native.is_available(), reason="there is nothing to compare with the reference engine"
 )
 
 

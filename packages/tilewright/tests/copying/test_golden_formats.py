@@ -9,11 +9,11 @@ import pytest
 import tilewright as tw
 from tests.formats import test_golden_blocks as blocks
 from tests.formats import test_golden_casts as casts
-from tilewright.copying import Placement, execute, opencl_engine, plan_copy
+from tilewright.copying import Placement, execute, opencl, plan_copy
 from tilewright.copying.codegen import supports_formats
 from tilewright.errors import FormatError
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, format_of
-from tilewright.formats.encodings import E2M1
+from tilewright.formats.scalars import E2M1
 from tilewright.layout import Layout
 
 from ..cases import all_cases
@@ -123,8 +123,8 @@ def awkward_values(dtype, seed):
 
 @pytest.mark.parametrize("name", BLOCK_FORMATS)
 def test_devices_pack_and_unpack_every_format_as_the_reference(name):
-    if opencl_engine.unavailable_reason():
-        pytest.skip(opencl_engine.unavailable_reason())
+    if opencl.unavailable_reason():
+        pytest.skip(opencl.unavailable_reason())
     for seed, dtype in product(range(4), ("float32", "bfloat16", "float16")):
         values = awkward_values(dtype, seed)
         for label, part in (("tiles", values), ("columns", values.T), ("ragged", values[:50, :70])):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import kernel_cache, opencl_engine
-from tilewright.copying.kernel_cache import PlanCache
+from tilewright.copying import devices, opencl
+from tilewright.copying.devices import PlanCache
 
 
 @pytest.fixture
@@ -30,15 +30,15 @@ def never():
 
 
 def test_what_was_compiled_is_found_again(folder):
-    assert kernel_cache.load_or_compile(["device", "program"], lambda: b"code") == b"code"
-    assert kernel_cache.load_or_compile(["device", "program"], never) == b"code"
+    assert devices.load_or_compile(["device", "program"], lambda: b"code") == b"code"
+    assert devices.load_or_compile(["device", "program"], never) == b"code"
     assert len(entries(folder)) == 1
 
 
 def test_every_fact_counts_and_where_one_ends(folder):
     facts = [["ab", "c"], ["a", "bc"], ["abc"], ["ab", "c", ""], ["c", "ab"]]
     for number, each in enumerate(facts):
-        assert kernel_cache.load_or_compile(each, lambda number=number: bytes([number])) == bytes([number])
+        assert devices.load_or_compile(each, lambda number=number: bytes([number])) == bytes([number])
     assert len(entries(folder)) == len(facts)
 
 
@@ -56,26 +56,26 @@ def test_every_fact_counts_and_where_one_ends(folder):
     ids=["a byte short", "half", "empty", "a bit", "another format", "longer", "noise"],
 )
 def test_a_damaged_entry_is_compiled_anew_and_replaced(folder, damage):
-    kernel_cache.load_or_compile(["a"], lambda: b"first" * 100)
+    devices.load_or_compile(["a"], lambda: b"first" * 100)
     (path,) = entries(folder)
     path.write_bytes(damage(path.read_bytes()))
-    assert kernel_cache.load_or_compile(["a"], lambda: b"second") == b"second"
-    assert kernel_cache.load_or_compile(["a"], never) == b"second"
+    assert devices.load_or_compile(["a"], lambda: b"second") == b"second"
+    assert devices.load_or_compile(["a"], never) == b"second"
 
 
 def test_a_folder_that_cannot_be_used_costs_time_and_no_error(tmp_path, monkeypatch):
     (tmp_path / "kernels").write_text("a file where the folder should be")
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
-    assert kernel_cache.load_or_compile(["a"], lambda: b"one") == b"one"
-    assert kernel_cache.load_or_compile(["a"], lambda: b"two") == b"two"
-    kernel_cache.remove_entry(["a"])
+    assert devices.load_or_compile(["a"], lambda: b"one") == b"one"
+    assert devices.load_or_compile(["a"], lambda: b"two") == b"two"
+    devices.remove_entry(["a"])
 
 
 @pytest.mark.parametrize("off", ["0", "off", "none", "OFF"])
 def test_it_can_be_turned_off(monkeypatch, off):
     monkeypatch.setenv("TILEWRIGHT_CACHE", off)
-    assert kernel_cache.cache_directory() is None
-    assert [kernel_cache.load_or_compile(["a"], lambda made=made: made) for made in (b"one", b"two")] == [
+    assert devices.cache_directory() is None
+    assert [devices.load_or_compile(["a"], lambda made=made: made) for made in (b"one", b"two")] == [
         b"one",
         b"two",
     ]
@@ -86,27 +86,27 @@ def test_a_failed_write_leaves_nothing_behind(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", no_room)
-    assert kernel_cache.load_or_compile(["a"], lambda: b"code") == b"code"
+    assert devices.load_or_compile(["a"], lambda: b"code") == b"code"
     assert list(folder.iterdir()) == []
 
 
 def test_the_oldest_go_when_there_are_too_many(folder, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "MAX_FILES", 10)
+    monkeypatch.setattr(devices, "MAX_FILES", 10)
     for number in range(10):
-        kernel_cache.load_or_compile([str(number)], lambda number=number: bytes([number]))
+        devices.load_or_compile([str(number)], lambda number=number: bytes([number]))
         path = max(entries(folder), key=lambda each: each.stat().st_mtime_ns)
         os.utime(path, (number, number))
-    kernel_cache.load_or_compile(["0"], never)  # used: no longer the oldest
-    kernel_cache.load_or_compile(["one more"], lambda: b"x")
+    devices.load_or_compile(["0"], never)  # used: no longer the oldest
+    devices.load_or_compile(["one more"], lambda: b"x")
     assert len(entries(folder)) == 5
-    kernel_cache.load_or_compile(["0"], never)
-    assert kernel_cache.load_or_compile(["1"], lambda: b"again") == b"again"
+    devices.load_or_compile(["0"], never)
+    assert devices.load_or_compile(["1"], lambda: b"again") == b"again"
 
 
 def test_the_oldest_go_when_they_take_too_much_room(folder, monkeypatch):
-    monkeypatch.setattr(kernel_cache, "MAX_FILE_BYTES", 10_000)
+    monkeypatch.setattr(devices, "MAX_FILE_BYTES", 10_000)
     for number in range(12):
-        kernel_cache.load_or_compile([str(number)], lambda: bytes(1000))
+        devices.load_or_compile([str(number)], lambda: bytes(1000))
         path = max(entries(folder), key=lambda each: each.stat().st_mtime_ns)
         os.utime(path, (number, number))
     assert sum(path.stat().st_size for path in entries(folder)) <= 10_000
@@ -118,7 +118,7 @@ def test_threads_that_write_the_same_entry_all_get_whole_ones(folder):
     def work(number):
         for turn in range(30):
             body = bytes([number]) * (1 + 997 * turn)
-            made = kernel_cache.load_or_compile([str(turn)], lambda body=body: body)
+            made = devices.load_or_compile([str(turn)], lambda body=body: body)
             if len(made) != 1 + 997 * turn or len(set(made)) != 1:
                 wrong.append((number, turn))
 
@@ -133,10 +133,10 @@ def test_threads_that_write_the_same_entry_all_get_whole_ones(folder):
 
 TWO = """
 import sys
-from tilewright.copying import kernel_cache
+from tilewright.copying import devices
 wrong = 0
 for turn in range(150):
-    made = kernel_cache.load_or_compile([str(turn)], lambda: bytes([int(sys.argv[1])]) * (1000 + turn))
+    made = devices.load_or_compile([str(turn)], lambda: bytes([int(sys.argv[1])]) * (1000 + turn))
     wrong += len(made) != 1000 + turn or len(set(made)) != 1
 print(wrong)
 """
@@ -149,9 +149,7 @@ def test_two_processes_share_a_cache(folder):
     assert len(entries(folder)) == 150
 
 
-needs_opencl = pytest.mark.skipif(
-    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
-)
+needs_opencl = pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
 
 
 @needs_opencl
@@ -161,7 +159,7 @@ def test_kernels_of_opencl_are_kept_and_a_driver_that_refuses_one_is_given_the_s
     wanted = values.reshape(7, 11).T.reshape(-1)
 
     def moved():
-        monkeypatch.setattr(opencl_engine, "_launches", PlanCache())  # as in a new process
+        monkeypatch.setattr(opencl, "_launches", PlanCache())  # as in a new process
         return tw.copying.relayout(values, *layouts, engine="opencl")
 
     np.testing.assert_array_equal(moved(), wanted)
@@ -171,5 +169,5 @@ def test_kernels_of_opencl_are_kept_and_a_driver_that_refuses_one_is_given_the_s
     assert path.read_bytes() == before
     # an entry that is whole, but whose code the driver does not take
     body = b"no machine code at all"
-    path.write_bytes(kernel_cache.FILE_SIGNATURE + kernel_cache.hashlib.sha256(body).digest() + body)
+    path.write_bytes(devices.FILE_SIGNATURE + devices.hashlib.sha256(body).digest() + body)
     np.testing.assert_array_equal(moved(), wanted)

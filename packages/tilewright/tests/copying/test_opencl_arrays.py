@@ -5,14 +5,12 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import copy, execute, opencl_engine
+from tilewright.copying import copy, execute, opencl
 from tilewright.errors import LayoutError, TransferError
 
 from .on_devices import random, same_bits
 
-pytestmark = pytest.mark.skipif(
-    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
-)
+pytestmark = pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +20,7 @@ def cl_array():
 
 @pytest.fixture(scope="module")
 def queue():
-    return opencl_engine.default_backend().queue
+    return opencl.default_backend().queue
 
 
 @pytest.mark.parametrize("dtype", [None, "float16", "int32", "bfloat8_b", "bfloat4_a"])
@@ -129,7 +127,7 @@ def test_pipelines_compute_arrays_where_they_are(cl_array, queue):
     with pytest.raises(tw.TransferError, match=r"in opencl memory.*pipeline.kernel"):
         pipeline.run(lambda x, y: None)
     with pytest.raises(tw.TransferError, match="in opencl memory, but the kernel is for cuda"):
-        pipeline.kernel("in0", engine="cuda")._device_backend(opencl_engine)
+        pipeline.kernel("in0", engine="cuda")._device_backend(opencl)
 
 
 def test_halves_of_one_buffer_are_copied_to_each_other(cl_array, queue):

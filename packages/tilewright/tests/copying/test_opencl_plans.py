@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copying import opencl_engine
+from tilewright.copying import opencl
 from tilewright.copying.codegen import Tuning
 
 from . import test_random_plans as random_plans
@@ -15,9 +15,7 @@ from .models import SCALARS
 from .on_devices import KNOWN_BLOCKS, check_cut, law
 from .strategies import pairs
 
-pytestmark = pytest.mark.skipif(
-    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
-)
+pytestmark = pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
 OPENCL = {"engine": "opencl"}
 EVERY = os.environ.get("TILEWRIGHT_TEST_OPENCL") == "all"
 few = settings(max_examples=max(1, settings().max_examples // (4 if EVERY else 20)))
@@ -50,7 +48,7 @@ def test_larger_plans_agree_with_the_places_of_their_layouts(pair, elements, see
 @given(pair=pairs(largest=90, most=60_000), elements=random_plans.formats, seed=random_plans.seeds)
 @few
 def test_plans_cut_for_other_devices_give_the_same_bytes(tuning, pair, elements, seed):
-    check_cut(opencl_engine, tuning, pair, elements, seed)
+    check_cut(opencl, tuning, pair, elements, seed)
 
 
 @pytest.mark.parametrize("name", KNOWN_BLOCKS)

@@ -14,9 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import LayoutError, addr, bank
-from tilewright.copying import Placement, execute, plan_copy, tiled_layout
+from tilewright.copying import Placement, execute, plan_copy
 from tilewright.formats import BLOCK_FORMATS, format_of
-from tilewright.layout import Guard, Layout, Swizzle, col_major, compose, pad, replicate, row_major, with_logical_shape
+from tilewright.layout import (
+    Guard,
+    Layout,
+    Swizzle,
+    col_major,
+    compose,
+    pad,
+    replicate,
+    row_major,
+    tiled_layout,
+    with_logical_shape,
+)
 
 from .models import SCALARS, any_bits, assert_same_bits, ragged_plan
 from .strategies import pairs, size_of

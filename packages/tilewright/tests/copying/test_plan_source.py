@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 import tilewright as tw
-from tilewright.copying import Placement, Plan, plan_copy, tiled_layout
+from tilewright.copying import Placement, Plan, plan_copy
+from tilewright.layout import tiled_layout
 
 PLAIN = Placement(tw.row_major(64, 64), "float32", 3)
 TILES = Placement(tiled_layout((64, 64)), "bfloat16")

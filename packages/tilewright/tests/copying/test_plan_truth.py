@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import LayoutError
-from tilewright.copying import Placement, execute, native_engine, opencl_engine, plan_copy
+from tilewright.copying import Placement, execute, native, opencl, plan_copy
 from tilewright.copying import plan as plan_module
 from tilewright.copying.codegen import generate_program, supports_formats
 from tilewright.errors import FormatError
@@ -117,11 +117,11 @@ def test_a_plan_says_what_it_does(case, fill, seed):
     before = place_of(source, first, tile)
     after = place_of(target, second, other, fitting(fill, before.format.value_format))
     plan = ragged_plan(before, after)
-    engines = ["native"] if native_engine.can_run(plan) else []
+    engines = ["native"] if native.can_run(plan) else []
     check_truth(plan, source, target, memory_of(before, source, seed), engines)
 
 
-@pytest.mark.skipif(opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason()))
+@pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
 @given(case=cases(DEVICE_BLOCKS, DEVICE_BLOCKS), fill=st.integers(-5, 5), seed=seeds)
 @examples(2)
 def test_generated_code_repacks_as_the_reference_does(case, fill, seed):
@@ -142,7 +142,7 @@ def test_every_pair_of_block_formats_is_a_plan_of_slabs(monkeypatch):
         logical = np.full((12, 64), 2, dtype=np.float32)
         logical[:11, :50] = one.unpack(packed, tile_elements=128).reshape(12, 64)[:11, :50]
         wanted = two.pack(logical.reshape(-1), tile_elements=128)
-        for engine in ("reference", *(["native"] if native_engine.can_run(plan) else [])):
+        for engine in ("reference", *(["native"] if native.can_run(plan) else [])):
             made, written = run(plan, packed, engine)
             np.testing.assert_array_equal(made, wanted, err_msg=f"{first} to {second}, {engine}")
             assert written.all()
@@ -158,7 +158,7 @@ def test_tiles_of_others_are_left_alone():
     place = Placement(Layout((16, 2, 3), (1, 16, 96)) + 32, "bfloat8_b", 0, 32)
     plan = plan_copy(Placement(Layout((16, 2, 3)), "float32"), place)
     tiles = np.arange(place.nbytes) // place.format.bytes_per_tile(32)
-    for engine in ("reference", *(["native"] if native_engine.can_run(plan) else [])):
+    for engine in ("reference", *(["native"] if native.can_run(plan) else [])):
         _, written = run(plan, np.ones(96, dtype=np.float32), engine)
         assert set(tiles[written]) == {1, 4, 7}, engine
         assert np.array_equal(written, np.isin(tiles, [1, 4, 7])), engine

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.copying import prepared_copy, tilize_batch
+from tilewright.copying import engine, tilize_batch
 from tilewright.errors import LayoutError, TransferError
 
 shapes = st.tuples(st.integers(1, 70), st.integers(1, 70))
@@ -18,7 +18,7 @@ dtypes = st.sampled_from(["float32", "int16", "uint8", "float64"])
 
 @pytest.fixture(autouse=True)
 def _nothing_prepared():
-    prepared_copy._calls.clear()
+    engine._calls.clear()
 
 
 def views(memory, shape):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.copying.loop_nest import common_leaves, prefix_boxes, suffix_boxes
+from tilewright.copying.placement import common_leaves, prefix_boxes, suffix_boxes
 
 extents_lists = st.lists(st.integers(1, 6), min_size=1, max_size=4)
 

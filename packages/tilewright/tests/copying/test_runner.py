@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import Layout, TransferError, row_major
-from tilewright.copying import Placement, execute, plan_copy, tiled_layout, tilize
+from tilewright.copying import Placement, execute, plan_copy, tilize
 from tilewright.copying.engine import make_runner
 from tilewright.formats import format_of
+from tilewright.layout import tiled_layout
 
 from .models import SCALARS, any_bits, ragged_plan
 from .strategies import pairs

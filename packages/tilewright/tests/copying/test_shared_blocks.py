@@ -6,16 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tilewright.copying import Placement, execute, opencl_engine, plan_copy, tiled_layout
+from tilewright.copying import Placement, execute, opencl, plan_copy
 from tilewright.copying.codegen import Tuning, program
-from tilewright.copying.host_memory import placement_of
+from tilewright.copying.placement import placement_of
 from tilewright.formats import format_of
+from tilewright.layout import tiled_layout
 
 from .models import POISON, any_bits
 
-pytestmark = pytest.mark.skipif(
-    opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason())
-)
+pytestmark = pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
 IDS = "const u32 group = GROUP, thread = THREAD;"
 EXCHANGE = "__local u32 exchanged[512]; u32 other;\n"
 ACROSS = """
@@ -56,11 +55,11 @@ def test_threads_that_share_a_block_agree_on_its_exponent(shuffling, name, eleme
     execute(plan, source, wanted, engine="reference")
     if name != "nvfp4":  # whose scales are worked out by one thread
         assert "across(" in program.generate_program(plan, "opencl").text.replace(ACROSS, "")
-    home = opencl_engine.default_backend()
+    home = opencl.default_backend()
     ends = [home.empty((size,), format_of("uint8")) for size in (source.nbytes, place.nbytes)]
     home.upload(source, ends[0])
     home.upload(np.full(place.nbytes, POISON, dtype=np.uint8), ends[1])
-    opencl_engine.run_plan(plan, *ends, tuning=Tuning(threads=64, groups=1, unroll=False))
+    opencl.run_plan(plan, *ends, tuning=Tuning(threads=64, groups=1, unroll=False))
     made = np.empty_like(wanted)
     home.download(ends[1], made)
     np.testing.assert_array_equal(made, wanted)

@@ -6,9 +6,9 @@ import random
 import numpy as np
 import pytest
 
-from tilewright.copying import execute, opencl_engine, plan_copy
+from tilewright.copying import execute, opencl, plan_copy
 from tilewright.copying.codegen import generate_program
-from tilewright.copying.host_memory import placement_of
+from tilewright.copying.placement import placement_of
 from tilewright.formats import format_of
 
 PAIRS = [
@@ -42,8 +42,8 @@ def odd_views(seed):
 
 
 def test_odd_transposes_are_those_of_numpy():
-    if opencl_engine.unavailable_reason():
-        pytest.skip(opencl_engine.unavailable_reason())
+    if opencl.unavailable_reason():
+        pytest.skip(opencl.unavailable_reason())
     staged = 0
     for seed in range(CASES):
         source, around, target = odd_views(seed)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copying import tiled_layout, tilize, untilize
+from tilewright.copying import tilize, untilize
 from tilewright.errors import FormatError, LayoutError, TransferError
 from tilewright.formats import BLOCK_FORMATS, SCALAR_FORMATS, bfloat8_b, cast, format_of
+from tilewright.layout import tiled_layout
 
 from ..cases import all_cases, examples
 from .models import (

@@ -3,9 +3,9 @@
 
 import pytest
 
-from tilewright.copying import cuda_engine
+from tilewright.copying import cuda
 
-if cuda_engine.unavailable_reason() is not None:
+if cuda.unavailable_reason() is not None:
     collect_ignore_glob = ["test_[!p]*.py"]  # all but the one that says why
 
 

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
-from tilewright.copying import Placement, cuda_engine, execute, plan_copy, tiled_layout
+from tilewright.copying import Placement, cuda, execute, plan_copy
 from tilewright.copying.codegen import Tuning
 from tilewright.copying.plan import Plan
 from tilewright.formats import ScalarFormat, format_of
+from tilewright.layout import tiled_layout
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 BLOCKS = ("bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a")
@@ -73,14 +74,14 @@ def valid_data(plan: Plan, rng: np.random.Generator) -> Any:
 
 def check(name: str, plan: Plan, tuning: Tuning | None) -> bool:
     """Run one plan on the device, over poisoned memory, and say whether every byte is the reference engine's."""
-    home, byte = cuda_engine.default_backend(), format_of("uint8")
+    home, byte = cuda.default_backend(), format_of("uint8")
     assert isinstance(byte, ScalarFormat)
     data = valid_data(plan, np.random.default_rng(len(name)))
     wanted, made = np.full((2, plan.target.nbytes), 0xA5, dtype=np.uint8)
     ends = [home.empty((place.nbytes,), byte) for place in (plan.source, plan.target)]
     home.upload(data, ends[0])
     home.upload(wanted, ends[1])
-    cuda_engine.run_plan(plan, *ends, tuning=tuning)
+    cuda.run_plan(plan, *ends, tuning=tuning)
     home.download(ends[1], made)
     execute(plan, data, wanted, engine="reference")
     right = bool(np.array_equal(made, wanted))
@@ -106,7 +107,7 @@ def pipelines() -> Iterator[tuple[str, Any, Any]]:
 
 
 def main() -> None:
-    problem = cuda_engine.unavailable_reason()
+    problem = cuda.unavailable_reason()
     if problem:
         raise SystemExit(problem)
     importlib.import_module("cupy").cuda.set_allocator(None)

@@ -13,9 +13,9 @@ import tilewright as tw
 from tests.copying.on_devices import random, same_bits
 from tilewright.copying import copy, tilize_batch
 from tilewright.copying.engine import as_operand
-from tilewright.copying.host_memory import placement_of
+from tilewright.copying.placement import placement_of
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, format_of, mxfp4
-from tilewright.formats.encodings import E2M1
+from tilewright.formats.scalars import E2M1
 from tilewright.mojo.std.gpu.host import DeviceContext
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 

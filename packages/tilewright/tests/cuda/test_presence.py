@@ -3,11 +3,11 @@
 
 import pytest
 
-from tilewright.copying import cuda_engine
+from tilewright.copying import cuda
 
 
 def test_a_device_is_here():
-    reason = cuda_engine.unavailable_reason()
+    reason = cuda.unavailable_reason()
     if reason is not None:
         pytest.skip(reason)
-    assert cuda_engine.default_backend().engine == "cuda"
+    assert cuda.default_backend().engine == "cuda"

@@ -9,7 +9,7 @@ from tests.copying import test_random_plans as random_plans
 from tests.copying.models import SCALARS
 from tests.copying.on_devices import KNOWN_BLOCKS, check_cut, law
 from tests.copying.strategies import pairs
-from tilewright.copying import cuda_engine
+from tilewright.copying import cuda
 from tilewright.copying.codegen import Tuning
 
 CUDA = {"engine": "cuda"}
@@ -40,7 +40,7 @@ def test_a_plan_copies_converts_and_fills_each_element_and_nothing_else(pair, el
 @given(pair=pairs(largest=90, most=60_000), elements=random_plans.formats, seed=random_plans.seeds)
 @fewer
 def test_plans_cut_in_other_ways_give_the_same_bytes(tuning, pair, elements, seed):
-    check_cut(cuda_engine, tuning, pair, elements, seed)
+    check_cut(cuda, tuning, pair, elements, seed)
 
 
 @pytest.mark.parametrize("name", KNOWN_BLOCKS)

@@ -10,9 +10,8 @@ import sys
 
 import pytest
 
-from tilewright.copying import cuda_engine, native_library, opencl_engine
+from tilewright.copying import cuda, native, opencl
 
-from ..test_packages import PACKAGES
 from .pages import DOCS, PACKAGE, blocks_of
 from .walkthroughs import WALKTHROUGHS
 
@@ -62,11 +61,11 @@ def test_every_hop_exists(walkthrough):
 
 @pytest.mark.parametrize("walkthrough", WALKTHROUGHS)
 def test_calls_go_that_way(walkthrough, tmp_path):
-    for word, engine in (("gpu", cuda_engine), ("pyopencl", opencl_engine)):
+    for word, engine in (("gpu", cuda), ("pyopencl", opencl)):
         if word in walkthrough and engine.unavailable_reason():
             pytest.skip(engine.unavailable_reason())
-    if not native_library.is_available() and not re.search(r"where|tilize", walkthrough):
-        pytest.skip(native_library.unavailable_reason())
+    if not native.is_available() and not re.search(r"where|tilize", walkthrough):
+        pytest.skip(native.unavailable_reason())
     command = [sys.executable, "-m", "tests.docs.walkthroughs", str(list(WALKTHROUGHS).index(walkthrough))]
     path = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path)}
@@ -81,16 +80,6 @@ def test_calls_go_that_way(walkthrough, tmp_path):
             assert at is not None, f"{function} of {file} is not called"
             assert at > last, f"{function} of {file} is called before the hop above it"
             last = at
-
-
-def listed_packages():
-    """Return the packages in the order of the table, which is to be that of the imports."""
-    text = PAGE.read_text(encoding="utf-8").split("## The packages")[1].split("\n## ")[0]
-    return [name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
-
-
-def test_packages_are_listed_in_the_order_of_their_imports():
-    assert listed_packages() == [package for package in PACKAGES if package != "__main__"]
 
 
 def test_files_in_the_text_exist():

@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.conversion import Rules
-from tilewright.weights.recipe_file import RecipeFile
+from tilewright.conversion.recipe import RecipeFile
 
 from .pages import DOCS, FENCE, LANGUAGES, ROOT, blocks_of, page_name, page_paths
 from .pictures import differences

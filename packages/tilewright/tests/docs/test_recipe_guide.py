@@ -3,10 +3,9 @@
 
 import re
 
-from tilewright.conversion.expressions import FUNCTIONS, evaluate
+from tilewright.conversion.recipe import GIVEN_NAMES, OUTPUT_KEYS, RUN_FUNCTIONS, RecipeFile
+from tilewright.conversion.rules import FUNCTIONS, evaluate
 from tilewright.copying.assembly import Assembly
-from tilewright.weights.recipe import GIVEN_NAMES, RUN_FUNCTIONS
-from tilewright.weights.recipe_file import OUTPUT_KEYS, RecipeFile
 
 from .pages import DOCS, rows_of
 

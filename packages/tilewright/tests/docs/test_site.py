@@ -89,10 +89,10 @@ def test_every_public_name_is_in_the_reference():
     missing = []
     for title, modules in reference["PACKAGES"].items():
         ids = seen(SITE / "api" / f"{title}.html").ids
-        for module in modules:
-            public = reference["public_names"](import_module(f"tilewright.{module}"))
+        for module in map(reference["full_name"], modules):
+            public = reference["public_names"](import_module(module))
             assert public
-            missing += [name for name in (f"tilewright.{module}.{each}" for each in public) if name not in ids]
+            missing += [name for name in (f"{module}.{each}" for each in public) if name not in ids]
     assert not missing
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import tilewright as tw
 from tilewright.cli import program
 from tilewright.files import write_safetensors
-from tilewright.files.sample_model import write_sample_llama
+from tilewright.files.safetensors import write_sample_llama
 
 
 def calls_of(work):

@@ -13,7 +13,7 @@ import pytest
 import tilewright as tw
 from tilewright import FileFormatError, TransferError
 from tilewright.files.array_file import create_array, default_chunks, open_array
-from tilewright.files.array_name import parse_array_name
+from tilewright.files.source import parse_array_name
 from tilewright.tiling import plan_tiles
 
 VALUES = np.random.default_rng(0).standard_normal((70, 90), dtype=np.float32)

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.files.paged_boxes import PagedBoxes
-from tilewright.files.stored_tensor import as_box
-from tilewright.layout.box import Box
+from tilewright.files.stored_tensor import PagedBoxes, as_box
+from tilewright.layout.properties import Box
 from tilewright.memory import TensorSpec, alignment_of, from_bytes, to_bytes
 
 from ..cases import examples

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tilewright import FileFormatError
 from tilewright.files import parse_tensorbin, read_tensorbin
-from tilewright.files.flatbuffer import FlatNumber, FlatStruct, FlatTable, encode_flatbuffer
+from tilewright.files.tensorbin import FlatNumber, FlatStruct, FlatTable, encode_flatbuffer
 
 FILES = [
     path.read_bytes() for path in sorted((Path(__file__).parent.parent / "golden/ttnn/tensorbin").glob("*.tensorbin"))

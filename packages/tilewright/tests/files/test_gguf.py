@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.files import inspect, open_tensors
-from tilewright.formats.ggml_blocks import GGML_TYPES
+from tilewright.formats.ggml import GGML_TYPES
 
 from ..cases import all_cases
 from ..cli.runner import invoke

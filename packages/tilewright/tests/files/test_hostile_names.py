@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.cli import main
-from tilewright.files.file_names import (
-    decode_file_name,
-    encode_file_name,
-    unique_file_names,
-    validate_tensor_name,
-)
+from tilewright.files.source import decode_file_name, encode_file_name, unique_file_names, validate_tensor_name
 
 from .samples import write_safetensors
 

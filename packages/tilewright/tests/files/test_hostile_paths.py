@@ -13,9 +13,8 @@ import pytest
 import tilewright as tw
 from tests.cli.runner import invoke
 from tilewright.files import Tensorbin, write_safetensors
-from tilewright.files.bank_image import read_bank_image
-from tilewright.files.safetensors import read_safetensors
-from tilewright.files.sample_model import write_sample_model
+from tilewright.files.safetensors import read_safetensors, write_sample_model
+from tilewright.files.stored_tensor import read_bank_image
 from tilewright.views import save, scene_of
 
 ARRAYS = {"x": np.ones((32, 32), np.float32)}
@@ -39,7 +38,6 @@ FUNCTIONS: dict[str, Callable[[Any, Path], Any]] = {
     "write_safetensors": lambda path, _: write_safetensors(path, ARRAYS),
     "read_bank_image": lambda path, _: read_bank_image(path, "x"),
     "write_sample_model": lambda path, _: write_sample_model(path),
-    "audit": lambda path, _: tw.audit(path),
     "chip": lambda path, _: tw.Chip.read(path),
     "picture": lambda path, _: save(scene_of(tw.row_major(2, 3)), f"{path}.svg"),
 }

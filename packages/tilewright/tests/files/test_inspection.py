@@ -121,7 +121,7 @@ def test_pictures(tmp_path):
 
 
 def test_only_headers_are_read(tmp_path, monkeypatch):
-    from tilewright.files.source_file import SourceFile
+    from tilewright.files.source import SourceFile
 
     stored(tmp_path / "w.tensorbin", np.zeros((512, 512), np.float32), "float32", page_layout="tile")
     np.save(tmp_path / "x.npy", np.zeros((512, 512)))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import views
 from tilewright.files import Mesh, Tensorbin, Topology
-from tilewright.files.mesh import format_devices
+from tilewright.memory.mesh import format_devices
 
 
 @st.composite

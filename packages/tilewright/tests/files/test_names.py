@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import FileFormatError
-from tilewright.files.file_names import decode_file_name, encode_file_name, unique_file_names
+from tilewright.files.source import decode_file_name, encode_file_name, unique_file_names
 
 DEVICES = {"con", "prn", "aux", "nul", *(f"{kind}{k}" for kind in ("com", "lpt") for k in range(10))}  # of Windows
 text = st.text(max_size=30).filter(lambda name: name.isprintable())

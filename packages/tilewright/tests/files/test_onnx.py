@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.files import open_tensors
-from tilewright.files.protobuf import decode_varints
+from tilewright.files.onnx import decode_varints
 
 from .onnx_samples import MATRIX, SOUND, external, field, initializer, model, packed, varint
 from .test_damaged_files import read_all

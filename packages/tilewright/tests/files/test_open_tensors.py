@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright.files import Tensorbin, Topology, open_tensors, write_tensorbin
 from tilewright.files.safetensors import SafetensorsEntry, encode_header
-from tilewright.files.strict_json import spec_to_json
+from tilewright.files.spec_json import spec_to_json
 from tilewright.memory import TensorSpec, from_bytes, to_bytes
 
 from ..cases import examples

@@ -15,8 +15,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.files import write_safetensors
-from tilewright.files.quantized_checkpoint import PendingTensor
-from tilewright.formats.code_table import CodeTable, decode_e8m0
+from tilewright.files.quantized import PendingTensor
+from tilewright.formats.blocks import CodeTable, decode_e8m0
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "quantised"
 FOLDERS = ("checkpoints", "compressed_tensors")

@@ -13,7 +13,7 @@ import pytest
 import tilewright as tw
 from tests.cli.runner import invoke
 from tests.files import onnx_samples
-from tilewright.files.quantized_tensor import decode_small_floats
+from tilewright.files.quantized import decode_small_floats
 
 CODES = np.arange(256, dtype=np.uint8).reshape(8, 32)
 TYPES = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.files.strict_json import spec_from_json, spec_to_json
+from tilewright.files.spec_json import spec_from_json, spec_to_json
 from tilewright.memory import Chip, TensorSpec
 
 from ..memory.strategies import specs

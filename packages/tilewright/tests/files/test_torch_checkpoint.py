@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.files import open_tensors
-from tilewright.files.torch_objects import TORCH_TYPES
+from tilewright.files.torch_checkpoint import TORCH_TYPES
 
 from .test_damaged_files import read_all
 from .torch_samples import dictionary, integer, integers, legacy, name, pickle, tensor, text, zipped

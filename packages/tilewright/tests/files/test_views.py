@@ -11,8 +11,8 @@ from numpy.lib.stride_tricks import as_strided
 
 import tilewright as tw
 from tilewright import format_of
-from tilewright.conversion.assembled_source import AssembledSource
-from tilewright.files.source_file import SourceFile
+from tilewright.conversion.source import AssembledSource
+from tilewright.files.source import SourceFile
 from tilewright.files.stored_tensor import StoredTensor
 from tilewright.layout import Box
 

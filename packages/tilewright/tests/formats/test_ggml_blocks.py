@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import FormatError
-from tilewright.formats.ggml_blocks import GGML_TYPES, GgmlType
-from tilewright.formats.ggml_code_books import load_code_book
+from tilewright.formats.ggml import GGML_TYPES, GgmlType, load_code_book
 
 DECODED = [kind for kind in GGML_TYPES.values() if kind.unpack is not None]
 kinds = st.sampled_from(DECODED)

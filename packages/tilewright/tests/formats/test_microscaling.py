@@ -19,7 +19,7 @@ from tilewright.formats import (
     mxint8,
     nvfp4,
 )
-from tilewright.formats.encodings import E2M1, E2M3, E3M2, E4M3, E5M2, unpack_codes
+from tilewright.formats.scalars import E2M1, E2M3, E3M2, E4M3, E5M2, unpack_codes
 
 MX = [each for name, each in BLOCK_FORMATS.items() if name.startswith("mx")]
 PEERS = {

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.formats import BLOCK_FORMATS
-from tilewright.formats.rounding import noise
+from tilewright.formats.scalars import noise
 
 FORMATS = list(BLOCK_FORMATS.values())
 every_format = pytest.mark.parametrize("each", FORMATS, ids=str)

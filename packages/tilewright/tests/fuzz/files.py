@@ -52,9 +52,9 @@ MOST_BYTES = 4096
 def seeds(parser: str) -> list[bytes]:
     """Return sound files for a parser to start from."""
     import tilewright as tw
-    from tilewright.files.bank_image import BankImage
     from tilewright.files.safetensors import SafetensorsEntry as Entry
     from tilewright.files.safetensors import encode_header
+    from tilewright.files.stored_tensor import BankImage
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -45,9 +45,9 @@ from tests.copying.test_random_plans import (
 )
 from tests.memory.strategies import specs
 
-from tilewright.copying import Placement, execute, native_engine, native_library, plan_copy
+from tilewright.copying import Placement, execute, native, plan_copy
 from tilewright.copying.engine import make_runner
-from tilewright.copying.loop_nest import LoopNest
+from tilewright.copying.placement import LoopNest
 from tilewright.copying.plan import Plan
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, cast, format_of
 from tilewright.layout import Layout, PagedLayout, compose
@@ -73,7 +73,7 @@ def drawn(**strategies: Any) -> Callable[[Any], Any]:
 def runs(plan: Plan) -> Iterator[tuple[str, Callable[[Any, Any], None]]]:
     """Yield every way to carry out a plan on the host."""
     yield "reference", lambda source, target: execute(plan, source, target, engine="reference")
-    if not native_engine.can_run(plan):
+    if not native.can_run(plan):
         return
     for count in THREADS:
         yield (
@@ -315,17 +315,15 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--again", metavar="SEED", help="run the batch of this seed")
     options = arguments.parse_args()
-    if not native_library.is_available():
-        raise SystemExit(
-            f"there is nothing to compare with the reference engine: {native_library.unavailable_reason()}"
-        )
+    if not native.is_available():
+        raise SystemExit(f"there is nothing to compare with the reference engine: {native.unavailable_reason()}")
     outcomes: Counter[str] = Counter()
     if options.again:
         name = options.again.split("/")[1]
         run_batch(next(check for check, _ in CHECKS if check.__name__ == name), options.again, BATCH, outcomes)
         return 0
-    features = native_library.load_library().tw_cpu_features().decode()
-    print(f"seed {options.seed}, native library {native_library.load_library()._name} with {features}", flush=True)
+    features = native.load_library().tw_cpu_features().decode()
+    print(f"seed {options.seed}, native library {native.load_library()._name} with {features}", flush=True)
     failures, started = 0, time.monotonic()
     for check, share in CHECKS:
         count = round(options.plans * share)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright import ComposedLayout, Layout, Swizzle, compose, parse, replicate, row_major
 from tilewright.layout import PagedLayout
-from tilewright.layout.strided_composition import strided_leaves
+from tilewright.layout.composition import strided_leaves
 
 from .reference import layouts_into
 from .strategies import digits, layouts, size_of

@@ -16,8 +16,8 @@ import tilewright as tw
 from tilewright import Layout, LayoutError, Swizzle, addr, bank, cute, row_major
 from tilewright.errors import CoordinateError
 from tilewright.layout import Guard
-from tilewright.layout.coordinate import index_to_coordinate
 from tilewright.layout.modes import compact_layout
+from tilewright.layout.tuples import index_to_coordinate
 from tilewright.mojo.layout import Idx
 
 from .strategies import layouts, leaves, nested_like

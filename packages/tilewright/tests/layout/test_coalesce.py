@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, cute
-from tilewright.layout.strides import merge_modes
+from tilewright.layout.axes import merge_modes
 
 from .reference import table, valid_flags, values
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes

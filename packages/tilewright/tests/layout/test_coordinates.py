@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import Layout, LayoutError, cute
 from tilewright.errors import CoordinateError
-from tilewright.layout.coordinate import coordinate_to_index, index_to_coordinate
+from tilewright.layout.tuples import coordinate_to_index, index_to_coordinate
 
 from ..cute.test_tuples import refined
 from .strategies import digits, layouts, leaves, nested_like, shapes, size_of

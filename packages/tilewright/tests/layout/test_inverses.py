@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank, cute
 from tilewright.layout import InverseLayout
-from tilewright.layout.table_layouts import find_index
+from tilewright.layout.composed import find_index
 
 from .reference import table, values
 from .strategies import injective_layouts, layouts, leaves, named_layouts

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Swizzle, addr, bank, cute
 from tilewright.layout import Guard
-from tilewright.layout.strides import data_extents, live_guards
+from tilewright.layout.axes import data_extents, live_guards
 
 from .reference import data, table, valid_flags, values, without_padding
 from .strategies import layouts

@@ -20,7 +20,7 @@ from tilewright import (
 from tilewright.copying import execute
 from tilewright.errors import CoordinateError
 from tilewright.layout import Layout, PagedLayout
-from tilewright.layout.strided_composition import strided_leaves
+from tilewright.layout.composition import strided_leaves
 
 
 def scattered(page, order, gap=0, first=0):

@@ -38,13 +38,13 @@ NOT_OF_THE_PACKAGE = [
     "tests/test_distribution.py",
     "tests/test_packaging.py",
     "tests/test_messages.py",
-    "tests/test_packages.py",
+    "tests/test_layers.py",
 ]
 
 ASK_THE_PACKAGE = """
 import json, numpy, tilewright
-from tilewright.copying import native_library
-print(json.dumps([tilewright.__file__, numpy.__version__, native_library.unavailable_reason()]))
+from tilewright.copying import native
+print(json.dumps([tilewright.__file__, numpy.__version__, native.unavailable_reason()]))
 """
 
 

@@ -12,7 +12,7 @@ from tilewright.mojo.layout import IntTuple, Layout, LayoutTensor, RuntimeLayout
 from tilewright.mojo.pointer import alloc
 from tilewright.mojo.simd import SIMD
 from tilewright.mojo.std import algorithm, bit, math, memory, random, testing
-from tilewright.tensor.watching import watched_by
+from tilewright.tensor.elements import watched_by
 
 
 class Log:

@@ -12,7 +12,7 @@ import os
 import ml_dtypes
 import numpy as np
 
-from tilewright.copying import native_library
+from tilewright.copying import native
 from tilewright.formats import BLOCK_FORMATS
 
 MAX_RANK = 24
@@ -118,7 +118,7 @@ def memory(size, past=0, fill=0):
 def library():
     """Return the library under test, or None."""
     path = os.environ.get("TILEWRIGHT_TEST_LIBRARY")
-    handle = ctypes.CDLL(path) if path else native_library._load().library
+    handle = ctypes.CDLL(path) if path else native._load().library
     if handle is not None:
         handle.tw_run.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
         handle.tw_run.restype = ctypes.c_int32

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from tilewright.formats import BLOCK_FORMATS
-from tilewright.formats.encodings import pack_codes, unpack_codes
+from tilewright.formats.scalars import pack_codes, unpack_codes
 
 from .abi import BLOCKS, SCALARS, SCALED
 

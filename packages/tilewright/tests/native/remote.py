@@ -16,9 +16,8 @@ import threading
 from functools import partial
 from types import SimpleNamespace
 
-from tilewright.copying import native_library
-from tilewright.copying.code_decoding import NativeCoding
-from tilewright.copying.native_engine import _NativeNest
+from tilewright.copying import native
+from tilewright.copying.native import NativeCoding, _NativeNest
 
 COMMAND = os.environ.get("TILEWRIGHT_TEST_REMOTE")
 # bytes of the scalar types that take more than one, bits of a code
@@ -203,4 +202,4 @@ def _reach(nests):
 def install():
     """Have the package use the remote library."""
     library = RemoteLibrary(COMMAND)
-    native_library._load = lambda: SimpleNamespace(library=library, problem=None)
+    native._load = lambda: SimpleNamespace(library=library, problem=None)

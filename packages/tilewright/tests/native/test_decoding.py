@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.copying.code_decoding import CODE_NUMBERS, can_decode, decode_codes
-from tilewright.formats.code_table import CodeTable
-from tilewright.formats.ggml_blocks import GGML_TYPES
+from tilewright.copying.native import CODE_NUMBERS, can_decode, decode_codes
+from tilewright.formats.blocks import CodeTable
+from tilewright.formats.ggml import GGML_TYPES
 
 pytestmark = pytest.mark.skipif(not can_decode("int8"), reason="no native library")
 BLOCK_TYPES = [each for each in GGML_TYPES.values() if each.name in CODE_NUMBERS]

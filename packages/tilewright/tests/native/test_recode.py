@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import native_library
-from tilewright.copying.code_decoding import CODE_NUMBERS, NativeCoding, recode_codes
+from tilewright.copying import native
+from tilewright.copying.native import CODE_NUMBERS, NativeCoding, recode_codes
 from tilewright.errors import FormatError
-from tilewright.formats.ggml_blocks import GGML_TYPES
+from tilewright.formats.ggml import GGML_TYPES
 
 from .abi import LIBRARY, memory
 from .levels import LEVELS, at_level
 from .remote import COMMAND
 
-IS_HERE = LIBRARY is not None and COMMAND is None and native_library.is_available()
+IS_HERE = LIBRARY is not None and COMMAND is None and native.is_available()
 pytestmark = pytest.mark.skipif(not IS_HERE, reason="no native library in this process")
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 GGML = {entry.name: entry for entry in GGML_TYPES.values()}
@@ -218,7 +218,7 @@ def test_what_is_not_whole_tiles_is_refused():
         recode_codes("int8", np.zeros((32, 32), np.uint8), 32, out=np.zeros(32, np.uint8))
     coding = NativeCoding(99, 8, 32, 1, 1, 1, 0, 0)
     data = np.zeros(2048, np.uint8)
-    library, place = native_library.load_library(), data.ctypes.data
+    library, place = native.load_library(), data.ctypes.data
     assert library.tw_recode(ctypes.addressof(coding), place, place, 32, 32, place) == -1
     coding.element = CODE_NUMBERS["Q4_K"]
     assert library.tw_recode(ctypes.addressof(coding), place, place, 32, 32, place) == -1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tilewright.formats import BLOCK_FORMATS, cast
-from tilewright.formats.encodings import pack_codes
+from tilewright.formats.scalars import pack_codes
 
 from ..cases import all_cases
 from .abi import F32, LIBRARY, PACK, SCALARS, SCALED, UNPACK, memory, nest

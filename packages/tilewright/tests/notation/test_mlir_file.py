@@ -8,7 +8,7 @@ import pytest
 
 from tilewright import FileFormatError
 from tilewright.notation import MetalLayout, MlirLayout, MlirNdLayout, check_layout, find_layouts, parse_tensor_type
-from tilewright.notation.ir_scanner import scan_ir
+from tilewright.notation.ir_file import scan_ir
 
 from .recorded_texts import recorded
 

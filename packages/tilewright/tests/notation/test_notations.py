@@ -23,7 +23,7 @@ from tilewright.notation import (
     parse_triton_type,
     write,
 )
-from tilewright.notation.tvm import parse_index_map, write_index_map
+from tilewright.notation.maps import parse_index_map, write_index_map
 
 from .recorded_texts import recorded
 

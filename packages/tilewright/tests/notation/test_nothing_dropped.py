@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.notation import NOTATIONS, parse
-from tilewright.notation.ttnn_writer import ttnn_text
+from tilewright.ttnn.text import ttnn_text
 
 SHARDED = tw.MemoryConfig(
     "block_sharded", "l1", tw.memory.ShardSpec(tw.memory.CoreRangeSet([tw.memory.CoreRange((0, 0), (1, 1))]), (64, 64))

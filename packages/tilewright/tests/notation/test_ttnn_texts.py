@@ -9,7 +9,7 @@ import pytest
 
 from tilewright import FileFormatError, ttnn
 from tilewright.memory import CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, ShardSpec, TensorSpec
-from tilewright.memory.memory_config import NamedEnum
+from tilewright.memory.config import NamedEnum
 from tilewright.notation import (
     find_ttnn_values,
     parse_core_ranges,

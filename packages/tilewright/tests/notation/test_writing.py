@@ -11,7 +11,7 @@ from tilewright import Layout, LayoutError, TensorSpec, TilewrightError
 from tilewright.layout.linear import Linear
 from tilewright.layout.tuples import leaves, map_leaves
 from tilewright.memory import CoreCoord, CoreRange, CoreRangeSet, MemoryConfig, NdShardSpec, Shape, ShardSpec, Tile
-from tilewright.memory.memory_config import ShardDistribution
+from tilewright.memory.config import ShardDistribution
 from tilewright.notation import (
     NOTATIONS,
     WRITABLE,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.files import open_tensors
-from tilewright.formats.ggml_blocks import GGML_TYPES
+from tilewright.formats.ggml import GGML_TYPES
 
 gguf = pytest.importorskip("gguf", reason="the gguf package is not installed")
 DECODED = [kind for kind in GGML_TYPES.values() if kind.unpack is not None]

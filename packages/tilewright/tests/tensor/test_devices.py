@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import cuda_engine, opencl_engine
+from tilewright.copying import cuda, opencl
 from tilewright.errors import LayoutError, TransferError
 from tilewright.mojo.layout import Idx, TileTensor
 from tilewright.mojo.std.gpu.host import DeviceContext
 
-DRIVERS = {"opencl": opencl_engine, "cuda": cuda_engine}
+DRIVERS = {"opencl": opencl, "cuda": cuda}
 
 
 @pytest.fixture(params=["host", "opencl", "cuda"])

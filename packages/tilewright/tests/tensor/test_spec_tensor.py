@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.copying.dlpack import from_dlpack
+from tilewright.copying.devices import from_dlpack
 from tilewright.memory import ChangeKind, Device, TensorSpec, to_bytes
 from tilewright.tensor import StorageType, Tensor
 

@@ -31,7 +31,7 @@ from tilewright.mojo.layout import AddressSpace, TensorLayout, TileTensor, stack
 from tilewright.mojo.layout.tile_layout import from_core
 from tilewright.mojo.std.gpu.host import DeviceContext
 from tilewright.tensor.store import DeviceMemory, Store
-from tilewright.tensor.view_layouts import pair_layout
+from tilewright.tensor.view import pair_layout
 
 from .strategies import iota
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tilewright import Layout, Swizzle, TileTensor, blocked_product, col_major, compose, row_major
-from tilewright.tensor import contents
+from tilewright.tensor import elements
 
 SHAPE = (64, 96)
 LAYOUTS = {
@@ -23,7 +23,7 @@ LAYOUTS = {
 
 @pytest.fixture(autouse=True)
 def _everything_is_large(monkeypatch):
-    monkeypatch.setattr(contents, "SMALL", 1)
+    monkeypatch.setattr(elements, "SMALL", 1)
 
 
 def tensor(name, start=0):

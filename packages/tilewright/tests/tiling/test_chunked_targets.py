@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright.tiling import Input, Output, Pipeline, Tiler
-from tilewright.tiling.array_store import chunk_shape
+from tilewright.tiling.stores import chunk_shape
 
 from .chunked import Chunked
 

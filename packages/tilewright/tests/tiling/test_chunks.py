@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import TransferError
 from tilewright.tiling import Tiler
-from tilewright.tiling.chunk_cache import ChunkCache, ChunkUses
-from tilewright.tiling.store_access import close_idle_loops, open_access
+from tilewright.tiling.stores import ChunkCache, ChunkUses, close_idle_loops, open_access
 from tilewright.tiling.tile_choice import choose_tile
 
 from ..cases import examples

@@ -14,12 +14,12 @@ SCRIPT = """
     from concurrent.futures import ThreadPoolExecutor
     import numpy as np
     import tilewright as tw
-    from tilewright.copying import native_library
+    from tilewright.copying import native
     from tilewright.tiling import plan_tiles
 
     pool = ThreadPoolExecutor(2)
     source, tile = np.zeros((512, 1024)), (128, 1024)
-    both = 2 if native_library.is_available() else 1  # without the library, the caller computes
+    both = 2 if native.is_available() else 1  # without the library, the caller computes
     runs = {
         "in turns": (1, lambda *ends: tw.stream(*ends, tile=tile, workers=1)),
         "at once": (both, lambda *ends: tw.stream(*ends, tile=tile, workers=1, concurrent=True)),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.copying import opencl_engine
+from tilewright.copying import opencl
 from tilewright.errors import FormatError, TransferError
 from tilewright.formats import format_of
 from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, TileKernel, Tiler, spaced_layout
@@ -22,8 +22,8 @@ FILLS = [0, 3, "edge", "reflect", "symmetric", "wrap", "zero"]
 @pytest.fixture(scope="session")
 def device():
     """The engine that kernels run on here; `make test-cuda` has another one."""
-    if opencl_engine.unavailable_reason():
-        pytest.skip(opencl_engine.unavailable_reason())
+    if opencl.unavailable_reason():
+        pytest.skip(opencl.unavailable_reason())
     return "opencl"
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tilewright import TransferError
 from tilewright.tiling import plan_tiles
-from tilewright.tiling.task_manifest import Checksums, TaskManifest, TaskRecords
+from tilewright.tiling.manifest import Checksums, TaskManifest, TaskRecords
 
 from ..cases import examples
 

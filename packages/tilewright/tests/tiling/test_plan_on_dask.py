@@ -10,7 +10,7 @@ import pytest
 
 from tilewright import TransferError
 from tilewright.tiling import plan_tiles
-from tilewright.tiling.plan_executor import count_workers
+from tilewright.tiling.tile_plan import count_workers
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")

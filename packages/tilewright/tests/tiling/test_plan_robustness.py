@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tilewright import TransferError
-from tilewright.tiling import plan_runner, plan_task, plan_tiles
+from tilewright.tiling import plan_task, plan_tiles, tile_plan
 
 processes = functools.partial(ProcessPoolExecutor, 2, mp_context=get_context("spawn"))
 
@@ -121,7 +121,7 @@ def test_a_task_that_always_takes_too_long_is_named(files, tmp_path, place):
 
 def test_a_worker_that_does_not_answer_at_all_is_killed(files, tmp_path, monkeypatch):
     """In native code that never lets another thread run, not even the timeout of the worker works."""
-    monkeypatch.setattr(plan_runner, "ANSWER_WITHIN_SECONDS", 1.0)
+    monkeypatch.setattr(tile_plan, "ANSWER_WITHIN_SECONDS", 1.0)
     before, after, source = files
     compute = Slow(tmp_path, first=9, seconds=60, sleep=hold_the_interpreter)
     began = time.monotonic()
@@ -216,9 +216,9 @@ def test_what_a_factory_makes_is_shut_down(files):
 def test_a_batch_that_takes_long_gives_the_rest_back(monkeypatch, tmp_path, workers):
     """Tasks that turn out slow after many quick ones do not wait behind each other in one batch."""
     monkeypatch.setattr(plan_task, "MAX_BATCH_SECONDS", 0.05)
-    monkeypatch.setattr(plan_runner, "MIN_BATCH_SECONDS", 100)  # batches are as large as they can be
+    monkeypatch.setattr(tile_plan, "MIN_BATCH_SECONDS", 100)  # batches are as large as they can be
     batches, lock = [], threading.Lock()
-    run_batch = plan_runner.run_batch
+    run_batch = tile_plan.run_batch
 
     def watched(plan, numbers, *rest):
         result = run_batch(plan, numbers, *rest)
@@ -226,7 +226,7 @@ def test_a_batch_that_takes_long_gives_the_rest_back(monkeypatch, tmp_path, work
             batches.append((len(numbers), len(result.not_started)))
         return result
 
-    monkeypatch.setattr(plan_runner, "run_batch", watched)
+    monkeypatch.setattr(tile_plan, "run_batch", watched)
     source, target = np.arange(400), np.zeros(400, int)
 
     def compute(x, y):

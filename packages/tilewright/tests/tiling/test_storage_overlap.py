@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import opencl_engine
+from tilewright.copying import opencl
 from tilewright.errors import TransferError
 from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, Tiler, plan_tiles
-from tilewright.tiling.array_store import are_same_array, share_bytes
-from tilewright.tiling.operands import open_endpoint
+from tilewright.tiling.endpoints import open_endpoint
+from tilewright.tiling.stores import are_same_array, share_bytes
 
 
 @pytest.fixture
@@ -183,9 +183,9 @@ def test_a_kernel_does_not_read_what_another_group_wrote():
         Pipeline([Input(a[::-1], tiler)], [Output(a, tiler)]).kernel("2 * in0", engine="opencl")
 
 
-@pytest.mark.skipif(opencl_engine.unavailable_reason() is not None, reason=str(opencl_engine.unavailable_reason()))
+@pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
 def test_arrays_in_one_buffer_of_a_device():
-    whole = pytest.importorskip("pyopencl.array").to_device(opencl_engine.default_backend().queue, np.arange(24.0))
+    whole = pytest.importorskip("pyopencl.array").to_device(opencl.default_backend().queue, np.arange(24.0))
     tiler, halo = Tiler((12,), (4,)), Tiler((12,), (6,), 2, 1)
     assert share_bytes(open_endpoint(whole[:13]), open_endpoint(whole[12:]))
     assert not share_bytes(open_endpoint(whole[:12]), open_endpoint(whole[12:]))

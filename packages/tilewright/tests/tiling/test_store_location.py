@@ -10,8 +10,8 @@ import pytest
 
 from tilewright import TransferError
 from tilewright.tiling import plan_tiles, stream
-from tilewright.tiling.array_store import share_bytes
-from tilewright.tiling.operands import open_endpoint
+from tilewright.tiling.endpoints import open_endpoint
+from tilewright.tiling.stores import share_bytes
 
 
 def copied(x, y):

@@ -13,7 +13,7 @@ import pytest
 
 from tilewright import TransferError
 from tilewright.tiling import plan_tiles
-from tilewright.tiling.fingerprint import UnidentifiedError, fingerprint_compute
+from tilewright.tiling.manifest import UnidentifiedError, fingerprint_compute
 
 FACTOR = 2
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tilewright import TransferError
 from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, TransferEvent, export, import_
-from tilewright.tiling.transfer_tensors import ExternalTensor, InternalTensor
+from tilewright.tiling.tile_copies import ExternalTensor, InternalTensor
 
 from ..cases import examples
 from .pipelines import SCHEMES, stencils

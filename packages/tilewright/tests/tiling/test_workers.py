@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.copying import native_library
+from tilewright.copying import native
 from tilewright.tiling import CancelledError, Input, Output, Pipeline, Tiler, Trace, stream, workers
 from tilewright.tiling import workers as transfer_table
 from tilewright.tiling.workers import choose_worker_count
@@ -18,7 +18,7 @@ from tilewright.tiling.workers import choose_worker_count
 from ..cases import examples
 from .pipelines import SCHEMES, stencils
 
-pytestmark = pytest.mark.skipif(not native_library.is_available(), reason="workers are carried by the native library")
+pytestmark = pytest.mark.skipif(not native.is_available(), reason="workers are carried by the native library")
 
 SIZE, TILE = 40_000, 1_000
 TILES = SIZE // TILE

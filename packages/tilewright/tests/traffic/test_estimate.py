@@ -6,7 +6,7 @@ from hypothesis import given
 
 from tilewright import MemoryConfigError, TensorSpec, block_sharded, height_sharded, reshard, width_sharded
 from tilewright.traffic import estimate_transfers
-from tilewright.traffic.noc_rates import rates_of
+from tilewright.traffic.estimate import rates_of
 
 from ..cases import examples
 from .strategies import pairs

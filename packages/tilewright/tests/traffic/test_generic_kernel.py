@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import TensorSpec, block_sharded, height_sharded, nd_sharded, reshard, width_sharded
-from tilewright.traffic.chains import follow, run_lengths
-from tilewright.traffic.generic_kernel import fold_ranges
+from tilewright.traffic.kernels import fold_ranges
+from tilewright.traffic.moves import follow, run_lengths
 
 from ..cases import examples
 

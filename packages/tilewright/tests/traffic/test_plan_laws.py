@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright import Device, MemoryConfigError, Tensor, TensorSpec, height_sharded, reshard
 from tilewright.memory import from_bytes, to_bytes
-from tilewright.traffic.page_moves import page_moves
+from tilewright.traffic.moves import page_moves
 
 from ..cases import examples
 from .strategies import pairs

@@ -11,7 +11,7 @@ from .golden import cores_of, memory_of, recorded, sequences, spec_of
 
 TRACES = recorded("noc/reshards_public")["traces"]
 MODEL = recorded("noc/time_model")
-STEPS = recorded("reports/to_memory_config_steps")
+STEPS = recorded("noc/to_memory_config_steps")
 LATENCIES = recorded("noc/latencies_public")
 PATTERNS = {
     ("l1", "one_from_one"): "read_l1",

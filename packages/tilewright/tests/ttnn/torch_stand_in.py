@@ -28,7 +28,7 @@ class Tensor:
         return 1, 0
 
     def __dlpack__(self, **options):
-        from tilewright.copying.dlpack import export_dlpack
+        from tilewright.copying.devices import export_dlpack
 
         return export_dlpack(self.values)
 

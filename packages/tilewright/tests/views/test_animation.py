@@ -7,7 +7,7 @@ from hypothesis import given
 import tilewright as tw
 from tilewright import views
 from tilewright.tiling import Schedule
-from tilewright.views.animation_output import draw_frames
+from tilewright.views.animation import draw_frames
 
 from ..layout.strategies import injective_layouts
 from .browser import open_browser, open_page

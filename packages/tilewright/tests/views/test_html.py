@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import views
-from tilewright.copying import tiled_layout
+from tilewright.layout import tiled_layout
 
 from .pictures import parse
 from .things import scenes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import views
 from tilewright.errors import LayoutError
-from tilewright.views.scenes.pages import page_grid
+from tilewright.views.scenes.placements import page_grid
 
 from ..cases import examples
 

@@ -15,7 +15,7 @@ from tilewright import views
 from tilewright.files import Tensorbin, inspect, write_tensorbin
 from tilewright.formats import format_of
 from tilewright.memory import explain
-from tilewright.views.color_scales import cell_labels
+from tilewright.views.scene_options import cell_labels
 
 from ..cases import examples
 from ..memory.strategies import specs as placed_specs

@@ -12,7 +12,7 @@ import tilewright as tw
 from tilewright.views import Grid, Tracks, reshard_scene, scene_of, to_html, to_svg, to_text
 from tilewright.views.html import panel_data
 from tilewright.views.scene import MOST_FLOWS
-from tilewright.views.scenes.chip_maps import chip_cells
+from tilewright.views.scenes.reshards import chip_cells
 
 from .browser import open_browser, watched
 

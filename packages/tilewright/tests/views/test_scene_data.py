@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import addr, bank, views
-from tilewright.copying import Placement, plan_copy, tiled_layout
+from tilewright.copying import Placement, plan_copy
+from tilewright.layout import tiled_layout
 
 from .things import TILED, build_scenes, noisy, scenes
 

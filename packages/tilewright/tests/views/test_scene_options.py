@@ -11,7 +11,7 @@ from tilewright import views
 from tilewright.copying import Placement, plan_copy
 from tilewright.formats import quantization_error
 from tilewright.tiling import Schedule
-from tilewright.tiling.trace import TraceSpan
+from tilewright.tiling.schedule import TraceSpan
 
 from .things import allocator, scenes, spec
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
-from tilewright.views.color_scales import (
+from tilewright.views.scene_options import (
     CATEGORIES,
     candidate_labels,
     cell_colors,
@@ -86,7 +86,7 @@ def test_categories_and_ramps_can_be_read_with_their_ink():
 
 
 def test_ramps_change_lightness_all_the_way():
-    from tilewright.views.color_scales import luminance
+    from tilewright.views.scene_options import luminance
 
     for kind, sign in (("ramp", 1), ("heat", -1)):
         levels = [sign * luminance(ramp_color(kind, k)) for k in range(64)]

@@ -7,9 +7,10 @@ import numpy as np
 
 import tilewright as tw
 from tilewright import addr, bank, views
-from tilewright.copying import Placement, plan_copy, tiled_layout
+from tilewright.copying import Placement, plan_copy
+from tilewright.layout import tiled_layout
 from tilewright.tiling import Schedule
-from tilewright.tiling.trace import TraceSpan as Happened
+from tilewright.tiling.schedule import TraceSpan as Happened
 
 TILED = tiled_layout((20, 28), (8, 16), (4, 8))
 

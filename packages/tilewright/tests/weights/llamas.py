@@ -7,7 +7,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from tilewright.files.sample_model import LLAMA_CONFIG, sample_llama
+from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
 
 from ..files.samples import write_safetensors
 

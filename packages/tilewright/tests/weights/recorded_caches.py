@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from tilewright import format_of
+from tilewright.conversion.cache import Checkpoint
 from tilewright.copying.assembly import Assembly
-from tilewright.weights.weight_cache import Checkpoint
 
 FILE = Path(__file__).parents[1] / "golden" / "weight_cache" / "records.json.xz"
 STORED = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}

@@ -12,9 +12,9 @@ import pytest
 
 import tilewright as tw
 from tilewright import FileFormatError, FormatError
-from tilewright.conversion.output_file import hash_range
+from tilewright.conversion import prepare, retarget_cache
+from tilewright.conversion.source import hash_range
 from tilewright.files import Tensorbin, read_tensorbin, write_safetensors, write_tensorbin
-from tilewright.weights import prepare, retarget_cache
 
 from ..cli.runner import invoke
 from .llamas import NAME, numbers, write_model

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import FileFormatError, FormatError, format_of, open_tensors
+from tilewright.conversion import plan_cache
+from tilewright.conversion.cache import Checkpoint, WeightCache
 from tilewright.copying.assembly import Assembly
 from tilewright.files import read_tensorbin
-from tilewright.files.sample_model import sample_llama
-from tilewright.weights import plan_cache
-from tilewright.weights.weight_cache import Checkpoint, WeightCache
+from tilewright.files.safetensors import sample_llama
 
 from ..cli.runner import invoke
 from ..files.samples import write_safetensors

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.conversion import check_cache, plan_cache
+from tilewright.conversion.gguf_names import ARCHITECTURES, name_gguf_model
 from tilewright.files import open_tensors
-from tilewright.files.sample_model import LLAMA_CONFIG, sample_llama
-from tilewright.formats.ggml_blocks import GGML_TYPES
-from tilewright.weights import check_cache, plan_cache
-from tilewright.weights.gguf_names import ARCHITECTURES, name_gguf_model
+from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
+from tilewright.formats.ggml import GGML_TYPES
 
 from ..files.gguf_files import write_gguf
 from .llamas import NAME, files_of, numbers, write_model
@@ -221,7 +221,7 @@ def test_a_cache_is_checked_and_retargeted_like_any_other(tmp_path):
     tw.prepare(path, tmp_path / "cache", "N150")
     assert check_cache(tmp_path / "cache", path)
     assert check_cache(tmp_path / "cache")
-    tw.weights.retarget_cache(tmp_path / "cache", tmp_path / "other", "P150")
+    tw.conversion.retarget_cache(tmp_path / "cache", tmp_path / "other", "P150")
     assert check_cache(tmp_path / "other", path, full=True)
 
 

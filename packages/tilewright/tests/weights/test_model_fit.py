@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.byte_sizes import format_bytes
+from tilewright._text import format_bytes
 from tilewright.cli import program
+from tilewright.conversion import plan_cache
 from tilewright.files import write_sample_llama
-from tilewright.weights import plan_cache
 
 from ..cli.runner import invoke
 from .llamas import numbers, write_model

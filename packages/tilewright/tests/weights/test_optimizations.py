@@ -6,11 +6,11 @@ import json
 import pytest
 
 from tilewright import FileFormatError, FormatError
+from tilewright.conversion import Optimizations, Recipe, plan_cache
+from tilewright.conversion.cache import Checkpoint, WeightCache
 from tilewright.copying.assembly import Assembly
-from tilewright.files.sample_model import LLAMA_CONFIG, sample_llama
+from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
 from tilewright.formats import format_of
-from tilewright.weights import Optimizations, Recipe, plan_cache
-from tilewright.weights.weight_cache import Checkpoint, WeightCache
 
 from .llamas import NAME, write_model
 

@@ -16,12 +16,11 @@ import pytest
 
 import tilewright as tw
 from tilewright import FileFormatError, FormatError
-from tilewright.conversion import run_plan
+from tilewright.conversion import plan_cache, run_plan
+from tilewright.conversion.cache import model_name
 from tilewright.conversion.work_folder import WorkFolder
 from tilewright.files import read_tensorbin
-from tilewright.files.sample_model import sample_llama
-from tilewright.weights import plan_cache
-from tilewright.weights.weight_cache import model_name
+from tilewright.files.safetensors import sample_llama
 
 from ..cli.runner import invoke
 from ..conversion.test_resume import finished_tensors

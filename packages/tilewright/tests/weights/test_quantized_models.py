@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.conversion import plan_cache
 from tilewright.files import open_tensors, write_safetensors
-from tilewright.files.sample_model import LLAMA_CONFIG, sample_llama
-from tilewright.formats.encodings import E2M1
-from tilewright.weights import plan_cache
+from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
+from tilewright.formats.scalars import E2M1
 
 from .llamas import files_of
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tilewright import FileFormatError, FormatError, open_tensors
-from tilewright.conversion.expressions import ExpressionError, evaluate
+from tilewright.conversion import Recipe, check_cache, plan_cache, prepare, retarget_cache
+from tilewright.conversion.rules import ExpressionError, evaluate
 from tilewright.files import read_tensorbin
-from tilewright.weights import Recipe, check_cache, plan_cache, prepare, retarget_cache
 
 from .llamas import NAME, numbers, write_model
 

@@ -8,10 +8,10 @@ import shutil
 
 import pytest
 
+from tilewright.conversion import check_cache, prepare
+from tilewright.conversion.cache import WeightCache
 from tilewright.files import read_tensorbin
-from tilewright.files.conversion_manifest import MARKER_PREFIX
-from tilewright.weights import check_cache, prepare
-from tilewright.weights.weight_cache import WeightCache
+from tilewright.files.manifest import MARKER_PREFIX
 
 from .recorded_caches import cache_options, describe_checkpoint, records, write_checkpoint
 

@@ -9,8 +9,8 @@ import pytest
 
 import tilewright as tw
 from tilewright import FileFormatError, FormatError
+from tilewright.conversion import prepare, retarget_cache
 from tilewright.files import Tensorbin, read_tensorbin, write_tensorbin
-from tilewright.weights import prepare, retarget_cache
 
 from ..cli.runner import invoke
 from .llamas import NAME, files_of, numbers, write_model

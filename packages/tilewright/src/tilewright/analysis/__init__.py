@@ -1,17 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a layout costs, and what would be better: bank conflicts, coalescing, swizzles, padding, balance, atoms."""
 
-from .atom_catalogue import CopyAtom, MatrixAtom, atoms
-from .banks import AMD, NVIDIA, BankModel, BankReport, Collision, bank_conflicts, conflicts_by_warp
-from .conflict_search import Certificate, Pattern, find_padding, find_swizzle, padded_layout
-from .derivations import AlgebraStep, explain_steps
+from .accesses import (
+    SIZES,
+    BalanceReport,
+    CoalescingReport,
+    FootprintReport,
+    Permutation,
+    RunReport,
+    ThreadStrides,
+    access_offsets,
+    balance,
+    coalescing,
+    contiguous_runs,
+    footprint,
+    padding_share,
+    permutation,
+    thread_strides,
+)
+from .atom_catalogue import AtomCoverage, CopyAtom, MatrixAtom, OperandCoverage, atom_coverage, atoms
+from .banks import (
+    AMD,
+    NVIDIA,
+    BankModel,
+    BankReport,
+    Certificate,
+    Collision,
+    Pattern,
+    bank_conflicts,
+    conflicts_by_warp,
+    find_padding,
+    find_swizzle,
+    padded_layout,
+)
+from .derivations import AlgebraStep, explain_steps, format_operand
 from .device_balance import bank_balance, reader_balance
-from .footprints import FootprintReport, ThreadStrides, footprint, thread_strides
-from .operand_coverage import AtomCoverage, OperandCoverage, atom_coverage
-from .permutations import Permutation, permutation
 from .register_conversion import Conversion, conversion
-from .sectors import CoalescingReport, coalescing
-from .spread import BalanceReport, RunReport, balance, contiguous_runs, padding_share
 
 __all__ = [
     "AMD",

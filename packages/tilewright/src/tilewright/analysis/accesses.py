@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import lcm, prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import LayoutError
-from ..layout import LayoutLike
-from ..layout.validation import as_integer
-from ..tensor.view import View
+from ..layout import Layout, LayoutLike, as_integer, chunks
+from ..tensor import View
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction loads or stores per thread
@@ -302,3 +301,425 @@ def validate_vector(vector: int | None, caller: str) -> int | None:
     if width < 1:
         raise LayoutError(f"{caller}: a vector has at least 1 element, got {width}")
     return int(width)
+
+
+# The places that a layout uses: where they lie, the gaps between them, and which of them elements share.
+
+MAX_ELEMENTS = 1 << 20
+"""The most elements of a layout whose places are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FootprintReport:
+    """The places that the `elements` of a layout use.
+
+    `runs` are the intervals of consecutive places, (first, last) each; `sharing` says how many places have so many
+    elements, as (elements, places) pairs; `shared` are the places with more than one.
+
+    >>> report = FootprintReport(6, ((0, 1), (4, 4)), ((1, 1), (3, 1)), (4,))
+    >>> print(report, report.gaps)
+    6 elements in 3 places from 0 to 4, 2 holes, up to 3 elements in a place (2,)
+    """
+
+    elements: int
+    runs: tuple[tuple[int, int], ...]
+    sharing: tuple[tuple[int, int], ...]
+    shared: tuple[int, ...]
+
+    @property
+    def places(self) -> int:
+        """Return how many different places are used."""
+        return sum([last - first + 1 for first, last in self.runs])
+
+    @property
+    def span(self) -> int:
+        """Return how many places there are from the lowest to the highest one."""
+        return self.runs[-1][1] - self.runs[0][0] + 1 if self.runs else 0
+
+    @property
+    def gaps(self) -> tuple[int, ...]:
+        """Return how many places are free between each run and the next."""
+        return tuple([after[0] - before[1] - 1 for before, after in zip(self.runs, self.runs[1:], strict=False)])
+
+    @property
+    def holes(self) -> int:
+        """Return how many places between the lowest and the highest one are free."""
+        return self.span - self.places
+
+    @property
+    def most_shared(self) -> int:
+        """Return how many elements the place with the most has: 1 if none is shared."""
+        return max([ways for ways, _ in self.sharing], default=0)
+
+    def __str__(self) -> str:
+        if not self.runs:
+            return "no elements"
+        where = f"{self.elements} elements in {self.places} places from {self.runs[0][0]} to {self.runs[-1][1]}"
+        sharing = f", up to {self.most_shared} elements in a place" if self.shared else ""
+        return f"{where}, {self.holes} holes{sharing}"
+
+
+def footprint(layout: LayoutLike | View) -> FootprintReport:
+    """Return which places a `layout`, or a tensor, uses; padding uses none.
+
+    >>> from tilewright import Layout
+    >>> print(footprint(Layout((4, 2), (2, 16))))
+    8 elements in 8 places from 0 to 22, 15 holes
+    >>> footprint(Layout((4, 2), (2, 16))).gaps
+    (1, 1, 1, 9, 1, 1, 1)
+    """
+    places, valid = index_places(layout, "footprint")
+    used, counts = np.unique(places[valid], return_counts=True)
+    starts = np.flatnonzero(np.diff(used, prepend=used[:1] - 2) != 1)
+    ends = np.append(starts[1:], len(used)) - 1
+    ways, numbers = np.unique(counts, return_counts=True)
+    return FootprintReport(
+        int(counts.sum()),
+        tuple(zip(used[starts].tolist(), used[ends].tolist(), strict=True)) if used.size else (),
+        tuple(zip(ways.tolist(), numbers.tolist(), strict=True)),
+        tuple(used[counts > 1].tolist()),
+    )
+
+
+def index_places(layout: LayoutLike | View, caller: str) -> tuple[Array, Array]:
+    """Return the place of each index of a `layout`, or of a tensor's, and whether it is data; `caller` is for errors.
+
+    >>> from tilewright import Layout
+    >>> index_places(Layout((2, 2), (2, 1)), "this")[0].tolist()
+    [0, 2, 1, 3]
+    """
+    function, base = (layout.layout, int(layout.offset)) if isinstance(layout, View) else (layout, 0)
+    if not isinstance(function, LayoutLike):
+        raise LayoutError(f"{caller}: expected a layout or a tensor, got {type(layout).__name__}")
+    if function.size > MAX_ELEMENTS:
+        raise LayoutError(f"{caller}: {function} has {function.size} elements; at most {MAX_ELEMENTS} are listed")
+    if function.axes or function.is_replicated:
+        raise LayoutError(f"{caller}: {function} has copies or maps to named axes; choose one with .project(axis)")
+    parts = [(np.asarray(places), valid) for _, places, valid in chunks(function)]
+    if not parts:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
+    return np.concatenate([places for places, _ in parts]) + base, np.concatenate([valid for _, valid in parts])
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStrides:
+    """The steps from each thread to the next: `steps` has a row for each value of a thread.
+
+    >>> strides = ThreadStrides(((1, 1, 1), (1, 5, 1)))
+    >>> print(strides, strides.constant)
+    steps of 1, 5 between neighbouring threads (1, None)
+    """
+
+    steps: tuple[tuple[int, ...], ...]
+
+    @property
+    def constant(self) -> tuple[int | None, ...]:
+        """Return, for each value, the one step between all neighbours; None if they differ or there is one thread."""
+        return tuple([row[0] if len(set(row)) == 1 else None for row in self.steps])
+
+    @property
+    def distinct(self) -> tuple[int, ...]:
+        """Return the different steps, smallest first."""
+        return tuple(sorted({step for row in self.steps for step in row}))
+
+    @property
+    def is_uniform(self) -> bool:
+        """Return whether there is at most one step."""
+        return len(self.distinct) < 2
+
+    def __str__(self) -> str:
+        if not self.distinct:
+            return "one thread"
+        steps = ", ".join(map(str, self.distinct))
+        return f"{'a step' if self.is_uniform else 'steps'} of {steps} between neighbouring threads"
+
+
+def thread_strides(memory: object, threads: object = None) -> ThreadStrides:
+    """Return how far apart, in elements, neighbouring threads access memory; 0 means that they access the same.
+
+    `memory` and `threads` are as for `bank_conflicts`: layouts, a tensor, or a table of offsets.
+
+    >>> from tilewright import Layout
+    >>> print(thread_strides(Layout((8, 2), (4, 1))))
+    a step of 4 between neighbouring threads
+    """
+    places, touched = access_offsets(memory, threads, "thread_strides")
+    if not touched.all():
+        raise LayoutError("thread_strides: some elements are padding, which is not accessed; give those that are")
+    return ThreadStrides(tuple([tuple(row) for row in np.diff(places, axis=0).T.tolist()]))
+
+
+# Layouts whose places are consecutive, as permutations of their indices.
+
+_MOST = 8  # cycles, and elements of a cycle, that text shows
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """A permutation as its `cycles`: each leads from an index to its place, and from there on, until it closes.
+
+    A cycle begins with its smallest index, and cycles are in the order of these. `start` is the place of index 0 of the
+    permutation, which is not 0 if strides are negative or the layout has an offset.
+
+    >>> swap = Permutation(((0,), (1, 2), (3,)))
+    >>> print(swap, swap.parity)
+    (1 2), 2 fixed points, order 2 -1
+    """
+
+    cycles: tuple[tuple[int, ...], ...]
+    start: int = 0
+
+    @property
+    def size(self) -> int:
+        """Return how many indices are permuted."""
+        return sum(map(len, self.cycles))
+
+    @property
+    def fixed_points(self) -> tuple[int, ...]:
+        """Return the indices that stay where they are."""
+        return tuple([cycle[0] for cycle in self.cycles if len(cycle) == 1])
+
+    @property
+    def order(self) -> int:
+        """Return how often the permutation has to be applied until everything is back in its place."""
+        return lcm(*map(len, self.cycles))
+
+    @property
+    def parity(self) -> int:
+        """Return 1 for an even permutation, one that takes an even number of swaps, and -1 for an odd one."""
+        return -1 if (self.size - len(self.cycles)) % 2 else 1
+
+    def __str__(self) -> str:
+        moved = [cycle for cycle in self.cycles if len(cycle) > 1]
+        text = "".join([_format_cycle(cycle) for cycle in moved[:_MOST]]) or "identity"
+        more = f" and {len(moved) - _MOST} more cycles" if len(moved) > _MOST else ""
+        fixed = len(self.fixed_points)
+        return f"{text}{more}, {fixed} fixed point{'s' * (fixed != 1)}, order {self.order}"
+
+
+def _format_cycle(cycle: tuple[int, ...]) -> str:
+    return f"({' '.join(map(str, cycle[:_MOST]))}{' ...' * (len(cycle) > _MOST)})"
+
+
+def permutation(layout: LayoutLike) -> Permutation:
+    """Return the permutation of indices that a `layout` with consecutive places is; places count from the lowest.
+
+    >>> from tilewright import Layout
+    >>> print(permutation(Layout((2, 2), (2, 1))))  # a transpose
+    (1 2), 2 fixed points, order 2
+    >>> permutation(Layout(4, -1)).cycles
+    ((0, 3), (1, 2))
+    """
+    places, valid = index_places(layout, "permutation")
+    if not valid.all():
+        raise LayoutError(f"permutation of {layout}: it is padded; permute the data first, then pad")
+    start = int(places.min()) if places.size else 0
+    if len(np.unique(places)) != places.size:
+        raise LayoutError(f"permutation of {layout}: it is not injective, some indices share a place")
+    if places.size and int(places.max()) - start != places.size - 1:
+        raise LayoutError(f"permutation of {layout}: its places are not a dense interval; there are gaps between them")
+    return Permutation(_cycles((places - start).tolist()), start)
+
+
+def _cycles(images: list[int]) -> tuple[tuple[int, ...], ...]:
+    cycles = []
+    seen = bytearray(len(images))
+    for first in range(len(images)):
+        if not seen[first]:
+            cycle, index = [], first
+            while not seen[index]:
+                seen[index] = 1
+                cycle.append(index)
+                index = images[index]
+            cycles.append(tuple(cycle))
+    return tuple(cycles)
+
+
+# Coalescing: how many sectors of global memory an access transfers.
+
+
+@dataclass(frozen=True, slots=True)
+class CoalescingReport:
+    """The sectors that an access to global memory transfers.
+
+    >>> CoalescingReport(sectors=32, ideal=4, lines=32, used=128, moved=1024).efficiency
+    0.125
+    """
+
+    sectors: int
+    ideal: int
+    lines: int
+    used: int
+    moved: int
+    instructions: int = 1
+    assumption: str = field(default="", repr=False, compare=False)  # about elements whose size nobody stated
+
+    @property
+    def efficiency(self) -> float:
+        """Return the share of the transferred bytes that threads asked for.
+
+        >>> CoalescingReport(4, 4, 1, 128, 128).efficiency
+        1.0
+        """
+        return self.used / self.moved if self.moved else 1.0
+
+    def __str__(self) -> str:
+        found = f"{self.sectors} sectors ({self.efficiency:.0%} of the bytes are used)"
+        return f"{found}, {self.assumption}" if self.assumption else found
+
+
+def coalescing(
+    memory: Any,
+    threads: Any = None,
+    *,
+    itemsize: int | None = None,
+    vector: int | None = None,
+    base: int = 0,
+    sector: int = 32,
+    line: int = 128,
+    warp: int = 32,
+    active: Any = None,
+) -> CoalescingReport:
+    """Return the sectors that an access to global memory transfers.
+
+    `memory`, `threads`, `itemsize`, `vector` and `active` are as for `bank_conflicts`; `base` is the byte address of
+    offset 0, which decides which vectors are aligned. Sectors have `sector` bytes, in lines of `line`, and `warp`
+    threads access memory together. Instructions do not share sectors.
+
+    >>> from tilewright import Layout
+    >>> print(coalescing(Layout(32)))
+    4 sectors (100% of the bytes are used), assuming elements of 4 bytes
+    >>> print(coalescing(Layout(32, 32), itemsize=4))
+    32 sectors (12% of the bytes are used)
+    """
+    size, assumption = validate_itemsize(itemsize, memory, "coalescing")
+    places, touched = access_offsets(memory, threads, "coalescing", active)
+    if min(as_integer(sector, "sector"), as_integer(line, "line"), as_integer(warp, "warp")) < 1 or not places.size:
+        raise LayoutError(
+            f"coalescing needs offsets and positive sizes, got {places.size} offsets, sector={sector!r}, line={line!r}"
+        )
+    if as_integer(base, "base") % size or not 0 <= base < MAX_ADDRESS:
+        raise LayoutError(f"coalescing: base must be an address that is a multiple of the itemsize {size}, got {base}")
+    total = np.zeros(5, dtype=np.int64)
+    width = validate_vector(vector, "coalescing")
+    for access in warp_accesses(places + base // size, touched, size, warp, width, Instruction(), "coalescing"):
+        wanted = np.unique(access.addresses[access.active][:, None] + np.arange(access.bytes_per_thread))
+        sectors = len(np.unique(wanted // sector))
+        total += (sectors, -(-len(wanted) // sector), len(np.unique(wanted // line)), len(wanted), 1)
+    sectors, ideal, lines, used, count = total.tolist()
+    return CoalescingReport(sectors, ideal, lines, used, sectors * sector, count, assumption)
+
+
+# How elements are spread: contiguous runs, the share of padding, and balance over cores or banks.
+
+_CHUNK = 1 << 20  # coordinates evaluated at a time
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The lengths of contiguous runs, in elements.
+
+    >>> print(RunReport(4, 8, 8, 8.0))
+    4 runs of 8
+    """
+
+    runs: int
+    shortest: int
+    longest: int
+    mean: float
+
+    def __str__(self) -> str:
+        if self.shortest == self.longest:
+            return f"{self.runs} run{'s' * (self.runs != 1)} of {self.longest}"
+        return f"{self.runs} runs of {self.shortest} to {self.longest}, {self.mean:.3g} on average"
+
+
+def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
+    """Return the runs of consecutive offsets, in row-major order; padding ends a run.
+
+    `offsets` are integers, a layout or a `TileTensor`; `valid` says which integers are not padding.
+
+    >>> from tilewright import row_major, col_major
+    >>> print(contiguous_runs(row_major(4, 8).offsets()), contiguous_runs(col_major(4, 8).offsets()), sep=", ")
+    1 run of 32, 32 runs of 1
+    """
+    places, touched = (table.reshape(-1) for table in access_offsets(offsets, None, "contiguous_runs"))
+    data = touched if valid is None else np.asarray(valid, dtype=bool).reshape(-1)
+    if data.shape != places.shape:
+        raise LayoutError(
+            f"contiguous_runs: valid has {data.size} entries for {places.size} offsets; give one for each"
+        )
+    if not data.any():
+        return RunReport(0, 0, 0, 0.0)
+    starts = data.copy()
+    starts[1:] &= ~(data[:-1] & (np.diff(places) == 1))
+    number = np.cumsum(starts)[data]
+    lengths = np.bincount(number)[1:]
+    return RunReport(len(lengths), int(lengths.min()), int(lengths.max()), float(lengths.mean()))
+
+
+def padding_share(layout: LayoutLike) -> float:
+    """Return the share of the coordinates of a `layout` that are padding.
+
+    >>> from tilewright import row_major, with_logical_shape
+    >>> padding_share(with_logical_shape(row_major(64, 96), (60, 90)))
+    0.12109375
+    """
+    size = int(layout.size)
+    if not size:
+        return 0.0
+    if isinstance(layout, Layout):
+        try:
+            return 1 - prod(layout.logical_shape) / size
+        except LayoutError:
+            pass  # padded across modes: count
+    data = 0
+    for start in range(0, size, _CHUNK):
+        index = np.arange(start, min(size, start + _CHUNK), dtype=np.int64)
+        data += int(np.count_nonzero(np.broadcast_to(layout.valid(index), index.shape)))
+    return 1 - data / size
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceReport:
+    """How evenly amounts, such as bytes, are spread over cores or banks.
+
+    >>> print(BalanceReport(8, 0, 2048, 1536.0, 2))
+    1536 on average, 0 to 2048, 2 of 8 idle
+    """
+
+    count: int
+    least: int
+    most: int
+    mean: float
+    idle: int
+
+    @property
+    def imbalance(self) -> float:
+        """Return the largest amount divided by the mean: 1 is even.
+
+        >>> BalanceReport(4, 0, 100, 50.0, 2).imbalance
+        2.0
+        """
+        return self.most / self.mean if self.mean else 1.0
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return f"{self.most} on each of {self.count}"
+        idle = f", {self.idle} of {self.count} idle" if self.idle else ""
+        mean = f"{self.mean:g}" if self.mean < 1000 else f"{self.mean:.0f}"
+        return f"{mean} on average, {self.least} to {self.most}{idle}"
+
+
+def balance(amounts: Iterable[int]) -> BalanceReport:
+    """Return how evenly `amounts`, such as the bytes of every core, are spread.
+
+    >>> balance([2048, 2048, 1024, 0]).imbalance
+    1.6
+    """
+    if isinstance(amounts, (LayoutLike, View)):
+        raise LayoutError(f"expected amounts, such as the bytes per core, got {amounts!r}")
+    values = [int(amount) for amount in amounts]
+    if not values:
+        raise LayoutError("expected at least one amount, such as the bytes per core, got none")
+    return BalanceReport(len(values), min(values), max(values), sum(values) / len(values), values.count(0))

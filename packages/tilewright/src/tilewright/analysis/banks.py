@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..display import Shown
 from ..errors import LayoutError
-from ..layout.validation import as_integer
-from ..showing import Shown
+from ..layout import Layout, LayoutLike, Linear, Swizzle, as_integer
+from ..tensor import View
 from .accesses import Array, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 
@@ -277,3 +280,313 @@ def _collisions(
                 groups.setdefault(int(word), []).append(first + access.first + int(thread))
         found.append(Collision(phase, int(bank), tuple([tuple(group) for _, group in sorted(groups.items())])))
     return found
+
+
+# The smallest swizzle or padding that frees given accesses to shared memory of bank conflicts, with a certificate.
+
+MAX_MAPS = 1 << 16
+"""The most linear maps that are tried one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """An access to unswizzled memory: the offsets of each thread, one row each, and the instruction.
+
+    >>> column = Pattern(np.arange(32) * 32)
+    >>> column.instruction
+    'ld'
+    """
+
+    offsets: Any = field(repr=False)
+    instruction: str = "ld"
+    vector: int | None = None
+
+    def _key(self) -> tuple[Any, ...]:
+        table = np.asarray(self.offsets)
+        return table.shape, tuple(table.ravel().tolist()), self.instruction, self.vector
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Pattern) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a search found: a `remedy`, the wavefronts of each access with it, the ideal ones, and what was tried.
+
+    `verify` counts everything again. If the wavefronts are the ideal ones, no remedy can be better; otherwise it is the
+    best of `searched` candidates.
+
+    >>> found = find_swizzle([np.arange(32) * 32, np.arange(32)])
+    >>> found.remedy, found.is_conflict_free, found.verify()
+    (Swizzle(5, 0, 5), True, True)
+    """
+
+    remedy: Any  # a Swizzle, a Linear map, a number of elements, or None where nothing is needed
+    wavefronts: tuple[int, ...]
+    ideal: tuple[int, ...]
+    searched: int
+    patterns: tuple[Pattern, ...] = field(repr=False)
+    itemsize: int = 4
+    machine: BankModel = NVIDIA
+    row: int | None = None  # after which padding goes
+    assumption: str = field(default="", repr=False, compare=False)  # about elements whose size nobody stated
+
+    @property
+    def is_conflict_free(self) -> bool:
+        """Return whether no access has a conflict."""
+        return self.wavefronts == self.ideal
+
+    @property
+    def excess(self) -> int:
+        """Return the wavefronts that are left beyond the ideal ones."""
+        return sum(self.wavefronts) - sum(self.ideal)
+
+    def place(self, offsets: Any) -> Any:
+        """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
+        if self.remedy is None:
+            return offsets
+        if isinstance(self.remedy, Swizzle):
+            return self.remedy(offsets)
+        if isinstance(self.remedy, Linear):
+            return _apply_linear(self.remedy, offsets)
+        return _pad_rows(self.row or 1, self.remedy, offsets)
+
+    def verify(self) -> bool:
+        """Return whether the accesses cost what the certificate says, counted again, and elements stay apart."""
+        counted = [_count(pattern, self.place, self.itemsize, self.machine) for pattern in self.patterns]
+        span = 1 + max(int(np.max(pattern.offsets)) for pattern in self.patterns)
+        places = np.asarray(self.place(np.arange(min(span, 1 << 20), dtype=np.int64)))
+        return (
+            tuple([wavefronts for wavefronts, _ in counted]) == self.wavefronts
+            and tuple([ideal for _, ideal in counted]) == self.ideal
+            and len(np.unique(places)) == places.size
+        )
+
+    def __str__(self) -> str:
+        remedy = {True: "nothing to do", False: str(self.remedy)}[self.remedy is None]
+        state = "no conflicts" if self.is_conflict_free else f"{self.excess} wavefronts more than ideal"
+        accesses = "1 access" if len(self.patterns) == 1 else f"{len(self.patterns)} accesses"
+        tried = f"{state} in {accesses}, {self.searched} candidates tried"
+        return f"{remedy}: {tried}" + (f", {self.assumption}" if self.assumption else "")
+
+
+def find_swizzle(
+    patterns: Iterable[Any],
+    *,
+    itemsize: int | None = None,
+    machine: BankModel = NVIDIA,
+    size: int | None = None,
+) -> Certificate:
+    """Return the smallest swizzle with which all accesses are free of conflicts, or else have the fewest wavefronts.
+
+    `patterns` are accesses to unswizzled memory: layouts or tables of offsets as for `bank_conflicts`, or `Pattern`s
+    with an instruction. `itemsize` is the bytes of an element (4 are assumed without it, as the certificate tells),
+    `machine` the model of the banks, and `size` the elements of the memory, a power of two that the swizzle must stay
+    inside: by default the smallest that holds all accesses.
+
+    All swizzles `Sw<bits,base,shift>` are tried, those that exchange the fewest bits first; vectors stay whole. If none
+    is free of conflicts, the linear maps that XOR higher bits into the bits of the bank are tried, if there are no more
+    than `MAX_MAPS`.
+
+    >>> from tilewright import Layout
+    >>> rows, columns = Layout((32, 1), (1, 0)), Layout((32, 1), (32, 0))
+    >>> print(find_swizzle([rows, columns], itemsize=4))
+    Sw<5,0,5>: no conflicts in 2 accesses, 96 candidates tried
+    """
+    bytes_each, assumption = validate_itemsize(itemsize, None, "find_swizzle")
+    accesses = _as_patterns(patterns, bytes_each, machine)
+    limit = _memory_size(accesses, size)
+    best = _Best(accesses, bytes_each, machine, assumption=assumption)
+    if best.offer(None, lambda offsets: offsets):
+        return best.certificate()
+    low = _vector_bits(accesses, bytes_each, machine)
+    for swizzle in _swizzles(limit.bit_length() - 1, low):
+        if best.offer(swizzle, swizzle):
+            return best.certificate()
+    for linear in _linear_maps(limit.bit_length() - 1, low, bytes_each, machine):
+        if best.offer(linear, partial(_apply_linear, linear)):
+            break
+    return best.certificate()
+
+
+def find_padding(
+    patterns: Iterable[Any],
+    row: int,
+    *,
+    itemsize: int | None = None,
+    machine: BankModel = NVIDIA,
+    most: int | None = None,
+) -> Certificate:
+    """Return the fewest elements of padding after each `row` with which all accesses are free of conflicts.
+
+    `row` is the number of elements after which padding goes; `patterns`, `itemsize` and `machine` are as for
+    `find_swizzle`. At most `most` elements are tried, by default as many as the banks hold, in steps that leave vectors
+    aligned. If no padding is free of conflicts, the certificate has the one with the fewest wavefronts.
+
+    >>> found = find_padding([np.arange(32) * 32], 32)
+    >>> found.remedy, found.is_conflict_free
+    (1, True)
+    """
+    if as_integer(row, "row") < 1:
+        raise LayoutError(f"a row has at least 1 element, got {row}")
+    bytes_each, assumption = validate_itemsize(itemsize, None, "find_padding")
+    accesses = _as_patterns(patterns, bytes_each, machine)
+    step = 1 << _vector_bits(accesses, bytes_each, machine)
+    limit = machine.banks * machine.width // bytes_each if most is None else as_integer(most, "most")
+    if limit < 0:
+        raise LayoutError(f"most is a number of elements of padding, at least 0, got {limit}")
+    best = _Best(accesses, bytes_each, machine, row, assumption)
+    for padding in range(0, limit + 1, step):
+        if best.offer(padding, partial(_pad_rows, row, padding)):
+            break
+    return best.certificate()
+
+
+def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
+    """Return a row-major layout of a `shape` whose rows have the padding that was found.
+
+    >>> padded_layout(find_padding([np.arange(32) * 32], 32), (32, 32))
+    Layout((32, 32), (33, 1))
+    """
+    if found.row is None or not shape or shape[-1] != found.row:
+        raise LayoutError(f"the padding was found for rows of {found.row} elements, got shape {tuple(shape)}")
+    strides, step = [1], found.row + int(found.remedy)
+    for extent in reversed(list(shape)[1:-1]):
+        strides.append(step)
+        step *= extent
+    return Layout(tuple(shape), tuple(reversed([*strides, step][: len(shape)])))
+
+
+class _Best:
+    """The best candidate so far."""
+
+    def __init__(
+        self,
+        patterns: Sequence[Pattern],
+        itemsize: int,
+        machine: BankModel,
+        row: int | None = None,
+        assumption: str = "",
+    ) -> None:
+        self.patterns, self.itemsize, self.machine, self.row = patterns, itemsize, machine, row
+        self.assumption = assumption
+        self.searched = 0
+        self.total: int | None = None
+        self.remedy: Any = None
+        self.counts: list[tuple[int, int]] = []
+
+    def offer(self, remedy: Any, place: Callable[[Any], Any]) -> bool:
+        """Count a candidate, keep it if it is better, and return whether nothing can be better."""
+        self.searched += 1
+        counts, total = [], 0
+        for pattern in self.patterns:
+            counts.append(_count(pattern, place, self.itemsize, self.machine))
+            total += counts[-1][0]
+            if self.total is not None and total >= self.total:
+                return False
+        self.total, self.remedy, self.counts = total, remedy, counts
+        return total == sum(ideal for _, ideal in counts)
+
+    def certificate(self) -> Certificate:
+        wavefronts = tuple([count for count, _ in self.counts])
+        ideal = tuple([count for _, count in self.counts])
+        found = (self.remedy, wavefronts, ideal, self.searched, tuple(self.patterns))
+        return Certificate(*found, self.itemsize, self.machine, self.row, self.assumption)
+
+
+def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Pattern]:
+    """Return the accesses with their offsets as tables; raise if one is not an access that the machine can do."""
+    if isinstance(patterns, (LayoutLike, Pattern, View)) or (isinstance(patterns, np.ndarray) and patterns.ndim < 3):
+        patterns = [patterns]
+    if not isinstance(patterns, Iterable):
+        raise LayoutError(f"expected a list of accesses, such as layouts or tables of offsets, got {patterns!r}")
+    found = []
+    for access in patterns:
+        pattern = access if isinstance(access, Pattern) else Pattern(access)
+        if isinstance(pattern.offsets, (int, np.integer)):
+            raise LayoutError(
+                f"an access has the offsets of all its threads, got {pattern.offsets}; write [[...], ...]"
+            )
+        offsets, touched = access_offsets(pattern.offsets, None, "a pattern")
+        if not touched.all() or not offsets.size or int(offsets.min()) < 0:
+            raise LayoutError("a pattern needs offsets of at least 0 for all its threads, without padding")
+        found.append(Pattern(offsets, pattern.instruction, pattern.vector))
+        _count_conflicts(found[-1], offsets, itemsize, machine)
+    if not found:
+        raise LayoutError("expected at least one access, such as a layout whose first mode counts threads, got none")
+    return found
+
+
+def _memory_size(patterns: Sequence[Pattern], size: int | None) -> int:
+    span = 1 + max(int(np.max(pattern.offsets)) + (pattern.vector or 1) - 1 for pattern in patterns)
+    if size is None:
+        return 1 << (span - 1).bit_length()
+    if as_integer(size, "size") & (size - 1) or size < span:
+        raise LayoutError(
+            f"size must be a power of two of at least {span} elements, which the accesses reach, got {size}"
+        )
+    return size
+
+
+def _vector_bits(patterns: Sequence[Pattern], itemsize: int, machine: BankModel) -> int:
+    """Return how many low bits of an offset must stay, so that the vectors of all accesses stay whole."""
+    low = 0
+    for pattern in patterns:
+        kind, every = Instruction.of(pattern.instruction), np.ones(pattern.offsets.shape, dtype=bool)
+        vector = kind.vector_of(pattern.vector, itemsize, "a pattern")
+        accesses = warp_accesses(pattern.offsets, every, itemsize, machine.warp, vector, kind, "a pattern")
+        low = max([low, *[(access.bytes_per_thread // itemsize).bit_length() - 1 for access in accesses]])
+    return low
+
+
+def _swizzles(bits: int, low: int) -> Iterator[Swizzle]:
+    """Yield the swizzles of so many address bits that leave the low ones alone, those with the fewest bits first."""
+    for width in range(1, bits + 1):
+        for base in range(low, bits):
+            for shift in range(width, bits - base - width + 1):
+                yield Swizzle(width, base, shift)
+
+
+def _linear_maps(bits: int, low: int, itemsize: int, machine: BankModel) -> Iterator[Linear]:
+    """Yield maps that XOR higher bits into the bits of the bank, as many as `MAX_MAPS`; none if there are more."""
+    word = max(0, (machine.width // itemsize).bit_length() - 1)
+    first = max(low, word)
+    last = min(bits, word + machine.banks.bit_length() - 1)
+    targets, sources = range(first, last), range(last, bits)
+    free = len(targets) * len(sources)
+    if not free or 1 << free > MAX_MAPS:
+        return
+    for choice in sorted(range(1, 1 << free), key=lambda number: number.bit_count()):
+        images = [1 << k for k in range(bits)]
+        for position in range(free):
+            if choice >> position & 1:
+                images[sources[position // len(targets)]] |= 1 << targets[position % len(targets)]
+        yield Linear({"offset": images}, {"offset": 1 << bits})
+
+
+def _pad_rows(row: int, padding: int, offsets: Any) -> Any:
+    return offsets + offsets // row * padding
+
+
+def _apply_linear(linear: Linear, offsets: Any) -> Any:
+    size = linear.inputs["offset"]
+    inside = linear(offset=np.asarray(offsets, dtype=np.int64) % size)["offset"]
+    moved = np.asarray(offsets) // size * size + inside
+    return int(moved) if np.ndim(offsets) == 0 else moved
+
+
+def _count(pattern: Pattern, place: Callable[[Any], Any], itemsize: int, machine: BankModel) -> tuple[int, int]:
+    """Return the wavefronts of an access after elements were moved, and the ideal ones."""
+    try:
+        return _count_conflicts(pattern, place(pattern.offsets), itemsize, machine)
+    except LayoutError:
+        return 1 << 30, 1  # vectors would not be aligned
+
+
+def _count_conflicts(pattern: Pattern, offsets: Any, itemsize: int, machine: BankModel) -> tuple[int, int]:
+    options: dict[str, Any] = {"vector": pattern.vector, "instruction": pattern.instruction, "machine": machine}
+    report = bank_conflicts(np.asarray(offsets), itemsize=itemsize, **options)
+    return report.wavefronts, report.ideal

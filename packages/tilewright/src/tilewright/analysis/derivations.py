@@ -7,21 +7,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from ..layout import (
     Layout,
     LayoutLike,
+    as_tree,
     blocked_product,
     coalesce,
     complement,
     compose,
     flat_divide,
     flat_product,
+    free_positions,
     functionally_equal,
     join,
     left_inverse,
     logical_divide,
     logical_product,
+    product,
     raked_product,
     right_inverse,
     tiled_divide,
@@ -29,8 +33,6 @@ from ..layout import (
     zipped_divide,
     zipped_product,
 )
-from ..layout.complements import free_positions
-from ..layout.tuples import as_tree, ceil_div, product
 
 _LISTED = 6  # elements that a sentence lists
 _MOST_PLACES = 32  # of an image that is listed

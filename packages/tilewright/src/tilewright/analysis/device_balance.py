@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import LayoutError
 from ..memory import TensorSpec
 from ..traffic import ReshardPlan
-from .spread import BalanceReport, balance
+from .accesses import BalanceReport, balance
 
 
 def bank_balance(subject: TensorSpec | ReshardPlan) -> BalanceReport:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
+from .._integers import ceil_div
 from ..errors import LayoutError
-from ..layout.bit_matrices import ColumnSpace
-from ..layout.linear import Linear
-from ..layout.tuples import ceil_div
+from ..layout import ColumnSpace, Linear
 
 _AXIS_BITS = 32
 Means = Literal["nothing", "registers", "shuffles", "shared memory", "cluster"]

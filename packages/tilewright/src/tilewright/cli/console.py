@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes
 from ..errors import FileFormatError, TilewrightError, UnreachableError
 
 if TYPE_CHECKING:
@@ -395,7 +395,7 @@ def check_input_path(text: str) -> None:
 
     >>> check_input_path("4x60x90")
     """
-    from ..files.file_kinds import SUFFIXES
+    from ..files import SUFFIXES
 
     if text.endswith((*SUFFIXES, os.sep)) and "://" not in text and not os.path.exists(text):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..byte_sizes import format_bytes
+from .._text import count_of, format_bytes, format_table
 from ..errors import UnreachableError
-from ..tables import count_of, format_table
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
 from .options import SIZE, ParamType, SpecOptions, spec_options
 from .program import follow_links_option, refuse_options, verb
 
 if TYPE_CHECKING:
-    from ..conversion import ConversionPlan, ConversionReport, ProgressEvent
-    from ..conversion.exactness import Rounding
+    from ..conversion import ConversionPlan, ConversionReport, ProgressEvent, Rounding
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
 _MOST_NOTES = 8

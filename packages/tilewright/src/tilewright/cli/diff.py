@@ -12,7 +12,7 @@ from .options import SIZE, TensorName, device_option
 from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
-    from ..compare import Comparison, TensorComparison
+    from ..conversion import Comparison, TensorComparison
 
 
 @verb("diff")
@@ -68,7 +68,7 @@ def command(
     Tensors on a mesh of devices are compared as a whole, or with --device what one of them holds.
     The exit status is 0 if all tensors are the same, and 1 if they are not.
     """
-    from ..compare import diff
+    from ..conversion import diff
     from ..files import open_tensors
 
     if show is not None:

@@ -18,7 +18,7 @@ from textwrap import TextWrapper
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes
 from ..plugins import GROUPS, list_plugins
 from ..version import __version__
 from .console import Answer, ExitCode
@@ -95,7 +95,7 @@ def _examine_environment() -> HealthReport:
     missing = list(missing_requirements())
     engines: list[EngineCheck] = []
     if not any(each.name in ("numpy", "ml_dtypes") for each in missing):  # no engine could be imported
-        from ..copying.engine import ENGINES
+        from ..copying import ENGINES
 
         engines = [_check_engine(name) for name in ENGINES if name != "auto"]
         missing += [missing_engine(each.name) for each in engines if each.problem is not None and not each.is_broken]
@@ -106,10 +106,9 @@ def _examine_environment() -> HealthReport:
 
 def _check_engine(name: str) -> EngineCheck:
     """Return the check of an engine, which runs a small conversion on it."""
-    from ..copying import native_library
-    from ..copying.engine import DEVICE_ENGINES, load_engine
+    from ..copying import DEVICE_ENGINES, load_engine, native
 
-    known: Any = native_library if name == "native" else load_engine(name) if name in DEVICE_ENGINES else None
+    known: Any = native if name == "native" else load_engine(name) if name in DEVICE_ENGINES else None
     problem = known.unavailable_reason() if known is not None else None
     if problem is not None:
         return EngineCheck(name, problem, "", None)

@@ -32,8 +32,7 @@ from .subjects import is_text, names_file, parse_subject, shorten, text_shape_op
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
-    from ..files.mesh import Mesh
-    from ..memory import TensorSpec
+    from ..memory import Mesh, TensorSpec
 
 
 @verb("explain")
@@ -80,7 +79,7 @@ def command(
     A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system, see translate, or a tensor as ttnn prints
     its spec.
     """
-    from ..layout.linear import Linear
+    from ..layout import Linear
     from ..memory import TensorSpec, explain, explain_address
 
     subject = parse_subject(what, options, text_shape) if text_shape is not None or is_text(what) else None
@@ -116,7 +115,7 @@ def command(
         if stored is None:
             found: Any = explain(spec, at, base)
         else:
-            from ..files.tensor_values import read_element
+            from ..files import read_element
 
             found = read_element(stored, at, options.build_chip(), base)
         return _build_answer(spec, assumed, [], found, shape=None if stored is None else stored.shape)
@@ -147,7 +146,7 @@ def _build_answer(
     data: dict[str, Any] | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> Answer:
-    from ..memory.explanation import format_steps
+    from ..memory import format_steps
 
     shared = shape is not None and shape != spec.shape.logical  # by a mesh of devices
     steps = [("part spec" if shared else "tensor", str(spec)), *lines, *([] if found is None else found.steps())]
@@ -158,7 +157,7 @@ def _build_answer(
 
 def _list_holders(mesh: Mesh, inside: tuple[int, ...]) -> list[str]:
     """Return, for the element of each device's part, its coordinate in the entire tensor."""
-    from ..files.mesh import format_devices
+    from ..memory import format_devices
 
     lines = []
     for box, devices in mesh.windows().items():
@@ -222,7 +221,7 @@ def _is_shape(what: str) -> bool:
 def _choose_spec(stored: StoredTensor | None, what: str, options: SpecOptions) -> TensorSpec:
     if stored is None:
         return options.build_spec(SHAPE.convert(what, None, None))
-    from ..files.tensor_values import spec_on_chip
+    from ..files import spec_on_chip
 
     return spec_on_chip(stored, options.build_chip())
 

@@ -28,9 +28,9 @@ from .program import follow_links_option, refuse_options, verb
 from .subjects import is_text, names_file, parse_subject, shorten
 
 if TYPE_CHECKING:
-    from ..files.stored_tensor import StoredTensor
+    from ..conversion import DeviceTensor
+    from ..files import StoredTensor
     from ..memory import Fit
-    from ..weights.model_fit import DeviceTensor
 
 
 @verb("fit")
@@ -76,7 +76,7 @@ def command(
     """
     reserved = (list(cb), l1_small, trace_region)
     if machine is not None:
-        from ..weights.model_fit import fit
+        from ..conversion import fit
 
         if len(tensors) != 1:
             raise click.UsageError(f"--for takes one checkpoint, got {len(tensors)} arguments")
@@ -89,7 +89,7 @@ def command(
         return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **given))
     if optimizations is not None:
         raise click.UsageError("--optimizations needs --for, such as --for N300")
-    from ..weights.model_fit import common_mesh, fit_device
+    from ..conversion import common_mesh, fit_device
 
     if not any(map(names_file, tensors)):
         refuse_options(["follow_links"], "without a file")
@@ -120,8 +120,8 @@ def _parse_tensors(
 
     With each are the options whose place the argument takes.
     """
+    from ..conversion import DeviceTensor
     from ..memory import TensorSpec
-    from ..weights.model_fit import DeviceTensor
 
     if is_text(text):
         subject = parse_subject(text, options)

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..byte_sizes import parse_size
+from .._text import canonical_word, parse_size
 from ..errors import MemoryConfigError
-from ..spelling import canonical_word
 from .program import SectionedOption, refuse_options
 from .subjects import shorten
 
 if TYPE_CHECKING:
-    from ..files.stored_tensor import StoredTensor
+    from ..files import StoredTensor
     from ..memory import Chip, TensorSpec
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def _parse_address(text: str) -> int:
 
 def _parse_grid(text: str) -> Any:
     """Return cores: columns x rows from (0, 0) as 8x4, or ranges of cores as 0,0-3,1+5,0-5,1."""
-    from ..memory.cores import parse_grid
+    from ..memory import parse_grid
 
     return parse_grid(text)
 
@@ -184,7 +183,7 @@ def _chip_names() -> Iterable[str]:
 
 
 def _machine_names() -> Iterable[str]:
-    from ..weights import Recipe
+    from ..conversion import Recipe
 
     return Recipe.load().devices
 

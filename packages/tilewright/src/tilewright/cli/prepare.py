@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..byte_sizes import format_bytes
-from ..tables import count_of, format_table
+from .._text import count_of, format_bytes, format_table
 from .console import Answer, Console, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
 from .convert import (
     format_seconds,
@@ -26,11 +25,8 @@ from .options import MACHINE, SHAPE, SIZE
 from .program import SectionedOption, refuse_options, verb
 
 if TYPE_CHECKING:
-    from ..conversion import ConversionPlan, ConversionReport
-    from ..conversion.assembly_explanation import ItemExplanation
-    from ..conversion.conversion_item import ConversionItem
+    from ..conversion import CacheReport, ConversionItem, ConversionPlan, ConversionReport, ItemExplanation
     from ..memory import Fit
-    from ..weights import CacheReport
 
 _MOST_PROBLEMS = 40  # that are printed
 _CACHE = ("recipe", "optimizations", "model_dtype", "hf_rope", "instruct", "hf_model", "mesh", "pad_mlp_cores")
@@ -146,9 +142,7 @@ def command(
         return _check(paths, machine, typed, memory_limit, jobs, full)
     if machine is None:
         raise click.UsageError("name the machine, such as --for N300")
-    from ..conversion import run_plan
-    from ..weights import plan_cache, plan_retarget
-    from ..weights.model_fit import fit_plan
+    from ..conversion import fit_plan, plan_cache, plan_retarget, run_plan
 
     if retarget:
         cache, out = _split_paths(paths, "--retarget takes a cache and perhaps an output")
@@ -217,7 +211,7 @@ def _parse_layers(text: str | None) -> list[int] | None:
 
 
 def _list_recipe(paths: tuple[str, ...], options: dict[str, Any]) -> Answer:
-    from ..weights import Recipe, recipe_names
+    from ..conversion import Recipe, recipe_names
 
     if paths:
         raise click.UsageError("--recipes takes no paths; choose a recipe with --recipe")
@@ -255,7 +249,7 @@ def _format_explanations(explanations: list[ItemExplanation]) -> str:
 def _check(
     paths: tuple[str, ...], machine: str | None, options: dict[str, Any], memory: int, jobs: int | None, full: bool
 ) -> Answer:
-    from ..weights import check_cache
+    from ..conversion import check_cache
 
     cache, source = _split_paths(paths, "--check takes a cache and perhaps its source")
     with Progress("checking", "files") as progress:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from ..plugins import list_plugins, load_plugin
 from ..version import __version__
 from .console import Answer, CommandError, Console, ExitCode, describe_error, to_json
 
@@ -129,7 +130,10 @@ VERBS = {
     "doctor": "Report which engines work and what is missing.",
     "completion": "Print the completion script of a shell.",
 }
-"""Every verb with its line in --help; the module of that name defines its `command`."""
+"""Every verb with its line in --help; the module of that name, or a companion, defines its `command`."""
+
+COMPANIONS = {"audit": "audit", "run": "mojo"}
+"""Verbs of companions, and the extra of tilewright that installs each."""
 
 
 class OutputClosed(Exception):  # noqa: N818  (nothing went wrong here)
@@ -140,41 +144,38 @@ class VerbGroup(click.Group):
     """The group of verbs: lists them without importing them, and turns errors into messages and exit statuses."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs in the order of the table."""
-        return list(VERBS)
+        """Return the verbs in the order of the table, then the verbs of plug-ins."""
+        return list(_all_verbs())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a verb, importing its module; None if there is none of that name."""
-        if cmd_name not in VERBS:
-            return None
-        module = f"{__package__}.{cmd_name}"
-        try:
-            command: click.Command = import_module(module).command
-        except ModuleNotFoundError as problem:
-            if problem.name != module:
-                raise
-            raise CommandError(f"the verb {cmd_name!r} is not part of this installation", ExitCode.MISSING) from None
-        return command
+        """Return a verb of the library, or else of a plug-in, importing its module; None if there is none."""
+        own = _import_verb(cmd_name) if cmd_name in VERBS else None
+        command = own or load_plugin("verbs", cmd_name, click.Command)
+        if command is None and cmd_name in VERBS:
+            extra = COMPANIONS.get(cmd_name)
+            remedy = f": pip install 'tilewright[{extra}]'" if extra else ""
+            raise CommandError(f"the verb {cmd_name!r} is not installed{remedy}", ExitCode.MISSING)
+        return command  # type: ignore[return-value]  # the plug-in's class is checked
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Return the verb that the arguments start with, or fail and suggest the closest one."""
         given = args[0]
-        if given not in VERBS and not given.startswith("-"):
-            matches = get_close_matches(given, VERBS, n=1)
-            meant = f"did you mean {matches[0]}?" if matches else f"choose one of {', '.join(VERBS)}"
+        if given not in VERBS and not given.startswith("-") and given not in (verbs := _all_verbs()):
+            matches = get_close_matches(given, verbs, n=1)
+            meant = f"did you mean {matches[0]}?" if matches else f"choose one of {', '.join(verbs)}"
             ctx.fail(f"unknown verb {given!r}; {meant}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of verbs."""
         with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl(list(_all_verbs().items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return what an incomplete word could become: a verb, or an option of the program."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        return [CompletionItem(name, help=line) for name, line in VERBS.items() if name.startswith(incomplete)]
+        return [CompletionItem(name, help=line) for name, line in _all_verbs().items() if name.startswith(incomplete)]
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -218,6 +219,24 @@ class VerbGroup(click.Group):
         except Exception as problem:
             status = _report(problem, console, _has_flag(args, "--debug"), _has_flag(args, "--json"))
         sys.exit(status if isinstance(status, int) else ExitCode.OK)
+
+
+def _import_verb(name: str) -> click.Command | None:
+    """Return the verb that a module of this package defines; None if there is no such module."""
+    module = f"{__package__}.{name}"
+    try:
+        command: click.Command = import_module(module).command
+    except ModuleNotFoundError as problem:
+        if problem.name != module:
+            raise
+        return None
+    return command
+
+
+def _all_verbs() -> dict[str, str]:
+    """Return every verb with its line in --help; a plug-in is listed without importing it."""
+    plugins = {name: f"Plug-in: {entry.value.partition(':')[0]}." for name, entry in list_plugins("verbs").items()}
+    return VERBS | {name: line for name, line in plugins.items() if name not in VERBS}
 
 
 def _show_logs(debug: bool) -> None:

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes, format_table
 from ..errors import MemoryConfigError
-from ..tables import format_table
-from .animations import check_animation_path
 from .console import (
     Answer,
     CommandError,
@@ -28,12 +26,10 @@ from .console import (
 from .move_arguments import parse_move
 from .options import SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
 from .program import SectionedOption, refuse_options, verb
-from .show import check_picture_path, name_assumptions, picture_text
+from .show import check_animation_path, check_picture_path, name_assumptions, picture_text
 
 if TYPE_CHECKING:
-    from ..traffic import LayoutChain, ReshardPlan
-    from ..traffic.noc import Endpoint
-    from ..traffic.requests import RequestRun
+    from ..traffic import Endpoint, LayoutChain, RequestRun, ReshardPlan
     from ..views import Scene
 
 OPERATIONS = (

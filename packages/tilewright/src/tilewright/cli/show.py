@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..tables import count_of
-from .animations import animate_copy, check_animation_path
+from .._text import count_of
 from .console import Answer, CommandError, ExitCode, check_input_path, check_output_path, describe_error, save_picture
 from .options import (
     CHIP_OPTIONS,
@@ -36,10 +35,46 @@ from .program import SectionedOption, follow_links_option, refuse_options, verb
 from .subjects import names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
-    from ..files.stored_tensor import StoredTensor
+    from ..files import StoredTensor
+    from ..layout import LayoutLike
     from ..memory import Allocator, TensorSpec
     from ..tiling import Schedule, Tiler
     from ..views import Animation, Scene
+
+
+# `--animate` of show and reshard: a schedule, a copy or a reshard as a page that plays it.
+
+
+def check_animation_path(output: str | None) -> str:
+    """Return the path `output`; raise unless an animation can be written to it.
+
+    >>> check_animation_path("copy.html")
+    'copy.html'
+    """
+    if output is None or Path(output).suffix.lower() != ".html":
+        given = "nothing" if output is None else output
+        raise click.UsageError(f"--animate needs -o with a name that ends in .html, got {given}")
+    check_output_path(output)
+    return output
+
+
+def animate_copy(layouts: Sequence[LayoutLike], **options: Any) -> Animation:
+    """Return the copy from the first of `layouts` to the second, or from row-major order to a single one.
+
+    `options` are those of the scene.
+
+    >>> from tilewright import Layout
+    >>> animate_copy([Layout((2, 2))]).captions[-1]
+    '4 of 4 elements copied'
+    """
+    from ..copying import Placement, plan_copy
+    from ..layout import row_major
+    from ..views import animate
+
+    target = Placement(layouts[-1], "uint8")
+    source = Placement(layouts[0] if len(layouts) > 1 else row_major(*target.data_extents), "uint8")
+    return animate(plan_copy(source, target), **options)
+
 
 SUFFIXES = (".svg", ".html", ".txt", ".json")
 SCHEMES = ("simplex", "duplex", "double", "buffered", "direct")
@@ -431,7 +466,7 @@ def _allocate_subjects(
 def _write_report(
     subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str], folder: str
 ) -> Answer:
-    from ..ttnn.visualizer_report import write_visualizer_report
+    from ..ttnn import write_visualizer_report
 
     allocator, names = _allocate_subjects(subjects, show_options, options, typed)
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..byte_sizes import format_bytes
+from .._text import format_bytes
 from ..errors import FileFormatError
 from .console import Answer, CommandError, ExitCode, Progress, check_output_path
 from .options import FORMAT, SHAPE, SIZE
@@ -77,10 +77,8 @@ def command(
     tilewright stream my_filters:sharpen in.zarr out.zarr --overlap 2
     tilewright stream copy in.h5::x s3://bucket/x.zarr --chunks 256x256
     """
-    from ..files.array_file import open_array
-    from ..files.array_name import parse_array_name
-    from ..tiling import Trace, stream
-    from ..tiling.array_stream import create_like
+    from ..files import open_array, parse_array_name
+    from ..tiling import Trace, create_like, stream
 
     *sources, target = paths
     pad_value = _parse_pad(pad)
@@ -153,8 +151,7 @@ def command(
 
 def _check_target(target: str, force: bool) -> None:
     """Raise if the folder of a target does not exist, or something would be replaced unasked."""
-    from ..files.array_file import open_array
-    from ..files.array_name import parse_array_name
+    from ..files import open_array, parse_array_name
 
     name = parse_array_name(target)
     if name.is_local and name.kind != "hdf5":
@@ -187,7 +184,7 @@ def _format_answer(data: dict[str, Any]) -> str:
 
 def _find_compute(name: str, sources: int, settings: dict[str, Any]) -> tuple[Callable[..., Any] | None, int]:
     """Return the function of a compute, and the width of the halo it reads."""
-    from ..tiling.tile_compute import COMPUTES
+    from ..tiling import COMPUTES
 
     if ":" in name:
         return _wrap_compute(_import_function(name), name, settings), 0

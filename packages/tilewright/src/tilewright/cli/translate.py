@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from .._text import format_table
 from ..errors import TilewrightError
-from ..tables import format_table
 from .console import Answer, ExitCode, table_width
 from .options import SHAPE
 from .program import refuse_options, verb

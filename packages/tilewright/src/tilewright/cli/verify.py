@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..byte_sizes import format_bytes
-from ..tables import count_of
+from .._text import count_of, format_bytes
 from .console import Answer, ExitCode, Progress
 from .options import SIZE, device_option
 from .program import follow_links_option, verb

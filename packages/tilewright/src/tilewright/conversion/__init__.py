@@ -1,21 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints converted to tiled files: planned, in bounded memory, resumable and verifiable."""
+"""Checkpoints at work: converted, prepared as a weight cache, verified, checked, fitted and compared."""
 
-from .conversion_plan import ConversionPlan, plan_conversion
-from .conversion_run import ConversionReport, ProgressEvent, convert, run_plan
+from .cache_check import CacheProblem, CacheReport, check_cache
+from .cache_folder import (
+    DeviceTensor,
+    common_mesh,
+    fit,
+    fit_device,
+    fit_plan,
+    plan_cache,
+    plan_retarget,
+    prepare,
+    retarget_cache,
+)
+from .comparison import Comparison, Difference, HiddenError, TensorComparison, Tolerance
+from .plan import ConversionItem, ConversionPlan, ItemExplanation, Piece, format_box, plan_conversion
+from .recipe import Optimizations, Recipe, recipe_names
 from .rules import Rules, Settings
+from .run import ConversionReport, ProgressEvent, convert, run_plan
+from .source import Rounding
+from .tensor_diff import DescriptionComparison, diff
 from .verification import Verdict, VerifyReport, verify
 
 __all__ = [
+    "CacheProblem",
+    "CacheReport",
+    "Comparison",
     "ConversionPlan",
     "ConversionReport",
+    "DescriptionComparison",
+    "Difference",
+    "HiddenError",
+    "Optimizations",
     "ProgressEvent",
+    "Recipe",
     "Rules",
     "Settings",
+    "TensorComparison",
+    "Tolerance",
     "Verdict",
     "VerifyReport",
+    "check_cache",
     "convert",
+    "diff",
+    "fit",
+    "plan_cache",
     "plan_conversion",
+    "plan_retarget",
+    "prepare",
+    "recipe_names",
+    "retarget_cache",
     "run_plan",
     "verify",
 ]

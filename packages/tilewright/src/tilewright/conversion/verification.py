@@ -12,35 +12,41 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError, LayoutError, OutOfMemory, TilewrightError
-from ..files import StoredTensor
-from ..files.conversion_manifest import (
+from ..files import (
     MANIFEST_NAME,
     MARKER_PREFIX,
+    METADATA_KEY,
     ConversionManifest,
+    DevicePart,
+    FilePath,
     ManifestEntry,
+    PagedBoxes,
+    StoredTensor,
+    find_caches_below,
     open_converted_tensor,
     read_manifest,
+    read_safetensors,
+    resolve_inside,
 )
-from ..files.file_names import resolve_inside
-from ..files.mesh import DeviceLike, format_devices
-from ..files.paged_boxes import PagedBoxes
-from ..files.safetensors import METADATA_KEY, read_safetensors
-from ..files.source_file import FilePath
-from ..files.stored_tensor import DevicePart
-from ..files.tensor_file import find_caches_below
 from ..formats import scalar_format_of
-from ..memory import TensorSpec
-from ..memory.placement_rules import placement_violations
-from .assembled_source import AssembledSource, aligned_bytes, stored_assembly
-from .conversion_plan import Sources, open_sources
-from .conversion_run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
-from .exactness import Rounding, count_exceptional, describe_difference, name_targets, note_exceptional
-from .expressions import evaluate
-from .output_file import hash_range, hash_tensor
-from .rules import ConversionTarget
-from .slabs import SlabCutter
+from ..memory import DeviceLike, TensorSpec, format_devices, placement_violations
+from .plan import SlabCutter, Sources, open_sources
+from .rules import ConversionTarget, evaluate
+from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
+from .source import (
+    AssembledSource,
+    Rounding,
+    aligned_bytes,
+    count_exceptional,
+    describe_difference,
+    hash_range,
+    hash_tensor,
+    name_targets,
+    note_exceptional,
+    stored_assembly,
+)
 from .work_folder import WorkFolder, output_names
 
 

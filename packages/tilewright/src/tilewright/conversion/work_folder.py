@@ -20,17 +20,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..atomic import remove_stale_drafts
+from .._files import remove_stale_drafts
+from .._json import parse_json
 from ..errors import FileFormatError
-from ..files.bank_image import IMAGE_SUFFIX, INDEX_SUFFIX
-from ..files.conversion_manifest import MANIFEST_NAME, ConversionManifest, ManifestEntry, read_manifest
-from ..files.file_names import resolve_inside
-from ..files.safetensors import METADATA_KEY, read_safetensors
-from ..files.strict_json import parse_json
-from .conversion_item import PAYLOAD, ConversionItem, ItemRecord, final_path
-from .conversion_plan import ConversionPlan
-from .exactness import Rounding
-from .output_file import SourceHashes, hash_range, hash_tensor
+from ..files import (
+    IMAGE_SUFFIX,
+    INDEX_SUFFIX,
+    MANIFEST_NAME,
+    METADATA_KEY,
+    ConversionManifest,
+    ManifestEntry,
+    read_manifest,
+    read_safetensors,
+    resolve_inside,
+)
+from .plan import PAYLOAD, ConversionItem, ConversionPlan, ItemRecord, final_path
+from .source import Rounding, SourceHashes, hash_range, hash_tensor
 
 try:
     import fcntl

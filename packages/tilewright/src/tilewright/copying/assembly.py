@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeAlias
 
+from .._integers import ceil_div
 from ..errors import LayoutError
 from ..layout import Box, Layout
-from ..layout.tuples import ceil_div
 
 Mode: TypeAlias = "tuple[tuple[int, int], ...]"
 """The (extent, stride) pairs of one dimension, slowest first."""

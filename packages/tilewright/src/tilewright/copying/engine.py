@@ -9,20 +9,155 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from math import prod
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import gcd, prod
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import DeviceError, FormatError, TilewrightError, TransferError
-from ..formats import uint8
-from . import cuda_engine, native_engine, native_library, opencl_engine, reference_engine
-from .device_array import Array, Backend, DeviceArray
-from .dlpack import as_host_array
-from .host_memory import Buffer, footprint_of, overlap_error
+from ..formats import ScalarFormat, block_format_of, cast, scalar_format_of, uint8
+from . import cuda, native, opencl
+from .codegen import MAX_BATCH, WIDEST, supports_formats
+from .cuda import CudaBackend, CudaRunner, run_batch, torch_dtype
+from .devices import Array, Backend, DeviceArray, as_host_array
+from .placement import Buffer, LoopNest, Placement, address_of, aligned_empty, fill_value, footprint_of, overlap_error
 from .plan import Plan, step_operands
+
+# The reference engine: runs plans in NumPy. It is always available, and all other engines must match it.
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+CHUNK = 1 << 20  # elements converted at a time, which bounds the temporary arrays
+
+
+def run_plan(plan: Plan, source: Bytes, target: Bytes) -> None:
+    """Run a plan of one step on the bytes of source and target.
+
+    >>> from tilewright import row_major, col_major
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> plan = plan_copy(Placement(row_major(2, 3), "uint8"), Placement(col_major(2, 3), "uint8"))
+    >>> moved = np.zeros(6, dtype=np.uint8)
+    >>> run_plan(plan, np.arange(6, dtype=np.uint8), moved)
+    >>> moved.tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
+    for nest in plan.nests:
+        if nest.elements or nest.operation == "pack":
+            for chunk in _split_into_chunks(nest):
+                _OPERATIONS[chunk.operation](plan, chunk, source, target)
+
+
+def _split_into_chunks(nest: LoopNest) -> Iterator[LoopNest]:
+    """Yield the nest in chunks of its outermost loops, each with a bounded number of elements."""
+    inner = prod(nest.extents[1:]) * len(nest.element_offsets)
+    if not nest.extents or nest.extents[0] * inner <= CHUNK:
+        yield nest
+        return
+    step = max(1, CHUNK // inner)
+    for start in range(0, nest.extents[0], step):
+        count = min(step, nest.extents[0] - start)
+        slab = replace(
+            nest,
+            extents=(count, *nest.extents[1:]),
+            source_offset=nest.source_offset + start * nest.source[0],
+            target_offset=nest.target_offset + start * nest.target[0],
+            scale_offset=nest.scale_offset + (start * nest.scale[0] if nest.scale else 0),
+        )
+        if count * inner <= CHUNK:
+            yield slab
+        else:  # a single row is too long: split the next loop
+            yield from _split_into_chunks(
+                replace(
+                    slab, extents=nest.extents[1:], source=nest.source[1:], target=nest.target[1:], scale=nest.scale[1:]
+                )
+            )
+
+
+def _nest_view(data: Bytes, dtype: Any, nest: LoopNest, steps: tuple[int, ...], offset: int) -> np.ndarray[Any, Any]:
+    return np.ndarray(nest.extents, dtype, data.data, offset, steps)
+
+
+def _run_copy(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+    before, after = scalar_format_of(plan.source.format), scalar_format_of(plan.target.format)
+    if nest.tabulated:
+        offsets = _table_offsets(nest, plan.source, nest.source, nest.source_offset)
+        target_offsets = _table_offsets(nest, plan.target, nest.target, nest.target_offset)
+        for start in range(0, offsets.size, CHUNK):
+            picked = _unaligned_elements(source, before)[offsets[start : start + CHUNK]]
+            _unaligned_elements(target, after)[target_offsets[start : start + CHUNK]] = cast(picked, after)
+        return
+    _nest_view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = cast(
+        _nest_view(source, before.dtype, nest, nest.source, nest.source_offset), after
+    )
+
+
+def _run_fill(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+    after = scalar_format_of(plan.target.format)
+    value = fill_value(plan.source, plan.target)
+    if nest.tabulated:
+        target_offsets = _table_offsets(nest, plan.target, nest.target, nest.target_offset)
+        _unaligned_elements(target, after)[target_offsets] = value
+        return
+    _nest_view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = value
+
+
+def _run_pack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+    before, blocks = scalar_format_of(plan.source.format), block_format_of(plan.target.format)
+    values = np.empty((*nest.extents, blocks.block), dtype=np.float32)
+    for element, offset in enumerate(nest.element_offsets):
+        if nest.data_mask >> element & 1:
+            values[..., element] = cast(
+                _nest_view(source, before.dtype, nest, nest.source, nest.source_offset + offset), "float32"
+            )
+        else:
+            values[..., element] = fill_value(plan.source, plan.target)
+    sections = blocks.sections(blocks.block)
+    packed = blocks.pack(values, tile_elements=blocks.block).reshape(*nest.extents, sections.total)
+    _nest_view(target, np.uint8, nest, nest.scale, nest.scale_offset)[...] = packed[..., 0]
+    for k in range(sections.data):
+        _nest_view(target, np.uint8, nest, nest.target, nest.target_offset + k)[...] = packed[
+            ..., sections.data_offset + k
+        ]
+
+
+def _run_unpack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+    blocks, after = block_format_of(plan.source.format), scalar_format_of(plan.target.format)
+    sections = blocks.sections(blocks.block)
+    packed = np.zeros((*nest.extents, sections.total), dtype=np.uint8)
+    packed[..., 0] = _nest_view(source, np.uint8, nest, nest.scale, nest.scale_offset)
+    for k in range(sections.data):
+        packed[..., sections.data_offset + k] = _nest_view(source, np.uint8, nest, nest.source, nest.source_offset + k)
+    values = cast(blocks.unpack(packed.reshape(-1), tile_elements=blocks.block), after)
+    values = values.reshape(*nest.extents, blocks.block)
+    for element, offset in enumerate(nest.element_offsets):
+        if nest.data_mask >> element & 1:
+            _nest_view(target, after.dtype, nest, nest.target, nest.target_offset + offset)[...] = values[..., element]
+
+
+def _run_clear(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
+    _nest_view(target, np.uint8, nest, nest.target, nest.target_offset)[...] = 0
+
+
+_OPERATIONS = {"copy": _run_copy, "fill": _run_fill, "pack": _run_pack, "unpack": _run_unpack, "clear": _run_clear}
+
+
+def _table_offsets(nest: LoopNest, place: Placement, steps: Sequence[int], offset: int) -> NDArray[np.int64]:
+    """Return the byte offset of every element of a nest with tabulated modes."""
+    assert nest.tabulated is not None
+    total = place.table_offsets(nest.tabulated) * place.itemsize + offset
+    for n, step in zip(nest.extents, steps, strict=True):
+        total = (total[:, None] + np.arange(n, dtype=np.int64) * step).reshape(-1)
+    return total
+
+
+def _unaligned_elements(data: Bytes, element: ScalarFormat) -> np.ndarray[Any, Any]:
+    """Return a view in which index i is the element that starts at byte i."""
+    return np.ndarray((max(0, data.size - element.itemsize + 1),), element.dtype, data.data, 0, (1,))
+
 
 DEVICE_ENGINES = ("opencl", "cuda")
 ENGINES = ("auto", "native", "reference", *DEVICE_ENGINES)
@@ -92,9 +227,9 @@ def find_device_array(array: Any) -> DeviceArray | None:
     memory = getattr(array, "device_memory", None)  # our own buffers
     if memory is not None:
         return memory.array if isinstance(memory.array, DeviceArray) else None
-    if "pyopencl" in sys.modules and (opencl_array := opencl_engine.find_opencl_array(array)) is not None:
+    if "pyopencl" in sys.modules and (opencl_array := opencl.find_opencl_array(array)) is not None:
         return opencl_array
-    return cuda_engine.find_cuda_array(array)
+    return cuda.find_cuda_array(array)
 
 
 def as_operand(array: Any) -> Any:
@@ -115,7 +250,7 @@ def load_engine(name: str) -> ModuleType:
     >>> reason is None or "OpenCL" in reason
     True
     """
-    return {"opencl": opencl_engine, "cuda": cuda_engine}[name]
+    return {"opencl": opencl, "cuda": cuda}[name]
 
 
 def select_host_engine(plan: Plan, engine: str | None = None) -> str:
@@ -130,10 +265,10 @@ def select_host_engine(plan: Plan, engine: str | None = None) -> str:
     """
     name = resolve_engine(engine)
     if name in ("auto", *DEVICE_ENGINES):
-        return "native" if native_engine.can_run(plan) else "reference"
-    if name == "native" and not native_engine.can_run(plan):
+        return "native" if native.can_run(plan) else "reference"
+    if name == "native" and not native.can_run(plan):
         formats = f"{plan.source.format.name} to {plan.target.format.name}"
-        reason = native_library.unavailable_reason() or f"it does not support {formats}"
+        reason = native.unavailable_reason() or f"it does not support {formats}"
         raise TransferError(f"the native engine cannot run this plan: {reason}; use engine='auto'")
     return name
 
@@ -155,7 +290,7 @@ def make_runner(plan: Plan, threads: int = 1, engine: str | None = None, streami
     """
     is_native = select_host_engine(plan, engine) == "native"
     if is_native and not plan.stages:
-        return native_engine.NativeRunner(plan, threads, streaming)
+        return native.NativeRunner(plan, threads, streaming)
     read_bytes, written_bytes = plan.source.nbytes, plan.target.nbytes
 
     def run_steps(source: int, target: int) -> None:
@@ -263,9 +398,9 @@ def _run_on_host(plan: Plan, source: Array, target: Array, threads: int, engine:
 def _run_steps(plan: Plan, read: Buffer, written: Buffer, threads: int, is_native: bool) -> None:
     for step, step_read, step_written in step_operands(plan, read, written, _allocate_scratch):
         if is_native:
-            native_engine.run_plan(step, step_read.address, step_written.address, threads)
+            native.run_plan(step, step_read.address, step_written.address, threads)
         else:
-            reference_engine.run_plan(step, step_read.bytes, step_written.bytes)
+            run_plan(step, step_read.bytes, step_written.bytes)
 
 
 def _allocate_scratch(count: int) -> Buffer:
@@ -321,3 +456,396 @@ def _warn_once(topic: str, reason: str) -> None:
     if topic not in _warned:
         _warned.add(topic)
         warnings.warn(f"copying through the host: {reason}", RuntimeWarning, stacklevel=4)
+
+
+# What a repeated copy needs of the arrays of a library, in as few calls as possible: of NumPy, torch and CuPy.
+
+Signature = tuple[Hashable, ...]
+
+
+class ArrayLibrary(Protocol):
+    """The calls that describe and make the arrays of one library."""
+
+    def signature(self, array: Any) -> Signature:
+        """Return what a plan depends on."""
+
+    def address(self, array: Any) -> int:
+        """Return the address of the first element."""
+
+    def is_writeable(self, array: Any) -> bool:
+        """Return whether the array may be written."""
+
+    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
+        """Return a function that returns new, uninitialised arrays in the memory of `array`."""
+
+
+class _NumpyLibrary:
+    def signature(self, array: Any) -> Signature:
+        return (array.shape, array.strides, array.dtype)
+
+    def address(self, array: Any) -> int:
+        return address_of(array)
+
+    def is_writeable(self, array: Any) -> bool:
+        return bool(array.flags.writeable)
+
+    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
+        return partial(aligned_empty, shape, element.dtype)
+
+
+class _TorchLibrary:
+    def signature(self, array: Any) -> Signature:
+        return (array.shape, array.stride(), array.dtype, array.get_device())
+
+    def address(self, array: Any) -> int:
+        address: int = array.data_ptr()
+        return address
+
+    def is_writeable(self, array: Any) -> bool:
+        return True
+
+    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
+        empty = sys.modules["torch"].empty(0, dtype=torch_dtype(element), device=array.device)
+        return partial(empty.new_empty, shape)  # which takes less time than torch.empty with a device
+
+
+class _CupyLibrary:
+    def __init__(self) -> None:
+        self._current_device = sys.modules["cupy"].cuda.runtime.getDevice
+
+    def signature(self, array: Any) -> Signature:
+        # new arrays are on the current device, which may be another one
+        return (array.shape, array.strides, array.dtype, array.data.device_id, self._current_device())
+
+    def address(self, array: Any) -> int:
+        address: int = array.data.ptr
+        return address
+
+    def is_writeable(self, array: Any) -> bool:
+        return True
+
+    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
+        return partial(sys.modules["cupy"].ndarray, shape, element.dtype)
+
+
+class _DeviceLibrary:
+    """Arrays of any library that shares them through DLPack, as device arrays."""
+
+    def signature(self, array: Any) -> Signature:
+        return (array.shape, array.strides, array.format, array.backend)
+
+    def address(self, array: Any) -> int:
+        address: int = array.memory + array.start
+        return address
+
+    def is_writeable(self, array: Any) -> bool:
+        return bool(array.writeable)
+
+    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
+        return partial(array.backend.empty, shape, element)
+
+
+_numpy, _torch, _device = _NumpyLibrary(), _TorchLibrary(), _DeviceLibrary()
+
+
+class _Libraries(dict[type[Any], "ArrayLibrary | None"]):
+    """The library of each type of arrays, or None if it is another one; looked up once per type."""
+
+    def __missing__(self, kind: type[Any]) -> ArrayLibrary | None:
+        library: ArrayLibrary | None = None
+        name = kind.__module__.partition(".")[0]
+        if kind is np.ndarray:
+            library = _numpy
+        elif kind is DeviceArray:
+            library = _device
+        elif name == "torch" and hasattr(kind, "data_ptr"):
+            library = _torch
+        elif name == "cupy" and hasattr(kind, "strides"):
+            library = _CupyLibrary()
+        self[kind] = library
+        return library
+
+
+LIBRARIES = _Libraries()
+
+
+# `run_copy`: copies by name, prepared for arrays of the same signature and options.
+
+MAX_CALLS = 1024
+# The variables that choose defaults are looked up at every call: the dictionary of the environment takes a tenth of the
+# time of os.environ itself, which checks and decodes.
+_environment: Any = getattr(os.environ, "_data", os.environ)
+_ENGINE, _THREADS = [
+    os.environ.encodekey(name) if _environment is not os.environ else name
+    for name in ("TILEWRIGHT_ENGINE", "TILEWRIGHT_THREADS")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyJob:
+    """What a copy by name does: its plan, or None if there is nothing to copy, and shape and format of its result."""
+
+    plan: Plan | None
+    shape: tuple[int, ...]
+    element: ScalarFormat
+
+
+Planner = Callable[..., CopyJob]
+
+
+def run_copy(
+    planner: Planner, array: Any, out: Any, options: tuple[Any, ...], threads: int | None, engine: str | None
+) -> Any:
+    """Return the result of a copy, as an array of the library of `array`.
+
+    Args:
+        planner: returns the `CopyJob` of two operands (the second may be None) and the options; it may depend only on
+            their shapes, strides and formats.
+        array: the source.
+        out: the target, or None for a new array.
+        options: further arguments of the planner.
+        threads, engine: those of `execute`.
+
+    >>> from tilewright.copying.operations import plan_pack
+    >>> run_copy(plan_pack, np.ones(1024, np.float32), None, ("bfloat8_b", 1024), None, None).nbytes
+    1088
+    """
+    library = LIBRARIES[type(array)]
+    if library is None:
+        array = as_operand(array)
+        library = LIBRARIES[type(array)]
+    if out is not None and type(out) is not type(array):
+        out = as_operand(out)
+    key, call = None, None
+    if library is not None and (out is None or type(out) is type(array)):
+        try:
+            target_signature = None if out is None else library.signature(out)
+            environment = (_environment.get(_ENGINE), _environment.get(_THREADS))
+            key = (planner, library.signature(array), target_signature, options, threads, engine, environment)
+            call = _calls.get(key)
+        except (AttributeError, RuntimeError, TypeError):  # a tensor without strides, or options without a hash
+            key = None
+    result = None if call is None else call.run(array, out)
+    if result is None:
+        result = _run_and_prepare(planner, array, out, options, threads, engine, key)
+    return result.backend.unwrap(result) if isinstance(result, DeviceArray) else result
+
+
+def run_copies(
+    planner: Planner, arrays: Sequence[Any], options: tuple[Any, ...], threads: int | None, engine: str | None
+) -> list[Any]:
+    """Return the results of a copy of several arrays; on a CUDA device, neighbours of one signature share launches.
+
+    The results of a launch are parts of one allocation. The arguments are those of `run_copy`.
+
+    >>> from tilewright.copying.operations import plan_pack
+    >>> [packed.nbytes for packed in run_copies(plan_pack, [np.ones(1024)] * 2, ("bfloat8_b", 1024), None, None)]
+    [1088, 1088]
+    """
+    results: list[Any] = []
+    for first in range(0, len(arrays), MAX_BATCH):
+        batch = arrays[first : first + MAX_BATCH]
+        made = _run_batch(planner, batch, options, engine) if len(batch) > 1 else None
+        results += made or [run_copy(planner, array, None, options, threads, engine) for array in batch]
+    return results
+
+
+def _run_batch(
+    planner: Planner, arrays: Sequence[Any], options: tuple[Any, ...], engine: str | None
+) -> list[Any] | None:
+    """Return the results of a batch of equal arrays on a CUDA device, or None if it is not one."""
+    library, source = LIBRARIES[type(arrays[0])], find_device_array(arrays[0])
+    if library is None or source is None or any(type(array) is not type(arrays[0]) for array in arrays):
+        return None
+    signature = library.signature(arrays[0])
+    if any(library.signature(array) != signature for array in arrays):
+        return None
+    job = planner(source, None, *options)
+    if job.plan is None or not _can_prepare(job.plan, source, source, engine):
+        return None
+    block = library.allocator(arrays[0], (len(arrays), *job.shape), job.element)()
+    low, start, step = _lowest_offset(source), library.address(block), prod(job.shape) * job.element.itemsize
+    sources = [library.address(array) + low for array in arrays]
+    run_batch(job.plan, source.backend, sources, [start + k * step for k in range(len(arrays))])
+    return list(block)
+
+
+def _run_and_prepare(
+    planner: Planner,
+    array: Any,
+    out: Any,
+    options: tuple[Any, ...],
+    threads: int | None,
+    engine: str | None,
+    key: Hashable,
+) -> Any:
+    """Return the result of a copy that is planned and validated; prepare the next one with the same key, if any."""
+    source, given = as_operand(array), None if out is None else as_operand(out)
+    job = planner(source, given, *options)
+    target = _empty_like(source, job) if given is None else given
+    if job.plan is not None:
+        execute(job.plan, source, target, threads, engine)
+        library = LIBRARIES[type(array)]
+        if key is not None and library is not None and _can_prepare(job.plan, source, target, engine):
+            if len(_calls) >= MAX_CALLS:
+                _calls.clear()
+            _calls[key] = _PreparedCall(job, library, (array, out), (source, target), threads, engine)
+    return target if tuple(target.shape) == job.shape else target.reshape(job.shape)
+
+
+def _empty_like(array: Any, job: CopyJob) -> Any:
+    """Return an uninitialised array for a result in the same memory, host or device, as `array`."""
+    if isinstance(array, DeviceArray):
+        return array.backend.empty(job.shape, job.element)
+    return aligned_empty(job.shape, job.element.dtype)
+
+
+def _can_prepare(plan: Plan, source: Any, target: Any, engine: str | None) -> bool:
+    """Return whether the copy is a function of two addresses, in host memory or on one CUDA device."""
+    name = resolve_engine(engine)
+    if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
+        return name not in DEVICE_ENGINES
+    backends = [getattr(operand, "backend", None) for operand in (source, target)]
+    return (
+        isinstance(backends[0], CudaBackend)
+        and backends[0] == backends[1]
+        and not plan.stages
+        and supports_formats(plan)
+    )
+
+
+class _PreparedCall:
+    """A copy from any array of one signature into a new array, or into any of another signature."""
+
+    __slots__ = (
+        "_allocate",
+        "_backend",
+        "_engine",
+        "_job",
+        "_library",
+        "_lows",
+        "_mask",
+        "_plan",
+        "_runners",
+        "_threads",
+    )
+
+    def __init__(
+        self,
+        job: CopyJob,
+        library: ArrayLibrary,
+        arrays: tuple[Any, Any],
+        operands: tuple[Any, Any],
+        threads: int | None,
+        engine: str | None,
+    ) -> None:
+        assert job.plan is not None
+        self._job, self._plan, self._library = job, job.plan, library
+        self._allocate = None if arrays[1] is not None else library.allocator(arrays[0], job.shape, job.element)
+        self._lows = [_lowest_offset(operand) for operand in operands]
+        self._backend: CudaBackend | None = getattr(operands[1], "backend", None)
+        self._mask = 0 if self._backend is None else WIDEST - 1  # kernels depend on the alignment of addresses
+        self._engine, self._threads = resolve_engine(engine), resolve_threads(threads)
+        self._runners: dict[tuple[int, int], Runner] = {}
+
+    def run(self, array: Any, out: Any) -> Any:
+        """Return the result, or None if the memory of `out` has to be examined first."""
+        library, (source_low, target_low) = self._library, self._lows
+        source = library.address(array) + source_low
+        if self._allocate is not None:
+            out = self._allocate()
+            target = library.address(out) + target_low
+        else:
+            target = library.address(out) + target_low
+            overlap = source < target + self._plan.target.nbytes and target < source + self._plan.source.nbytes
+            if overlap or not library.is_writeable(out):
+                return None
+            if tuple(out.shape) != self._job.shape:
+                out = out.reshape(self._job.shape)
+        alignment = (source & self._mask, target & self._mask)
+        runner = self._runners.get(alignment)
+        if runner is None:
+            runner = self._runners[alignment] = self._make_runner(source, target)
+        runner(source, target)
+        return out
+
+    def _make_runner(self, source: int, target: int) -> Runner:
+        if self._backend is None:
+            return make_runner(self._plan, self._threads, self._engine)
+        return CudaRunner(self._plan, self._backend, (gcd(WIDEST, source), gcd(WIDEST, target)))
+
+
+def _lowest_offset(operand: Any) -> int:
+    """Return the bytes from the first element of an array to its lowest one: negative if strides are."""
+    if isinstance(operand, DeviceArray):
+        return operand.span[0] - operand.start
+    return Buffer.of(operand).address - address_of(operand)
+
+
+_calls: dict[Hashable, _PreparedCall] = {}
+
+
+# `BoundPlan`: a plan with the two arrays it copies between, checked once, to be run again and again.
+
+
+class BoundPlan:
+    """A function without arguments that runs a plan on the memory of two arrays.
+
+    Whatever `execute` checks is checked here, once. The arrays must stay where they are: the bound plan keeps them
+    alive, and reads and writes whatever they hold when it is called. On a CUDA device a call only enqueues kernels on
+    the current stream, so it can be captured in a graph.
+
+    >>> from tilewright import row_major, col_major
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> plan = plan_copy(Placement(row_major(2, 3), "int8"), Placement(col_major(2, 3), "int8"))
+    >>> values, copied = np.arange(6, dtype=np.int8), np.zeros(6, dtype=np.int8)
+    >>> run = plan.bind(values, copied)
+    >>> run()
+    >>> copied.tolist()
+    [0, 3, 1, 4, 2, 5]
+    >>> values += 10
+    >>> run()
+    >>> copied.tolist()
+    [10, 13, 11, 14, 12, 15]
+    """
+
+    __slots__ = ("_run", "plan", "source", "target")
+
+    def __init__(
+        self, plan: Plan, source: Any, target: Any, threads: int | None = None, engine: str | None = None
+    ) -> None:
+        """Check that `plan` can run on the memory of `source` and `target`.
+
+        Args:
+            plan: the copy to run.
+            source: an array in host or device memory.
+            target: another one, writeable.
+            threads: those of `execute`.
+            engine: that of `execute`.
+        """
+        self.plan, self.source, self.target = plan, source, target
+        self._run = _bind_plan(plan, source, target, threads, engine)
+
+    def __call__(self) -> None:
+        """Run the plan; on a device, enqueue it."""
+        self._run()
+
+
+def _bind_plan(plan: Plan, source: Any, target: Any, threads: int | None, engine: str | None) -> Callable[[], None]:
+    """Return a function that runs a plan on two arrays: without checks, but for copies through other memory."""
+    name = resolve_engine(engine)
+    read, written = find_device_array(source) or source, find_device_array(target) or target
+    backend = common_backend(read, written)
+    buffers = validate_operands(plan, read, written)
+    if backend is None and name not in DEVICE_ENGINES:
+        run = make_runner(plan, resolve_threads(threads), name)
+        return partial(run, buffers[0].address, buffers[1].address)
+    on_device = isinstance(read, DeviceArray) and isinstance(written, DeviceArray)
+    if on_device and isinstance(backend, cuda.CudaBackend) and name in ("auto", "cuda") and not plan.stages:
+        try:
+            runner = cuda.make_runner(plan, read, written)
+        except FormatError:  # execute copies through the host, with a warning
+            pass
+        else:
+            return runner.bind(buffers[0].address, buffers[1].address)
+    return partial(execute, plan, read, written, threads, engine)

@@ -12,55 +12,12 @@ import numpy as np
 
 from ..errors import FormatError, LayoutError
 from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_format_of
-from ..layout import Layout, LayoutLike, row_major, with_logical_shape
-from ..layout.layout import make_layout
-from ..layout.tuples import ceil_div
-from ..layout.validation import as_integer
-from .host_memory import native_format, placement_of
-from .placement import Placement
+from ..layout import Layout, LayoutLike, Pair, as_integer, row_major, tiled_layout
+from .engine import CopyJob, run_copies, run_copy
+from .placement import Placement, native_format, placement_of
 from .plan import plan_copy
-from .prepared_copy import CopyJob, run_copies, run_copy
 
 Array = np.ndarray[Any, Any]
-Pair = tuple[int, int]
-
-
-@lru_cache(maxsize=512)
-def tiled_layout(
-    shape: tuple[int, ...], tile: Pair = (32, 32), face: Pair | None = (16, 16), transpose: bool = False
-) -> Layout:
-    """Return the layout of a tensor of this `shape` stored in tiles, with padding to whole tiles.
-
-    Matrices follow each other; tiles are row-major in a matrix, faces row-major in a tile, elements row-major in a
-    face. With `transpose`, faces and elements are column-major. `face=None` gives tiles without faces.
-
-    >>> print(tiled_layout((4, 8), tile=(2, 2), face=None))
-    ((2,1,2),(2,1,4)):((2,4,16),(1,4,4))
-    """
-    outer, rows, columns = _split_matrix(shape)
-    height, width = tile
-    # faces are never larger than the tile: 8 x 32 tiles have faces of 8 x 16
-    high, wide = (min(face[0], height), min(face[1], width)) if face else tile
-    if height % high or width % wide:
-        raise LayoutError(f"faces of {high} x {wide} do not divide a tile of {height} x {width}; use face=None")
-    down, across = ceil_div(rows, height), ceil_div(columns, width)
-    area = height * width
-    in_row, in_column = (
-        ((1, high * wide), (high, height * wide)) if transpose else ((wide, high * width), (1, high * wide))
-    )
-    matrix = ((high, height // high, down), (wide, width // wide, across))
-    steps = ((*in_row, across * area), (*in_column, area))
-    count = down * across * area
-    outer_steps = tuple([prod(outer[k + 1 :]) * count for k in range(len(outer))])
-    layout: Layout = with_logical_shape(make_layout((*outer, *matrix), (*outer_steps, *steps)), (*outer, rows, columns))
-    return layout
-
-
-def _split_matrix(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int, int]:
-    """Return the outer dimensions, rows and columns of a shape."""
-    if len(shape) < 2:
-        return (), 1, shape[0] if shape else 1
-    return shape[:-2], shape[-2], shape[-1]
 
 
 def _as_matrix(array: Any) -> Any:

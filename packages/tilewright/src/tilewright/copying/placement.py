@@ -3,19 +3,203 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from math import prod
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import FormatError, LayoutError
-from ..formats import Format, cast, fit_values, format_of
-from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout
-from ..layout.strided_composition import strided_leaves
-from ..layout.tuples import product_each
-from .loop_nest import Mode, TabulatedModes
+from ..errors import FormatError, LayoutError, TransferError
+from ..formats import Format, ScalarFormat, cast, fit_values, format_of, scalar_format_of
+from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, make_layout, product_each, strided_leaves
+
+# `LoopNest`: one loop nest of a copy plan, in bytes. Engines run loop nests and know nothing else.
+
+Operation = Literal["copy", "fill", "pack", "unpack", "clear"]
+
+# a mode of one side: its leaves as (extent, step), fastest first; a step of None is not strided
+Mode = Sequence[tuple[int, int | None]]
+# (start, count) of the digit of each leaf, fastest first
+DigitBox = list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class TabulatedModes:
+    """The digits with offsets from a table: for each mode of the domain, (radix, start, count) of those digits.
+
+    >>> TabulatedModes((((1, 0, 5),), ())).count
+    5
+    """
+
+    digits: tuple[tuple[tuple[int, int, int], ...], ...]
+
+    @property
+    def count(self) -> int:
+        """Return the number of entries of the table.
+
+        >>> TabulatedModes((((1, 0, 5), (5, 0, 7)), ((1, 2, 1),))).count
+        35
+        """
+        return prod(count for mode in self.digits for _, _, count in mode)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """A loop nest: extents, and for each loop its step in bytes in the source, the target and the scale section.
+
+    `copy` copies and converts elements, `fill` writes the padding value, `pack` and `unpack` process whole blocks:
+    `element_offsets` are the byte offsets of a block's elements on the scalar side, and `data_mask` says which of them
+    are data. `clear` writes zero bytes into the gap between the sections of a tile.
+
+    >>> LoopNest("copy", (4, 8), (32, 4), (4, 16)).elements
+    32
+    """
+
+    operation: Operation
+    extents: tuple[int, ...]
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    scale: tuple[int, ...] = ()
+    source_offset: int = 0
+    target_offset: int = 0
+    scale_offset: int = 0
+    element_offsets: tuple[int, ...] = (0,)
+    data_mask: int = 1
+    tabulated: TabulatedModes | None = None
+
+    @property
+    def elements(self) -> int:
+        """Return the number of elements that are copied or filled.
+
+        >>> LoopNest("fill", (3, 5), (0, 0), (20, 4)).elements
+        15
+        """
+        return prod(self.extents) * self.data_mask.bit_count() * (self.tabulated.count if self.tabulated else 1)
+
+    def canonicalize(self) -> LoopNest:
+        """Return the same nest without unit loops, sorted by target step, with adjacent loops merged.
+
+        >>> nest = LoopNest("copy", (8, 1, 4), (4, 0, 32), (4, 0, 32)).canonicalize()
+        >>> nest.extents, nest.source, nest.target
+        ((32,), (4,), (4,))
+        """
+        scale = self.scale or (0,) * len(self.extents)
+        loops = [loop for loop in zip(self.extents, self.source, self.target, scale, strict=True) if loop[0] != 1]
+        loops.sort(key=lambda loop: (-abs(loop[2]), -abs(loop[1])))
+        merged: list[tuple[int, ...]] = []
+        for extent, *steps in loops:
+            if merged and all(outer == inner * extent for outer, inner in zip(merged[-1][1:], steps, strict=True)):
+                merged[-1] = (merged[-1][0] * extent, *steps)
+            else:
+                merged.append((extent, *steps))
+        extents, source, target, scales = zip(*merged, strict=True) if merged else ((), (), (), ())
+        return replace(self, extents=extents, source=source, target=target, scale=scales if self.scale else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A piece of a mode: its extent, its step in the index of the mode (radix), and its step on each side.
+
+    >>> Leaf(mode=0, radix=16, extent=2, steps=(512, 256)).is_strided
+    True
+    """
+
+    mode: int
+    radix: int
+    extent: int
+    steps: tuple[int | None, ...]
+
+    @property
+    def is_strided(self) -> bool:
+        """Return whether every side has a step for this leaf.
+
+        >>> Leaf(0, 1, 5, (1, None)).is_strided
+        False
+        """
+        return None not in self.steps
+
+
+def common_leaves(mode: int, sides: Sequence[Mode], extent: int) -> list[Leaf]:
+    """Return the leaves of one mode of the domain, split wherever a side is split, up to an extent.
+
+    The outermost leaf of every side is extended as far as needed.
+
+    >>> [(leaf.extent, leaf.steps) for leaf in common_leaves(0, [[(100, 70)], [(16, 16), (2, 512), (4, 3072)]], 100)]
+    [(16, (70, 16)), (2, (1120, 512)), (4, (2240, 3072))]
+    """
+    queues = [[leaf for leaf in side if leaf[0] != 1] or [(1, 0)] for side in sides]
+    rest = [list(queue) for queue in queues]
+    leaves = []
+    radix = 1
+    while radix < extent:
+        ends = [None if len(queue) == 1 else queue[0][0] for queue in rest]
+        bounded = [end for end in ends if end is not None]
+        size = min(bounded) if bounded else -(-extent // radix)
+        if any(end % size for end in bounded):
+            leaves.append(Leaf(mode, radix, -(-extent // radix), (None,) * len(sides)))
+            return leaves
+        steps = tuple([queue[0][1] for queue in rest])
+        leaves.append(Leaf(mode, radix, size, steps))
+        radix *= size
+        for queue, end in zip(rest, ends, strict=True):
+            n, step = queue[0]
+            if end == size:
+                queue.pop(0)
+            else:
+                queue[0] = (n // size if end is not None else n, None if step is None else step * size)
+    return leaves
+
+
+def prefix_boxes(extents: Sequence[int], limit: int) -> list[DigitBox]:
+    """Return boxes of digits, as (start, count) per leaf, that cover the indices below `limit`.
+
+    >>> prefix_boxes([16, 2, 4], 100)
+    [[(0, 16), (0, 2), (0, 3)], [(0, 4), (0, 1), (3, 1)]]
+    """
+    return _boxes_beside(extents, limit, below=True) if limit else []
+
+
+def suffix_boxes(extents: Sequence[int], limit: int) -> list[DigitBox]:
+    """Return boxes of digits, as (start, count) per leaf, that cover the indices from `limit` on.
+
+    >>> suffix_boxes([16, 2, 4], 100)
+    [[(0, 16), (1, 1), (3, 1)], [(4, 12), (0, 1), (3, 1)]]
+    """
+    return _boxes_beside(extents, limit, below=False) if extents or not limit else []
+
+
+def _boxes_beside(extents: Sequence[int], limit: int, below: bool) -> list[DigitBox]:
+    """Return, for each digit of `limit` from the outermost on, the box of smaller or of larger digits beside it."""
+    if not extents:
+        return [[]]
+    boxes = []
+    fixed: DigitBox = []
+    for k in reversed(range(len(extents))):
+        digit, limit = divmod(limit, prod(extents[:k]))
+        start, end = (0, digit) if below else (digit + bool(limit), extents[k])
+        if start < end:
+            boxes.append([*[(0, n) for n in extents[:k]], (start, end - start), *fixed])
+        if not limit:
+            break
+        fixed = [(digit, 1), *fixed]
+    return boxes
+
+
+def split_mode(mode: Mode, size: int) -> Mode:
+    """Return a mode with leaves that cross a multiple of `size` split there, if that is possible evenly.
+
+    >>> split_mode([(12, 64)], 128)
+    [(2, 64), (6, 128)]
+    """
+    leaves: list[tuple[int, int | None]] = []
+    for n, step in mode:
+        count = size // step if step and step < size and size % step == 0 else 0
+        leaves += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
+    return leaves
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -230,3 +414,235 @@ def _data_extents(layout: LayoutLike) -> tuple[int, ...]:
             f"{layout} has padding that crosses modes, so its data has no extent per mode; pad each mode separately"
         )
     return extents
+
+
+# Host arrays as memory: address ranges, exactly which bytes elements occupy, and their placement.
+
+CACHE_LINE = 64
+
+MAX_MODES = 32  # dimensions of an array in every version of NumPy
+MAX_WORK: Any = 10_000  # candidates NumPy tries before it gives up; its stubs know only 0 and -1
+
+
+def strided_range(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """Return the lowest byte of strided elements, and one past the highest, relative to element 0; (0, 0) for none.
+
+    >>> strided_range((4, 8), (-32, 4), 4), strided_range((4, 0), (32, 4), 4)
+    ((-96, 32), (0, 0))
+    """
+    if 0 in shape:
+        return 0, 0
+    reach = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
+    return sum([step for step in reach if step < 0]), sum([step for step in reach if step > 0]) + itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """The memory of an array: its bytes from the lowest to the highest address, and the array that owns it.
+
+    >>> Buffer.of(np.zeros((4, 8), dtype=np.float32)).nbytes
+    128
+    """
+
+    address: int
+    nbytes: int
+    owner: Any
+    writeable: bool
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Buffer:
+        """Return the memory of an array.
+
+        >>> Buffer.of(np.arange(8, dtype=np.int8)[::-2]).nbytes
+        7
+        """
+        start = address_of(array)
+        if array.size == 0 or array.flags.c_contiguous:
+            return cls(start, array.nbytes, array, array.flags.writeable)
+        low, high = strided_range(array.shape, array.strides, array.itemsize)
+        return cls(start + low, high - low, array, array.flags.writeable)
+
+    @property
+    def bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return the memory as an array of bytes, without a copy.
+
+        >>> Buffer.of(np.array([258], dtype=np.int16)).bytes.tolist()
+        [2, 1]
+        """
+        if self.nbytes == 0:
+            return np.zeros(0, dtype=np.uint8)
+        memory: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
+        view: np.ndarray[Any, np.dtype[np.uint8]] = np.frombuffer(memory, dtype=np.uint8)
+        view.flags.writeable = self.writeable
+        return view
+
+    def contains(self, address: int) -> bool:
+        """Return whether an address is inside this memory.
+
+        >>> here = Buffer.of(np.zeros(4, np.int8))
+        >>> here.contains(here.address + 3), here.contains(here.address + 4)
+        (True, False)
+        """
+        return self.address <= address < self.address + self.nbytes
+
+    def overlaps(self, other: Buffer) -> bool:
+        """Return whether the address ranges of two buffers overlap, gaps between elements included.
+
+        >>> a = np.zeros(8)
+        >>> Buffer.of(a[:5]).overlaps(Buffer.of(a[4:])), Buffer.of(a[:4]).overlaps(Buffer.of(a[4:]))
+        (True, False)
+        """
+        if not self.nbytes or not other.nbytes:
+            return False
+        return self.address < other.address + other.nbytes and other.address < self.address + self.nbytes
+
+
+def native_format(dtype: np.dtype[Any]) -> ScalarFormat:
+    """Return the format of a dtype in native byte order; raise for any other byte order.
+
+    >>> native_format(np.dtype("int16")).name
+    'int16'
+    """
+    if not dtype.isnative:
+        raise FormatError(
+            f"{dtype} is not in native byte order; convert it with array.astype(array.dtype.newbyteorder('='))"
+        )
+    return scalar_format_of(dtype)
+
+
+def aligned_empty(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return an uninitialised array that starts at a cache line, so that engines can stream whole lines to it.
+
+    >>> aligned_empty((3, 5), np.float32).ctypes.data % 64
+    0
+    """
+    dtype = np.dtype(dtype)
+    extents = shape if isinstance(shape, tuple) else (shape,)
+    memory = np.empty(prod(extents) * dtype.itemsize + CACHE_LINE, dtype=np.uint8)
+    return np.ndarray(extents, dtype, memory, -address_of(memory) % CACHE_LINE)
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    """Return the address of the first element of an array.
+
+    >>> values = np.arange(4)
+    >>> address_of(values[1:]) - address_of(values)
+    8
+    """
+    try:
+        return ctypes.addressof(_first_byte(array))  # in a fifth of the time of the other ways
+    except (TypeError, ValueError, BufferError):  # it is not contiguous, not writeable, empty, or of another dtype
+        address: int = array.__array_interface__["data"][0]
+        return address
+
+
+_first_byte: Any = ctypes.c_char.from_buffer  # NumPy's stubs do not say that arrays are buffers
+
+
+def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:
+    """Return the placement of an array in its memory, with one mode per dimension; padding gets the value `fill`.
+
+    >>> placement_of(np.zeros((4, 8), dtype=np.int8).T).layout
+    Layout((8, 4), (1, 8))
+    """
+    unfilled = _unfilled_placement(array.shape, array.strides, array.dtype)
+    return unfilled if fill is unfilled.fill else Placement(unfilled.layout, unfilled.format, fill)
+
+
+@lru_cache(maxsize=1024)
+def _unfilled_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Placement:
+    """Return the placement of all arrays with this shape, strides and dtype."""
+    element = native_format(dtype)
+    if any(step % dtype.itemsize for n, step in zip(shape, strides, strict=True) if n > 1):
+        raise LayoutError(
+            f"strides {strides} are not multiples of the element size {dtype.itemsize}; copy the array with"
+            " np.ascontiguousarray first"
+        )
+    steps = tuple([step // dtype.itemsize for step in strides])
+    low, _ = strided_range(shape, steps, 1)
+    layout: Layout = make_layout(tuple(map(int, shape)), steps, -low)
+    return Placement(layout, element)
+
+
+class Footprint(NamedTuple):
+    """The bytes of elements of one size at regular steps: the first address, the shape, and the steps in bytes.
+
+    >>> left, right = Footprint(0, (4, 4), (64, 8), 8), Footprint(32, (4, 4), (64, 8), 8)
+    >>> left.overlaps(right), left.overlaps(Footprint(31, (1,), (1,), 1))
+    (False, True)
+    """
+
+    first: int
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+    itemsize: int
+
+    def overlaps(self, other: Footprint) -> bool:
+        """Return whether two footprints have a byte in common; also True if that is too hard to decide."""
+        low, high = self._address_range()
+        other_low, other_high = other._address_range()
+        if max(low, other_low) >= min(high, other_high):
+            return False
+        if max(len(self.shape), len(other.shape)) > MAX_MODES:
+            return True
+        origin = 1 - min(low, other_low)  # NumPy only compares addresses, but must not see address 0
+        try:
+            return bool(np.shares_memory(self._as_array(origin), other._as_array(origin), max_work=MAX_WORK))
+        except np.exceptions.TooHardError:
+            return True
+
+    def _address_range(self) -> tuple[int, int]:
+        """Return the lowest address and one past the highest; both are equal if there are no elements."""
+        low, high = strided_range(self.shape, self.steps, self.itemsize)
+        return self.first + low, self.first + high
+
+    def _as_array(self, origin: int) -> Any:
+        """Return an array with these addresses that is never read."""
+        interface = {
+            "data": (self.first + origin, True),
+            "shape": self.shape,
+            "strides": self.steps,
+            "typestr": f"|V{self.itemsize}",
+            "version": 3,
+        }
+        return np.asarray(SimpleNamespace(__array_interface__=interface))
+
+
+def dense_footprint(start: int, nbytes: int) -> Footprint:
+    """Return the footprint of `nbytes` bytes from address `start` on.
+
+    >>> (
+    ...     dense_footprint(100, 8).overlaps(dense_footprint(107, 1)),
+    ...     dense_footprint(100, 8).overlaps(dense_footprint(108, 1)),
+    ... )
+    (True, False)
+    """
+    return Footprint(start, (nbytes,), (1,), 1)
+
+
+def footprint_of(place: Placement, start: int) -> Footprint:
+    """Return the bytes that a placement occupies in memory from address `start` on; all bytes if it is not strided.
+
+    >>> from tilewright import Layout
+    >>> footprint_of(Placement(Layout((4, 8), (16, 1)), "float32"), 1000)
+    Footprint(first=1000, shape=(4, 8), steps=(64, 4), itemsize=4)
+    """
+    if not isinstance(place.layout, Layout) or place.format.has_blocks:
+        return dense_footprint(start, place.nbytes)
+    extents, steps = place.layout.canonical_modes()
+    size = place.itemsize
+    pairs = [(int(n), int(step) * size) for n, step in zip(extents, steps, strict=True)]
+    return Footprint(
+        start + place.origin * size, tuple([n for n, _ in pairs]), tuple([step for _, step in pairs]), size
+    )
+
+
+def overlap_error() -> TransferError:
+    """Return the error for a copy with overlapping source and target.
+
+    >>> str(overlap_error())[:30]
+    'source and target share memory'
+    """
+    return TransferError(
+        "source and target share memory, so the copy would overwrite data it has yet to read; copy the source first"
+    )

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import wraps
+from itertools import chain
 from math import gcd
 from typing import Any
 
@@ -11,18 +14,290 @@ import numpy as np
 import tilewright.layout as core
 
 from ..errors import LayoutError
-from ..layout import ComposedLayout, LayoutLike, Swizzle
+from ..layout import (
+    ComposedLayout,
+    LayoutLike,
+    Linear,
+    Place,
+    Swizzle,
+    add_axes,
+    as_function,
+    as_integer,
+    as_tree,
+    check_mode,
+    check_profile,
+    check_unflatten,
+    chunks,
+    complete_tiler,
+    leaves,
+    nest_like,
+    prefix_product,
+    regroup_pairs,
+    require_layout,
+    require_strided,
+    split_modes,
+    unpack_all,
+    unpack_rest,
+    validate_shape,
+    zip_groups,
+)
 from ..layout import Layout as CoreLayout
-from ..layout.evaluation import chunks
-from ..layout.layout import add_axes
-from ..layout.layout import make_layout as make_trusted
-from ..layout.modes import as_function, check_profile, check_unflatten, require_strided, split_modes
-from ..layout.tuples import as_tree, leaves, nest_like, prefix_product
-from ..layout.validation import as_integer, check_mode, validate_shape
-from .compositions import compose_strided
-from .core_results import as_cute, on_tensors
-from .layout import Layout, make_layout_like, replace_leaves
-from .tiling_algebra import tiled_product
+from ..layout import make_layout as make_trusted
+from .layout import Layout, as_cute, is_basis, make_layout_like, make_swizzle, on_tensors, replace_leaves
+from .queries import basis_get, basis_value
+
+# Compositions as CuTe has them: past the end of a layout, and along the modes that basis strides name.
+
+
+def compose_strided(a: Any, b: Any) -> Any:
+    """Return the strided composition of `a` and `b`; the strides of `b` may name modes of `a`.
+
+    >>> from tilewright import cute
+    >>> print(cute.composition(cute.Layout((4, 8), (8, 1)), cute.Layout((8, 4), (cute.E(1), cute.E(0)))))
+    (8,4):(1,8)
+    >>> print(cute.composition(cute.Layout(16, 2), cute.composition(cute.Swizzle(2, 0, 2), cute.Layout(16))))
+    Sw<2,1,2> o 16:2
+    """
+    if isinstance(a, CoreLayout) and isinstance(b, CoreLayout):
+        if b.axes and not b.offset and all(map(_is_along_a_mode, leaves(b.stride))):
+            return _compose_along_modes(a, b)
+        a = _open_last_mode(a, b)
+    if isinstance(a, CoreLayout) and isinstance(b, (tuple, list)) and not a.guards:
+        a = _open_modes(a, b)
+    if isinstance(a, ComposedLayout) and isinstance(a.outer, Swizzle) and not isinstance(b, Swizzle):
+        return core.compose(a.outer, compose_strided(a.inner, b))
+    result = core.compose(a, b, strided=True)
+    if isinstance(result, ComposedLayout) and isinstance(result.inner, ComposedLayout):
+        return _move_swizzle_out(result.outer, result.inner) or result
+    return result
+
+
+def _is_along_a_mode(step: Any) -> bool:
+    return not isinstance(step, Place) or (len(step) == 1 and is_basis(step))
+
+
+def _open_last_mode(a: CoreLayout, b: CoreLayout) -> CoreLayout:
+    """Return `a` with an extent of 2 in place of a last one of 1, if a mode of `b` leaves `a`.
+
+    An index past the end advances along the last mode, whatever its extent is; the core ignores modes of extent 1.
+    """
+    extents = leaves(a.shape)
+    if not extents or extents[-1] != 1 or a.guards or b.axes or not b.size:
+        return a
+    if b.offset + max([(n - 1) * d for n, d in zip(*b.flat_modes(), strict=True)], default=0) < a.size:
+        return a
+    return make_trusted(nest_like(a.shape, iter([*extents[:-1], 2])), a.stride, a.offset, a.replicas)
+
+
+def _open_modes(a: CoreLayout, tilers: Sequence[Any]) -> CoreLayout:
+    """Return `a` with the last extents of its modes opened where the tilers, mode by mode, leave them."""
+    modes = split_modes(a)
+    if len(tilers) > len(modes):
+        return a  # refused with the other wrong tilers
+    for k, tiler in enumerate(tilers):
+        if isinstance(tiler, (tuple, list)):
+            modes[k] = _open_modes(modes[k], tiler)
+        elif tiler is not None:
+            tile = as_function(tiler)
+            modes[k] = _open_last_mode(modes[k], tile) if isinstance(tile, CoreLayout) else modes[k]
+    shape, stride = tuple([mode.shape for mode in modes]), tuple([mode.stride for mode in modes])
+    return make_trusted(shape, stride, a.offset, a.replicas) if isinstance(a.shape, tuple) else modes[0] + a.offset
+
+
+def _compose_along_modes(a: CoreLayout, b: CoreLayout) -> CoreLayout:
+    """Return the composition with a layout of coordinates: each stride of `b` is along one mode of `a`, or plain."""
+    parts = []
+    for extent, step in zip(leaves(b.shape), leaves(b.stride), strict=True):
+        part = compose_strided(basis_get(step, a), CoreLayout(extent, basis_value(step)))
+        parts.append(part)
+    stride = nest_like(b.shape, iter([part.stride for part in parts]))
+    return make_trusted(nest_like(b.shape, iter([part.shape for part in parts])), stride, a.offset, a.replicas)
+
+
+def _move_swizzle_out(a: Any, b: ComposedLayout) -> LayoutLike | None:
+    """Return `a` o swizzle o inner as another swizzle of `a` o inner; None if no swizzle does that.
+
+    It holds for every inner layout if both sides are the same linear map of the bits of an index of `a`.
+    """
+    swizzle, inner = b.outer, b.inner
+    is_swizzled = isinstance(a, CoreLayout) and isinstance(swizzle, Swizzle) and isinstance(inner, CoreLayout)
+    if not is_swizzled or a.axes or inner.axes or not inner.size:
+        return None
+    low, high = inner.bounds
+    if a.guards or a.replicas or a.offset or low < 0 or high >= a.size or a.size % swizzle.block:
+        return None
+    if a.canonical_modes() == ([a.size], [1]):
+        return b
+    try:
+        moved = make_swizzle(a.extended(swizzle.source_mask), a.extended(swizzle.target_mask))
+        inside = Linear.of(ComposedLayout(a, ComposedLayout(swizzle, make_trusted(a.size, 1))))
+        outside = Linear.of(ComposedLayout(moved, a))
+        composed = core.compose(a, inner, strided=True)
+    except LayoutError:
+        return None
+    if [*chain(*inside.bases.values())] != [*chain(*outside.bases.values())]:
+        return None
+    result: LayoutLike = core.compose(moved, composed)
+    return result
+
+
+# CuTe's divides and products: layouts cut into tiles, and layouts repeated as tiles.
+
+
+def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a product that repeats the innermost layout of a composition; outer functions go on past their ends."""
+
+    @wraps(function)
+    def repeat(block: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(block, ComposedLayout):
+            return ComposedLayout(block.outer, repeat(block.inner, *arguments, **options))
+        return function(block, *arguments, **options)
+
+    return repeat
+
+
+@on_tensors
+def logical_divide(layout: Any, tiler: Any) -> Any:
+    """Return `layout` cut into (tile, rest) by `tiler`; by a tuple, mode by mode.
+
+    >>> print(logical_divide(Layout(24), 8))
+    (8,3):(1,8)
+    """
+    return as_cute(_divide(layout, tiler), layout, tiler)
+
+
+def _divide(layout: Any, tiler: Any) -> Any:
+    """Return (tile, rest), as CuTe continues past the end of a layout: along its last mode, even one of extent 1."""
+    function = require_layout(as_function(layout), "a divide")
+    return compose_strided(function, complete_tiler(function.shape, as_tree(tiler), function))
+
+
+@on_tensors
+def zipped_divide(layout: Any, tiler: Any) -> Any:
+    """Return `layout` cut by `tiler` into (all tile modes, all rest modes).
+
+    >>> print(zipped_divide(Layout((8, 8)), (2, 4)))
+    ((2,4),(4,2)):((1,8),(2,32))
+    """
+    return as_cute(regroup_pairs(_divide(layout, tiler), tiler, zip_groups), layout, tiler)
+
+
+@on_tensors
+def tiled_divide(layout: Any, tiler: Any) -> Any:
+    """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...).
+
+    >>> print(tiled_divide(Layout((8, 8)), (2, 4)))
+    ((2,4),4,2):((1,8),2,32)
+    """
+    return as_cute(regroup_pairs(_divide(layout, tiler), tiler, unpack_rest), layout, tiler)
+
+
+@on_tensors
+def flat_divide(layout: Any, tiler: Any) -> Any:
+    """Return `layout` cut by `tiler` into (tile, tile, ..., rest, rest, ...).
+
+    >>> print(flat_divide(Layout((8, 8)), (2, 4)))
+    (2,4,4,2):(1,8,2,32)
+    """
+    return as_cute(regroup_pairs(_divide(layout, tiler), tiler, unpack_all), layout, tiler)
+
+
+@_inside_composition
+def logical_product(block: Any, tiler: Any) -> Any:
+    """Return (block, copies): `block` repeated at the positions of `tiler`.
+
+    >>> print(logical_product(Layout(4), 3))
+    (4,3):(1,4)
+    """
+    return as_cute(core.logical_product(block, tiler, strided=True), block, tiler)
+
+
+@_inside_composition
+def zipped_product(block: Any, tiler: Any) -> Any:
+    """Return `block` repeated over `tiler` as (all block modes, all copy modes).
+
+    >>> print(zipped_product(Layout((2, 2)), Layout((3, 4))))
+    ((2,2),(3,4)):((1,2),(4,12))
+    """
+    return as_cute(core.zipped_product(block, tiler, strided=True), block, tiler)
+
+
+@_inside_composition
+def tiled_product(block: Any, tiler: Any) -> Any:
+    """Return `block` repeated over `tiler` as (all block modes, copies, copies, ...).
+
+    >>> print(tiled_product(Layout((2, 2)), Layout((3, 4))))
+    ((2,2),3,4):((1,2),4,12)
+    """
+    return as_cute(core.tiled_product(block, tiler, strided=True), block, tiler)
+
+
+@_inside_composition
+def flat_product(block: Any, tiler: Any) -> Any:
+    """Return `block` repeated over `tiler` as (block, block, ..., copies, copies, ...).
+
+    >>> print(flat_product(Layout((2, 2)), Layout((3, 4))))
+    (2,2,3,4):(1,2,4,12)
+    """
+    return as_cute(core.flat_product(block, tiler, strided=True), block, tiler)
+
+
+@_inside_composition
+def blocked_product(block: Any, tiler: Any) -> Any:
+    """Return `block` repeated over `tiler` as a grid of whole blocks: ((block, copies), ...).
+
+    >>> print(blocked_product(Layout((2, 2)), Layout((2, 2))))
+    ((2,2),(2,2)):((1,4),(2,8))
+    """
+    return as_cute(core.blocked_product(block, tiler, strided=True), block, tiler)
+
+
+@_inside_composition
+def raked_product(block: Any, tiler: Any) -> Any:
+    """Return `block` repeated over `tiler` with its elements spread out: ((copies, block), ...).
+
+    >>> print(raked_product(Layout((2, 2)), Layout((2, 2))))
+    ((2,2),(2,2)):((4,1),(8,2))
+    """
+    return as_cute(core.raked_product(block, tiler, strided=True), block, tiler)
+
+
+@_inside_composition
+def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
+    """Return `block` repeated to `shape`; `order` ranks the modes of the grid of blocks, 0 for the fastest.
+
+    >>> print(tile_to_shape(Layout((2, 2)), (4, 6), (1, 0)))
+    ((2,2),(2,3)):((1,12),(2,4))
+    """
+    return as_cute(core.tile_to_shape(block, shape, order), block, shape)
+
+
+def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
+    """Return `splitter(mode, tiler)` of the modes of `layout`, its pairs gathered into (first modes, second modes).
+
+    >>> print(hier_unzip(logical_divide, Layout((4, 8)), (2, 4)))
+    ((2,4),(2,2)):((1,4),(2,16))
+    """
+    require_layout(layout, "hier_unzip")
+    return as_cute(regroup_pairs(_split_modes(splitter, layout, tiler), tiler, zip_groups), layout, tiler)
+
+
+def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
+    """Return the layout with every mode that has a tiler split in two."""
+    if tiler is None:
+        return layout
+    if not isinstance(tiler, (tuple, list)):
+        return splitter(layout, tiler)
+    if len(tiler) > layout.rank:
+        raise LayoutError(f"tiler {tuple(tiler)} has more modes than {layout}, which has {layout.rank}")
+    modes = split_modes(layout)
+    split = [_split_modes(splitter, mode, part) for mode, part in zip(modes, tiler, strict=False)]
+    for part in split:
+        if not isinstance(part, CoreLayout):
+            raise LayoutError(
+                f"{part} is not strided, and cannot be a mode of a layout; use a tiler that divides {layout}"
+            )
+    return Layout(*split, *modes[len(split) :])
 
 
 @on_tensors

@@ -3,32 +3,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import tilewright.layout as core
 
 from ..errors import LayoutError
-from ..layout import Layout as CoreLayout
-from ..layout import LayoutLike, Place, Swizzle
-from ..layout.axes import PLAIN, format_tree
-from ..layout.coordinate import is_slice
-from ..layout.layout import join_parts
-from ..layout.layout import make_layout as make_trusted
-from ..layout.modes import require_strided
-from ..layout.strides import live_guards
-from ..layout.tuples import (
+from ..layout import (
+    PLAIN,
+    ComposedLayout,
+    LayoutLike,
+    Place,
+    Swizzle,
+    TaggedInt,
+    as_integer,
     as_tree,
     as_tuple,
+    format_tree,
+    is_slice,
     is_weakly_congruent,
+    join_parts,
     leaves,
+    live_guards,
     map_leaves,
     nest_like,
     prefix_product,
     product,
+    require_strided,
     suffix_product,
+    validate_shape,
 )
-from ..layout.validation import TaggedInt, as_integer, validate_shape
+from ..layout import Layout as CoreLayout
+from ..layout import make_layout as make_trusted
+from ..tensor import TileTensor
 from .tuples import crd2idx, idx2crd
 
 
@@ -453,3 +462,111 @@ def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:
 def _lowest_bit(mask: int) -> int:
     """Return the position of the lowest bit that is set."""
     return (mask & -mask).bit_length() - 1
+
+
+# What the core gives, as CuTe has it: static integers, no padding, and views where tensors go in.
+
+
+def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a `function` of layouts that takes tensors, too: the result is a view of the tensor's memory.
+
+    >>> from tilewright import cute
+    >>> tensor = TileTensor([0.0] * 8, cute.Layout((2, 4)))
+    >>> print(on_tensors(lambda layout: cute.Layout((4, 2)))(tensor).layout)
+    (4,2):(1,4)
+    """
+
+    @wraps(function)
+    def operate(target: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(target, TileTensor):
+            return target.reshape(function(target.layout, *arguments, **options), allow_resize=True)
+        return function(target, *arguments, **options)
+
+    return operate
+
+
+def as_cute(result: Any, *operands: Any) -> Any:
+    """Return a `result` of the core; its integers are static if those of all `operands` are.
+
+    It is padded only if an operand is: CuTe's own layouts never are.
+
+    >>> from tilewright.cute import Int, Layout
+    >>> print(as_cute(CoreLayout(4), Layout(Int(4))))
+    _4:_1
+    """
+    if isinstance(result, ComposedLayout):
+        return ComposedLayout(*[as_cute(part, *operands) for part in (result.outer, result.inner)])
+    if not isinstance(result, CoreLayout):
+        return result
+    padded = any(isinstance(operand, LayoutLike) and operand._has_padding() for operand in operands)
+    return from_core(result, all(map(_is_static_operand, operands)), padded)
+
+
+def _is_static_operand(operand: Any) -> bool:
+    if isinstance(operand, (tuple, list)):
+        return all(map(_is_static_operand, operand))
+    if isinstance(operand, ComposedLayout):
+        return _is_static_operand(operand.inner)
+    return (
+        operand is None
+        or isinstance(operand, Swizzle)
+        or (bool(leaves(getattr(operand, "shape", operand))) and is_static(operand))
+    )
+
+
+# Slices of CuTe: the modes of a layout that a coordinate leaves open, and those that it fixes.
+
+
+def slice_(coord: Any, target: Any) -> Any:
+    """Return the modes or branches of `target` where `coord` has None; a layout may also come first.
+
+    >>> from tilewright.cute import Layout
+    >>> print(slice_((None, 3), Layout((4, 8))), slice_((None, 3), (4, 8)), slice_(Layout((4, 8)), (None, 3)))
+    (4):(1) (4,) (4):(1)
+    """
+    if isinstance(coord, LayoutLike):
+        coord, target = target, coord
+    if isinstance(target, LayoutLike):
+        return slice_and_offset(coord, target)[0]
+    return slice_modes(as_tree(coord), as_tree(target))
+
+
+def dice_modes(coord: Any, target: Any) -> Any:
+    """Return the modes of a layout, or the branches of a tuple, `target`, where `coord` has an integer: CuTe's `dice`.
+
+    >>> from tilewright.cute import Layout
+    >>> print(dice_modes((0, None), Layout((3, 4))), dice_modes((None, 1), (3, 4)), dice_modes(2, (3, 4)))
+    (3):(1) (4,) (3, 4)
+    """
+    coord = as_tree(coord)
+    if not isinstance(coord, tuple) and coord is not None:
+        return target
+    if isinstance(target, CoreLayout):
+        return as_cute(target._restructure(lambda tree, _: _dice(coord, tree), "dice"), target)
+    return _dice(coord, as_tree(target))
+
+
+def _dice(coord: Any, tree: Any) -> tuple[Any, ...]:
+    if coord is None:
+        return ()
+    if not isinstance(coord, tuple):
+        return (tree,)
+    if not isinstance(tree, tuple) or len(coord) != len(tree):
+        raise LayoutError(f"dice: coordinate {coord} and {tree} differ in rank")
+    return tuple([branch for part, mode in zip(coord, tree, strict=True) for branch in _dice(part, mode)])
+
+
+def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
+    """Return (sublayout, offset): the modes of `layout` where `coord` has None, and the offset of its integers.
+
+    >>> from tilewright.cute import Layout
+    >>> sublayout, offset = slice_and_offset((None, 3), Layout((4, 8)))
+    >>> print(sublayout, offset)
+    (4):(1) 12
+    """
+    if isinstance(layout, ComposedLayout):
+        inner, offset = slice_and_offset(coord, layout.inner)
+        return ComposedLayout(layout.outer, inner + offset), 0
+    strided: CoreLayout = require_strided(layout, "slice_and_offset")
+    sliced = from_core(strided, keep_padding=True)._slice(strided._nest_coordinate((as_tree(coord),)))
+    return sliced._with(offset=0), sliced.offset

@@ -3,25 +3,35 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError
-from ..layout import LayoutLike, Place, Swizzle
-from ..layout.layout_like import require_layout
-from ..layout.tuples import (
+from ..layout import Layout as CoreLayout
+from ..layout import (
+    LayoutLike,
+    Place,
+    Swizzle,
+    as_integer,
     as_tree,
     as_tuple,
+    check_mode,
     is_compatible,
     is_congruent,
     is_weakly_congruent,
     leaves,
     map_leaves,
     product,
+    require_layout,
+    require_strided,
     tree_depth,
 )
-from ..layout.validation import as_integer, check_mode
-from .core_results import as_cute
-from .layout import Layout  # noqa: F401  (the examples use it)
+from .layout import (
+    Layout,
+    as_cute,
+    replace_leaves,
+)
 
 
 def shape(value: Any, *modes: int) -> Any:
@@ -247,3 +257,167 @@ def basis_get(basis: Any, value: Any) -> Any:
     if not isinstance(basis, Place):
         return value
     return get(value, *[int(part[1:]) for part in next(iter(basis.axes)).split(".")])
+
+
+# CuTe's layouts of the same memory for wider or narrower elements.
+
+
+def upcast(layout: CoreLayout, factor: int) -> Layout:
+    """Return `layout` over elements that are `factor` times wider: contiguous extents and all strides shrink.
+
+    >>> print(upcast(Layout((32, 32), (32, 1)), 16))
+    (32,2):(2,1)
+    """
+    factor = _check_factor(factor)
+    require_strided(layout, "upcast")
+    extents, steps = [], []
+    inside_one = 0  # how far the offsets of all modes together reach into a wide element
+    for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
+        size = abs(_require_int(d, layout))
+        if d == 0:
+            extents.append(n)
+            steps.append(0)
+        elif size % factor == 0:
+            extents.append(n)
+            steps.append(d // factor)
+        elif factor % size == 0:
+            inside = factor // size
+            if d < 0 and n > 1:
+                raise LayoutError(
+                    f"upcast of {layout} by {factor}: the negative stride {d} lies inside an element; reverse it"
+                )
+            inside_one += (min(n, inside) - 1) * size
+            extents.append(ceil_div(n, inside))
+            steps.append(1 if d > 0 else -1)
+        else:
+            raise LayoutError(f"upcast of {layout} by {factor}: neither stride {d} nor the factor divides the other")
+    if inside_one >= factor:
+        raise LayoutError(f"upcast of {layout} by {factor}: several modes together exceed a wide element")
+    offset = _require_int(layout.offset, layout)
+    if offset % factor:
+        raise LayoutError(f"upcast of {layout} by {factor}: the offset {offset} is not divisible by the factor")
+    return replace_leaves(layout, extents, steps, offset // factor)
+
+
+def downcast(layout: CoreLayout, factor: int) -> Layout:
+    """Return `layout` over elements that are `factor` times narrower: modes of stride 1 or -1 widen, others scale.
+
+    >>> print(downcast(Layout((32, 2), (2, 1)), 16))
+    (32,32):(32,1)
+    """
+    factor = _check_factor(factor)
+    require_strided(layout, "downcast")
+    steps = [_require_int(step, layout) for step in leaves(layout.stride)]
+    pairs = [
+        (n * factor, d) if abs(d) == 1 else (n, d * factor) for n, d in zip(leaves(layout.shape), steps, strict=True)
+    ]
+    extents, strides = [n for n, _ in pairs], [d for _, d in pairs]
+    return replace_leaves(layout, extents, strides, _require_int(layout.offset, layout) * factor)
+
+
+def recast(layout: CoreLayout, old_bits: int, new_bits: int) -> Layout:
+    """Return `layout` of the same memory for elements of `new_bits` instead of `old_bits`.
+
+    >>> print(recast(Layout((4, 8), (8, 1)), 16, 32), recast(Layout((4, 8), (8, 1)), 16, 8))
+    (4,4):(4,1) (4,16):(16,1)
+    """
+    old, new = _check_factor(old_bits), _check_factor(new_bits)
+    if new % old == 0:
+        return upcast(layout, new // old)
+    if old % new == 0:
+        return downcast(layout, old // new)
+    raise LayoutError(f"recast from {old} to {new} bits: one width must be a multiple of the other (divisible)")
+
+
+def recast_layout(new_bits: int, old_bits: int, layout: CoreLayout) -> Layout:
+    """Return `recast(layout, old_bits, new_bits)`, with the arguments in the order of CuTe's `recast_layout`.
+
+    Where neither width is a multiple of the other, the layout is first cast to their common divisor.
+
+    >>> print(recast_layout(32, 16, Layout((4, 8), (8, 1))), recast_layout(6, 4, Layout(24)))
+    (4,4):(4,1) 16:1
+    """
+    old, new = _check_factor(old_bits), _check_factor(new_bits)
+    common = gcd(old, new)
+    return (
+        downcast(upcast(layout, new // common), old // common) if common not in (old, new) else recast(layout, old, new)
+    )
+
+
+def _check_factor(factor: object) -> int:
+    number = int(as_integer(factor, "an element width or factor"))
+    if number < 1:
+        raise LayoutError(f"an element width or factor must be at least 1, got {number}")
+    return number
+
+
+def _require_int(step: Any, layout: CoreLayout) -> int:
+    """Return a stride or offset if it is an integer."""
+    if not isinstance(step, int):
+        raise LayoutError(f"{layout} lies on named axes; recast one of them with .project(axis)")
+    return step
+
+
+# Pictures of CuTe's layouts: tables in text and in LaTeX.
+
+
+def print_layout(layout: LayoutLike) -> None:
+    """Print `layout`, of rank 2, and a table of its offsets.
+
+    >>> from tilewright.cute import Layout
+    >>> print_layout(Layout((2, 3), (3, 1)))
+    (2,3):(3,1)
+          0   1   2
+        +---+---+---+
+     0  | 0 | 1 | 2 |
+        +---+---+---+
+     1  | 3 | 4 | 5 |
+        +---+---+---+
+    """
+    if require_layout(layout, "print_layout").rank != 2:
+        raise LayoutError(f"print_layout of {layout}: expected a layout of rank 2, got rank {layout.rank}")
+    rows, columns = (layout.mode(k).size for k in (0, 1))
+    width = len(str(layout.cosize)) if isinstance(layout.cosize, int) else 8
+    line = "    " + f"+{'-' * (width + 2)}" * columns + "+"
+    print(layout)
+    print("    " + "".join(f"  {n:>{width}} " for n in range(columns)).rstrip())
+    for m in range(rows):
+        print(line)
+        print(f"{m:2d}  " + "".join(f"| {layout(m, n)!s:>{width}} " for n in range(columns)) + "|")
+    print(line)
+
+
+def print_latex(layout: LayoutLike) -> None:
+    """Print `layout`, of rank 2, as a picture in LaTeX (TikZ): a cell for each coordinate, with its offset.
+
+    >>> from tilewright.cute import Layout
+    >>> print_latex(Layout((1, 2), (2, 1)))
+    % Layout: (1,2):(2,1)
+    \\documentclass[convert]{standalone}
+    \\usepackage{tikz}
+    \\begin{document}
+    \\begin{tikzpicture}[x={(0cm,-1cm)},y={(1cm,0cm)},every node/.style={minimum size=1cm, outer sep=0pt}]
+    \\node[draw] at (0,0) {0};
+    \\node[draw] at (0,1) {1};
+    \\node at (0,-1) {0};
+    \\node at (-1,0) {0};
+    \\node at (-1,1) {1};
+    \\end{tikzpicture}
+    \\end{document}
+    """
+    if require_layout(layout, "print_latex").rank != 2:
+        raise LayoutError(f"print_latex of {layout}: expected a layout of rank 2, got rank {layout.rank}")
+    rows, columns = (int(layout.mode(k).size) for k in (0, 1))
+    lines = [
+        f"% Layout: {layout}",
+        r"\documentclass[convert]{standalone}",
+        r"\usepackage{tikz}",
+        r"\begin{document}",
+        r"\begin{tikzpicture}[x={(0cm,-1cm)},y={(1cm,0cm)},every node/.style={minimum size=1cm, outer sep=0pt}]",
+        *[rf"\node[draw] at ({m},{n}) {{{layout(m, n)}}};" for m in range(rows) for n in range(columns)],
+        *[rf"\node at ({m},-1) {{{m}}};" for m in range(rows)],
+        *[rf"\node at (-1,{n}) {{{n}}};" for n in range(columns)],
+        r"\end{tikzpicture}",
+        r"\end{document}",
+    ]
+    print("\n".join(lines))

@@ -9,19 +9,21 @@ from itertools import zip_longest
 from math import gcd
 from typing import Any
 
+from .._integers import ceil_div as divide_up
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, complement
-from ..layout.tuples import (
+from ..layout import (
+    Layout,
+    LayoutLike,
     as_tree,
     as_tuple,
     check_congruent,
+    complement,
     leaves,
     prefix_product,
     product,
     product_each,
     suffix_product,
 )
-from ..layout.tuples import ceil_div as divide_up
 
 __all__ = [
     "Integer",

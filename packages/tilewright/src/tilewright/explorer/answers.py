@@ -10,19 +10,15 @@ from http import HTTPStatus
 from typing import Any
 
 from ..errors import TilewrightError
-from ..formats.catalogue import BLOCK_FORMATS
-from ..formats.scalar_format import SCALAR_FORMATS
-from ..memory import chip_names
-from ..memory.shape import HEIGHTS, WIDTHS
-from ..tiling.schedule import SCHEMES
+from ..formats import BLOCK_FORMATS, SCALAR_FORMATS
+from ..memory import HEIGHTS, WIDTHS, chip_names
+from ..tiling import SCHEMES
 from ..views.html import to_html
 from ..views.scene import Scene, to_json
 from ..views.svg import to_svg
-from .form import BASES, MEMORIES, FieldError, FormFields
+from .form import BASES, MEMORIES, FieldError, FormFields, render_for_page
 from .kernel_programs import list_kernel_choices
 from .layout_tab import describe_layout, layout_picture, list_layout_choices
-from .page_data import render_for_page
-from .pipeline_pictures import schedule_picture, tiles_picture
 from .reshard_tab import (
     describe_reshard,
     flows_picture,
@@ -38,6 +34,8 @@ from .tensor_tab import (
     memory_picture,
     mesh_picture,
     placement_picture,
+    schedule_picture,
+    tiles_picture,
 )
 
 _DTYPES = (*SCALAR_FORMATS, *BLOCK_FORMATS)

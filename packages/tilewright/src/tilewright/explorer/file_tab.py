@@ -10,13 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import FileFormatError, TilewrightError
-from ..files import inspect
-from ..files.inspection import TensorFacts
+from ..files import TensorFacts, inspect
 from ..formats import format_of
 from ..memory import TensorSpec
 from ..views.scenes.memory_maps import inspection_scene
-from .form import DEFAULT_CHIP, FieldError, spell_mesh, spell_spec
-from .page_data import render_for_page
+from .form import DEFAULT_CHIP, FieldError, render_for_page, spell_mesh, spell_spec
 
 SUFFIXES = (".safetensors", ".gguf", ".tensorbin", ".npy")
 MOST_BYTES = 64 << 20  # of the start of a file

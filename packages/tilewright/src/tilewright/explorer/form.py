@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
-from ..byte_sizes import parse_size
+from .._text import canonical_word, parse_size
 from ..errors import LayoutError, MemoryConfigError, TilewrightError
-from ..files.mesh import Mesh
 from ..formats import format_of
 from ..memory import (
     Chip,
     CoreRangeSet,
     MemoryConfig,
+    Mesh,
     NdShardSpec,
     PageLayout,
     ShardSpec,
@@ -27,10 +27,11 @@ from ..memory import (
     height_sharded,
     interleaved,
     nd_sharded,
+    placement_violations,
     width_sharded,
 )
-from ..memory.placement_rules import placement_violations
-from ..spelling import canonical_word
+from ..views.html import panel_data, panel_markup
+from ..views.scene import Fact, Scene
 from ..views.scene_options import SceneOptionError, SceneOptions
 
 FormFields: TypeAlias = Mapping[str, str]
@@ -394,3 +395,34 @@ def require_placement(spec: TensorSpec) -> TensorSpec:
     if not spec.num_pages:
         raise FieldError("shape", f"{list(spec.shape.logical)} has no elements; give every dimension at least 1")
     return spec
+
+
+# Scenes and animations as plain data for the page, which builds its elements from them.
+
+
+def render_for_page(scene: Scene) -> dict[str, Any]:
+    """Return a scene for the page: every panel as SVG, with the data shown on pointing.
+
+    >>> from tilewright import row_major
+    >>> from tilewright.views import scene_of
+    >>> sorted(render_for_page(scene_of(row_major(2, 2))))
+    ['facts', 'note', 'panels', 'title']
+    """
+    return {
+        "title": scene.title,
+        "note": scene.note,
+        "facts": render_facts(scene.facts),
+        "panels": [
+            {"svg": svg, "data": panel_data(panel)}
+            for svg, panel in zip(panel_markup(scene), scene.panels, strict=True)
+        ],
+    }
+
+
+def render_facts(facts: Iterable[Fact]) -> list[dict[str, str]]:
+    """Return `facts` for the page.
+
+    >>> render_facts([Fact("threads", "32")])
+    [{'name': 'threads', 'value': '32', 'tone': 'plain'}]
+    """
+    return [{"name": fact.name, "value": fact.value, "tone": fact.tone} for fact in facts]

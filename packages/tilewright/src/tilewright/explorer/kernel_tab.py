@@ -19,9 +19,8 @@ from ..mojo.language.failures import describe_failure
 from ..mojo.running import run_collecting
 from ..simt import Defect, KernelReport, collect_reports
 from ..views.scenes.kernels import kernel_scene
-from .form import FormFields
+from .form import FormFields, render_for_page
 from .kernel_programs import parse_program
-from .page_data import render_for_page
 
 _PLACE = re.compile(r"<(?:stdin|kernel)>:(?=[0-9])")
 MOST_PRINTED = 20_000  # characters that a program prints

@@ -8,21 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..analysis import AlgebraStep, bank_conflicts, explain_steps, find_swizzle
-from ..analysis.accesses import access_offsets
-from ..analysis.derivations import format_operand
+from ..analysis import AlgebraStep, access_offsets, bank_conflicts, explain_steps, find_swizzle, format_operand
 from ..errors import LayoutError, TilewrightError
-from ..layout import ComposedLayout, LayoutLike, Swizzle
-from ..layout.linear import Linear
+from ..layout import ComposedLayout, LayoutLike, Linear, Swizzle
 from ..notation import WRITABLE, write
 from ..notation.any_text import TYPED, element_options, parse_with_spare_shape
 from ..views.scene import Scene
 from ..views.scenes import scene_of
-from ..views.scenes.accesses import bank_scene
 from ..views.scenes.layouts import bank_options
-from ..views.scenes.threads import thread_value_scene
-from .form import FieldError, FormFields, attribute_scene, parse_integer, parse_integers
-from .page_data import render_for_page
+from ..views.scenes.threads import bank_scene, thread_value_scene
+from .form import FieldError, FormFields, attribute_scene, parse_integer, parse_integers, render_for_page
 
 Made = TypeVar("Made")
 OPERATIONS = {

@@ -9,11 +9,8 @@ from typing import Any
 
 from ..errors import MemoryConfigError, TilewrightError
 from ..memory import TensorSpec
-from ..traffic import ReshardPlan, reshard
-from ..traffic.planning import KERNELS
-from ..traffic.step_choice import OPERATIONS
-from ..views.animation import animate
-from ..views.animation_output import draw_frames
+from ..traffic import KERNELS, OPERATIONS, ReshardPlan, reshard
+from ..views.animation import animate, draw_frames
 from ..views.html import panel_markup
 from ..views.scene import Scene
 from ..views.scenes.reshards import reshard_facts, reshard_scene

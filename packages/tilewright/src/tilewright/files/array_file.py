@@ -14,13 +14,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from ..atomic import replace_file, replace_folder
+from .._files import replace_file, replace_folder
 from ..errors import FileFormatError
 from ..formats import FormatLike, format_of
-from .array_name import ArrayName, import_library, parse_array_name
 from .npy import read_npy_layout
 from .remote_array import open_remote_file, open_remote_npy, open_url_store, reject_read_only
-from .source_file import FilePath, SourceFile
+from .source import ArrayName, FilePath, SourceFile, import_library, parse_array_name
 from .stored_tensor import validate_extents
 
 DtypeLike: TypeAlias = "FormatLike | np.dtype[Any]"

@@ -3,25 +3,350 @@
 
 from __future__ import annotations
 
+import json
 import re
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
-from ..copying.code_decoding import can_decode, decode_codes
+from .._integers import ceil_div, round_up
+from .._text import count_of
+from ..copying import can_decode, decode_codes
 from ..errors import FileFormatError
-from ..formats.ggml_blocks import GGML_TYPES, GgmlType
-from ..formats.ggml_groups import Singles
-from ..formats.scalar_format import uint8
-from ..layout.box import Box
-from ..layout.tuples import ceil_div
-from .file_names import resolve_inside
-from .gguf_header import SCALAR_TYPES, GgufEntry, GgufHeader, read_gguf_header, text_of
-from .quantized_tensor import QuantizedTensor
-from .source_file import SourceFile
+from ..formats import GGML_TYPES, GgmlType, ScalarFormat, Singles, scalar_format_of, uint8
+from ..layout import Box
+from .quantized import QuantizedTensor
+from .source import SourceFile, resolve_inside
 from .stored_tensor import StoredTensor
+
+# The header of GGUF files, versions 2 and 3, little-endian, checked completely before any of it is used.
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+MAX_HEADER_BYTES = 1 << 28  # the largest vocabularies take a tenth of it
+_FIRST_READ = 1 << 16
+_MAX_KEY_BYTES = (1 << 16) - 1  # what the format allows
+_MAX_RANK = 4
+_MAX_ELEMENTS = 1 << 56
+_MAX_DEPTH = 4  # of arrays in arrays
+_MAX_ITEMS = 1024  # of an array that are remembered
+_MAX_LISTED = 8  # of an array that are written as text
+_DEFAULT_ALIGNMENT = 32
+_STRING, _ARRAY, _BOOL = 8, 9, 7
+_LEAST_PAIR_BYTES, _LEAST_TENSOR_BYTES = 8 + 4 + 1, 8 + 4 + 4 + 8
+
+# The types of values by number: the name, and how struct spells it.
+_VALUE_TYPES = {
+    0: ("uint8", "B"),
+    1: ("int8", "b"),
+    2: ("uint16", "H"),
+    3: ("int16", "h"),
+    4: ("uint32", "I"),
+    5: ("int32", "i"),
+    6: ("float32", "f"),
+    _BOOL: ("bool", "B"),
+    _STRING: ("string", ""),
+    _ARRAY: ("array", ""),
+    10: ("uint64", "Q"),
+    11: ("int64", "q"),
+    12: ("float64", "d"),
+}
+SCALAR_TYPES: dict[int, tuple[str, ScalarFormat]] = {
+    number: (kind, scalar_format_of(name))
+    for number, kind, name in (
+        (0, "F32", "float32"),
+        (1, "F16", "float16"),
+        (24, "I8", "int8"),
+        (25, "I16", "int16"),
+        (26, "I32", "int32"),
+        (27, "I64", "int64"),
+        (28, "F64", "float64"),
+        (30, "BF16", "bfloat16"),
+    )
+}
+"""The types of tensors that are not blocks, by number: their names in GGUF, and their formats."""
+
+_FORMER_TYPES = {
+    **dict.fromkeys((4, 5), "Q4_2 or Q4_3"),
+    **dict.fromkeys((31, 32, 33), "Q4_0 in an order of rows for one processor"),
+    **dict.fromkeys((36, 37, 38), "IQ4_NL in an order of rows for one processor"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GgufArray:
+    """An array of metadata: the type of its items, their number, and the first of them.
+
+    >>> str(GgufArray("string", 32000, ("<unk>",))), str(GgufArray("int32", 2, (1, -2)))
+    ('array of 32000 strings', '[1, -2]')
+    """
+
+    type: str
+    count: int
+    items: tuple[GgufValue, ...]
+
+    def __str__(self) -> str:
+        if self.count > min(len(self.items), _MAX_LISTED) or self.type == "array":
+            return f"array of {count_of(self.count, self.type)}"
+        texts = [
+            json.dumps(each, ensure_ascii=False) if isinstance(each, str) else text_of(each) for each in self.items
+        ]
+        return f"[{', '.join(texts)}]"
+
+
+GgufValue: TypeAlias = "int | float | bool | str | GgufArray"
+
+
+def text_of(value: GgufValue) -> str:
+    """Return a value of metadata as text.
+
+    >>> text_of(True), text_of(0.10000000149011612), text_of("llama")
+    ('true', '0.1', 'llama')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        with np.errstate(over="ignore"):
+            single = np.float32(value)
+        return str(single if float(single) == value else value)  # the shortest text of what was stored
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class GgufEntry:
+    """One tensor of a header; `start` and `end` are those of its bytes in the file.
+
+    >>> GgufEntry("x", 0, (2, 3), 64, 88).kind
+    'F32'
+    """
+
+    name: str
+    type: int
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the type."""
+        return GGML_TYPES[self.type].name if self.type in GGML_TYPES else SCALAR_TYPES[self.type][0]
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """The content of a header: metadata by key, and the tensors in the order of the file."""
+
+    version: int
+    metadata: dict[str, GgufValue]
+    entries: tuple[GgufEntry, ...]
+
+
+class _Cursor:
+    """The bytes of a header, read as far as they are needed."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file, self.at, self._data = file, 0, bytearray()
+
+    @property
+    def left(self) -> int:
+        """Return the bytes of the file that have not been taken."""
+        return self.file.size - self.at
+
+    def require(self, size: int, what: str) -> None:
+        """Raise unless the file has so many more bytes."""
+        if size > self.left:
+            raise FileFormatError(f"{what} at byte {self.at} needs {size} bytes, but only {self.left} follow")
+        if self.at + size > MAX_HEADER_BYTES:
+            raise FileFormatError(f"{what} reaches beyond byte {MAX_HEADER_BYTES}, the limit of a header")
+
+    def skip(self, size: int, what: str) -> None:
+        """Pass over some bytes."""
+        self.require(size, what)
+        self.at += size
+
+    def take(self, size: int, what: str) -> bytes:
+        """Return the next bytes."""
+        self.skip(size, what)
+        have = len(self._data)
+        if self.at > have:
+            more = min(max(self.at, 2 * have, _FIRST_READ), self.file.size)
+            self._data += self.file.read(have, more - have)
+        return bytes(self._data[self.at - size : self.at])
+
+    def integer(self, size: int, what: str) -> int:
+        """Return the next unsigned integer of so many bytes."""
+        return int.from_bytes(self.take(size, what), "little")
+
+    def text(self, what: str, most: int = MAX_HEADER_BYTES) -> str:
+        """Return the next text of at most so many bytes."""
+        size = self.integer(8, f"the length of {what}")
+        if size > most:
+            raise FileFormatError(f"{what} has {size} bytes, more than {most}")
+        data = self.take(size, what)
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{what} is not UTF-8: {data[:40]!r}") from None
+
+
+def read_gguf_header(file: SourceFile) -> GgufHeader:
+    """Return the header of a GGUF file, or raise a `FileFormatError`.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "x.gguf")
+    ...     _ = path.write_bytes(b"GGUF" + bytes([3, 0, 0, 0]) + bytes(16))
+    ...     read_gguf_header(SourceFile(path))
+    GgufHeader(version=3, metadata={}, entries=())
+    """
+    cursor = _Cursor(file)
+    version = _read_version(cursor)
+    tensors, pairs = cursor.integer(8, "the number of tensors"), cursor.integer(8, "the number of metadata pairs")
+    least = tensors * _LEAST_TENSOR_BYTES + pairs * _LEAST_PAIR_BYTES
+    cursor.require(least, f"a header of {tensors} tensors and {pairs} metadata pairs")
+    metadata: dict[str, GgufValue] = {}
+    for _ in range(pairs):
+        key = cursor.text("a metadata key", _MAX_KEY_BYTES)
+        if key in metadata:
+            raise FileFormatError(f"the metadata key {key[:80]!r} exists twice")
+        metadata[key] = _read_value(cursor, cursor.integer(4, f"the type of {key[:80]!r}"), f"metadata {key[:80]!r}")
+    alignment = _read_alignment(metadata)
+    listed = [_read_tensor(cursor) for _ in range(tensors)]
+    start = round_up(cursor.at, alignment)
+    entries = tuple([_place_tensor(*each, start, alignment, file.size) for each in listed])
+    _refuse_overlaps(entries)
+    return GgufHeader(version, metadata, entries)
+
+
+def _read_version(cursor: _Cursor) -> int:
+    if cursor.left < 8 or cursor.take(4, "the magic") != MAGIC:
+        raise FileFormatError("not a GGUF file: it does not start with 'GGUF'")
+    version = cursor.integer(4, "the version")
+    if version in VERSIONS:
+        return version
+    if int.from_bytes(version.to_bytes(4, "little"), "big") in VERSIONS:
+        raise FileFormatError(
+            "the file is big-endian GGUF, which tilewright does not read; convert it to little-endian"
+        )
+    made = "; convert the model again with a newer llama.cpp" if version == 1 else ""
+    raise FileFormatError(f"GGUF version {version} is not one that tilewright reads, which are 2 and 3{made}")
+
+
+def _read_value(cursor: _Cursor, number: int, what: str, depth: int = 0) -> GgufValue:
+    """Return the next value of metadata, of the type of a number."""
+    if number not in _VALUE_TYPES:
+        raise FileFormatError(f"{what} has unknown type {number}; known types: {', '.join(map(str, _VALUE_TYPES))}")
+    if number == _STRING:
+        return cursor.text(what)
+    if number == _ARRAY:
+        if depth == _MAX_DEPTH:
+            raise FileFormatError(f"{what} is nested more than {_MAX_DEPTH} arrays deep")
+        return _read_array(cursor, what, depth + 1)
+    code = f"<{_VALUE_TYPES[number][1]}"
+    value: int | float = struct.unpack(code, cursor.take(struct.calcsize(code), what))[0]
+    if number == _BOOL:
+        if value not in (0, 1):
+            raise FileFormatError(f"{what} is a bool of value {value}; expected 0 or 1")
+        return bool(value)
+    return value
+
+
+def _read_array(cursor: _Cursor, what: str, depth: int) -> GgufArray:
+    """Return the next array of metadata, with as many of its items as are remembered."""
+    number, count = cursor.integer(4, f"the item type of {what}"), cursor.integer(8, f"the length of {what}")
+    if number not in _VALUE_TYPES:
+        raise FileFormatError(f"{what} is an array of unknown type {number}")
+    name, code = _VALUE_TYPES[number]
+    is_plain = number not in (_STRING, _ARRAY)
+    size = struct.calcsize(f"<{code}") if is_plain else 8
+    cursor.require(count * size, f"{what}, an array of {count} items,")
+    read = min(count, _MAX_ITEMS) if is_plain else count
+    items = []
+    for k in range(read):
+        item = _read_value(cursor, number, what, depth)
+        if k < _MAX_ITEMS:
+            items.append(item)
+    if is_plain:
+        cursor.skip((count - read) * size, what)
+    return GgufArray(name, count, tuple(items))
+
+
+def _read_alignment(metadata: dict[str, GgufValue]) -> int:
+    value = metadata.get("general.alignment", _DEFAULT_ALIGNMENT)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1 or value & (value - 1):
+        raise FileFormatError(f"expected a power of two as general.alignment, got {text_of(value)[:40]}")
+    return value
+
+
+def _read_tensor(cursor: _Cursor) -> tuple[str, int, tuple[int, ...], int]:
+    """Return the name, type, shape and offset of the next tensor."""
+    name = cursor.text("a tensor's name", _MAX_KEY_BYTES)
+    what = f"tensor {name[:80]!r}"
+    rank = cursor.integer(4, f"the rank of {what}")
+    if rank > _MAX_RANK:
+        raise FileFormatError(f"{what} has {rank} dimensions; GGUF allows {_MAX_RANK}")
+    shape = tuple([cursor.integer(8, f"the shape of {what}") for _ in range(rank)])[::-1]
+    if prod([max(1, n) for n in shape]) > _MAX_ELEMENTS:  # an empty tensor may have any other extents
+        raise FileFormatError(f"{what} has shape {list(shape)}, larger than {_MAX_ELEMENTS} elements")
+    number, offset = cursor.integer(4, f"the type of {what}"), cursor.integer(8, f"the offset of {what}")
+    if number not in GGML_TYPES and number not in SCALAR_TYPES:
+        _refuse_type(what, number)
+    return name, number, shape, offset
+
+
+def _refuse_type(what: str, number: int) -> NoReturn:
+    if number in _FORMER_TYPES:
+        raise FileFormatError(
+            f"{what} has type {number}, {_FORMER_TYPES[number]}, which llama.cpp has removed; quantise the model again"
+        )
+    known = sorted([*GGML_TYPES, *SCALAR_TYPES])
+    raise FileFormatError(f"{what} has unknown type {number}; known types: {', '.join(map(str, known))}")
+
+
+def _place_tensor(
+    name: str, number: int, shape: tuple[int, ...], offset: int, data_start: int, alignment: int, file_size: int
+) -> GgufEntry:
+    """Return a tensor with its place in the file."""
+    if offset % alignment:
+        raise FileFormatError(f"tensor {name[:80]!r} is at offset {offset}, which is not a multiple of {alignment}")
+    if number in SCALAR_TYPES:
+        size = prod(shape) * SCALAR_TYPES[number][1].itemsize
+    else:
+        size = count_block_bytes(GGML_TYPES[number], shape, name)
+    start = data_start + offset
+    if size and start + size > file_size:
+        raise FileFormatError(
+            f"tensor {name[:80]!r} takes bytes {start} to {start + size}, but the file has {file_size}; copy it again"
+        )
+    return GgufEntry(name, number, shape, start, start + size)
+
+
+def count_block_bytes(kind: GgmlType, shape: tuple[int, ...], name: str) -> int:
+    """Return the bytes of a tensor of blocks; raise unless its rows are whole blocks.
+
+    >>> count_block_bytes(GGML_TYPES[8], (3, 64), "w")
+    204
+    """
+    if not shape or shape[-1] % kind.elements:
+        raise FileFormatError(
+            f"tensor {name[:80]!r} has shape {list(shape)}; rows of {kind.name} are multiples of {kind.elements}"
+        )
+    return prod(shape) // kind.elements * kind.nbytes
+
+
+def _refuse_overlaps(entries: tuple[GgufEntry, ...]) -> None:
+    reached, before = 0, ""
+    for entry in sorted([each for each in entries if each.end > each.start], key=lambda each: each.start):
+        if entry.start < reached:
+            raise FileFormatError(f"tensors {before[:80]!r} and {entry.name[:80]!r} overlap at byte {entry.start}")
+        reached, before = entry.end, entry.name
+
 
 SUFFIX = ".gguf"
 SPLIT_NAME = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
@@ -33,7 +358,7 @@ _MAX_NAMED = 4
 class GgmlBlocks:
     """A tensor of blocks of a ggml `kind`: their bytes are those of `records`, [..., bytes of a row].
 
-    >>> from tilewright.files.stored_arrays import store_arrays
+    >>> from tilewright.files.tensor_file import store_arrays
     >>> stored = store_arrays({"w": np.array([[0, 0x3C, *range(32)]], np.uint8)})
     >>> GgmlBlocks(GGML_TYPES[8], (1, 32), stored["w"]).read(Box((0, 3), (1, 2))).tolist()
     [[3.0, 4.0]]

@@ -11,17 +11,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..byte_sizes import format_bytes, format_count
+from .._text import count_of, format_bytes, format_count, format_table
+from ..display import Shown
 from ..errors import LayoutError
-from ..memory import MemoryConfig, TensorSpec
-from ..memory.chip import ChipLike
-from ..memory.explanation import format_steps
-from ..showing import Shown
-from ..tables import count_of, format_table
-from .mesh import DeviceLike, Mesh, format_devices
+from ..memory import ChipLike, DeviceLike, MemoryConfig, Mesh, TensorSpec, format_devices, format_steps
 from .remote_file import is_url
+from .spec_json import spec_to_json
 from .stored_tensor import DevicePart, StoredTensor
-from .strict_json import spec_to_json
 from .tensor_file import TensorFile, open_tensors, select_names
 from .tensor_values import DecodedTile, StoredElement, read_element, read_tile
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileFormatError
-from .array_name import ArrayName, import_library
 from .npy import MAX_NPY_HEADER, parse_npy_layout
+from .source import ArrayName, import_library
 
 OBJECT_SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "http", "https")
 """Schemes that obstore knows."""

@@ -24,14 +24,13 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from ..atomic import as_path
+from .._files import as_path
 from ..errors import FileFormatError, UnreachableError
 from ..logs import log_of
 from . import http_ranges
-from .array_name import import_library
 from .http_ranges import HttpRanges, hub_endpoint
 from .remote_array import MAX_GAP
-from .source_file import ByteArray, FilePath, SourceFile
+from .source import ByteArray, FilePath, SourceFile, import_library
 
 _log = log_of(__name__)
 

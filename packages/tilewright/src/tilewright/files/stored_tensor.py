@@ -3,29 +3,211 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..copying.assembly import Part
-from ..copying.host_memory import aligned_empty
-from ..errors import FileFormatError, FormatError, LayoutError
+from .._files import as_path
+from .._integers import round_up
+from ..copying import Mode, Part, aligned_empty, modes_layout
+from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, ScalarFormat
-from ..layout.box import Box
-from ..memory import TensorSpec, from_bytes
-from .mesh import Coordinate, DeviceLike, Mesh
-from .paged_boxes import PagedBoxes, Runs
-from .part_reading import PartReading
-from .source_file import ByteArray, SourceFile
+from ..layout import Box, Layout
+from ..memory import Coordinate, DeviceLike, Integers, Mesh, TensorSpec, alignment_of, from_bytes, padded_extents
+from .source import ByteArray, FilePath, SourceFile, read_json
+from .spec_json import spec_from_json, spec_to_json
 from .tensor_values import StoredElement, read_element
 
-if TYPE_CHECKING:
-    from .bank_image import BankImage
+# `PagedBoxes`: the runs of bytes that hold a box of a tensor.
+
+Runs = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class PagedBoxes:
+    """The boxes of a tensor that consist of entire pages: tiles, or elements of rows.
+
+    >>> boxes = PagedBoxes(TensorSpec((100, 70), "bfloat8_b"))
+    >>> box = boxes.enclosing_box(Box((40, 33), (10, 1)))
+    >>> box, boxes.runs(box)
+    (Box(offset=(32, 32), shape=(32, 32)), [(4352, 1088)])
+    """
+
+    spec: TensorSpec
+
+    @cached_property
+    def units(self) -> tuple[int, ...]:
+        """Return the extents that boxes are multiples of, up to the edge of the tensor.
+
+        >>> PagedBoxes(TensorSpec((5, 100, 70), "bfloat8_b")).units
+        (1, 32, 32)
+        """
+        return _last_units(self.spec.unit, self.spec.shape.rank)
+
+    @cached_property
+    def _stored_units(self) -> tuple[int, ...]:
+        """Return the same, with the rank of the padded shape."""
+        return _last_units(self.spec.unit, len(self.spec.padded_shape))
+
+    @cached_property
+    def _grid(self) -> tuple[int, ...]:
+        """Return the number of units along each dimension as stored, padding included."""
+        return tuple([n // unit for n, unit in zip(self.spec.padded_shape, self._stored_units, strict=True)])
+
+    @cached_property
+    def _unit_bytes(self) -> int:
+        return self.spec.page_bytes if self.spec.is_tiled else self.spec.dtype.storage_format.itemsize
+
+    def enclosing_box(self, box: Box) -> Box:
+        """Return the smallest box of entire pages that contains a box.
+
+        >>> PagedBoxes(TensorSpec((100, 70), page_layout="tile")).enclosing_box(Box((0, 65), (33, 5)))
+        Box(offset=(0, 64), shape=(64, 6))
+        """
+        start = tuple([a // unit * unit for a, unit in zip(box.offset, self.units, strict=True)])
+        ends = zip(box.end, self.units, self.spec.shape.logical, strict=True)
+        return Box.between(start, tuple([min(round_up(b, unit), n) for b, unit, n in ends]))
+
+    def _unit_range(self, box: Box) -> tuple[list[int], list[int]]:
+        """Return the start and extents of a box of entire pages, in units as stored."""
+        lead = len(self._grid) - len(box.offset)
+        start, count = [0] * lead, list(self._grid[:lead])  # a tensor without rows is stored with some
+        ends = zip(box.offset, box.end, self.units, self.spec.shape.logical, self._grid[lead:], strict=True)
+        for a, b, unit, n, units in ends:
+            if a % unit or (b % unit and b != n):
+                raise LayoutError(f"{box} is not a box of entire pages of {self.spec}; use enclosing_box(box)")
+            start.append(a // unit)
+            count.append((units if b == n else b // unit) - a // unit)  # the last box has the padding
+        return start, count
+
+    def runs(self, box: Box) -> Runs:
+        """Return the runs of bytes (offset, size) of a box of entire pages, in the order of its pages.
+
+        >>> PagedBoxes(TensorSpec((4, 8), "int16")).runs(Box((1, 2), (2, 2)))
+        [(20, 4), (36, 4)]
+        """
+        start, count = self._unit_range(box)
+        if not all(count):
+            return []
+        inner = len(count)  # dimensions from here on are whole, and lie in one run with the one before
+        while inner and count[inner - 1] == self._grid[inner - 1]:
+            inner -= 1
+        steps = [prod(self._grid[d + 1 :]) * self._unit_bytes for d in range(len(self._grid))]
+        last = max(inner - 1, 0)
+        size = prod(count[last:]) * self._unit_bytes if count else self._unit_bytes
+        offsets = np.full((), sum(a * step for a, step in zip(start, steps, strict=True)), np.int64)
+        for n, step in zip(count[:last], steps[:last], strict=True):
+            offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * step
+        return [(int(at), size) for at in offsets.reshape(-1)]
+
+    def page_window(self, box: Box) -> Box:
+        """Return a box of entire pages with the padding in them, in coordinates of the padded tensor.
+
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).page_window(Box((96, 0), (4, 70)))
+        Box(offset=(96, 0), shape=(32, 96))
+        """
+        start, count = self._unit_range(box)
+        extents = [
+            tuple([n * unit for n, unit in zip(each, self._stored_units, strict=True)]) for each in (start, count)
+        ]
+        return Box(extents[0], extents[1])
+
+    def box_spec(self, box: Box) -> TensorSpec:
+        """Return the spec of the bytes of a box of entire pages.
+
+        >>> PagedBoxes(TensorSpec((100, 70), "bfloat8_b")).box_spec(Box((96, 0), (4, 70)))
+        TensorSpec((4, 70), 'bfloat8_b', 'tile')
+        """
+        whole = self.spec
+        _, count = self._unit_range(box)
+        padded = tuple([n * unit for n, unit in zip(count, self._stored_units, strict=True)])
+        is_default = padded_extents(box.shape, whole.tile.shape if whole.is_tiled else (1,)) == padded or 0 in padded
+        alignment = None if is_default else alignment_of(padded)
+        return TensorSpec(box.shape, whole.dtype, whole.page_layout, whole.tile, alignment=alignment)
+
+
+def _last_units(unit: tuple[int, int], rank: int) -> tuple[int, ...]:
+    """Return the units of `rank` dimensions, of which the last two have a unit of (rows, columns)."""
+    return ((1,) * rank + unit)[-rank:] if rank else ()
+
+
+# `PartReading`: the runs of elements that hold a strided part of a source, and the part's layout over them.
+
+_MIN_RUN_BYTES = 512  # shorter runs are read with what lies between them,
+_MAX_GAPS = 4  # if that is not more than this many times as much
+
+
+@dataclass(frozen=True, slots=True)
+class PartReading:
+    """How a part is read: runs of `count` elements of its source, and its layout over what they hold together.
+
+    >>> from tilewright.copying.assembly import Assembly
+    >>> PartReading.of(Assembly.of("w", (2, 3)).transpose().parts[0], 4).layout
+    Layout((3, 2), (1, 3))
+    """
+
+    starts: NDArray[np.int64]
+    count: int
+    layout: Layout
+
+    @classmethod
+    def of(cls, part: Part, itemsize: int) -> PartReading:
+        """Return the reading of a part of a source with elements of `itemsize` bytes.
+
+        >>> from tilewright.copying.assembly import Assembly
+        >>> columns = Assembly.of("w", (4, 4096)).slice(0, 1024, axis=1).parts[0]
+        >>> PartReading.of(columns, 2).starts, PartReading.of(columns, 2).count
+        (array([    0,  4096,  8192, 12288]), 1024)
+        """
+        starts, count, layout = _plan_reading(part.modes, itemsize)
+        return cls(starts + part.offset, count, layout)
+
+    @property
+    def elements(self) -> int:
+        """Return the number of elements that are read.
+
+        >>> from tilewright.copying.assembly import Assembly
+        >>> PartReading.of(Assembly.of("w", (2, 3)).parts[0], 4).elements
+        6
+        """
+        return len(self.starts) * self.count
+
+
+@lru_cache(maxsize=128)  # layers have parts of the same shapes
+def _plan_reading(modes: tuple[Mode, ...], itemsize: int) -> tuple[NDArray[np.int64], int, Layout]:
+    """Return the starts of the runs of a part, the elements of a run, and the layout over them."""
+    leaves = sorted([pair for mode in modes for pair in mode if pair[0] > 1 and pair[1]], key=lambda p: p[1])
+    dense, inner = 1, 0
+    for extent, step in leaves:
+        if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
+            break
+        dense = (extent - 1) * step + dense
+        inner += 1
+    outer, reached = leaves[inner:], dense
+    for extent, step in outer:
+        if step < reached:  # runs would overlap: take all from the first element to the last
+            outer, dense = [], sum([(n - 1) * step for n, step in leaves]) + 1
+            break
+        reached += (extent - 1) * step
+    compact = {}
+    size = dense
+    for extent, step in outer:
+        compact[(extent, step)] = size
+        size *= extent
+    starts = np.zeros((), np.int64)
+    for extent, step in reversed(outer):
+        starts = starts[..., None] + np.arange(extent, dtype=np.int64) * step
+    held = tuple([tuple([(n, compact.get((n, step), step)) for n, step in mode]) for mode in modes])
+    return starts.reshape(-1), dense, modes_layout(held)
+
 
 Array = np.ndarray[Any, Any]
 Decoder = Callable[[ByteArray, TensorSpec], Array]
@@ -554,3 +736,139 @@ def inverse_order(order: tuple[int, ...]) -> tuple[int, ...]:
     (1, 2, 0)
     """
     return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+_MAX_INDEX_BYTES = 10_000_000
+
+
+INDEX_SUFFIX, IMAGE_SUFFIX = ".banks.json", ".banks.bin"
+
+
+@dataclass(frozen=True)
+class BankImage:
+    """The offsets of a tensor's pages in its bank image.
+
+    >>> image = BankImage(TensorSpec((64, 64), "bfloat8_b", chip="wormhole_n150"))
+    >>> image.bank_bytes, image.nbytes, image.page_offsets(np.arange(4)).tolist()
+    (1088, 13056, [0, 1088, 2176, 3264])
+    """
+
+    spec: TensorSpec
+
+    @property
+    def bank_bytes(self) -> int:
+        """Return the bytes of one bank.
+
+        >>> BankImage(TensorSpec((64, 640), "bfloat8_b", chip="wormhole_n150")).bank_bytes
+        4352
+        """
+        return self.spec.bytes_per_bank
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Return the bytes of the image.
+
+        >>> BankImage(TensorSpec((4, 4), "uint8", chip="wormhole_n150")).nbytes
+        384
+        """
+        return len(self.spec.paging.cores) * self.bank_bytes
+
+    def page_offsets(self, pages: Integers) -> Integers:
+        """Return the offset of each page in the image.
+
+        >>> BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150")).page_offsets(np.array([0, 1, 12])).tolist()
+        [0, 64, 32]
+        """
+        page_map = self.spec.page_map
+        slots = page_map.slot_of_page(pages)
+        layouts = (page_map.position_of_slot, page_map.offset_of_slot)
+        position, address = [np.broadcast_to(layout(slots), pages.shape) for layout in layouts]
+        result: Integers = position.astype(np.int64) * self.bank_bytes + address
+        return result
+
+    def runs(self, runs: Runs) -> Runs:
+        """Return the runs of the image that hold runs of entire pages, page by page.
+
+        >>> image = BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150"))
+        >>> image.runs([(0, 8)])
+        [(0, 4), (64, 4)]
+        """
+        size = self.spec.page_bytes
+        result: Runs = []
+        for start, length in runs:
+            if start % size or length % size:
+                raise MemoryConfigError(f"bytes {start} to {start + length} are not entire pages of {size} bytes")
+            result += [(int(at), size) for at in self.page_offsets(np.arange(start // size, (start + length) // size))]
+        return result
+
+    def scatter_pages(self, start: int, pages: ByteArray) -> list[tuple[int, ByteArray]]:
+        """Return host pages from byte `start` on as pieces (offset, bytes) of the image.
+
+        >>> image = BankImage(TensorSpec((24, 4), "uint8", chip="wormhole_n150"))
+        >>> [(at, part.nbytes) for at, part in image.scatter_pages(48, np.zeros(48, np.uint8))][:2]
+        [(32, 32), (96, 32)]
+        """
+        size, step = self.spec.page_bytes, self.spec.aligned_page_bytes
+        first, count = start // size, len(pages) // size
+        offsets = self.page_offsets(np.arange(first, first + count))
+        order = np.argsort(offsets, kind="stable")
+        rows = np.zeros((count, step), np.uint8)
+        rows[:, :size] = pages.reshape(count, size)[order]
+        offsets = offsets[order]
+        cuts = [0, *(np.flatnonzero(np.diff(offsets) != step) + 1).tolist(), count]
+        flat = rows.reshape(-1)
+        return [(int(offsets[a]), flat[a * step : b * step]) for a, b in pairwise(cuts) if a < b]
+
+    def index_json(self) -> bytes:
+        """Return the index of the image as JSON: the spec, and the core and offset of each bank.
+
+        >>> index = BankImage(TensorSpec((4, 4), "uint8", chip="wormhole_n150")).index_json()
+        >>> json.loads(index)["banks"][1]
+        {'bank': 1, 'core': [1, 0], 'offset': 32}
+        """
+        spec = self.spec
+        banks = [
+            {"bank": bank, "core": list(core), "offset": k * self.bank_bytes}
+            for k, (bank, core) in enumerate(zip(spec.banks, spec.paging.cores, strict=True))
+        ]
+        result = {
+            "spec": spec_to_json(spec),
+            "buffer": spec.memory.buffer_type.name.lower(),
+            "bank_bytes": self.bank_bytes,
+            "page_bytes": spec.page_bytes,
+            "page_step": spec.aligned_page_bytes,
+            "banks": banks,
+        }
+        return (json.dumps(result, indent=1) + "\n").encode()
+
+
+def read_bank_image(path: FilePath, name: str) -> StoredTensor:
+    """Return the tensor of a bank image; `path` is that of its index.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tilewright import to_bytes
+    >>> image = BankImage(TensorSpec((2, 4), "uint8", chip="wormhole_n150"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = bytearray(image.nbytes)
+    ...     for at, part in image.scatter_pages(0, np.arange(8, dtype=np.uint8)):
+    ...         data[at : at + len(part)] = part.tobytes()
+    ...     _ = Path(folder, "x.banks.bin").write_bytes(data)
+    ...     _ = Path(folder, "x.banks.json").write_bytes(image.index_json())
+    ...     read_bank_image(Path(folder, "x.banks.json"), "x").read().tolist()
+    [[0, 1, 2, 3], [4, 5, 6, 7]]
+    """
+    index = as_path(path)
+    result = read_json(index, "the index of a bank image", _MAX_INDEX_BYTES)
+    image = BankImage(spec_from_json(result.get("spec") if isinstance(result, dict) else None))
+    data = SourceFile(index.with_name(index.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))
+    try:
+        size = image.nbytes
+    except MemoryConfigError as problem:
+        raise FileFormatError(f"invalid index: {problem}") from None
+    for key in sorted(result.keys() | (facts := json.loads(image.index_json())).keys()):
+        if result.get(key, facts.get(key)) != facts.get(key):
+            raise FileFormatError(f"invalid index: {key} is not as the spec says; write the image again")
+    if data.size != size:
+        raise FileFormatError(f"{data.path} has {data.size} bytes, but the image of {image.spec} takes {size}")
+    return StoredTensor.paged(name, image.spec.dtype.name, image.spec, data, 0, image)

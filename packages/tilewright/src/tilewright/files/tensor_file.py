@@ -7,27 +7,311 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from ..atomic import as_path
-from ..errors import FileFormatError, LayoutError
-from ..tables import count_of
-from .bank_image import INDEX_SUFFIX, read_bank_image
-from .conversion_manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
-from .file_kinds import FILE_KINDS, INDICES, MAIN_SUFFIXES, SUFFIXES, added_kinds, find_file_kind, read_tensors
-from .file_names import decode_file_name, find_checkpoint_folder, resolve_inside, validate_tensor_name
-from .foreign_files import FOREIGN_SUFFIXES, refuse_foreign_file
-from .gguf import choose_gguf_file
-from .mesh import DeviceLike
-from .quantization_config import read_quantization_config
-from .quantized_checkpoint import PendingTensor, join_sections
+from .._files import as_path
+from .._json import expect_string
+from .._text import count_of
+from ..copying import as_host_array
+from ..errors import FileFormatError, FormatError, LayoutError
+from ..formats import find_scalar_format
+from ..memory import DeviceLike
+from ..plugins import list_plugins, load_plugin
+from .gguf import MAGIC as GGUF_MAGIC
+from .gguf import SUFFIX as GGUF_SUFFIX
+from .gguf import choose_gguf_file, read_gguf
+from .manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
+from .npy import HDF5_START, KERAS_WEIGHTS, NPY_MAGIC, ZIP_START, open_zip, read_hdf5, read_npy, read_npz
+from .onnx import read_onnx
+from .quantized import PendingTensor, join_sections, read_quantization_config
 from .remote_file import as_url_path, is_url, open_model_file
-from .source_file import FilePath, SourceFile
-from .stored_tensor import StoredTensor
-from .strict_json import expect_string, read_json
+from .safetensors import MAX_HEADER_BYTES, read_safetensors
+from .source import (
+    ArraySource,
+    FilePath,
+    SourceFile,
+    decode_file_name,
+    find_checkpoint_folder,
+    read_json,
+    resolve_inside,
+    validate_tensor_name,
+)
+from .stored_tensor import INDEX_SUFFIX, StoredTensor, read_bank_image
+from .tensorbin import read_tensorbin_tensor
+from .torch_checkpoint import find_pickle, is_legacy_checkpoint, read_torch_checkpoint
+
+# Files that are not read: what they are, and how their tensors become files that are.
+
+_MAX_PAGE_BYTES = 1 << 20
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_MAX_POINTER_BYTES = 1024
+_FOREIGN_BYTES = 512
+
+
+class ForeignKind(NamedTuple):
+    """What a file is, and the next step."""
+
+    name: str
+    remedy: str
+
+
+_PICKLE = ForeignKind("a pickle, but not of torch.save", "save its arrays with numpy.savez, or safetensors")
+_TAR = ForeignKind(
+    "a tar archive", "unpack it; if torch before 0.1.10 wrote it, load it with torch and save it with safetensors"
+)
+_ARCHIVE = ForeignKind("a compressed archive", "unpack it, and give the files in it")
+_WEB_PAGE = ForeignKind("a web page, not the file itself", "download it again; it may need a login")
+_TENSORFLOW = ForeignKind(
+    "a part of a TensorFlow checkpoint", "save what tf.train.load_checkpoint(path) reads with numpy.savez"
+)
+_SAVED_MODEL = ForeignKind(
+    "a TensorFlow SavedModel", "save the variables of tf.saved_model.load(folder) with numpy.savez"
+)
+_TFLITE = ForeignKind("a TensorFlow Lite model", "use the model that it was made from")
+_FLAX = ForeignKind("a Flax checkpoint", "save it with safetensors.flax.save_file")
+_CORE_ML = ForeignKind("a Core ML model", "use the model that it was made from")
+_ENGINE = ForeignKind("a compiled engine of TensorRT", "use the model that it was made from")
+_PADDLE = ForeignKind("a Paddle checkpoint", "save what paddle.load(path) returns with numpy.savez")
+_JSON = ForeignKind("a JSON text", "give the folder that it is in, or the file with the tensors")
+
+_MAGIC = {
+    (0, b"PK\x03\x04"): ForeignKind("a zip archive without tensors", "unpack it, and give the files in it"),
+    (0, b"\x1f\x8b"): _ARCHIVE,
+    (0, b"BZh"): _ARCHIVE,
+    (0, b"\xfd7zXZ\0"): _ARCHIVE,
+    (0, b"7z\xbc\xaf'\x1c"): _ARCHIVE,
+    (0, b"Rar!\x1a\x07"): _ARCHIVE,
+    (0, b"\x28\xb5\x2f\xfd"): _ARCHIVE,
+    (257, b"ustar"): _TAR,
+    (4, b"TFL3"): _TFLITE,
+    **{(0, b"\x80" + bytes([protocol])): _PICKLE for protocol in (2, 3, 4, 5)},
+    (0, b"<!DOCTYPE html"): _WEB_PAGE,
+    (0, b"<!doctype html"): _WEB_PAGE,
+    (0, b"<html"): _WEB_PAGE,
+    (0, b'{"'): _JSON,
+    (0, b"{\n"): _JSON,
+}
+_SUFFIXES = {
+    ".msgpack": _FLAX,
+    **dict.fromkeys((".pkl", ".pickle"), ForeignKind("a pickle", "save its arrays with numpy.savez")),
+    **dict.fromkeys((".index", ".meta"), _TENSORFLOW),
+    ".pb": _SAVED_MODEL,
+    ".tflite": _TFLITE,
+    **dict.fromkeys((".mlmodel", ".mlpackage"), _CORE_ML),
+    **dict.fromkeys((".engine", ".plan", ".trt"), _ENGINE),
+    ".pdparams": _PADDLE,
+    **dict.fromkeys((".tar", ".nemo"), _TAR),
+    **dict.fromkeys((".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar"), _ARCHIVE),
+    **dict.fromkeys(
+        (".pt", ".pth", ".ckpt", ".bin"),
+        ForeignKind(
+            "neither a PyTorch checkpoint nor another file of tensors",
+            "save one with torch.save(model.state_dict(), path)",
+        ),
+    ),
+}
+FOREIGN_SUFFIXES = (*_SUFFIXES, ".data-00000-of-00001")
+
+
+def refuse_foreign_file(file: SourceFile, known: str) -> NoReturn:
+    """Raise an error that says what a file is, and the next step; `known` lists the suffixes that are read.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "flax_model.msgpack")
+    ...     _ = path.write_bytes(b"\\x82")
+    ...     try:
+    ...         refuse_foreign_file(SourceFile(path), ".npy")
+    ...     except FileFormatError as problem:
+    ...         print(str(problem).removeprefix(folder).partition(";")[0])
+    /flax_model.msgpack is a Flax checkpoint, which tilewright does not read
+    """
+    refuse_stand_in(file)
+    kind = _find_foreign_kind(file)
+    if kind is not None:
+        raise _foreign_error(file, kind)
+    content = "unknown content" if file.size else "no content: it is empty"
+    raise FileFormatError(f"{file.path} has unknown suffix {file.path.suffix!r} and {content}; known suffixes: {known}")
+
+
+def _foreign_error(file: SourceFile, kind: ForeignKind) -> FileFormatError:
+    return FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
+
+
+def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:
+    start = file.read(0, min(file.size, _FOREIGN_BYTES))
+    for (offset, magic), kind in _MAGIC.items():
+        if start[offset:].startswith(magic):
+            return kind
+    if ".data-0" in file.path.suffix:
+        return _TENSORFLOW
+    return _SUFFIXES.get(file.path.suffix.lower()) if file.size else None
+
+
+def refuse_stand_in(file: SourceFile) -> None:
+    """Raise an error if a file is what a download left in its place: a pointer of Git LFS, or a web page.
+
+    >>> refuse_stand_in(SourceFile(__file__))
+    """
+    if len(_LFS_POINTER) <= file.size <= _MAX_POINTER_BYTES and file.read(0, len(_LFS_POINTER)) == _LFS_POINTER:
+        raise FileFormatError(f"{file.path} is a Git LFS pointer, not the file itself; download it with: git lfs pull")
+    if file.size <= _MAX_PAGE_BYTES and _find_foreign_kind(file) is _WEB_PAGE:  # others are not worth a request
+        raise _foreign_error(file, _WEB_PAGE)
+
+
+# `FILE_KINDS`: the kinds of files that are read, how each is recognised, and its reader.
+
+Content: TypeAlias = "tuple[list[StoredTensor], dict[str, str]]"
+_START_BYTES = 64
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file: its `name`, its `suffixes`, and `read`, which returns tensors and metadata.
+
+    `matches` says whether a file of a size starts as one of this kind; None if nothing in the content tells. Files of a
+    `fallback` kind are not read from a directory that has others.
+
+    >>> [kind.name for kind in FILE_KINDS if ".npy" in kind.suffixes]
+    ['npy']
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[SourceFile], Content]
+    matches: Callable[[bytes, int], bool] | None = None
+    fallback: bool = False
+
+
+def _read_named(read: Callable[[SourceFile, str], StoredTensor]) -> Callable[[SourceFile], Content]:
+    """Return the reader of files that hold one tensor, which has the name of the file."""
+    return lambda file: ([read(file, decode_file_name(file.path.stem))], {})
+
+
+def _read_with_others(
+    read: Callable[[SourceFile, dict[str, str]], list[StoredTensor]],
+) -> Callable[[SourceFile], Content]:
+    """Return the reader of files that also hold values that are not tensors, which are their metadata."""
+
+    def read_both(file: SourceFile) -> Content:
+        others: dict[str, str] = {}
+        return read(file, others), others
+
+    return read_both
+
+
+def _is_safetensors(start: bytes, size: int) -> bool:
+    header = int.from_bytes(start[:8], "little")
+    return start[8:9] == b"{" and header <= min(MAX_HEADER_BYTES, size - 8)
+
+
+NPZ = FileKind("npz", (".npz",), lambda file: (read_npz(file), {}))
+TORCH = FileKind(
+    "torch",
+    (".pt", ".pth", ".ckpt", ".bin"),
+    _read_with_others(read_torch_checkpoint),
+    lambda start, _: is_legacy_checkpoint(start),
+    fallback=True,
+)
+HDF5 = FileKind(
+    "hdf5",
+    (".h5", ".hdf5", ".keras"),
+    _read_with_others(read_hdf5),
+    lambda start, _: start.startswith(HDF5_START),
+    fallback=True,
+)
+FILE_KINDS = (
+    FileKind("safetensors", (".safetensors",), read_safetensors, _is_safetensors),
+    FileKind("npy", (".npy",), _read_named(read_npy), lambda start, _: start.startswith(NPY_MAGIC)),
+    NPZ,
+    FileKind("tensorbin", (".tensorbin",), _read_named(read_tensorbin_tensor)),
+    FileKind("gguf", (GGUF_SUFFIX,), read_gguf, lambda start, _: start.startswith(GGUF_MAGIC), fallback=True),
+    TORCH,
+    HDF5,
+    FileKind("onnx", (".onnx",), _read_with_others(read_onnx), fallback=True),
+)
+"""The kinds of files that are read; no content matches two of them."""
+
+INDICES = {".safetensors.index.json": "safetensors", ".bin.index.json": "torch"}
+"""How the indices of sharded checkpoints end, and the kind of their shards."""
+
+MAIN_SUFFIXES = tuple([suffix for kind in FILE_KINDS if not kind.fallback for suffix in kind.suffixes])
+SUFFIXES = tuple([suffix for kind in FILE_KINDS for suffix in kind.suffixes])
+
+
+def added_kinds() -> list[FileKind]:
+    """Return the kinds of files that plug-ins read.
+
+    >>> all(isinstance(kind, FileKind) for kind in added_kinds())
+    True
+    """
+    added = [load_plugin("readers", name, FileKind) for name in list_plugins("readers")]
+    return [kind for kind in added if isinstance(kind, FileKind)]
+
+
+def find_file_kind(file: SourceFile) -> FileKind | None:
+    """Return the kind of a file, by its content where that tells, and by its suffix otherwise; None if unknown.
+
+    >>> import tempfile, numpy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/x.npy", numpy.zeros(3))
+    ...     find_file_kind(SourceFile(f"{folder}/x.npy")).name
+    'npy'
+    """
+    start = file.read(0, min(file.size, _START_BYTES))
+    suffix = file.path.suffix.lower()
+    own = next((kind for kind in FILE_KINDS if suffix in kind.suffixes), None)
+    if own is None:
+        own = next((kind for kind in added_kinds() if suffix in kind.suffixes), None)
+    if start.startswith(ZIP_START):
+        return _find_zip_kind(file, own)
+    if own is not None and own.matches is None:
+        return own
+    by_content = next(
+        (kind for kind in FILE_KINDS if kind.matches is not None and kind.matches(start, file.size)), None
+    )
+    if by_content is None and own is TORCH:  # a suffix that many others have, too
+        return None
+    return by_content or own
+
+
+def _find_zip_kind(file: SourceFile, own: FileKind | None) -> FileKind | None:
+    if own is not None and own is not TORCH:
+        return own
+    try:
+        with open_zip(file) as archive:
+            names = archive.namelist()
+    except FileFormatError:
+        return own
+    if find_pickle(names) is not None:
+        return TORCH
+    if KERAS_WEIGHTS in names:
+        return HDF5
+    return NPZ if names and all(name.endswith(".npy") for name in names) else None
+
+
+def read_tensors(file: SourceFile) -> tuple[str, list[StoredTensor], dict[str, str]]:
+    """Return the kind of a file, its tensors and its metadata; raise if it is of no kind that is read.
+
+    >>> import tempfile, numpy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/x.npy", numpy.zeros(3))
+    ...     read_tensors(SourceFile(f"{folder}/x.npy"))[0]
+    'npy'
+    """
+    refuse_stand_in(file)
+    kind = find_file_kind(file)
+    if kind is None:
+        added = [suffix for kind in added_kinds() for suffix in kind.suffixes]
+        refuse_foreign_file(file, ", ".join([*SUFFIXES, *added, *[f"*{each}" for each in (*INDICES, INDEX_SUFFIX)]]))
+    return kind.name, *kind.read(file)
+
 
 _MODEL, _TORCH_MODEL = "model.safetensors", "pytorch_model.bin"  # what transformers reads of several files
 _MAX_INDEX_BYTES = 100_000_000
@@ -341,3 +625,27 @@ def find_caches_below(folder: Path) -> list[Path]:
     """
     found = {path.parent for depth in _CACHE_DEPTHS for path in folder.glob(depth)}
     return sorted([each for each in found if each.resolve() == folder.resolve() / each.relative_to(folder)])
+
+
+# `store_arrays`: arrays in memory as the tensors of a file.
+
+
+def store_arrays(arrays: Mapping[str, Any]) -> TensorFile:
+    """Return arrays, also those of other libraries on the host, as if they had been read from a file.
+
+    >>> import numpy as np
+    >>> store_arrays({"w": np.ones((2, 3), np.float32)})["w"].read().tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    """
+    return TensorFile(Path("arrays"), "arrays", [_store(str(name), array) for name, array in arrays.items()])
+
+
+def _store(name: str, value: Any) -> StoredTensor:
+    if isinstance(value, StoredTensor):
+        return value
+    array = as_host_array(value)
+    element = find_scalar_format(array)
+    if element is None:
+        raise FormatError(f"{name}: expected an array of numbers, got one of {array.dtype}")
+    source = ArraySource(name, array.astype(array.dtype.newbyteorder("="), copy=False))
+    return StoredTensor.dense(name, str(array.dtype), array.shape, element, source, 0, source.size)

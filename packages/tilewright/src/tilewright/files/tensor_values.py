@@ -11,16 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._text import format_number
+from ..display import Shown
 from ..errors import FormatError, LayoutError
-from ..formats.quantization import PackedTiles, split_tiles
-from ..memory import Explanation, TensorSpec, explain, from_bytes
-from ..memory.chip import ChipLike
-from ..memory.explanation import format_steps, scale_name
-from ..memory.where import validate_coordinate
-from ..showing import Shown
-from ..tables import format_number
-from .mesh import Coordinate, Mesh, format_devices
-from .source_file import ByteArray
+from ..formats import PackedTiles, split_tiles
+from ..memory import (
+    ChipLike,
+    Coordinate,
+    Explanation,
+    Mesh,
+    TensorSpec,
+    explain,
+    format_devices,
+    format_steps,
+    from_bytes,
+    scale_name,
+    validate_coordinate,
+)
+from .source import ByteArray
 
 if TYPE_CHECKING:
     from .stored_tensor import StoredTensor

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Number formats: scalar formats, and block formats in which neighbouring elements share a scale."""
 
-from .block_format import BlockFormat
-from .casts import cast, fit_values
-from .catalogue import (
+from .blocks import (
     BLOCK_FORMATS,
+    BlockFormat,
+    CodeTable,
+    ElementName,
     Format,
     bfloat2_a,
     bfloat2_b,
@@ -13,6 +14,7 @@ from .catalogue import (
     bfloat8_a,
     bfloat8_b,
     block_format_of,
+    decode_e8m0,
     format_of,
     mxfp4,
     mxfp6_e2m3,
@@ -22,17 +24,26 @@ from .catalogue import (
     mxint8,
     nvfp4,
 )
-from .encodings import FloatScale, PowerOfTwo, SignMagnitude, SmallFloat, TwosComplement
-from .quantization import Flattening, QuantizationReport, WorstElement, quantization_error
-from .scalar_format import (
+from .ggml import GGML_TYPES, GgmlType, Singles
+from .quantization import Flattening, PackedTiles, QuantizationReport, WorstElement, quantization_error, split_tiles
+from .scalars import (
     SCALAR_FORMATS,
+    FloatScale,
     FormatLike,
     Limits,
     NumberFormat,
+    PowerOfTwo,
     ScalarFormat,
     Sections,
+    SignMagnitude,
+    SmallFloat,
+    TwosComplement,
     bfloat16,
     bool_,
+    cast,
+    direct_range,
+    find_scalar_format,
+    fit_values,
     float8_e4m3,
     float8_e5m2,
     float16,
@@ -42,11 +53,13 @@ from .scalar_format import (
     int16,
     int32,
     int64,
+    out_of_range,
     scalar_format_of,
     uint8,
     uint16,
     uint32,
     uint64,
+    unpack_codes,
 )
 
 __all__ = [

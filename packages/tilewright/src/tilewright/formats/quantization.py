@@ -11,14 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..display import Shown
 from ..errors import FormatError
-from ..showing import Shown
-from .block_format import BlockFormat, PackedData, byte_array
-from .casts import Singles, to_float32
-from .catalogue import block_format_of
-from .encodings import Codes, unpack_codes
-from .rounding import Floats, Rounding, validate_rounding
-from .scalar_format import FormatLike
+from .blocks import BlockFormat, PackedData, block_format_of, byte_array
+from .scalars import Codes, Floats, FormatLike, Rounding, Singles, to_float32, unpack_codes, validate_rounding
 
 _CHUNK = 1 << 16  # elements examined at a time, which bounds the temporary arrays
 

@@ -1,33 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
 """The algebra of layouts: functions from coordinates to places, as integer maths."""
 
-from .axes import Axis, Place, addr, bank, core, device, lane
-from .box import Box
-from .complements import complement
-from .composed_layout import ComposedLayout
-from .composition import compose, pad, with_logical_shape
-from .coordinate import coordinates
-from .inverses import left_inverse, right_inverse
-from .layout import Layout
-from .layout_like import LayoutLike
-from .modes import append, coalesce, col_major, flatten, group, join, prepend, replicate, row_major, unflatten
+from .axes import PLAIN, Axis, Guard, Place, Step, addr, bank, component, core, device, format_tree, lane, live_guards
+from .composed import ComposedLayout, InverseLayout, PagedLayout, Swizzle
+from .composition import compose, pad, strided_leaves, with_logical_shape
+from .evaluation import chunks
+from .inverses import complement, free_positions, left_inverse, right_inverse
+from .layout import Layout, LayoutLike, add_axes, join_parts, make_layout, require_layout
+from .linear import ColumnSpace, Linear
+from .modes import (
+    append,
+    as_function,
+    check_profile,
+    check_unflatten,
+    coalesce,
+    col_major,
+    flatten,
+    group,
+    join,
+    prepend,
+    replicate,
+    require_strided,
+    row_major,
+    split_modes,
+    unflatten,
+)
 from .parser import parse
-from .properties import functionally_equal, is_bijective, is_contiguous, is_injective
-from .strides import Guard
-from .swizzle import Swizzle
-from .table_layouts import InverseLayout, PagedLayout
+from .properties import (
+    Box,
+    cut_into_slabs,
+    empty_box,
+    find_collision,
+    functionally_equal,
+    is_bijective,
+    is_contiguous,
+    is_injective,
+    largest_slab,
+)
 from .tiled_layouts import (
+    Pair,
     blocked_product,
+    complete_tiler,
     flat_divide,
     flat_product,
     logical_divide,
     logical_product,
     raked_product,
+    regroup_pairs,
     tile_to_shape,
     tiled_divide,
+    tiled_layout,
     tiled_product,
+    unpack_all,
+    unpack_rest,
+    zip_groups,
     zipped_divide,
     zipped_product,
+)
+from .tuples import (
+    MAX_DEPTH,
+    Coordinate,
+    Nested,
+    Shape,
+    ShapeArgument,
+    TaggedInt,
+    as_integer,
+    as_tree,
+    as_tuple,
+    check_congruent,
+    check_mode,
+    coordinates,
+    index_to_coordinate,
+    is_array,
+    is_compatible,
+    is_congruent,
+    is_slice,
+    is_weakly_congruent,
+    leaf_coordinates,
+    leaves,
+    map_leaves,
+    nest_like,
+    prefix_product,
+    product,
+    product_each,
+    suffix_product,
+    tree_depth,
+    validate_shape,
+    zeros_like,
 )
 
 __all__ = [
@@ -74,6 +133,7 @@ __all__ = [
     "row_major",
     "tile_to_shape",
     "tiled_divide",
+    "tiled_layout",
     "tiled_product",
     "unflatten",
     "with_logical_shape",

@@ -12,16 +12,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import LayoutError
-from .axes import PLAIN, Place, Step, Stride, component
-from .strides import Replica
-from .tuples import Coordinate, IntArray, Shape, as_tree, as_tuple, leaves, product, product_each
-from .validation import as_int64, as_integer, is_array
+from .axes import PLAIN, Place, Replica, Step, Stride, component
+from .tuples import (
+    Coordinate,
+    IntArray,
+    Shape,
+    as_int64,
+    as_integer,
+    as_tree,
+    as_tuple,
+    is_array,
+    leaves,
+    product,
+    product_each,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from .layout import Layout
-    from .layout_like import LayoutLike
+    from .layout import Layout, LayoutLike
 
 
 def offset_table(layout: LayoutLike, fill: int | None, dtype: DTypeLike | None) -> Any:

@@ -6,20 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from .._integers import ceil_div
 from ..errors import LayoutError
-from .axes import Step
-from .composed_layout import ComposedLayout
-from .layout import Layout, add_axes, join_parts, make_layout
-from .layout_like import LayoutLike, require_layout
-from .strides import Guard, live_guards, merge_modes, validate_replica
-from .swizzle import Swizzle
+from .axes import Guard, Step, live_guards, merge_modes, validate_replica
+from .composed import ComposedLayout, Swizzle
+from .layout import Layout, LayoutLike, add_axes, join_parts, make_layout, require_layout
 from .tuples import (
     Nested,
     Shape,
     ShapeArgument,
+    as_integer,
     as_tree,
     as_tuple,
-    ceil_div,
     index_strides,
     leaves,
     map_leaves,
@@ -28,8 +26,8 @@ from .tuples import (
     product,
     suffix_product,
     tree_depth,
+    validate_shape,
 )
-from .validation import as_integer, validate_shape
 
 Kind = TypeVar("Kind", bound=LayoutLike)
 # What a function of layouts takes: a layout, a shape (its compact layout), or a tuple of layouts as modes.

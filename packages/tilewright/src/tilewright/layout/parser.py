@@ -16,14 +16,10 @@ import re
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
-from .axes import Place, Step, format_tree
-from .composed_layout import ComposedLayout
-from .layout import Layout
-from .layout_like import LayoutLike
+from .axes import Guard, Place, Replica, Step, format_tree
+from .composed import ComposedLayout, InverseLayout, Swizzle
+from .layout import Layout, LayoutLike
 from .properties import is_injective
-from .strides import Guard, Replica
-from .swizzle import Swizzle
-from .table_layouts import InverseLayout
 from .tuples import MAX_DEPTH
 
 _Term: TypeAlias = "LayoutLike | Swizzle"

@@ -8,18 +8,19 @@ that sticks out over the edge keeps its full shape; the coordinates past the end
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
 from typing import Any
 
+from .._integers import ceil_div
 from ..errors import LayoutError
-from .complements import complement, free_positions, tiles_without_holes, used_axes
-from .composed_layout import ComposedLayout
+from .axes import check_offset_range
+from .composed import ComposedLayout
 from .composition import Tiler, compose, with_logical_shape
-from .layout import Layout, make_layout
-from .layout_like import LayoutLike, require_layout
+from .inverses import complement, free_positions, tiles_without_holes, used_axes
+from .layout import Layout, LayoutLike, make_layout, require_layout
 from .modes import LayoutArgument, as_function, compact_layout, join, split_modes
-from .strides import check_offset_range
-from .tuples import Nested, Shape, ShapeArgument, as_tree, as_tuple, ceil_div, product, product_each
-from .validation import validate_shape
+from .tuples import Nested, Shape, ShapeArgument, as_tree, as_tuple, product, product_each, validate_shape
 
 
 def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
@@ -287,3 +288,44 @@ def tile_to_shape(
         )
     grid = compact_layout(counts if isinstance(shape, (tuple, list)) else counts[0], order)
     return with_logical_shape(blocked_product(block, grid), extents)
+
+
+Pair = tuple[int, int]
+
+
+@lru_cache(maxsize=512)
+def tiled_layout(
+    shape: tuple[int, ...], tile: Pair = (32, 32), face: Pair | None = (16, 16), transpose: bool = False
+) -> Layout:
+    """Return the layout of a tensor of this `shape` stored in tiles, with padding to whole tiles.
+
+    Matrices follow each other; tiles are row-major in a matrix, faces row-major in a tile, elements row-major in a
+    face. With `transpose`, faces and elements are column-major. `face=None` gives tiles without faces.
+
+    >>> print(tiled_layout((4, 8), tile=(2, 2), face=None))
+    ((2,1,2),(2,1,4)):((2,4,16),(1,4,4))
+    """
+    outer, rows, columns = split_matrix(shape)
+    height, width = tile
+    # faces are never larger than the tile: 8 x 32 tiles have faces of 8 x 16
+    high, wide = (min(face[0], height), min(face[1], width)) if face else tile
+    if height % high or width % wide:
+        raise LayoutError(f"faces of {high} x {wide} do not divide a tile of {height} x {width}; use face=None")
+    down, across = ceil_div(rows, height), ceil_div(columns, width)
+    area = height * width
+    in_row, in_column = (
+        ((1, high * wide), (high, height * wide)) if transpose else ((wide, high * width), (1, high * wide))
+    )
+    matrix = ((high, height // high, down), (wide, width // wide, across))
+    steps = ((*in_row, across * area), (*in_column, area))
+    count = down * across * area
+    outer_steps = tuple([prod(outer[k + 1 :]) * count for k in range(len(outer))])
+    layout: Layout = with_logical_shape(make_layout((*outer, *matrix), (*outer_steps, *steps)), (*outer, rows, columns))
+    return layout
+
+
+def split_matrix(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int, int]:
+    """Return the outer dimensions, rows and columns of a shape."""
+    if len(shape) < 2:
+        return (), 1, shape[0] if shape else 1
+    return shape[:-2], shape[-2], shape[-1]

@@ -1,29 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory: chips, tensor specs, sharding, pages, banks and addresses, the allocator, and what fits."""
 
-from .allocator import Allocation, Allocator, MemoryView
-from .chip import Chip, chip_names
-from .cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet, first_cores
-from .device import Device, from_bytes, to_bytes
-from .explanation import AddressContent, Explanation, explain, explain_address
-from .fit_report import Alternative, Fit, FitTensor, row_width_multiple
-from .memory_config import (
+from .allocator import (
+    Allocation,
+    Allocator,
+    Alternative,
+    CircularBuffers,
+    Fit,
+    FitRequest,
+    FitTensor,
+    MemoryView,
+    check_fit,
+    row_width_multiple,
+)
+from .chip import DISPATCH_MODES, Chip, ChipLike, chip_names
+from .config import (
+    ROW_BYTES,
     BufferType,
+    HelpfulEnum,
     MemoryConfig,
+    MemoryLike,
+    NamedEnum,
     NdShardSpec,
     PageLayout,
     ShardDistribution,
+    Sharding,
     ShardOrientation,
     ShardSpec,
     ShardStrategy,
     TensorMemoryLayout,
-)
-from .offset_explanation import OffsetExplanation
-from .paging import PageMap, PageTable, Paging
-from .placement_rules import Violation
-from .shape import Shape, Tile, alignment_of, padded_extents
-from .sharding import (
-    Sharding,
     block_sharded,
     height_sharded,
     interleaved,
@@ -31,18 +36,37 @@ from .sharding import (
     sharded_across_dims,
     width_sharded,
 )
-from .spec import TensorSpec, fit
-from .spec_changes import (
+from .cores import CoreCoord, CoreGrid, CoreLike, CoreRange, CoreRangeSet, first_cores, grid_extents, parse_grid
+from .device import Device, from_bytes, host_placement, to_bytes
+from .explanation import (
+    AddressContent,
+    Explanation,
+    OffsetExplanation,
+    TileExplanation,
+    explain,
+    explain_address,
+    format_steps,
+    scale_name,
+)
+from .mesh import Coordinate, DeviceLike, Mesh, Topology, format_devices
+from .paging import Integers, PageMap, PageTable, Paging
+from .placement_rules import Violation, placement_violations, validate_placement
+from .shape import HEIGHTS, WIDTHS, Shape, Tile, alignment_of, padded_extents
+from .spec import (
     ChangeKind,
     SpecChange,
+    TensorSpec,
+    as_spec,
     convert_spec,
+    device_address,
+    fit,
     reshape_spec,
     reshard_spec,
     retile_spec,
     slice_spec,
     transpose_spec,
 )
-from .where import Where
+from .where import Where, validate_coordinate
 
 __all__ = [
     "AddressContent",

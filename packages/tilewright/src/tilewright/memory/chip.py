@@ -11,12 +11,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..atomic import as_path
+from .._files import as_path
+from .._text import suggest_key
 from ..errors import MemoryConfigError
 from ..plugins import list_plugins, load_plugin
-from ..spelling import suggest_key
+from .config import BufferType, BufferTypeLike
 from .cores import CoreCoord, CoreLike
-from .memory_config import BufferType, BufferTypeLike
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import MemoryConfigError
-from ..layout.validation import as_integer
+from ..layout import as_integer
 
 
 class CoreCoord(NamedTuple):

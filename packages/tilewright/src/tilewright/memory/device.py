@@ -13,20 +13,17 @@ from zlib import crc32
 
 import numpy as np
 
-from ..atomic import as_path, write_file
-from ..copying import Placement, execute, plan_copy
-from ..copying.dlpack import as_host_array
-from ..copying.host_memory import aligned_empty, placement_of
+from .._files import PAGE_BYTES, as_path, mmap, write_file
+from .._integers import round_up
+from ..copying import Placement, aligned_empty, as_host_array, execute, placement_of, plan_copy
+from ..display import Shown
 from ..errors import LayoutError, MemoryConfigError, OutOfMemory
 from ..formats import FormatLike, scalar_format_of
 from ..layout import Layout, PagedLayout, compose
-from ..layout.tuples import round_up
-from ..mapped_files import PAGE_BYTES, mmap
-from ..showing import Shown
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
+from .config import BufferType, BufferTypeLike
 from .cores import CoreLike
-from .memory_config import BufferType, BufferTypeLike
 from .spec import TensorSpec
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"

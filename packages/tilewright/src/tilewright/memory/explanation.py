@@ -3,25 +3,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from math import prod
 from textwrap import fill
 from typing import Any, Protocol, overload, runtime_checkable
 
+from ..display import Shown
 from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
-from ..layout import LayoutLike, row_major
-from ..layout.tuples import Coordinate
+from ..layout import Coordinate, Layout, LayoutLike, leaf_coordinates, leaves, row_major
 from ..plain import to_plain
-from ..showing import Shown
 from .cores import CoreCoord, CoreLike
-from .offset_explanation import OffsetExplanation
 from .paging import PageMap, interleaved_paging
 from .shape import Shape
 from .spec import TensorSpec, as_spec, device_address
-from .tile_explanation import Tiled, TileExplanation
 from .where import ElementLocator, Where
+
+# `OffsetExplanation`: where a layout, or a tensor in memory with one, has an element, step by step.
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetExplanation:
+    """Where an element of a `layout` is: its offset, and in storage the scalar and the byte.
+
+    `start` is the first scalar of a tensor in its storage, and `itemsize` the bytes of a scalar; both are None for a
+    layout alone, and a text of one may state `itemsize`.
+
+    >>> from tilewright import row_major
+    >>> explanation = OffsetExplanation(row_major(4, 8), (2, 5), start=100, itemsize=2)
+    >>> print(explanation)
+    element   (2, 5) of (4,8):(8,1)
+    offset    21 = 2 x 8 + 5
+    storage   scalar 121 = 100 + 21
+    byte      242 = 121 x 2
+    """
+
+    layout: LayoutLike
+    coordinate: tuple[Coordinate, ...]
+    start: int | None = None
+    itemsize: int | None = None
+
+    @property
+    def offset(self) -> Any:
+        """Return the offset, or the place on named axes.
+
+        >>> from tilewright import row_major
+        >>> OffsetExplanation(row_major(4, 8), (2, 5)).offset
+        21
+        """
+        return self.layout(*self.coordinate)
+
+    def steps(self) -> list[tuple[str, str]]:
+        """Return the steps as pairs of a name and a description.
+
+        >>> from tilewright import row_major
+        >>> OffsetExplanation(row_major(4, 8), (2, 5)).steps()[-1]
+        ('offset', '21 = 2 x 8 + 5')
+        """
+        at = ", ".join(map(str, self.coordinate))
+        comma = "," if len(self.coordinate) == 1 else ""
+        padding = "" if self.layout.valid(*self.coordinate) else ", which is padding"
+        found = [("element", f"({at}{comma}) of {self.layout}{padding}"), ("offset", self._format_offset())]
+        if self.start is not None:
+            scalar = self.start + self.offset
+            sum_of = f" = {self.start} + {self.offset}" if self.start else ""
+            found.append(("storage", f"scalar {scalar}{sum_of}"))
+        else:
+            scalar = self.offset
+        if self.itemsize is not None and isinstance(scalar, int):
+            found.append(("byte", f"{scalar * self.itemsize} = {scalar} x {self.itemsize}"))
+        return found
+
+    def _format_offset(self) -> str:
+        """Return the offset, with the sum it results from if the layout is strided."""
+        offset = self.offset
+        if not isinstance(self.layout, Layout) or self.layout.axes or self.layout.is_replicated:
+            return str(offset)
+        whole = self.coordinate[0] if len(self.coordinate) == 1 else self.coordinate
+        numbers = leaf_coordinates(whole, self.layout.shape)
+        terms = [str(self.layout.offset)] if self.layout.offset else []
+        for c, step in zip(numbers, leaves(self.layout.stride), strict=True):
+            if c and step:
+                terms.append(str(c) if step == 1 else f"{c} x {step}")
+        return f"{offset} = {' + '.join(terms)}" if len(terms) > 1 or "x" in "".join(terms) else str(offset)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers of all steps.
+
+        >>> from tilewright import row_major
+        >>> OffsetExplanation(row_major(4, 8), (2, 5)).to_json()["offset"]
+        21
+        """
+        offset = self.offset
+        numbers = {"coordinate": list(self.coordinate), "offset": offset if isinstance(offset, int) else str(offset)}
+        return numbers | {"start": self.start, "itemsize": self.itemsize}
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<10}{text}" for name, text in self.steps())
+
+
+# `TileExplanation`: which tiles of a tiler hold an element, and where in them.
+
+_MAX_LISTED = 16  # tiles that are printed
+
+
+@dataclass(frozen=True, slots=True)
+class TileExplanation:
+    """Where an element is: the tiles that hold it, as (number, coordinates in the grid, coordinate in the tile).
+
+    >>> from tilewright.tiling import Tiler
+    >>> print(Tiler((7, 10), (3, 4), overlap=(0, 1)).explain_element((4, 6)))
+    element   (4, 6) of 7 x 10
+    tile      4 = (1, 1) of 3 x 3: element (1, 3)
+    tile      5 = (1, 2) of 3 x 3: element (1, 0)
+    """
+
+    space: tuple[int, ...]
+    grid: tuple[int, ...]
+    coordinate: tuple[int, ...]
+    tiles: tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
+
+    def steps(self) -> list[tuple[str, str]]:
+        """Return the steps as pairs of a name and a description.
+
+        >>> from tilewright.tiling import Tiler
+        >>> Tiler((7, 10), (3, 4)).explain_element((4, 5)).steps()[-1]
+        ('tile', '4 = (1, 1) of 3 x 3: element (1, 1)')
+        """
+        grid = " x ".join(map(str, self.grid))
+        found = [("element", f"{self.coordinate} of {' x '.join(map(str, self.space))}")]
+        found += [("tile", f"{number} = {at} of {grid}: element {inside}") for number, at, inside in self.tiles]
+        if not self.tiles:
+            found.append(("tile", "none: no tile covers it"))
+        if len(self.tiles) > _MAX_LISTED:
+            found = [*found[: _MAX_LISTED + 1], ("", f"and {len(self.tiles) - _MAX_LISTED} more tiles")]
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the explanation as plain data.
+
+        >>> from tilewright.tiling import Tiler
+        >>> Tiler((7, 10), (3, 4)).explain_element((4, 5)).to_json()["tiles"]
+        [{'number': 4, 'at': [1, 1], 'inside': [1, 1]}]
+        """
+        tiles = [{"number": number, "at": list(at), "inside": list(inside)} for number, at, inside in self.tiles]
+        return {"space": list(self.space), "coordinate": list(self.coordinate), "tiles": tiles}
+
+    def __str__(self) -> str:
+        return "\n".join([f"{name:<10}{text}" for name, text in self.steps()])
+
+
+@runtime_checkable
+class Tiled(Protocol):
+    """What knows which of its tiles hold an element, as a tiler does.
+
+    >>> from tilewright.tiling import Tiler
+    >>> isinstance(Tiler((7, 10), (3, 4)), Tiled)
+    True
+    """
+
+    def explain_element(self, coordinate: Sequence[int]) -> TileExplanation:
+        """Return which tiles hold the element at `coordinate`, and where in them."""
+        ...
+
 
 WIDTH = 80
 _INDENT = 10

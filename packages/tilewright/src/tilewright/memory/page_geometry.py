@@ -6,14 +6,23 @@ from __future__ import annotations
 from functools import cached_property
 from math import prod
 
-from ..copying import tiled_layout
+from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError
 from ..formats import Format
-from ..layout import Axis, Layout, LayoutLike, bank, core, left_inverse, row_major, with_logical_shape
-from ..layout.coordinate import index_to_coordinate
-from ..layout.tuples import ceil_div, round_up
+from ..layout import (
+    Axis,
+    Layout,
+    LayoutLike,
+    bank,
+    core,
+    index_to_coordinate,
+    left_inverse,
+    row_major,
+    tiled_layout,
+    with_logical_shape,
+)
 from .chip import Chip
-from .memory_config import MemoryConfig, PageLayout
+from .config import MemoryConfig, PageLayout
 from .paging import PageMap, Paging, interleaved_paging, page_byte_layout, sharded_paging
 from .shape import Shape, Tile, padded_extents
 

@@ -23,12 +23,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._integers import ceil_div
 from ..errors import MemoryConfigError
 from ..formats import Format
 from ..layout import Axis, Layout, LayoutLike, addr, compose, left_inverse
-from ..layout.tuples import ceil_div
+from .config import NdShardSpec, ShardDistribution, ShardOrientation
 from .cores import CoreCoord, CoreRange
-from .memory_config import NdShardSpec, ShardDistribution, ShardOrientation
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 

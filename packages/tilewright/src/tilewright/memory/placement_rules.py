@@ -10,18 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError, OutOfMemory
-from ..layout.tuples import ceil_div, round_up
 from .chip import Chip, known_chips
+from .config import BufferType, NdShardSpec, ShardDistribution, ShardOrientation, ShardSpec, TensorMemoryLayout
 from .cores import CoreCoord, CoreRangeSet
-from .memory_config import (
-    BufferType,
-    NdShardSpec,
-    ShardDistribution,
-    ShardOrientation,
-    ShardSpec,
-    TensorMemoryLayout,
-)
 from .page_geometry import PageGeometry
 
 _ENOUGH_MEMORY = "fits a bank"

@@ -9,10 +9,10 @@ from itertools import zip_longest
 from math import prod
 from typing import TypeAlias
 
+from .._integers import round_up
+from ..display import Shown
 from ..errors import MemoryConfigError
-from ..layout.tuples import round_up
-from ..layout.validation import as_integer
-from ..showing import Shown
+from ..layout import as_integer
 
 FACE, HEIGHTS, WIDTHS = 16, (32, 16, 8, 4, 2, 1), (32, 16)  # of tiles
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1

@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..errors import CoordinateError, MemoryConfigError
-from ..layout import ComposedLayout
-from ..layout.layout_like import LayoutLike
+from ..layout import ComposedLayout, LayoutLike
+from .config import BufferType
 from .cores import CoreCoord
-from .memory_config import BufferType
 from .page_geometry import PageGeometry
 from .paging import PageMap
 

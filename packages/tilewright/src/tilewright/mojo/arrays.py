@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import CoordinateError, LayoutError
-from ..layout.validation import as_integer
-from ..tensor.store import Storage, Store, as_array, flat_scalars
+from ..layout import as_integer
+from ..tensor import Storage, Store, as_array, flat_scalars
 from .builtins import Origin, format_value
 from .dtype import DType, as_dtype
 from .memory_type import MemoryMeta, MemoryType, memory_type

@@ -9,8 +9,8 @@ from typing import Any, SupportsIndex
 
 from ..errors import LayoutError
 from ..formats import ScalarFormat
-from ..layout.validation import as_integer
-from ..tensor.store import Storage
+from ..layout import as_integer
+from ..tensor import Storage
 from .arrays import Span
 from .layout.coord import ComptimeInt, RuntimeInt
 from .layout.tile_layout import Layout, row_major

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, SupportsIndex
 
 from ..errors import CoordinateError
-from ..layout.validation import as_integer
+from ..layout import as_integer
 
 __all__ = ["Index", "IndexList", "StaticTuple"]
 

@@ -11,8 +11,7 @@ from ..formats import ScalarFormat
 from ..simt.kernel_thread import current_machine, is_inside_kernel
 from ..simt.memory_region import LOCAL, SHARED
 from ..simt.shared_memory import allocate_store
-from ..tensor.store import Store
-from ..tensor.view import View
+from ..tensor import Store, View
 from .pointer import AddressSpace, LabelledStore, Pointer, label_store
 from .scalar_memory import zeroed
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from ..errors import CoordinateError
-from ..layout.validation import as_integer
+from ..layout import as_integer
 from .arrays import MemoryArray, copy_memory, values_memory
 from .builtins import name_type, represent
 from .dtype import as_dtype

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from ..errors import FormatError, LayoutError
-from ..layout.validation import as_integer
-from ..tensor.store import Store
+from ..layout import as_integer
+from ..tensor import Store
 from .brackets import Bracketed, brackets
 from .builtins import Origin
 from .dtype import DType, as_dtype

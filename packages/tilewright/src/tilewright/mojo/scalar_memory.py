@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..copying.host_memory import aligned_empty
+from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
-from ..tensor.element_access import fit_scalar
-from ..tensor.store import Store
-from ..tensor.watching import current_watcher
+from ..tensor import Store, current_watcher, fit_scalar
 from .dtype import DType, as_dtype
 from .simd import SIMD, SIMDType, as_vector, make_scalar, numbers_of, scalar_format
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import FormatLike, ScalarFormat, cast
-from ..layout.validation import as_integer
-from ..tensor.tensor_text import format_number, join_texts
+from ..layout import as_integer
+from ..tensor import format_number, join_texts
 from .brackets import brackets
 from .dtype import DType, as_dtype
 from .parametrized import ParametrizedMeta

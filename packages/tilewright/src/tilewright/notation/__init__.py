@@ -1,22 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text of other systems, as objects of the library: what ttnn prints, and the layouts in the IR of tt-mlir."""
 
-from .affine_map import AffineMap, parse_affine_map
-from .any_text import NOTATIONS, WRITABLE, ParsedText, parse, write
-from .cute_texts import CuteText, parse_cute, write_cute
-from .index_maps import IndexMap, Term
-from .mlir_attributes import MetalLayout, MlirNdLayout, ShardStrides, parse_mlir_attribute
-from .mlir_file import LayoutUse, find_layouts
-from .mlir_from_spec import mlir_layout_of, mlir_tensor_type
-from .mlir_layouts import MlirLayout, parse_mlir_layout
-from .mlir_maps import StridedMemref, parse_index_expressions, parse_strided_memref
-from .mlir_rule import LayoutVerdict, check_layout, expected_memref
-from .mlir_types import Memref, TensorType, parse_tensor_type
-from .mosaic import MosaicTiling, parse_mosaic
-from .onednn import OnednnTag, parse_onednn, write_onednn
-from .triton_encodings import linear_of_encoding, memory_layout_of_encoding
-from .triton_texts import TritonEncoding, TritonType, parse_encoding, parse_triton_type
-from .ttnn_texts import (
+from ..ttnn.text import (
     TtnnText,
     find_ttnn_values,
     parse_core_ranges,
@@ -26,8 +11,41 @@ from .ttnn_texts import (
     parse_tensor_spec,
     parse_ttnn,
 )
-from .tvm import parse_index_map, write_index_map
-from .xla import XlaShape, parse_xla
+from .any_text import NOTATIONS, WRITABLE, ParsedText, parse, write
+from .cute_texts import CuteText, parse_cute, write_cute
+from .ir_file import LayoutUse, MetalLayout, MlirNdLayout, ShardStrides, find_layouts, parse_mlir_attribute
+from .maps import (
+    AffineMap,
+    IndexMap,
+    StridedMemref,
+    Term,
+    parse_affine_map,
+    parse_index_expressions,
+    parse_index_map,
+    parse_strided_memref,
+    write_index_map,
+)
+from .tilings import MosaicTiling, OnednnTag, XlaShape, parse_mosaic, parse_onednn, parse_xla, write_onednn
+from .triton import (
+    TritonEncoding,
+    TritonType,
+    linear_of_encoding,
+    memory_layout_of_encoding,
+    parse_encoding,
+    parse_triton_type,
+)
+from .ttmlir import (
+    LayoutVerdict,
+    Memref,
+    MlirLayout,
+    TensorType,
+    check_layout,
+    expected_memref,
+    mlir_layout_of,
+    mlir_tensor_type,
+    parse_mlir_layout,
+    parse_tensor_type,
+)
 
 __all__ = [
     "NOTATIONS",

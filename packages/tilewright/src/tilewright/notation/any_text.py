@@ -8,39 +8,44 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._text import MAX_RANK
 from ..errors import FileFormatError, LayoutError
-from ..layout import LayoutLike, Swizzle, coalesce
+from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..layout import parse as parse_own
-from ..layout.linear import Linear
-from ..layout.tuples import leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
+from ..ttnn.text import TtnnText, parse_ttnn, ttnn_text, write_ttnn
 from .cute_texts import HAS_POINTER, CuteText, parse_cute, write_cute
-from .index_maps import IndexMap
-from .mlir_from_spec import write_mlir_layout
-from .mlir_layouts import MlirLayout, parse_mlir_layout
-from .mlir_maps import (
+from .maps import (
+    TVM_TEXT,
+    IndexMap,
     StridedMemref,
     parse_index_expressions,
+    parse_index_map,
     parse_strided_memref,
     write_affine_map,
     write_index_expressions,
+    write_index_lambda,
+    write_index_map,
     write_memref,
 )
-from .mlir_types import TensorType
-from .mosaic import MosaicTiling, parse_mosaic, write_mosaic
-from .onednn import LOOKS_LIKE as LOOKS_LIKE_ONEDNN
-from .onednn import OnednnTag, has_tag_letters, parse_onednn, write_onednn
-from .text_cursor import MAX_RANK
-from .triton_encodings import linear_of_encoding, memory_layout_of_encoding
-from .triton_texts import TritonType, parse_triton_type
+from .tilings import (
+    ONEDNN_TEXT,
+    XLA_TEXT,
+    MosaicTiling,
+    OnednnTag,
+    XlaShape,
+    has_tag_letters,
+    parse_mosaic,
+    parse_onednn,
+    parse_xla,
+    write_mosaic,
+    write_onednn,
+    write_xla,
+)
+from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding, parse_triton_type
 from .triton_writer import write_triton
-from .ttnn_texts import TtnnText, parse_ttnn
-from .ttnn_writer import ttnn_text, write_ttnn
-from .tvm import LOOKS_LIKE as LOOKS_LIKE_TVM
-from .tvm import parse_index_map, write_index_lambda, write_index_map
-from .xla import LOOKS_LIKE as LOOKS_LIKE_XLA
-from .xla import XlaShape, parse_xla, write_xla
+from .ttmlir import MlirLayout, TensorType, parse_mlir_layout, write_mlir_layout
 
 MAX_TEXT = 1 << 20
 _MAX_MODES = 1024  # that are written in the notation of another system
@@ -228,10 +233,10 @@ _READERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "memref": (re.compile(r"\s*(?:memref|strided)\s*<"), parse_strided_memref),
     "mlir": (re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"), parse_index_expressions),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), parse_mosaic),
-    "tvm": (LOOKS_LIKE_TVM, parse_index_map),
-    "xla": (LOOKS_LIKE_XLA, parse_xla),
+    "tvm": (TVM_TEXT, parse_index_map),
+    "xla": (XLA_TEXT, parse_xla),
     "ttnn": (_TTNN, parse_ttnn),
-    "onednn": (LOOKS_LIKE_ONEDNN, parse_onednn),
+    "onednn": (ONEDNN_TEXT, parse_onednn),
 }
 
 _ATTRIBUTE = re.compile(r"\s*(?:#\w+\s*=\s*)?((?:#(?:ttg|triton_gpu)\.\w+|strided)\s*<.*>)\s*", re.DOTALL)

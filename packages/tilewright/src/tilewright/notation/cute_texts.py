@@ -11,10 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
-from ..layout import ComposedLayout, Layout, Place, Swizzle
-from ..layout.tuples import MAX_DEPTH, is_congruent
-from .text_cursor import TextCursor
+from ..layout import MAX_DEPTH, ComposedLayout, Layout, Place, Swizzle, is_congruent
 
 _MAX_MODES = 4096  # of a tuple
 _INTEGER = re.compile(r"_?(-?\d{1,19})(?!\w)", re.ASCII)

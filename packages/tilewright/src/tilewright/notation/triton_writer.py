@@ -12,11 +12,9 @@ from itertools import permutations
 from typing import Any, TypeAlias
 
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, Swizzle, unflatten
-from ..layout.linear import Linear
-from .strided_parts import logical_extents, offset_of, stored_extents, strided_parts
-from .triton_encodings import DISTRIBUTED, linear_of_encoding
-from .triton_texts import TritonEncoding, TritonType, element_bits
+from ..layout import Layout, LayoutLike, Linear, Swizzle, unflatten
+from .maps import logical_extents, offset_of, stored_extents, strided_parts
+from .triton import DISTRIBUTED, TritonEncoding, TritonType, element_bits, linear_of_encoding
 
 _MAX_RANK = 5  # of which all orders of the dimensions are tried
 Images: TypeAlias = "Sequence[Sequence[int]]"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..tensor.store import Array, Store
+from ..tensor import Array, Store
 from .coroutines import PACKAGE
 from .memory_region import LOCAL, MemoryRegion, RegionTable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor.store import Store
+from ..tensor import Store
 from .access_log import IN_FLIGHT, WRITTEN
 from .kernel_thread import current_machine, is_inside_kernel
 

@@ -12,9 +12,7 @@ from typing import Any
 
 from ..errors import CoordinateError, LayoutError
 from ..formats import fit_values
-from ..tensor.element_access import element_place
-from ..tensor.store import Store
-from ..tensor.view import View
+from ..tensor import Store, View, element_place
 from .kernel_thread import current_machine, is_inside_kernel
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..formats import ScalarFormat
-from ..tensor.store import Store
+from ..tensor import Store
 from .access_log import Site, call_path, name_assigned_at
 from .kernel_report import Defect, Witness
 from .kernel_thread import RunningMachine

@@ -7,10 +7,9 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..byte_sizes import format_bytes
-from ..severity import Severity
-from ..showing import Shown
-from ..tables import count_of, format_table
+from .._text import count_of, format_bytes, format_table
+from ..display import Shown
+from ..findings import Severity
 from .access_log import Site
 from .kernel_thread import Dim
 

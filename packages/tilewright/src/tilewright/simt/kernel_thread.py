@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ..errors import LayoutError, TransferError
-from ..layout.validation import as_integer
+from ..layout import as_integer
 from .coroutines import Suspension
 
 

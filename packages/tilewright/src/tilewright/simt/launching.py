@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import KernelError, LayoutError
-from ..layout.validation import as_integer
-from ..tensor import TileTensor
-from ..tensor.store import Store, reach_device_memory
-from ..tensor.view import View
+from ..layout import as_integer
+from ..tensor import Store, TileTensor, View, reach_device_memory
 from .kernel_report import KernelReport
 from .kernel_thread import as_dim
 from .launch_plan import BlockLimits, LaunchPlan

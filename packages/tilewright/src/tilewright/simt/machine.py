@@ -13,9 +13,9 @@ from contextlib import suppress
 from types import CoroutineType, TracebackType
 from typing import Any, NoReturn
 
+from .._text import count_of
 from ..errors import CoordinateError, KernelBoundsError, KernelError, LayoutError, TilewrightError
-from ..tables import count_of
-from ..tensor.watching import watched_by
+from ..tensor import watched_by
 from .access_log import IN_FLIGHT, AccessLog, Site, site_of, user_frame
 from .block_memory import BlockMemory
 from .coroutines import Suspension, coroutine_twin

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..layout.tuples import product
-from ..tensor.store import Array, Store
-from ..tensor.view import View
-from ..tensor.view_layouts import elements_layout
+from ..layout import product
+from ..tensor import Array, Store, View, elements_layout
 
 GLOBAL, SHARED, LOCAL = "global", "shared", "local"
 POISON = 0xCD  # bytes of memory that nobody has written

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..severity import Severity
+from ..findings import Severity
 from .kernel_report import Defect, SiteCost
 
 _WORTH_TELLING = 2.0  # times the ideal cost

@@ -6,13 +6,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ..copying.host_memory import aligned_empty
+from ..copying import aligned_empty
 from ..errors import LayoutError
 from ..formats import FormatLike, format_of
-from ..layout import LayoutLike, row_major
-from ..layout.validation import as_integer
-from ..tensor import TileTensor
-from ..tensor.store import Store
+from ..layout import LayoutLike, as_integer, row_major
+from ..tensor import Store, TileTensor
 from .kernel_thread import current_machine
 from .memory_region import LOCAL, SHARED
 

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.accesses import SIZES
-from ..analysis.banks import bank_conflicts
-from ..analysis.sectors import coalescing
+from ..analysis import SIZES, bank_conflicts, coalescing
 from .access_log import KIND_NAMES, WRITE, AccessLog, AccessOperation
 from .kernel_report import SiteCost
 from .log_table import LogTable, combine

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
@@ -14,24 +14,160 @@ from numpy.typing import ArrayLike, DTypeLike
 from ..errors import LayoutError
 from ..formats import FormatLike
 from ..layout import LayoutLike
-from . import contents, element_access, shape_views, tensor_text
-from . import shape_views as slice_views
-from .contents import Arithmetic
-from .element_access import LoadBrackets, StoreBrackets
-from .scalars import Scalars
-from .shape_views import BitcastBrackets, ReshapeBrackets, SliceBrackets, SplitBrackets, VectorizeBrackets
+from . import elements, views
+from . import views as slice_views
+from .elements import Arithmetic, LoadBrackets, Scalars, StoreBrackets, current_watcher, mask, to_numpy, vector_places
 from .store import Array, HasShapeAndStride, Number, Storage, bind_layout
-from .tile_views import (
+from .view import View, pair_layout, rebase
+from .views import (
+    BitcastBrackets,
     DistributeBrackets,
     LocatedDistributeBrackets,
     LocatedTileBrackets,
+    ReshapeBrackets,
+    SliceBrackets,
+    SplitBrackets,
     TileBrackets,
     TilesBrackets,
+    VectorizeBrackets,
     check_order,
 )
-from .view import View
-from .view_layouts import pair_layout, rebase
-from .watching import current_watcher
+
+# Tensors as text.
+
+MAX_PRINTED = 1000  # with more elements `str` omits the middle
+EDGE = 3  # rows and columns printed at each end then
+
+
+def format_number(value: Number) -> str:
+    """Return the shortest text that identifies a number, in fixed notation from 1e-4 up to 1e16.
+
+    >>> (
+    ...     format_number(np.float32(0.1)),
+    ...     format_number(np.float64(1e20)),
+    ...     format_number(np.float32(-3.5e-5)),
+    ...     format_number(7),
+    ... )
+    ('0.1', '1e+20', '-3.5e-05', '7')
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    # narrow floats are printed with the digits that identify them as float32
+    number = value if isinstance(value, (np.float32, np.float64)) else np.float32(value)
+    if not np.isfinite(number):
+        return "nan" if np.isnan(number) else "inf" if number > 0 else "-inf"
+    size = abs(float(number))
+    if size == 0 or 1e-4 <= size < 1e16:
+        return str(np.format_float_positional(number, unique=True, trim="0"))
+    return str(np.format_float_scientific(number, unique=True, trim="-", exp_digits=2))
+
+
+def element_texts(tensor: View) -> Any:
+    """Return the text of every element as an array, `_` where it is not valid; vectors in brackets.
+
+    >>> import tilewright as tw
+    >>> element_texts(tw.TileTensor([1, 2, 3], tw.row_major(3)).tile[2](1)).tolist()
+    ['3', '_']
+    """
+    values: Any = to_numpy(tensor, fill=0)
+    valid = mask(tensor)
+    texts = np.empty(values.shape, dtype=object)
+    for at in np.ndindex(*values.shape):
+        texts[at] = format_number(values[at]) if valid[at] else "_"
+    rank = len(tensor._extents)
+    if values.ndim == rank:
+        return texts
+    joined = np.empty(values.shape[:rank], dtype=object)
+    for at in np.ndindex(*joined.shape):
+        joined[at] = join_texts(tensor._arrange(texts[at]).reshape(-1))
+    return joined
+
+
+def join_texts(texts: Iterable[str]) -> str:
+    """Return texts as one list: "[a, b]".
+
+    >>> join_texts(["1", "2"])
+    '[1, 2]'
+    """
+    return f"[{', '.join(texts)}]"
+
+
+def format_tensor(tensor: View) -> str:
+    """Return two modes as a grid, other ranks flat with the first index fastest; large ones without the middle.
+
+    >>> import tilewright as tw
+    >>> print(format_tensor(tw.TileTensor(list(range(6)), tw.row_major(2, 3))))
+    [[0, 1, 2],
+    [3, 4, 5]]
+    """
+    if tensor.size == 0:
+        return ""
+    if len(tensor._extents) == 2:
+        rows = [join_texts(row) for row in _matrix_texts(tensor)]
+        return f"[{_join_rows(rows, tensor)}]"
+    if tensor.size <= MAX_PRINTED:
+        return join_texts(element_texts(tensor).reshape(-1, order="F"))
+    ends = [_element_text(tensor, k) for k in range(EDGE)]
+    ends += ["..."] + [_element_text(tensor, k) for k in range(tensor.size - EDGE, tensor.size)]
+    return join_texts(ends)
+
+
+def _join_rows(rows: list[str], tensor: View) -> str:
+    if tensor.size > MAX_PRINTED and tensor._extents[0] > 2 * EDGE:
+        rows = [*rows[:EDGE], "...", *rows[-EDGE:]]
+    return ",\n".join(rows)
+
+
+def _matrix_texts(tensor: View) -> list[list[str]]:
+    """Return the texts of a matrix, row by row; of a large one only the first and last rows and columns."""
+    if tensor.size <= MAX_PRINTED:
+        return [list(row) for row in element_texts(tensor)]
+    chosen = [list(range(n)) if n <= 2 * EDGE else [*range(EDGE), *range(n - EDGE, n)] for n in tensor._extents]
+    rows = []
+    for i in chosen[0]:
+        row = [_element_text(tensor, i, j) for j in chosen[1]]
+        if tensor._extents[1] > 2 * EDGE:
+            row[EDGE:EDGE] = ["..."]
+        rows.append(row)
+    return rows
+
+
+def _element_text(tensor: View, *index: int) -> str:
+    places, valid = vector_places(tensor, index)
+    data = tensor._store.host
+    texts = [
+        format_number(data[place]) if ok else "_"
+        for place, ok in zip(places.reshape(-1), valid.reshape(-1), strict=True)
+    ]
+    return texts[0] if tensor.element_size == 1 else join_texts(texts)
+
+
+def format_matrices(tensor: View) -> str:
+    """Return every matrix of the last two modes as a grid under its leading coordinates.
+
+    >>> import tilewright as tw
+    >>> print(format_matrices(tw.TileTensor(list(range(8)), tw.row_major(2, 2, 2))))
+    [0, :, :]
+      0 1
+      2 3
+    [1, :, :]
+      4 5
+      6 7
+    """
+    texts = element_texts(tensor)
+    if texts.ndim < 2:
+        return " ".join(texts.reshape(-1))
+    width = max((len(text) for text in texts.reshape(-1)), default=0)
+    lines = []
+    for at in np.ndindex(*texts.shape[:-2]):
+        if at:
+            lines.append(f"[{', '.join(map(str, at))}, :, :]")
+        indent = "  " if at else ""
+        lines += [indent + " ".join(text.rjust(width) for text in row) for row in texts[at]]
+    return "\n".join(lines)
+
 
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherTarget = TypeVar("OtherTarget")
@@ -99,7 +235,7 @@ class TileTensor(Arithmetic):
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
             return slice_views.subscript(self, index)
-        return element_access.read_element(self, index)
+        return elements.read_element(self, index)
 
     def __setitem__(self, key: Subscript, value: View | ArrayLike) -> None:
         if not self._store.readonly:
@@ -109,7 +245,7 @@ class TileTensor(Arithmetic):
                 if vector is None:
                     kind: type = value.__class__
                     if kind is not own_type and (kind not in types or not low <= value <= high):
-                        value = element_access.fit_scalar(value, self._store.format)
+                        value = elements.fit_scalar(value, self._store.format)
                     watcher = current_watcher()
                     if watcher is not None:
                         watcher.write(self._store, place)
@@ -119,18 +255,18 @@ class TileTensor(Arithmetic):
         if _has_slice(index):
             part = slice_views.subscript(self, index)
             if isinstance(value, View) or np.ndim(value):
-                contents.copy_from(part, value)
+                elements.copy_from(part, value)
             else:
-                contents.fill(part, value)
+                elements.fill(part, value)
             return
-        element_access.write_element(self, index, np.asarray(value) if isinstance(value, View) else value)
+        elements.write_element(self, index, np.asarray(value) if isinstance(value, View) else value)
 
     def _quick_place(self, key: object) -> int | None:
         """Return the place of an index of plain integers, one per mode, in a strided view; else None."""
         try:
             shape, stride, _, _ = self._quick
         except AttributeError:
-            shape, stride, _, _ = self._quick = element_access.quick_access(self)
+            shape, stride, _, _ = self._quick = elements.quick_access(self)
         if key.__class__ is int and len(shape) == 1:
             key = (key,)
         if type(key) is not tuple or len(key) != len(shape):
@@ -163,12 +299,12 @@ class TileTensor(Arithmetic):
         """
         if not self.is_ragged:
             return self.shape
-        extents = contents.valid_extents(self)
+        extents = elements.valid_extents(self)
         if extents is None:
             raise LayoutError(f"the valid part of {self.layout} is not a box; mask() shows it")
         return extents
 
-    mask = contents.mask
+    mask = elements.mask
 
     @property
     def load(self: Kind) -> LoadBrackets[Kind]:
@@ -335,8 +471,8 @@ class TileTensor(Arithmetic):
         """
         return BitcastBrackets(self)
 
-    coalesce = shape_views.coalesce
-    transpose = shape_views.transpose
+    coalesce = views.coalesce
+    transpose = views.transpose
 
     @property
     def T(self: Kind) -> Kind:  # noqa: N802  (NumPy's name)
@@ -362,10 +498,10 @@ class TileTensor(Arithmetic):
 
     # Contents.
 
-    fill = contents.fill
-    copy_from = contents.copy_from
-    to_numpy = contents.to_numpy
-    equals = contents.equals
+    fill = elements.fill
+    copy_from = elements.copy_from
+    to_numpy = elements.to_numpy
+    equals = elements.equals
 
     def copy_to(self, target: OtherTarget, order: str | None = None, fill: Number | None = None) -> OtherTarget:
         """Copy and convert the elements into `target`, a tensor or a writeable array; return it.
@@ -377,7 +513,7 @@ class TileTensor(Arithmetic):
         [[1.0, 3.0], [2.0, 4.0]]
         """
         memory: Any = target  # an array, of any library
-        contents.copy_from(target if isinstance(target, View) else type(self)(memory), self, order, fill)
+        elements.copy_from(target if isinstance(target, View) else type(self)(memory), self, order, fill)
         return target
 
     def flat(self, order: str = "colex") -> Array:
@@ -409,14 +545,14 @@ class TileTensor(Arithmetic):
         return view
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        values = contents.to_numpy(self, copy=copy)
+        values = elements.to_numpy(self, copy=copy)
         return values if dtype is None or values.dtype == dtype else values.astype(dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return contents.to_numpy(self, copy=False).__dlpack__(**options)
+        return elements.to_numpy(self, copy=False).__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        return contents.to_numpy(self, copy=False).__dlpack_device__()
+        return elements.to_numpy(self, copy=False).__dlpack_device__()
 
     def _new_tensor(self, values: Array) -> TileTensor:
         return type(self)(np.ascontiguousarray(values))
@@ -424,7 +560,7 @@ class TileTensor(Arithmetic):
     # Text.
 
     def __str__(self) -> str:
-        return tensor_text.format_tensor(self)
+        return format_tensor(self)
 
     def pretty(self) -> str:
         """Return every matrix of the last two modes as a grid under its leading coordinates.
@@ -434,7 +570,7 @@ class TileTensor(Arithmetic):
          1  2
          3 10
         """
-        return tensor_text.format_matrices(self)
+        return format_matrices(self)
 
     def __repr__(self) -> str:
         parts = [repr(self.layout), f"offset={self._offset}", f"dtype={self.dtype.name!r}"]

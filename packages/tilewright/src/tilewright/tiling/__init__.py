@@ -2,19 +2,50 @@
 """Tilers, transfers, schedules, pipelines and tile plans: arrays computed tile by tile."""
 
 from ..layout import Box
-from .array_stream import stream
-from .operands import Input, Output
-from .pipeline import Pipeline
+from .endpoints import Input, Output
+from .manifest import MergedManifests
+from .pipeline import Pipeline, create_like, stream
 from .plan_task import TaskTimeoutError
-from .schedule import Schedule
-from .task_manifest import MergedManifests
-from .tile_compute import CancelledError, Step
+from .schedule import (
+    SCHEMES,
+    Action,
+    Compute,
+    Export,
+    Import,
+    Phase,
+    PipelineReport,
+    Schedule,
+    Trace,
+    TransferKey,
+    TransferKind,
+    Wait,
+)
+from .tile_compute import COMPUTES, CancelledError, Step
+from .tile_copies import (
+    BoundCopy,
+    CopyList,
+    ExternalTensor,
+    InternalTensor,
+    boxes_outside,
+    export_copies,
+    fill_copy,
+    import_copies,
+    spaced_layout,
+)
 from .tile_kernel import TileKernel
-from .tile_plan import PlanReport, Task, TilePlan, plan_tiles
+from .tile_plan import PlanReport, Task, TilePlan, count_workers, plan_tiles, submit_unique
 from .tiler import Tiler
-from .trace import PipelineReport, Trace
-from .transfer_tensors import ExternalTensor, InternalTensor, spaced_layout
-from .transfers import InlineQueue, SimulatedQueue, ThreadQueue, TransferEvent, export, import_, wait
+from .transfers import (
+    InlineQueue,
+    SimulatedQueue,
+    ThreadQueue,
+    Transfer,
+    TransferEvent,
+    TransferQueue,
+    export,
+    import_,
+    wait,
+)
 
 __all__ = [
     "Box",

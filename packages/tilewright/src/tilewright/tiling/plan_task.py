@@ -30,10 +30,10 @@ import numpy as np
 from ..errors import TransferError
 from ..layout import Box
 from .endpoints import Endpoint
-from .task_manifest import Checksums
+from .manifest import Checksums
 from .tile_compute import CancelledError, Step, WriteGate, run_compute
+from .tile_copies import TileBuffer
 from .tiler import Tiler
-from .transfer_tensors import TileBuffer
 
 if TYPE_CHECKING:
     from .tile_plan import TilePlan

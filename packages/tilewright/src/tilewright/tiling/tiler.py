@@ -11,11 +11,11 @@ from math import prod
 from operator import index
 from typing import Any, TypeAlias
 
+from .._text import canonical_word
+from ..display import Shown
 from ..errors import CoordinateError, LayoutError
-from ..layout.box import Box, empty_box
-from ..memory.tile_explanation import TileExplanation
-from ..showing import Shown
-from ..spelling import canonical_word
+from ..layout import Box, empty_box
+from ..memory import TileExplanation
 
 Extents: TypeAlias = int | Sequence[int]
 """One number for every axis, or one number per axis."""

@@ -17,8 +17,7 @@ from time import perf_counter_ns
 from typing import Any, Literal, Protocol, get_args
 
 from ..errors import TransferError
-from .tile_copies import CopyList, export_copies, import_copies
-from .transfer_tensors import ExternalTensor, InternalTensor
+from .tile_copies import CopyList, ExternalTensor, InternalTensor, export_copies, import_copies
 
 INLINE_BELOW = 128 << 10
 """Bytes below which the caller runs a transfer itself: handing it to a thread would take longer than the copy."""

@@ -28,19 +28,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..copying import native_library
-from ..copying.native_engine import NativeRunner
+from ..copying import NativeRunner, native
 from ..errors import TransferError
-from .endpoints import Endpoint, MemoryEndpoint
-from .operands import Input, Output
-from .pipeline_spec import PipelineSpec
-from .schedule import TransferKind
-from .sliced_endpoint import SlicedEndpoint
-from .tile_compute import CancelFlag, CancelledError, ProgressCallback, Step, WriteGate, run_compute
-from .tile_copies import CopyList, Work, validate_fill
+from .endpoints import Endpoint, Input, MemoryEndpoint, Output, SlicedEndpoint
+from .schedule import Trace, TraceSpan, TransferKind
+from .tile_compute import CancelFlag, CancelledError, PipelineSpec, ProgressCallback, Step, WriteGate, run_compute
+from .tile_copies import CopyList, TileBuffer, Work, validate_fill
 from .tiler import Tiler
-from .trace import Trace, TraceSpan
-from .transfer_tensors import TileBuffer
 from .transfers import Transfer, raise_failures
 
 MIN_TILE_BYTES = 256 << 10
@@ -76,11 +70,11 @@ def choose_worker_count(pipeline: PipelineSpec, concurrent: bool = False) -> int
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, tiler = np.zeros((512, 512)), Tiler((512, 512), (128, 128))
     >>> choose_worker_count(Pipeline([Input(a, tiler)], [Output(a.copy(), tiler)])) == (
-    ...     2 if native_library.is_available() else 0
+    ...     2 if native.is_available() else 0
     ... )
     True
     """
-    if pipeline.queue is not None or not native_library.is_available():
+    if pipeline.queue is not None or not native.is_available():
         return 0
     if any(any(item.tiler.overlap) for item in pipeline.outputs):
         return 0  # exports of overlapping tiles have to keep their order
@@ -101,7 +95,7 @@ def choose_worker_count(pipeline: PipelineSpec, concurrent: bool = False) -> int
 def is_parallel(endpoint: Endpoint) -> bool:
     """Return whether several threads may read and write an endpoint at once, and gain by it.
 
-    >>> from tilewright.tiling.operands import open_endpoint
+    >>> from tilewright.tiling.endpoints import open_endpoint
     >>> is_parallel(open_endpoint(np.zeros(4)))
     True
     """
@@ -127,7 +121,7 @@ class TileWorkers:
     >>> from tilewright.tiling import Input, Output, Pipeline, Tiler
     >>> a, b, tiler = np.arange(4), np.zeros(4, int), Tiler((4,), (2,))
     >>> workers = TileWorkers(Pipeline([Input(a, tiler)], [Output(b, tiler)]), lambda x, y: np.negative(x, out=y), 1)
-    >>> if native_library.is_available():
+    >>> if native.is_available():
     ...     workers.run()
     ...     assert (b == -a).all()
     """
@@ -151,9 +145,7 @@ class TileWorkers:
         endpoints = [endpoint for endpoint, _ in (*pipeline.sources, *pipeline.targets)]
         self._pins_threads = all(isinstance(endpoint, MemoryEndpoint) for endpoint in endpoints)
         self._is_watched = progress is not None or cancel is not None
-        self._run_native: Any = (
-            native_library.load_library().tw_run_transfers if native_library.is_available() else None
-        )
+        self._run_native: Any = native.load_library().tw_run_transfers if native.is_available() else None
         self._turn = ctypes.c_int64(0)  # computed tiles; only the library writes it
         self._turn_address = ctypes.addressof(self._turn)
         self._state_lock = threading.Lock()
@@ -202,7 +194,7 @@ class TileWorkers:
 
     def _run_thread(self, worker: int, inputs: list[TileBuffer], outputs: list[TileBuffer], error_state: Any) -> None:
         if worker == 0 and self._pins_threads:
-            core = native_library.load_library().tw_current_core()
+            core = native.load_library().tw_current_core()
             for thread in self._other_threads:
                 _avoid_core(thread, core)
         with np.errstate(**error_state):
@@ -343,11 +335,11 @@ class CopyTable(NamedTuple):
 class TransferTable:
     """The imports or the exports of a worker's tiles.
 
-    >>> from tilewright.copying import native_library
+    >>> from tilewright.copying import native
     >>> from tilewright.tiling import ExternalTensor
     >>> operand = BufferedOperand(MemoryEndpoint(ExternalTensor(np.arange(6))), Tiler((6,), (2,)), TileBuffer(64))
     >>> imports = TransferTable([operand], 3, importing=True)
-    >>> imports.arrays(1)[0].shape, not native_library.is_available() or imports.native_copies(1)[1] == 1
+    >>> imports.arrays(1)[0].shape, not native.is_available() or imports.native_copies(1)[1] == 1
     ((2,), True)
     """
 

@@ -1,16 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: reshard plans, the network on chip, the time of transfers, and which layout is best."""
 
-from .estimate import Bound, Estimate
-from .exports import chrome_trace, npe_workload
-from .layout_chain import LayoutChain, MoveCost, best_layout, candidate_specs, cheaper_targets, move_cost
-from .noc import Link, NocMap
-from .planning import reshard
-from .requests import Requests, Risc
-from .reshard_plan import ReshardPlan
-from .steps import ReshardStep, StepBuffer
-from .transfer_runs import TransferRun, TransferRuns
-from .transfer_times import estimate_transfers
+from .estimate import (
+    Bound,
+    Estimate,
+    Flows,
+    NocRates,
+    estimate_transfers,
+    issue_cycles,
+    link_load,
+    rates_of,
+    resource_loads,
+    resource_name,
+)
+from .layout_chain import (
+    LayoutChain,
+    MoveCost,
+    best_layout,
+    candidate_specs,
+    cheaper_targets,
+    chrome_trace,
+    move_cost,
+    npe_workload,
+)
+from .moves import RISC_NAMES, RequestRun, Requests, Risc, TransferRun, TransferRuns
+from .noc import Endpoint, Link, NocMap
+from .plan import KERNELS, OPERATIONS, ReshardPlan, ReshardStep, StepBuffer, reshard
 
 __all__ = [
     "Bound",

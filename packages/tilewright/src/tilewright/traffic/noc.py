@@ -14,9 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..errors import MemoryConfigError
-from ..memory import BufferType, Chip, CoreCoord
-from ..memory.chip import ChipLike
-from ..memory.paging import Integers
+from ..memory import BufferType, Chip, ChipLike, CoreCoord, Integers
 
 Endpoint: TypeAlias = CoreCoord | int  # a core, or the number of a DRAM bank
 

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from . import buffering, tensors
-from .pointers import TYPES, vector_type
 from .tensors import (
     SUB_TENSOR_OF,
     build_empty_sub_tensor,
@@ -25,6 +24,7 @@ from .tensors import (
     require_internal,
     tensor_t,
 )
+from .values import TYPES, vector_type
 
 _TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
 _SCHEMES = ("import_double", "export_double", "duplex", "simplex")

@@ -4,14 +4,18 @@
 Nothing here imports ttnn or torch: both can be used beside it in one process.
 """
 
-from .cores import (
-    CoreCoord,
-    CoreGrid,
-    CoreRange,
-    CoreRangeSet,
-    corerange_to_cores,
-    num_cores_to_corerangeset,
-    split_work_to_cores,
+from .config import (
+    DRAM_MEMORY_CONFIG,
+    L1_BLOCK_SHARDED_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    L1_WIDTH_SHARDED_MEMORY_CONFIG,
+    MemoryConfig,
+    NdShardSpec,
+    Shape,
+    ShardSpec,
+    TensorSpec,
+    Tile,
 )
 from .creation import (
     allocate_tensor_on_device,
@@ -28,106 +32,57 @@ from .creation import (
 )
 from .devices import (
     BufferPage,
-    Device,
-    GetDefaultDevice,
-    SetDefaultDevice,
-    close_device,
-    dump_device_memory_state,
-    get_buffer_pages,
-    manage_device,
-    open_device,
-    synchronize_device,
-)
-from .distributed import (
-    aggregate_as_tensor,
-    aggregate_tensor,
-    combine_device_tensors,
-    distribute_tensor,
-    from_host_shards,
-    get_device_tensors,
-)
-from .enums import (
-    BORROWED_HOST_STORAGE,
-    DEVICE_STORAGE,
-    DEVICE_STORAGE_TYPE,
-    OWNED_HOST_STORAGE,
-    ROW_MAJOR_LAYOUT,
-    TILE_LAYOUT,
-    WIDTH_MULTIPLES,
-    BufferType,
-    DataType,
-    DumpTensorMode,
-    Layout,
-    ShardDistributionStrategy,
-    ShardOrientation,
-    ShardShapeAlignment,
-    ShardStrategy,
-    StorageType,
-    TensorMemoryLayout,
-    bfloat4_b,
-    bfloat8_b,
-    bfloat16,
-    float32,
-    fp8_e4m3,
-    int8,
-    int32,
-    uint8,
-    uint16,
-    uint32,
-    width_multiple,
-)
-from .memory import (
-    DRAM_MEMORY_CONFIG,
-    L1_BLOCK_SHARDED_MEMORY_CONFIG,
-    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
-    L1_MEMORY_CONFIG,
-    L1_WIDTH_SHARDED_MEMORY_CONFIG,
-    MemoryConfig,
-    NdShardSpec,
-    ShardSpec,
-)
-from .memory_view import MemoryView, get_memory_view
-from .mesh_configs import MeshComposerConfig, MeshMapperConfig
-from .mesh_device import (
-    MeshDevice,
-    close_mesh_device,
-    create_mesh_device,
-    get_device_ids,
-    get_num_devices,
-    open_mesh_device,
-)
-from .mesh_mappers import (
     ConcatMesh2dToTensor,
     ConcatMeshToTensor,
+    Device,
+    GetDefaultDevice,
+    MemoryView,
+    MeshComposerConfig,
+    MeshDevice,
+    MeshMapperConfig,
     MeshToTensor,
     ReplicateTensorToMesh,
+    SetDefaultDevice,
     ShardTensor2dMesh,
     ShardTensorToMesh,
     TensorToMesh,
+    close_device,
+    close_mesh_device,
     concat_mesh_to_tensor_composer,
+    create_dram_sharded_mem_config,
     create_mesh_composer,
+    create_mesh_device,
     create_mesh_mapper,
+    create_sharded_memory_config,
+    create_sharded_memory_config_,
+    dump_device_memory_state,
+    get_buffer_pages,
+    get_device_ids,
+    get_memory_view,
+    get_num_devices,
+    manage_device,
+    open_device,
+    open_mesh_device,
     replicate_tensor_to_mesh_mapper,
     shard_tensor_to_mesh_mapper,
+    synchronize_device,
 )
-from .meshes import MeshCoordinate, MeshShape, PlacementReplicate, PlacementShard, TensorTopology
-from .movement import (
+from .files import as_tensor, dump_tensor, load_tensor
+from .operations import (
     copy_device_to_host_tensor,
     copy_host_to_device_tensor,
-    interleaved_to_sharded,
-    reshard,
-    sharded_to_interleaved,
-)
-from .operations import (
     deallocate,
     from_device,
     from_numpy,
     from_torch,
     get_memory_config,
+    interleaved_to_sharded,
     pad,
     permute,
     reciprocal,
     reshape,
+    reshard,
+    sharded_to_interleaved,
     tilize,
     tilize_with_val_padding,
     tilize_with_zero_padding,
@@ -144,14 +99,58 @@ from .operations import (
     untilize_with_unpadding,
 )
 from .printing import set_printoptions
-from .sharded_config import (
-    create_dram_sharded_mem_config,
-    create_sharded_memory_config,
-    create_sharded_memory_config_,
-)
 from .slicing import concat, slice, squeeze, unsqueeze, unsqueeze_to_4D
 from .strict_rules import strict
-from .tensor import TILE_SIZE, Tensor
-from .tensor_files import as_tensor, dump_tensor, load_tensor
-from .tensor_spec import Shape, TensorSpec, Tile
+from .tensor import (
+    TILE_SIZE,
+    Tensor,
+    aggregate_as_tensor,
+    aggregate_tensor,
+    combine_device_tensors,
+    distribute_tensor,
+    from_host_shards,
+    get_device_tensors,
+)
+from .types import (
+    BORROWED_HOST_STORAGE,
+    DEVICE_STORAGE,
+    DEVICE_STORAGE_TYPE,
+    OWNED_HOST_STORAGE,
+    ROW_MAJOR_LAYOUT,
+    TILE_LAYOUT,
+    WIDTH_MULTIPLES,
+    BufferType,
+    CoreCoord,
+    CoreGrid,
+    CoreRange,
+    CoreRangeSet,
+    DataType,
+    DumpTensorMode,
+    Layout,
+    MeshCoordinate,
+    MeshShape,
+    PlacementReplicate,
+    PlacementShard,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    ShardShapeAlignment,
+    ShardStrategy,
+    StorageType,
+    TensorMemoryLayout,
+    TensorTopology,
+    bfloat4_b,
+    bfloat8_b,
+    bfloat16,
+    corerange_to_cores,
+    float32,
+    fp8_e4m3,
+    int8,
+    int32,
+    num_cores_to_corerangeset,
+    split_work_to_cores,
+    uint8,
+    uint16,
+    uint32,
+    width_multiple,
+)
 from .visualizer_report import write_visualizer_report

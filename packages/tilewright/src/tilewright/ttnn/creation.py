@@ -10,20 +10,15 @@ import numpy as np
 
 from .. import memory
 from ..errors import FormatError, LayoutError, MemoryConfigError
-from ..files.mesh import Topology
 from ..formats import cast, fit_values, format_of
-from ..layout.validation import as_integer
+from ..layout import as_integer
+from ..memory import Topology
+from ..tensor import DeviceStorage
 from ..tensor import Tensor as PlainTensor
-from ..tensor.page_storage import DeviceStorage
-from .devices import AnyDevice, OpenDevice
-from .enums import DataType, DataTypeLike, Layout, LayoutLike
-from .memory import DRAM_MEMORY_CONFIG, MemoryConfig
-from .mesh_device import MeshDevice
-from .mesh_parts import MeshParts
-from .tensor import Tensor
-from .tensor_spec import TensorSpec
-from .tensor_values import create_parts, needs_truncation, require_exact, truncate
-from .wrapper import reject_unsupported, unwrap
+from .config import DRAM_MEMORY_CONFIG, MemoryConfig, TensorSpec
+from .devices import AnyDevice, MeshDevice, MeshParts, OpenDevice
+from .tensor import Tensor, create_parts, needs_truncation, require_exact, truncate
+from .types import DataType, DataTypeLike, Layout, LayoutLike, reject_unsupported, unwrap
 
 _RANGE_TYPES = ("bfloat16", "float32", "uint16", "uint32", "int32")
 

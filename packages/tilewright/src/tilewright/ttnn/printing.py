@@ -10,9 +10,8 @@ import numpy as np
 
 from ..errors import FormatError
 from ..memory import from_bytes
-from ..tensor import Tensor
-from ..tensor.page_storage import padding_as_data
-from .enums import DataType, Layout, cpp_name
+from ..tensor import Tensor, padding_as_data
+from .types import DataType, Layout, cpp_name
 
 _PREFIX = "ttnn.Tensor("
 _EDGE = 2  # elements at either end of a shortened dimension

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of tensors: joined with `concat`, cut out with `slice`, and dimensions of extent 1, removed and added."""
+"""ttnn's operations that join tensors, cut them and change their rank: concat, slice, squeeze, unsqueeze."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..copying import copy
 from ..errors import LayoutError
 from ..memory import TensorSpec as PlainSpec
 from ..tensor import Tensor as PlainTensor
-from .memory import MemoryConfig
-from .mesh_parts import MeshParts
+from .config import MemoryConfig
+from .devices import MeshParts
 from .operations import place, return_to_device
 from .tensor import Tensor, takes_tensor
-from .wrapper import reject_unsupported
+from .types import reject_unsupported
 
 
 def concat(

@@ -15,20 +15,208 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import memory, tensor
-from ..errors import MemoryConfigError
-from ..layout.tuples import round_up
-from ..tensor.page_storage import DeviceStorage
-from .devices import AnyDevice, Device
-from .enums import DataType, DataTypeLike, Layout, LayoutLike, StorageType
-from .memory import MemoryConfig
-from .mesh_device import MeshDevice
-from .mesh_mappers import MeshToTensor, TensorToMesh
-from .mesh_parts import MeshParts
-from .meshes import MeshCoordinate, TensorTopology
+from .._integers import round_up
+from ..copying import as_host_array
+from ..errors import FormatError, LayoutError, MemoryConfigError
+from ..formats import Format, cast, fit_values, format_of
+from ..memory import TensorSpec as PlainSpec
+from ..memory import Topology
+from ..tensor import DeviceStorage
+from ..tensor import Tensor as PlainTensor
+from .config import MemoryConfig, Shape, TensorProperties, TensorSpec, Tile, TileLike
+from .devices import AnyDevice, Device, MeshDevice, MeshParts, MeshToTensor, TensorToMesh
 from .printing import tensor_text
-from .tensor_spec import Shape, TensorProperties, TensorSpec, Tile, TileLike
-from .tensor_values import create_parts, reshape_values
-from .wrapper import bind_by_type, reject_unsupported, unwrap
+from .types import (
+    DataType,
+    DataTypeLike,
+    Layout,
+    LayoutLike,
+    MeshCoordinate,
+    MeshShape,
+    StorageType,
+    TensorTopology,
+    bind_by_type,
+    reject_unsupported,
+    unwrap,
+)
+
+# How ttnn makes a tensor of an array or a list: default data types, rounding, and what does not fit a type.
+
+_INTEGERS = ("uint8", "uint16", "uint32", "int8", "int32")
+
+
+def reshape_values(
+    flat: np.ndarray[Any, Any], shape: tuple[int, ...], dtype: DataTypeLike | None
+) -> np.ndarray[Any, Any]:
+    """Return the numbers of a list in `shape` and an integer `dtype`, or in float32; by default integers are int32.
+
+    >>> reshape_values(np.array([1, 2]), (2, 1), None).dtype
+    dtype('int32')
+    """
+    if flat.size != prod(shape):
+        raise LayoutError(f"cannot reshape {flat.size} elements to shape {list(shape)}, which has {prod(shape)}")
+    default = "int32" if flat.dtype.kind in "iu" else "float32"
+    name = default if dtype is None else DataType.of(dtype).format.name
+    return fit_values(flat, name if name in _INTEGERS else "float32").reshape(shape)
+
+
+_BFLOAT16 = format_of("bfloat16")
+# Types that ttnn does not have, and what it stores them in by default.
+_DEFAULT_FORMATS = {
+    "bool": "uint8",
+    "float16": "bfloat16",
+    "float64": "float32",
+    "int64": "uint32",
+    "int16": "uint16",
+    "uint64": "uint32",
+}
+# Types that reach a block format through bfloat16, and so are rounded twice.
+_THROUGH_BFLOAT16 = ("float64", "float16", "int64", "int16", "uint64")
+
+
+def create_tensor(
+    source: ArrayLike,
+    dtype: DataTypeLike | None = None,
+    layout: LayoutLike | None = None,
+    tile: TileLike | None = None,
+    pad_value: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    col_tilize: bool = False,
+) -> tensor.Tensor:
+    """Return the core tensor that ttnn makes of an array; the arguments are those of `ttnn.from_torch`.
+
+    >>> create_tensor(np.ones((5, 7), np.float16)).dtype
+    format_of('bfloat16')
+    """
+    values = _host_values(source)
+    source_format = format_of(values.dtype)
+    element = default_format(values) if dtype is None else DataType.of(dtype).format
+    if col_tilize:
+        if not element.has_blocks or values.ndim < 2:
+            raise FormatError(
+                f"col_tilize expects bfloat8_b or bfloat4_b and rank 2 or more, got {element} of rank {values.ndim}"
+            )
+        values = values.swapaxes(-1, -2)
+    page_layout = None if layout is None else memory.PageLayout.of(layout)
+    spec = memory.TensorSpec(values.shape, element, page_layout, unwrap(tile), unwrap(memory_config))
+    fill: Any = 0 if pad_value is None else pad_value
+    if element.has_blocks and (source_format.name in _THROUGH_BFLOAT16 or spec.memory.is_sharded):
+        values, fill = cast(values, _BFLOAT16), cast(np.array(fill), _BFLOAT16).item()
+    elif needs_truncation(source_format, element):
+        values = truncate(values, element)
+    return tensor.Tensor.from_array(values, spec, fill)
+
+
+def create_parts(
+    source: ArrayLike, mesh_mapper: TensorToMesh | None = None, dtype: DataTypeLike | None = None, **properties: Any
+) -> MeshParts:
+    """Return the parts that ttnn makes of an array, cut as `mesh_mapper` says; the others are those of `create_tensor`.
+
+    The data type is that of the array as a whole, and each part is padded and packed on its own.
+
+    >>> create_parts(np.ones((5, 7), np.float32)).first.nbytes
+    140
+    """
+    mapper = validate_mapper(mesh_mapper)
+    if mapper is None:
+        return MeshParts.single(create_tensor(source, dtype, **properties))
+    values = _host_values(source)
+    if dtype is None:
+        dtype = default_format(values).name
+    return MeshParts.distribute(values, mapper, lambda part: create_tensor(part, dtype, **properties))
+
+
+def has_fractions(element: Format) -> bool:
+    """Return whether a format has numbers with a fraction: floats, alone or in blocks.
+
+    >>> has_fractions(format_of("bfloat8_b")), has_fractions(format_of("uint8"))
+    (True, False)
+    """
+    return element.has_blocks or element.kind == "float"
+
+
+def needs_truncation(source: Format, target: Format) -> bool:
+    """Return whether numbers can lose a fraction, or be outside the range, of the `target`.
+
+    >>> needs_truncation(format_of("float32"), format_of("uint8"))
+    True
+    """
+    return has_fractions(source) and target.name in _INTEGERS
+
+
+def truncate(values: np.ndarray[Any, Any], element: Format) -> np.ndarray[Any, Any]:
+    """Return floats in an integer format, without their fraction; raise if one is outside its range.
+
+    >>> truncate(np.array([1.9, -1.9]), format_of("int8")).tolist()
+    [1, -1]
+    """
+    try:
+        return cast(values, element, on_overflow="raise")
+    except FormatError as problem:
+        reason = str(problem).partition(";")[0]
+        raise FormatError(f"{reason}; clip the array first, or use a type that holds its values") from None
+
+
+def validate_mapper(mesh_mapper: object) -> TensorToMesh | None:
+    """Return `mesh_mapper`, a mesh mapper or None; raise if it is anything else.
+
+    >>> validate_mapper(None) is None
+    True
+    """
+    if mesh_mapper is None or isinstance(mesh_mapper, TensorToMesh):
+        return mesh_mapper
+    raise MemoryConfigError(
+        f"mesh_mapper={mesh_mapper!r:.60} is not a mesh mapper, such as ttnn.ShardTensorToMesh(mesh_device, dim=0)"
+    )
+
+
+def default_format(source: ArrayLike) -> Format:
+    """Return the format that ttnn stores an array in by default, or raise if it would change a value.
+
+    >>> default_format(np.ones(3, np.float16))
+    format_of('bfloat16')
+    """
+    values = _host_values(source)
+    source_format = format_of(values.dtype)
+    name = _DEFAULT_FORMATS.get(source_format.name, source_format.name)
+    element = DataType.of(name).format
+    if name != source_format.name:
+        require_exact(values, element, f"ttnn stores {source_format} as {element} by default")
+    return element
+
+
+def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) -> None:
+    """Raise unless every number is a value of a format that nobody asked for; `choice` names who chose it.
+
+    What is not a number stays that, and an infinity an infinity.
+
+    >>> require_exact(np.float16([0.5, np.nan, np.inf]), format_of("bfloat16"), "by default")
+    """
+    if element.has_blocks:
+        stored = create_tensor(values.astype(np.float32).reshape(1, -1), element.name).numpy().reshape(values.shape)
+    elif element.name in _INTEGERS:
+        try:
+            stored = fit_values(values, element)
+        except FormatError as problem:
+            raise FormatError(f"{choice}; pass a dtype: {str(problem).partition(';')[0]}") from None
+    else:
+        stored = cast(values, element)
+    changed = (stored != values) & (values == values)  # what is not a number differs from itself
+    if changed.any():
+        index = np.unravel_index(int(changed.argmax()), changed.shape)
+        place = f" at {', '.join(map(str, index))}" if index else ""
+        raise FormatError(
+            f"{choice}; pass a dtype: {values[index].item()!r}{place} is not a value of {element}, and"
+            f" dtype=ttnn.{element} would round it to {stored[index].item()!r}"
+        )
+
+
+def _host_values(source: ArrayLike) -> np.ndarray[Any, Any]:
+    """Return an array; the numbers of a list have no type of their own, and those with a fraction become float32."""
+    values = as_host_array(source)
+    untyped = isinstance(source, (list, tuple, float)) and values.dtype == np.float64
+    return fit_values(values, "float32") if untyped else values
+
 
 TILE_SIZE = 32
 
@@ -573,3 +761,125 @@ def takes_tensor(function: Callable[Arguments, Result]) -> Callable[Arguments, R
         return function(*arguments, **options)
 
     return checked
+
+
+# Tensors over a mesh: cut for its devices, taken apart, and put together again.
+
+
+@takes_tensor
+def distribute_tensor(tensor: Tensor, mapper: TensorToMesh, mesh_device: MeshDevice | None = None) -> Tensor:
+    """Return a host `tensor` cut as `mapper` says, on the host or on `mesh_device`.
+
+    >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper
+    >>> mapper = create_mesh_mapper(MeshShape(1, 2), MeshMapperConfig(None, 1))
+    >>> distribute_tensor(Tensor([1, 2, 3, 4], [1, 4]), mapper).shape
+    Shape([1, 2])
+    """
+    whole = tensor.plain
+    if whole.device is not None:
+        raise LayoutError("distribute_tensor takes a tensor on the host; use from_device first")
+    parts = create_parts(
+        whole.numpy(),
+        mapper,
+        whole.dtype.name,
+        layout=tensor.layout,
+        tile=tensor.tile if whole.spec.is_tiled else None,
+        memory_config=tensor.memory_config(),
+    )
+    return Tensor.wrap_parts(parts if mesh_device is None else parts.to_device(mesh_device, None))
+
+
+@takes_tensor
+def aggregate_tensor(tensor: Tensor, composer: MeshToTensor) -> Tensor:
+    """Return the parts of `tensor`, joined as `composer` says, as one tensor on the host.
+
+    >>> from tilewright.ttnn import MeshComposerConfig, create_mesh_composer
+    >>> halves = from_host_shards([Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])], MeshShape(1, 2))
+    >>> aggregate_tensor(halves, create_mesh_composer(MeshShape(1, 2), MeshComposerConfig(0, 1))).to_list()
+    [[1, 2, 3, 4]]
+    """
+    values = tensor.parts.compose(composer)
+    part = tensor.parts.first
+    spec = PlainSpec(values.shape, part.dtype, part.layout, part.tile if part.spec.is_tiled else None, part.memory)
+    return Tensor.wrap(PlainTensor.from_array(values, spec))
+
+
+@takes_tensor
+def get_device_tensors(tensor: Tensor) -> list[Tensor]:
+    """Return the part of each device as a tensor, in the order of the mesh.
+
+    >>> halves = from_host_shards([Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])], MeshShape(1, 2))
+    >>> [part.to_list() for part in get_device_tensors(halves)]
+    [[[1, 2]], [[3, 4]]]
+    """
+    parts = tensor.parts
+    if parts.device is None:
+        return [Tensor.wrap(part) for part in parts.by_device.values()]
+    return [Tensor.wrap_parts(replace(parts, by_device={at: part})) for at, part in parts.by_device.items()]
+
+
+def from_host_shards(tensors: Sequence[Tensor], mesh_shape: Sequence[int]) -> Tensor:
+    """Return one tensor over a mesh of `mesh_shape` of host `tensors`, one for each device.
+
+    As in ttnn, they count as parts along dimension 0; `update_tensor_topology` says otherwise.
+
+    >>> from_host_shards(
+    ...     [Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])], MeshShape(1, 2)
+    ... ).tensor_topology().placements()
+    [PlacementShard(0)]
+    """
+    shape = MeshShape(mesh_shape)
+    if len(tensors) != shape.mesh_size() or not tensors:
+        raise LayoutError(f"{shape} needs {max(1, shape.mesh_size())} tensors, got {len(tensors)}")
+    shards = [tensor.plain for tensor in tensors]
+    if any(shard.device is not None for shard in shards):
+        raise LayoutError("from_host_shards takes tensors on the host; use combine_device_tensors for those on devices")
+    _validate_equal_specs(shards)
+    devices = tuple([tuple(at) for at in shape.coordinates()])
+    topology = Topology((len(devices),), (0,), devices)
+    return Tensor.wrap_parts(MeshParts(dict(zip(devices, shards, strict=True)), tuple(shape), topology))
+
+
+def combine_device_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """Return one tensor of `tensors` on different devices of one mesh, such as `get_device_tensors` returns.
+
+    As in ttnn, they count as parts along dimension 0; unlike there, they may have been allocated one by one.
+
+    >>> from tilewright.ttnn import create_mesh_device
+    >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
+    ...     combine_device_tensors(get_device_tensors(Tensor([1, 2], [1, 2]).to(mesh_device))).device_coords()
+    [MeshCoordinate([0, 0]), MeshCoordinate([0, 1])]
+    """
+    if not tensors:
+        raise LayoutError("combine_device_tensors needs at least one tensor")
+    meshes = {id(tensor.parts.device): tensor.parts.device for tensor in tensors}
+    device = next(iter(meshes.values()))
+    if device is None or len(meshes) > 1:
+        raise LayoutError("combine_device_tensors takes tensors on the devices of one mesh; use to_device first")
+    parts = [item for tensor in tensors for item in tensor.parts.by_device.items()]
+    devices = [at for at, _ in parts]
+    twice = next((at for at in devices if devices.count(at) > 1), None)
+    if twice is not None:
+        raise LayoutError(f"two of the tensors are on {MeshCoordinate(twice)}; combine one for each device")
+    _validate_equal_specs([part for _, part in parts])
+    topology = Topology((len(devices),), (0,), tuple(devices))
+    return Tensor.wrap_parts(MeshParts(dict(parts), tuple(device.shape), topology, device))
+
+
+def aggregate_as_tensor(tensors: Sequence[Tensor]) -> Tensor:
+    """Return one tensor of `tensors` on the host, as a mesh of one row, or on the devices of a mesh.
+
+    This is what older releases of ttnn call `from_host_shards` and `combine_device_tensors`.
+
+    >>> aggregate_as_tensor([Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])]).device_coords()
+    [MeshCoordinate([0, 0]), MeshCoordinate([0, 1])]
+    """
+    if tensors and tensors[0].device() is not None:
+        return combine_device_tensors(tensors)
+    return from_host_shards(tensors, MeshShape(1, len(tensors)))
+
+
+def _validate_equal_specs(parts: Sequence[PlainTensor]) -> None:
+    other = next((part.spec for part in parts if part.spec != parts[0].spec), None)
+    if other is not None:
+        raise LayoutError(f"parts must have one spec, got {parts[0].spec} and {other}")

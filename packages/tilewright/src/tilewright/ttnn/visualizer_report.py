@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..atomic import as_path, replace_file, write_file
+from .._files import as_path, replace_file, write_file
 from ..memory import Allocation, Allocator, Device, MemoryConfig, TensorSpec
 from ..version import __version__
 

@@ -3,24 +3,28 @@
 
 from .animation import Animation, PanelSteps, animate
 from .html import to_fragment, to_html
-from .notebook_widget import widget
-from .output import notebook_html, save, show
-from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Scene, Span, Tracks, to_data, to_json
+from .layout_grid import MAX_SIDE
+from .output import notebook_html, save, show, widget
+from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Panel, Scene, Span, Tracks, to_data, to_json
+from .scene_options import SceneOptions, scene_function
 from .scenes import scene_of, side_by_side
-from .scenes.accesses import atom_scene, bank_scene, linear_scene
-from .scenes.assemblies import assembly_scene
-from .scenes.audits import audit_scene
-from .scenes.error_maps import block_scene, comparison_scene, comparisons_scene, difference_scene
 from .scenes.kernels import kernel_scene
 from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
 from .scenes.memory_maps import inspection_scene, memory_scene
-from .scenes.meshes import mesh_scene
-from .scenes.pages import page_scene
+from .scenes.meshes import assembly_scene, mesh_scene
 from .scenes.pipelines import schedule_scene, tiler_scene, trace_scene
+from .scenes.placements import page_scene, spec_scene
 from .scenes.reshards import reshard_scene
-from .scenes.specs import spec_scene
-from .scenes.tensors import tensor_scene, tile_scene, values_scene
-from .scenes.threads import distribute_scene, thread_value_scene
+from .scenes.tensors import (
+    block_scene,
+    comparison_scene,
+    comparisons_scene,
+    difference_scene,
+    tensor_scene,
+    tile_scene,
+    values_scene,
+)
+from .scenes.threads import atom_scene, bank_scene, distribute_scene, linear_scene, thread_value_scene
 from .svg import to_svg
 from .text import to_text
 
@@ -33,14 +37,15 @@ __all__ = [
     "Flow",
     "Grid",
     "Outline",
+    "Panel",
     "PanelSteps",
     "Scene",
+    "SceneOptions",
     "Span",
     "Tracks",
     "animate",
     "assembly_scene",
     "atom_scene",
-    "audit_scene",
     "bank_scene",
     "block_scene",
     "comparison_scene",
@@ -58,6 +63,7 @@ __all__ = [
     "plan_scene",
     "reshard_scene",
     "save",
+    "scene_function",
     "scene_of",
     "schedule_scene",
     "show",

@@ -12,10 +12,9 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from .color_scales import format_value
 from .scene import Entry, Fact, Grid, Panel, Scene
-from .svg import draw_panels, to_svg
-from .svg_elements import DARK, LIGHT, Drawing, dark_style, escape_text
+from .scene_options import format_value
+from .svg import DARK, LIGHT, Drawing, dark_style, draw_panels, escape_text, to_svg
 
 # Nothing may be loaded or sent, whatever a hostile name contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

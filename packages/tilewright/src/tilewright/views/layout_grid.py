@@ -11,9 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LayoutError
-from ..layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Place, Swizzle
-from ..layout.layout import make_layout
-from ..layout.tuples import leaves, product, product_each
+from ..layout import (
+    ComposedLayout,
+    InverseLayout,
+    Layout,
+    LayoutLike,
+    Place,
+    Swizzle,
+    leaves,
+    make_layout,
+    product,
+    product_each,
+)
 from .scene import Outline, OutlineKind
 
 MAX_SIDE = 128  # cells in a row or column; in larger layouts a cell stands for a block

@@ -10,11 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..atomic import as_path, write_file
-from ..errors import TilewrightError
-from .animation import Animation
-from .animation_output import to_player
-from .html import to_fragment, to_html
+from .._files import as_path, write_file
+from ..errors import MissingPackage, TilewrightError
+from .animation import Animation, to_player
+from .html import embed_json, panel_data, read_asset, to_fragment, to_html, widget_markup
 from .scene import Scene, to_json
 from .scenes import scene_of
 from .svg import to_svg
@@ -110,3 +109,33 @@ _RENDERERS: dict[str, Callable[[Scene], str]] = {
     ".json": to_json,
 }
 _PLAYERS: dict[str, Callable[[Animation], str]] = {".html": to_player}
+
+
+# A picture in a notebook that answers to the pointer and the keyboard, and tells Python what was chosen.
+
+
+def widget(subject: Any, **options: Any) -> Any:
+    """Return a picture of `subject` as a widget for notebooks; `options` are those of its scene.
+
+    Pointing at a cell marks it and everything that is linked to it. `chosen` is what was clicked last, as a dict of the
+    cell's attributes; `widget.observe(function, "chosen")` follows it. Needs the package anywidget.
+
+    >>> from importlib.util import find_spec
+    >>> from tilewright import row_major
+    >>> find_spec("anywidget") is None or widget(row_major(4, 8)).chosen == {}
+    True
+    """
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise MissingPackage("widgets need anywidget, which is not installed; install tilewright[notebook]") from None
+    scene = subject if isinstance(subject, Scene) else scene_of(subject, **options)
+    # A class of its own, made here: its base is known only where anywidget is installed.
+    traits = {
+        "_esm": read_asset("marks.js") + read_asset("widget.js"),
+        "markup": traitlets.Unicode(widget_markup(scene)).tag(sync=True),
+        "panels": traitlets.Unicode(embed_json([panel_data(panel) for panel in scene.panels])).tag(sync=True),
+        "chosen": traitlets.Dict().tag(sync=True),
+    }
+    return type("PictureWidget", (anywidget.AnyWidget,), traits)()

@@ -1,8 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code generation: copy plans as programs in OpenCL C and CUDA C."""
 
-from .kernel import DEFAULTS, WIDEST, Kernel, Tuning, Tunings
-from .program import MAX_BATCH, Program, generate_program, supports_formats, validate_formats
+from .c_code import (
+    Digit,
+    c_dialect,
+    conditional,
+    digit_expressions,
+    indent,
+    needs_double,
+    raw_type,
+    read_header,
+    reader_functions,
+    writer_functions,
+)
+from .kernel import DEFAULTS, WIDEST, Kernel, Tuning, Tunings, vector_type
+from .program import MAX_BATCH, Program, generate_program, shared_arrays, supports_formats, validate_formats
 
 __all__ = [
     "DEFAULTS",

@@ -12,24 +12,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
-from ...formats import BlockFormat, Format, bfloat16, float32
-from ...formats.encodings import PowerOfTwo
+from ...formats import BlockFormat, Format, PowerOfTwo, bfloat16, float32
 from ..placement import fill_value
-from .block_arithmetic import counts_specials
-from .c_arithmetic import raw_type
-from .c_language import (
+from .c_code import (
+    BoxGrowth,
+    Digit,
+    LoopAxis,
     NamedDigit,
     conditional,
+    counts_specials,
     declare_digits,
+    digit_combinations,
     digit_expressions,
     guard_expression,
     indent,
     offset_expression,
+    raw_type,
     shared_loop,
     unrolled_loop,
 )
 from .kernel import WIDEST, Kernel, KernelJob, common_alignment, vector_type
-from .thread_mapping import BoxGrowth, Digit, LoopAxis, digit_combinations
 
 WARP = 32
 

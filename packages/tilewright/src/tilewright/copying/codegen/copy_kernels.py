@@ -14,10 +14,14 @@ from itertools import product
 from math import gcd, prod
 
 from ..placement import fill_value
-from .c_language import (
+from .c_code import (
+    BoxGrowth,
+    Digit,
+    LoopAxis,
     NamedDigit,
     conditional,
     declare_digits,
+    digit_combinations,
     digit_expressions,
     guard_expression,
     index_expression,
@@ -37,7 +41,6 @@ from .kernel import (
     vector_type,
     xor_expression,
 )
-from .thread_mapping import BoxGrowth, Digit, LoopAxis, digit_combinations
 
 SHORT_RUN = 64  # bytes that are contiguous on both sides below which a stage in shared memory makes longer runs
 MIN_ELEMENTS = 1024  # fewer elements are not worth a stage in shared memory

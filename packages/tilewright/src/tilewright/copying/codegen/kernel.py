@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...formats import BlockFormat, block_format_of
-from ..loop_nest import LoopNest
-from ..placement import Placement
-from .c_arithmetic import raw_type
-from .c_language import INT_MAX, CDialect
-from .thread_mapping import LoopAxis
+from ..placement import LoopNest, Placement
+from .c_code import INT_MAX, CDialect, LoopAxis, raw_type
 
 MAX_SHIFTS = 8  # of an index, to compute what a table would hold
 MAX_STATIC_SHARED = 48 << 10  # bytes of shared memory that a CUDA kernel can declare; more is dynamic

@@ -12,10 +12,18 @@ import numpy as np
 
 from ...errors import FormatError
 from ...formats import Format, float32
-from .block_arithmetic import packing_functions, unpacking_functions, validate_block_format
 from .block_kernels import make_pack_kernel, make_unpack_kernel
-from .c_arithmetic import conversion_function, needs_double
-from .c_language import CDialect, c_dialect, conditional, indent
+from .c_code import (
+    CDialect,
+    c_dialect,
+    conditional,
+    conversion_function,
+    indent,
+    needs_double,
+    packing_functions,
+    unpacking_functions,
+    validate_block_format,
+)
 from .copy_kernels import contiguous_axes, has_wide_vectors, make_copy_kernel, make_transpose_kernel, split_job
 from .kernel import EDGE_THREADS, WIDEST, Kernel, KernelJob, Tunings, tuning_by_kind
 from .staged_kernels import make_staged_kernel

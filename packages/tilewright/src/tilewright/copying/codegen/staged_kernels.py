@@ -15,20 +15,22 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from .c_arithmetic import raw_type
-from .c_language import (
+from .c_code import (
+    Digit,
+    LoopAxis,
     NamedDigit,
     conditional,
     declare_digits,
+    digit_combinations,
     digit_expressions,
     guard_expression,
     indent,
     index_expression,
     offset_expression,
+    raw_type,
     unrolled_loop,
 )
 from .kernel import Kernel, KernelJob, common_alignment, elements_type, vector_type
-from .thread_mapping import Digit, LoopAxis, digit_combinations
 
 READ_WORD = 8  # bytes that a thread reads at once
 WRITTEN_WORD = 8  # bytes that a thread writes at once

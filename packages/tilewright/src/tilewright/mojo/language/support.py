@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ...tensor.view import View
+from ...tensor import View
 from ..brackets import bind_parameters
 from ..builtins import String, type_of
 from ..containers import Dict, Optional, Set

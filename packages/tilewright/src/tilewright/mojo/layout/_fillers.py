@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...formats import cast
-from ...tensor.scalars import Scalars
+from ...tensor import Scalars
 from ..brackets import Bracketed
 from ..std.random import random_float64
 

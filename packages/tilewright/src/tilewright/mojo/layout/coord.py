@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from ...errors import CoordinateError, LayoutError
 from ...formats import format_of
-from ...layout.tuples import as_tree, check_congruent, leaves, product
-from ...layout.validation import TaggedInt, as_integer
+from ...layout import TaggedInt, as_integer, as_tree, check_congruent, leaves, product
 from ..brackets import brackets
 from ..dtype import DType, as_dtype
 from ..index_list import Index, IndexEntries

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ...layout.layout import make_layout
-from ...layout.tuples import as_tuple
-from ...tensor import contents
-from ...tensor.scalars import Scalars
+from ...layout import as_tuple, make_layout
+from ...tensor import Scalars, elements
 from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer
 from ..simd import SIMD, SIMDType, as_vector, scalar_format
@@ -111,7 +109,7 @@ class Element(metaclass=ParametrizedMeta):
         >>> Element["int8", Layout(2)](3).store(alloc["int8"](2))
         """
         view = _view(ptr, self.layout)
-        contents.copy_from(view, _in_shape(view, self.element_data.array))
+        elements.copy_from(view, _in_shape(view, self.element_data.array))
 
     def masked_store(self, ptr: Pointer, runtime_layout: Any = None) -> None:
         """Write the scalars that the layout at run time has.

@@ -10,11 +10,8 @@ import numpy as np
 
 from ...errors import CoordinateError, LayoutError
 from ...formats import cast, fit_values
-from ...layout.validation import as_integer
-from ...tensor import contents
-from ...tensor.element_access import LoadBrackets, StoreBrackets, require_writable
-from ...tensor.tile_views import Brackets
-from ...tensor.view import View
+from ...layout import as_integer
+from ...tensor import Brackets, LoadBrackets, StoreBrackets, View, elements, require_writable
 from ..brackets import brackets
 from ..scalar_memory import read_vector, write_vector
 from ..simd import SIMD, as_vector, numbers_of
@@ -42,7 +39,7 @@ class FillBrackets(Brackets[Kind]):
         number = numbers_of(val, self._tensor._store.format)
         if np.ndim(number):
             raise LayoutError(f"fill takes one number, got {np.asarray(number).size}; copy_from takes an array")
-        return contents.fill(self._tensor, number)
+        return elements.fill(self._tensor, number)
 
 
 class _LoadBrackets(LoadBrackets[Kind]):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 
 from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout.tuples import as_tuple, leaves, map_leaves, nest_like, suffix_product
+from ...layout import as_tuple, leaves, map_leaves, nest_like, suffix_product
 from ..brackets import Bracketed, brackets
 from ..lists import List
 from ..memory_type import memory_type

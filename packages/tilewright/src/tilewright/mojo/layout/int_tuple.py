@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout.tuples import as_tuple, leaves, map_leaves, nest_like
+from ...layout import as_tuple, leaves, map_leaves, nest_like
 from ..brackets import Bracketed
 from ..index_list import Index, IndexEntries
 from .nested_integers import (

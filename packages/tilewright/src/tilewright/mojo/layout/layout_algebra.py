@@ -8,8 +8,7 @@ from typing import Any
 
 from ... import layout as algebra
 from ...errors import LayoutError
-from ...layout import ComposedLayout
-from ...layout.tuples import leaves, nest_like
+from ...layout import ComposedLayout, leaves, nest_like
 from ..brackets import Bracketed
 from .int_layout import Layout, from_core, make_layout
 from .int_tuple import UNKNOWN_VALUE, IntTuple, compact_order, shape_div

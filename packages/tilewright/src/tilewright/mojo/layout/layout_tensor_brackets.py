@@ -7,10 +7,15 @@ from functools import partial
 from typing import Any
 
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...tensor.shape_views import VectorizeBrackets, vectorize
-from ...tensor.tensor_text import element_texts
-from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, LocatedView
+from ...layout import make_layout
+from ...tensor import (
+    DistributeBrackets,
+    LocatedDistributeBrackets,
+    LocatedView,
+    VectorizeBrackets,
+    element_texts,
+    vectorize,
+)
 from ..index_list import Index
 from .coord import is_dynamic
 from .thread_shares import checked_options, distribute_elements, thread_arguments

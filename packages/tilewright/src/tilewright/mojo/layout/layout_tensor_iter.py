@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ...errors import LayoutError
-from ...layout.tuples import product
-from ...layout.validation import as_integer
+from ...layout import as_integer, product
 from ..brackets import brackets
 from ..parametrized import ParametrizedMeta
 from ..pointer import Pointer

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import LayoutError
-from ...layout.layout import make_layout
+from ...layout import make_layout
 from ..brackets import Bracketed
 from ..builtins import Origin
 from ..dtype import DType

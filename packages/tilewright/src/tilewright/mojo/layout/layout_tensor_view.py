@@ -8,12 +8,8 @@ from typing import Any
 
 from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout import compose
-from ...layout.layout import make_layout
-from ...layout.validation import as_integer
-from ...tensor import contents
-from ...tensor.shape_views import slice_leaves
-from ...tensor.view_layouts import pair_layout, vector_layout
+from ...layout import as_integer, compose, make_layout
+from ...tensor import elements, pair_layout, slice_leaves, vector_layout
 from ..brackets import Bracketed, brackets
 from ..index_list import Index, IndexEntries
 from ..simd import SIMDType
@@ -168,7 +164,7 @@ class LayoutTensor(TileTensor):
         return clipped_layout(self.layout, self._mode_layout, self._valid_extents())
 
     def _valid_extents(self) -> tuple[int, ...]:
-        extents = contents.valid_extents(self) if self.is_ragged else self._extents
+        extents = elements.valid_extents(self) if self.is_ragged else self._extents
         return tuple([int(n) for n in (self._extents if extents is None else extents)])
 
     @property
@@ -498,7 +494,7 @@ class LayoutTensor(TileTensor):
             )
         # as (elements, scalars of one): two modes of scalars, on both sides
         ours, theirs = (tensor._view(_two_modes(tensor._pair), tensor._offset) for tensor in (self, source))
-        contents.copy_from(ours, theirs)
+        elements.copy_from(ours, theirs)
         return self
 
     @brackets

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...layout.tuples import map_leaves
+from ...layout import map_leaves
 from .coord import RuntimeInt
 from .int_layout import Layout
 from .int_tuple import UNKNOWN_VALUE

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor import contents
+from ...tensor import elements
 from ..brackets import Bracketed
 from ..simd import as_vector
 from .tile_tensor import TileTensor
@@ -37,7 +37,7 @@ def _reduction(reduce: Callable[..., Any]) -> Callable[..., Any]:
         result = reduce(values, None if mode is None else int(mode), **options)
         if not target:
             return _as_result(np.asarray(result, values.dtype), tensor)
-        contents.copy_from(target[0], np.asarray(result).astype(values.dtype).reshape(target[0].shape))
+        elements.copy_from(target[0], np.asarray(result).astype(values.dtype).reshape(target[0].shape))
         return None
 
     return calculate
@@ -109,4 +109,4 @@ def outer_product_acc(res: Any, lhs: Any, rhs: Any) -> None:
     Int32(6)
     """
     values = res.to_numpy()
-    contents.copy_from(res, values + np.multiply.outer(lhs.to_numpy(), rhs.to_numpy()).astype(values.dtype))
+    elements.copy_from(res, values + np.multiply.outer(lhs.to_numpy(), rhs.to_numpy()).astype(values.dtype))

@@ -14,8 +14,7 @@ from typing import Any
 from ...errors import LayoutError
 from ...simt.async_copies import start_copy
 from ...simt.kernel_thread import current_machine, is_inside_kernel
-from ...tensor.element_access import require_writable, watch_read, watch_write
-from ...tensor.scalars import Scalars
+from ...tensor import Scalars, require_writable, watch_read, watch_write
 from ..brackets import Bracketed
 
 __all__ = [

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from ...errors import CoordinateError, LayoutError
-from ...layout.tuples import as_tuple, leaves
-from ...layout.validation import as_integer
+from ...layout import as_integer, as_tuple, leaves
 from ..brackets import brackets
 from ..containers import Optional
 from ..parametrized import ParametrizedMeta

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...layout.tuples import as_tuple, nest_like, prefix_product, suffix_product
+from ...layout import as_tuple, nest_like, prefix_product, suffix_product
 from ..brackets import Bracketed, brackets
 from ..dtype import DType
 from ..parametrized import ParametrizedMeta

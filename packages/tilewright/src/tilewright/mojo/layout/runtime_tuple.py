@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...errors import LayoutError
-from ...layout.tuples import as_tuple, leaves, nest_like
+from ...layout import as_tuple, leaves, nest_like
 from ..brackets import brackets
 from ..index_list import Index, IndexEntries
 from ..parametrized import ParametrizedMeta

@@ -7,11 +7,21 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, overload, runtime_checkable
 
 from ...errors import LayoutError
-from ...layout import ComposedLayout, Place
+from ...layout import (
+    ComposedLayout,
+    Place,
+    as_tree,
+    as_tuple,
+    leaves,
+    make_layout,
+    map_leaves,
+    nest_like,
+    prefix_product,
+    product,
+    suffix_product,
+    validate_shape,
+)
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...layout.tuples import as_tree, as_tuple, leaves, map_leaves, nest_like, prefix_product, product, suffix_product
-from ...layout.validation import validate_shape
 from ..brackets import brackets
 from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 

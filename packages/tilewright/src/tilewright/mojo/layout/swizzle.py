@@ -9,8 +9,7 @@ from ...errors import LayoutError
 from ...formats import format_of
 from ...layout import ComposedLayout as _Composed
 from ...layout import Swizzle as CoreSwizzle
-from ...layout import compose
-from ...layout.validation import as_integer
+from ...layout import as_integer, compose
 from ..brackets import Bracketed
 from .int_layout import to_core
 from .strided_layout import plain_layout

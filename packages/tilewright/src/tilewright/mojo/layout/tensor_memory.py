@@ -9,16 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...errors import CoordinateError, LayoutError
-from ...layout import ComposedLayout, LayoutLike
+from ...layout import ComposedLayout, LayoutLike, as_integer, leaves, make_layout
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...layout.tuples import leaves
-from ...layout.validation import as_integer
+from ...tensor import Store, current_watcher, element_place, require_row_major, scalar_bounds
 from ...tensor import TileTensor as CoreTileTensor
-from ...tensor.element_access import element_place
-from ...tensor.shape_views import require_row_major
-from ...tensor.store import Store, scalar_bounds
-from ...tensor.watching import current_watcher
 from ..arrays import MemoryArray
 from ..brackets import brackets
 from ..builtins import Origin

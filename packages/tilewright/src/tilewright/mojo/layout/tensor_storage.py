@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...tensor import contents
+from ...tensor import elements
 from ..brackets import Bracketed
 from ..pointer import AddressSpace, Pointer
 from ..simd import scalar_format
@@ -55,7 +55,7 @@ def _elementwise(function: Callable[..., Any]) -> Any:
         target = _tensor(dst)
         sources = [_tensor(pair) for pair in operands.values()]
         copied = TileTensor(sources[0].to_numpy().copy())
-        contents.copy_from(target, function(copied, *sources[1:], *parameters).to_numpy())
+        elements.copy_from(target, function(copied, *sources[1:], *parameters).to_numpy())
 
     return Bracketed(calculate)
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from ..._integers import ceil_div
 from ...errors import FormatError, LayoutError
-from ...layout import LayoutLike
-from ...layout.tuples import as_tuple, ceil_div
-from ...layout.validation import as_integer
+from ...layout import LayoutLike, as_integer, as_tuple
 from ..builtins import Origin
 from ..dtype import DType
 from ..pointer import AddressSpace

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._integers import ceil_div
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...layout.tuples import as_tuple, ceil_div, product_each
-from ...layout.validation import as_integer
-from ...tensor.view_layouts import cut_modes
+from ...layout import as_integer, as_tuple, make_layout, product_each
+from ...tensor import cut_modes
 from .int_layout import Layout, to_core
 from .runtime_layout import RuntimeLayout
 from .strided_layout import plain_layout

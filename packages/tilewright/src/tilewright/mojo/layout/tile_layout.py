@@ -9,8 +9,7 @@ from typing import Any
 from ... import layout as algebra
 from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...layout.tuples import as_tree, as_tuple, nest_like, prefix_product, product
+from ...layout import as_tree, as_tuple, make_layout, nest_like, prefix_product, product
 from ..brackets import Bracketed
 from .strided_layout import (
     ColMajorLayout,

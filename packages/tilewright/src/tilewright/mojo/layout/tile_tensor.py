@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...tensor.shape_views import ReshapeBrackets, SliceBrackets, SplitBrackets, VectorizeBrackets
-from ...tensor.tensor_text import element_texts, format_matrices, format_tensor, join_texts
-from ...tensor.tile_views import (
+from ...layout import make_layout
+from ...tensor import (
     DistributeBrackets,
     LocatedDistributeBrackets,
     LocatedTileBrackets,
+    ReshapeBrackets,
+    SliceBrackets,
+    SplitBrackets,
     TileBrackets,
+    VectorizeBrackets,
+    element_texts,
+    format_matrices,
+    format_tensor,
+    join_texts,
+    pair_layout,
 )
-from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, brackets
 from ..containers import Optional
 from ..dtype import DType

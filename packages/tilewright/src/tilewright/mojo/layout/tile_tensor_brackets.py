@@ -9,27 +9,24 @@ from typing import Any, TypeVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
-from ...layout.layout import make_layout
-from ...layout.validation import as_integer
-from ...tensor.shape_views import (
-    ReshapeBrackets,
-    SliceBrackets,
-    SliceEntries,
-    SplitBrackets,
-    VectorizeBrackets,
-    slice_leaves,
-)
-from ...tensor.tile_views import (
+from ...layout import as_integer, make_layout
+from ...tensor import (
     DistributeBrackets,
     Extents,
     LocatedDistributeBrackets,
     LocatedTileBrackets,
     LocatedView,
+    ReshapeBrackets,
+    SliceBrackets,
+    SliceEntries,
+    SplitBrackets,
     TileBrackets,
+    VectorizeBrackets,
+    pair_layout,
+    slice_leaves,
     tile,
     tile_with_offset,
 )
-from ...tensor.view_layouts import pair_layout
 from .elementwise import ElementwiseTensor
 from .strided_layout import plain_layout
 from .thread_shares import checked_options, distribute_elements, thread_arguments

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import FormatError
-from ...layout.validation import as_integer
+from ...layout import as_integer
 from ..arrays import MemoryArray, Span
 from ..brackets import Bracketed
 from ..dtype import DType

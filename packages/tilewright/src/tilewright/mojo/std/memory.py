@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import LayoutError
-from ...layout.validation import as_integer
+from ...layout import as_integer
 from ..arrays import Span
 from ..brackets import Bracketed
 from ..kernel_memory import allocate_on_stack

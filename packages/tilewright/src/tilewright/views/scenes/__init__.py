@@ -6,39 +6,34 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 from itertools import accumulate
+from types import FunctionType
 from typing import Any
 
 from ...analysis import BankReport, MatrixAtom
-from ...auditing import AuditReport
-from ...compare import Comparison, TensorComparison
-from ...conversion.assembly_explanation import ItemExplanation
+from ...conversion import Comparison, ItemExplanation, TensorComparison
 from ...copying import Plan
 from ...errors import LayoutError
 from ...files import DecodedTile, Inspection, Mesh, SharedElement, StoredElement, Tensorbin
 from ...formats import QuantizationReport
-from ...layout import ComposedLayout, LayoutLike, Swizzle
-from ...layout.linear import Linear
+from ...layout import ComposedLayout, LayoutLike, Linear, Swizzle
 from ...memory import Allocator, Device, Explanation, MemoryConfig, Shape, TensorSpec
 from ...plain import to_plain
+from ...plugins import load_plugin
 from ...simt import KernelReport
 from ...tensor import Tensor, TileTensor
 from ...tiling import Pipeline, Schedule, TilePlan, Tiler, Trace
 from ...traffic import ReshardPlan
 from ..scene import Scene
 from ..scene_options import choose_attributes, refuse_unknown_options
-from .accesses import atom_scene, bank_scene, linear_scene
-from .assemblies import assembly_scene
-from .audits import audit_scene
-from .error_maps import block_scene, comparison_scene, comparisons_scene
 from .kernels import kernel_scene
 from .layouts import layout_scene, plan_scene, swizzle_scene
 from .memory_maps import inspection_scene, memory_scene
-from .meshes import mesh_scene
+from .meshes import assembly_scene, mesh_scene
 from .pipelines import schedule_scene, tiler_scene, trace_scene
+from .placements import memory_config_scene, shape_scene, spec_scene, window_grid
 from .reshards import reshard_scene
-from .shapes import memory_config_scene, shape_scene, window_grid
-from .specs import spec_scene
-from .tensors import tensor_scene, tile_scene, values_scene
+from .tensors import block_scene, comparison_scene, comparisons_scene, tensor_scene, tile_scene, values_scene
+from .threads import atom_scene, bank_scene, linear_scene
 
 
 @singledispatch
@@ -48,7 +43,7 @@ def scene_of(subject: Any, **options: Any) -> Scene:
     `subject` is the object, and `options` are those of its scene: `label`, `color` and `address="hex"` for all, and
     its own. An object of a dialect is drawn as its attribute `plain`, the object of the core that it stands for, with
     its `picture_title` if it has one, and its `picture_window` in a larger space; `scene_of.register(MyType)` adds a
-    scene for another type.
+    scene for another type, and so does an entry point of the group `tilewright.scenes` named after the class.
 
     >>> from tilewright import row_major
     >>> scene_of(row_major(4, 8)).title
@@ -61,8 +56,20 @@ def scene_of(subject: Any, **options: Any) -> Scene:
         window = getattr(subject, "picture_window", None)  # of a part: the space around it, and its box
         grid = window_grid(*window) if window else None
         return scene if grid is None else replace(scene, panels=(*scene.panels, grid))
+    if _register_plugin(type(subject)):
+        return scene_of(subject, **options)
     known = ", ".join(sorted(kind.__name__ for kind in scene_of.registry if kind is not object))
     raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {known}")
+
+
+def _register_plugin(owner: type) -> bool:
+    """Register the scene function of a plug-in for a class or one of its bases; return whether there is one."""
+    for base in owner.__mro__:
+        scene = load_plugin("scenes", f"{base.__module__}.{base.__qualname__}", FunctionType)
+        if isinstance(scene, FunctionType):
+            scene_of.register(base, scene)
+            return True
+    return False
 
 
 def side_by_side(*subjects: Any, title: str = "", **options: Any) -> Scene:
@@ -108,7 +115,6 @@ scene_of.register(DecodedTile, tile_scene)
 scene_of.register(Shape, shape_scene)
 scene_of.register(ItemExplanation, assembly_scene)
 scene_of.register(MemoryConfig, memory_config_scene)
-scene_of.register(AuditReport, audit_scene)
 scene_of.register(BankReport, bank_scene)
 scene_of.register(Linear, linear_scene)
 scene_of.register(MatrixAtom, atom_scene)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from ..._text import count_of
 from ...errors import LayoutError
 from ...simt import KernelReport, TouchMap
-from ...tables import count_of
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import SceneOptions, scene_function
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LayoutError
-from ...tiling import Pipeline, Schedule, Tiler, Trace
-from ...tiling.schedule import Compute, Export, Import, TransferKey, Wait
+from ...tiling import Compute, Export, Import, Pipeline, Schedule, Tiler, Trace, TransferKey, Wait
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Field, Grid, Outline, OutlineKind, Scene, Span, Tracks
 from ..scene_options import SceneOptions, scene_function
@@ -111,7 +110,7 @@ def trace_scene(trace: Trace, *, side: int = MAX_SIDE, title: str = "", **option
 
     `side` is the most tracks that are drawn, and `title` that of the picture. `options` are those of every scene.
 
-    >>> from tilewright.tiling.trace import TraceSpan as Happened
+    >>> from tilewright.tiling.schedule import TraceSpan as Happened
     >>> scene = trace_scene(Trace([Happened("import", 0, 0, 0, 10_000), Happened("compute", 0, 0, 4_000, 20_000)]))
     >>> [(fact.name, fact.value) for fact in scene.facts][-1]
     ('transfer time hidden', '60%')

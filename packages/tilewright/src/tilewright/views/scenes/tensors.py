@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...conversion import Comparison, TensorComparison
+from ...errors import LayoutError
 from ...files import DecodedTile
+from ...formats import QuantizationReport, quantization_error
 from ...layout import Layout, LayoutLike, Swizzle
 from ...memory import PageLayout
 from ...tensor import Tensor, TileTensor
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
-from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
 from ..scene_options import SceneOptions, scene_function
 from .layouts import block_note, layout_facts, layout_panels, requested_attributes
-from .specs import bytes_fact, spec_scene
+from .placements import bytes_fact, spec_scene
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
 
 _MOST = 1 << 20  # elements whose values are decoded for a picture
 
@@ -220,3 +224,265 @@ def tile_scene(
     note = "" if (rows, columns) == whole else f"The first {rows} x {columns} of {whole[0]} x {whole[1]} elements."
     what = "window" if decoded.face is None else "tile"
     return Scene(title or f"{decoded.name}, {what} {decoded.tile}, from ({at})", tuple(panels), tuple(facts), note)
+
+
+# The scenes of errors: heat maps of a block format, of two tensors, of all tensors of two files.
+
+_ERRORS = {"max_abs_error": "largest error", "max_relative_error": "largest relative error", "flattened": "flattened"}
+
+
+def largest_of_cells(table: NDArray[Any], side: int) -> tuple[NDArray[Any], tuple[int, int]]:
+    """Return a table as a matrix of at most `side` rows and columns, each the largest of the block it stands for.
+
+    >>> cells, block = largest_of_cells(np.arange(16).reshape(4, 4), 2)
+    >>> cells.tolist(), block
+    ([[5, 7], [13, 15]], (2, 2))
+    """
+    matrix = table.reshape(-1, table.shape[-1]) if table.ndim > 1 else table.reshape(1, -1)
+    high, wide = (-(-n // side) for n in matrix.shape)
+    rows, columns = -(-matrix.shape[0] // high), -(-matrix.shape[1] // wide)
+    padding = ((0, rows * high - matrix.shape[0]), (0, columns * wide - matrix.shape[1]))
+    padded = np.pad(matrix, padding, mode="edge")
+    return padded.reshape(rows, high, columns, wide).max(axis=(1, 3)), (high, wide)
+
+
+def _matrix_grid(
+    cells: NDArray[Any],
+    name: str,
+    title: str,
+    block: tuple[int, int],
+    worst: tuple[int, ...] | None = None,
+    shape: tuple[int, ...] = (),
+    scale: ScaleKind = "heat",
+    link: tuple[int, ...] = (),
+) -> Grid:
+    """Return a matrix as a grid of one attribute; `worst` is the index of the element of `shape` to mark."""
+    outlines: tuple[Outline, ...] = ()
+    if worst is not None:
+        *outer, column = worst or (0,)
+        row = int(np.ravel_multi_index(outer, shape[:-1])) if outer else 0
+        cell = (row // block[0], min(column // block[1], cells.shape[1] - 1))
+        outlines = (Outline(*cell, 1, 1, "mark", "worst"),)
+    rows, columns = cells.shape
+    return Grid(
+        rows,
+        columns,
+        (Field.of_table(name, cells, scale),),
+        title=title,
+        color=name,
+        label=name,
+        link=link,
+        outlines=outlines,
+        row_axis="row",
+        column_axis="column",
+        block=block,
+    )
+
+
+@scene_function
+def block_scene(
+    report: Any,
+    format: Any = None,  # noqa: A002  (the word of `quantization_error`)
+    *,
+    error: str = "max_abs_error",
+    side: int = MAX_SIDE,
+    **options: Unpack[SceneOptions],
+) -> Scene:
+    """Return the exponents of the blocks of an array, and a heat map of their errors.
+
+    Give a `report` of `quantization_error`, or an array and a `format`. `error` is one of `max_abs_error`,
+    `max_relative_error` and `flattened`, the number of elements that a large neighbour made zero. `side` is the most
+    rows and columns that are drawn. `options` are those of every scene.
+
+    >>> values = np.ones((2, 32))
+    >>> values[1, 20] = 1000.0
+    >>> scene = block_scene(values, "bfloat8_b", error="flattened")
+    >>> scene.panels[0].field("exponent").values, scene.panels[1].field("flattened").values
+    ((0, 0, 0, 9), (0, 0, 0, 15))
+    """
+    if not isinstance(report, QuantizationReport):
+        report = quantization_error(report, format)
+    if not report.scales.size:
+        raise LayoutError(f"an array of shape {report.shape} has no blocks; nothing to draw")
+    if error not in _ERRORS:
+        raise ValueError(f"unknown error {error!r}; use one of {', '.join(_ERRORS)}")
+    across = report.format.block if report.axis == len(report.shape) - 1 else 1
+    down = report.format.block if across == 1 else 1
+    exponents, step = largest_of_cells(report.scale_exponents, side)
+    errors, _ = largest_of_cells(getattr(report, error).astype(np.int64 if error == "flattened" else np.float64), side)
+    block = (down * step[0], across * step[1])
+    link = tuple(range(exponents.size))
+    worst = report.worst.index if report.worst is not None and report.worst.error else None
+    panels = (
+        _matrix_grid(exponents, "exponent", "shared exponents", block, scale="ramp", link=link),
+        _matrix_grid(errors, error, f"{_ERRORS[error]} of each block", block, worst, report.shape, link=link),
+    )
+    note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} blocks and shows the largest value."
+    shape = " x ".join(map(str, report.shape))
+    return Scene(f"{report.format} on {shape}", panels, tuple(_quantization_facts(report)), note)
+
+
+def _quantization_facts(report: QuantizationReport) -> list[Fact]:
+    blocks = report.scales.size
+    facts = [
+        Fact("format", f"{report.format}: {report.format.block} elements of {report.format.bits} bits share a scale"),
+        Fact("blocks", str(blocks)),
+        Fact("rms error", f"{report.rms_error:.4g}"),
+    ]
+    if report.worst is not None:
+        worst = report.worst
+        facts.append(
+            Fact("worst element (outlined)", f"{worst.value:.6g} at {worst.index} is stored as {worst.stored:.6g}")
+        )
+    lost = int(report.flattened.sum())
+    count = int(np.prod(report.shape))
+    facts.append(Fact("flushed to zero", f"{lost} of {count} elements", "bad" if lost else "good"))
+    return facts
+
+
+@scene_function
+def comparison_scene(
+    comparison: TensorComparison, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
+    """Return a heat map of the largest error of every block of a tensor, with the figures of the `comparison`.
+
+    `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
+    scene.
+
+    >>> import tilewright as tw
+    >>> scene = comparison_scene(tw.diff(np.zeros((64, 64)), np.eye(64)).tensors[0])
+    >>> scene.panels[0].field("error").values
+    (1.0, 0.0, 0.0, 1.0)
+    """
+    name = comparison.name or "two arrays"
+    if comparison.error_map is None:
+        return Scene(title or name, (), tuple(_comparison_facts(comparison)))
+    cells, step = largest_of_cells(comparison.error_map, side)
+    block = (comparison.map_block[0] * step[0], comparison.map_block[1] * step[1])
+    size = f"{block[0]} x {block[1]}"
+    worst = None if comparison.worst is None else comparison.worst.coordinate
+    grid = _matrix_grid(cells, "error", f"largest error of each {size} block", block, worst, comparison.shape)
+    return Scene(
+        title or f"{name}: {comparison.format_a} and {comparison.format_b}",
+        (grid,),
+        tuple(_comparison_facts(comparison)),
+    )
+
+
+def _comparison_facts(comparison: TensorComparison) -> list[Fact]:
+    facts = []
+    for name, text in comparison.lines()[1:]:
+        tone: Any = "plain"
+        if name in ("unequal", "problem") and not comparison.same:
+            tone = "bad"
+        elif name == "equal":
+            tone = "good"
+        hidden = text.startswith("- ")
+        facts.append(Fact(name or ("what PCC hides" if hidden else "what PCC says"), text.removeprefix("- "), tone))
+    return facts
+
+
+@scene_function
+def comparisons_scene(
+    comparison: Comparison, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+) -> Scene:
+    """Return the relative error of every tensor of a `comparison` as a heat map, one row each, the worst first.
+
+    `side` is the most rows that are drawn, and `title` that of the picture. `options` are those of every scene.
+
+    >>> import tilewright as tw
+    >>> scene = comparisons_scene(tw.diff({"x": np.ones(3), "y": np.ones(2)}, {"x": np.ones(3), "y": np.zeros(2)}))
+    >>> scene.panels[0].row_names
+    ('y', 'x')
+    """
+    if len(comparison.tensors) == 1:
+        return comparison_scene(comparison.tensors[0], side=side, title=title)
+    ranked = sorted(comparison.tensors, key=lambda each: (-bool(each.problem), -each.relative_rms))[:side]
+    if not ranked:
+        raise LayoutError(f"{comparison.a} and {comparison.b} have no tensor in common; nothing to draw")
+    values = [None if each.problem else each.relative_rms for each in ranked]
+    grid = Grid(
+        len(ranked),
+        1,
+        (Field("relative error", tuple(values), "heat"),),
+        title="error of each tensor, as a share of its rms",
+        color="relative error",
+        label="relative error",
+        row_names=tuple([each.name for each in ranked]),
+        column_names=("rms error",),
+    )
+    same = sum(each.same for each in comparison.tensors)
+    facts = [
+        Fact(
+            "the same",
+            f"{same} of {len(comparison.tensors)} ({comparison.tolerance})",
+            "good" if comparison.same else "bad",
+        ),
+        Fact("only in A", ", ".join(comparison.only_a) or "none", "bad" if comparison.only_a else "plain"),
+        Fact("only in B", ", ".join(comparison.only_b) or "none", "bad" if comparison.only_b else "plain"),
+    ]
+    worst = comparison.worst
+    facts += [Fact("worst", worst.name), *_comparison_facts(worst)] if worst is not None and worst.unequal else []
+    omitted = len(comparison.tensors) - len(ranked)
+    return Scene(
+        title or f"{comparison.a} and {comparison.b}",
+        (grid,),
+        tuple(facts),
+        f"{omitted} more are not shown." if omitted else "",
+    )
+
+
+@scene_function
+def difference_scene(
+    expected: Any,
+    actual: Any,
+    *,
+    tolerance: float = 0.0,
+    side: int = MAX_SIDE,
+    title: str = "",
+    **options: Unpack[SceneOptions],
+) -> Scene:
+    """Return a heat map of the absolute difference of two arrays of the same shape, with the worst element marked.
+
+    `expected` and `actual` are the arrays; differences up to `tolerance` are not counted. Leading dimensions are
+    stacked. Elements that are NaN in both are equal; NaN in one counts as infinite. `side` is the most rows and columns
+    that are drawn, and `title` that of the picture. `options` are those of every scene.
+
+    >>> scene = difference_scene(np.zeros((2, 3)), np.array([[0, 0, 0], [0, 0.5, 0]]))
+    >>> scene.panels[0].field("difference").values, [fact.value for fact in scene.facts][:2]
+    ((0.0, 0.0, 0.0, 0.0, 0.5, 0.0), ['1 of 6 (16.7%)', '0.5 at (1, 1): 0 expected, 0.5 found'])
+    """
+    before, after = np.asarray(expected, dtype=np.float64), np.asarray(actual, dtype=np.float64)
+    if before.shape != after.shape or not before.size:
+        raise LayoutError(
+            f"shapes {before.shape} and {after.shape} cannot be compared; they must be equal, and not empty"
+        )
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(after - before)
+    same = (before == after) | (np.isnan(before) & np.isnan(after))
+    distance = np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
+    cells, step = largest_of_cells(distance, side)
+    worst = int(distance.argmax())
+    at = tuple(int(k) for k in np.unravel_index(worst, distance.shape))
+    grid = _matrix_grid(
+        cells, "difference", "absolute difference", step, at if distance.max() else None, distance.shape
+    )
+    note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} elements and shows the largest."
+    shape = " x ".join(map(str, before.shape))
+    facts = _difference_facts(before, after, distance, at, tolerance)
+    return Scene(title or f"differences of {shape}", (grid,), tuple(facts), note)
+
+
+def _difference_facts(before: Any, after: Any, distance: Any, worst: tuple[int, ...], tolerance: float) -> list[Fact]:
+    apart = int(np.count_nonzero(distance > tolerance))
+    values = f"{before[worst]:.6g} expected, {after[worst]:.6g} found"
+    finite = distance[np.isfinite(distance)]
+    return [
+        Fact(
+            "differ" + (f" by more than {tolerance:g}" if tolerance else ""),
+            f"{apart} of {distance.size} ({apart / distance.size:.1%})",
+            "bad" if apart else "good",
+        ),
+        Fact("largest", f"{distance[worst]:.6g} at {worst}: {values}"),
+        Fact("rms", f"{float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0:.6g}"),
+    ]

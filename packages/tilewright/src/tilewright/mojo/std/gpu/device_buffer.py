@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ....copying.device_array import DeviceArray
-from ....copying.host_memory import aligned_empty
+from ....copying import DeviceArray, aligned_empty
 from ....errors import CoordinateError, LayoutError
 from ....formats import ScalarFormat, fit_values
-from ....layout.validation import as_integer
-from ....tensor.store import DeviceMemory, Store
+from ....layout import as_integer
+from ....tensor import DeviceMemory, Store
 from ...arrays import Span
 from ...brackets import brackets
 from ...builtins import format_value

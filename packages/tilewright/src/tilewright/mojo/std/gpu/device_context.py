@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ....copying import DEVICE_ENGINES, DeviceArray, load_engine
 from ....copying import copy as copy_elements
-from ....copying.device_array import DeviceArray
-from ....copying.engine import DEVICE_ENGINES, load_engine
 from ....errors import LayoutError, TransferError
-from ....layout.validation import as_integer
+from ....layout import as_integer
 from ....simt import launch
-from ....tensor.store import DeviceMemory
+from ....tensor import DeviceMemory
 from ...arrays import MemoryArray
 from ...brackets import brackets
 from ...pointer import Pointer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ....layout.validation import as_integer
+from ....layout import as_integer
 from ....simt.kernel_thread import Dim as KernelDim
 
 __all__ = ["DeviceAttribute", "Dim", "GPUInfo"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from ....layout.validation import as_integer
+from ....layout import as_integer
 from ....simt import fence
 from ....simt.async_copies import commit_copies, start_copy, wait_for_copies
 from ....simt.shared_memory import dynamic_memory

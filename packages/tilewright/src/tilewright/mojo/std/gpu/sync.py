@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....errors import LayoutError
-from ....layout.validation import as_integer
+from ....layout import as_integer
 from ....simt import barrier
 from ....simt import syncwarp as _syncwarp
 from ....simt.atomics import locate_scalar, update_scalar

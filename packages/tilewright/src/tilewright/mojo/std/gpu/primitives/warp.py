@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .....layout.validation import as_integer
+from .....layout import as_integer
 from .....simt import collectives
 from ....brackets import Bracketed
 from ....simd import SIMD

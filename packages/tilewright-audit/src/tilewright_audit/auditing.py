@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Detect the type of an audit input from its content, and compare it with the model."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from tilewright._files import as_path
+from tilewright.errors import FileFormatError
+from tilewright.files import FilePath, SourceFile, as_source_file
+from tilewright.memory import Chip, ChipLike
+from tilewright.notation import parse_ttnn
+
+from .database import is_database
+from .report import AuditReport
+from .run_audit import audit_database, audit_graph, compare_with_run
+from .text_audit import audit_ir, audit_text, audit_text_file
+from .trace_audit import audit_trace
+
+InputKind: TypeAlias = Literal["graph report", "database", "IR", "NoC trace", "text"]
+
+_HEAD = 1 << 16
+_CHUNK = 1 << 20
+_MOST_SEARCHED = 1 << 28  # bytes in which something known must begin
+_OVERLAP = 64
+_BYTECODE = b"ML\xefR"
+_MARK = b"\xef\xbb\xbf"  # that a text is UTF-8
+_CORES = re.compile(rb"[\[{]\s*(?:\[\s*[\d(]|\d+\s*-\s*\d|\(\s*x)")
+_EVENT = re.compile(rb'"(?:proc|sx|src_device_id|zone_phase)"')
+_NODE = re.compile(rb'"(?:node_type|counter|connections|stacking_level)"')
+_IR = re.compile(rb"#ttnn\.\w|#ttcore\.\w|#tt\.\w|!ttcore\.\w|\bfunc\.func\b|\btensor<[\d?]|(?:^|\n)\s*module\b")
+_VALUE = re.compile(
+    rb"\b(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|CoreRangeSet|Shape|Tile)[({]|Tile with"
+)
+_RANGES = re.compile(rb"\{\[(?:\d+-\d+ - |\(x=)")
+
+
+def find_input_kind(path: FilePath | SourceFile) -> InputKind:
+    """Return what the file at `path` is; one that is nothing known is refused.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> def kind_of(text):
+    ...     with tempfile.TemporaryDirectory() as folder:
+    ...         path = Path(folder, "file")
+    ...         _ = path.write_text(text)
+    ...         return find_input_kind(path)
+    >>> kind_of('{"version": 1, "graph": []}'), kind_of('[{"proc": "BRISC", "sx": 1}]')
+    ('graph report', 'NoC trace')
+    >>> kind_of("#dram = #ttnn.buffer_type<dram>"), kind_of("op got Shape([1, 32])")
+    ('IR', 'text')
+    """
+    file = as_source_file(path)
+    if is_database(file.path):
+        return "database"
+    head = file.read(0, min(_HEAD, file.size))
+    if head.startswith(_BYTECODE):
+        return "IR"  # whose reader says how to print it
+    start = head.removeprefix(_MARK).lstrip()
+    if start[:1] in (b"{", b"["):
+        return _kind_of_brackets(file, start)
+    kind = _search(file)
+    if kind is None:
+        raise FileFormatError(
+            f"cannot audit {file.path}: {_describe_start(head)}; expected a graph report or NoC trace"
+            " (JSON), a database of ttnn-visualizer, IR of tt-mlir, or a text with values that ttnn printed, such as"
+            " MemoryConfig(...)"
+        )
+    return kind
+
+
+def _describe_start(head: bytes) -> str:
+    """Return why the beginning of a file is not JSON, with the byte."""
+    try:
+        head.decode()
+    except UnicodeDecodeError as problem:
+        if problem.end < len(head):
+            return f"it is not UTF-8 at byte {problem.start}"
+    return f"it is not JSON at byte {len(head) - len(head.lstrip())}"
+
+
+def _kind_of_brackets(file: SourceFile, start: bytes) -> InputKind:
+    """Return what a file is that begins with a bracket, as JSON does, but also core ranges."""
+    if start.rstrip() in (b"[]", b"{}"):
+        return "graph report"  # of nothing, or one that is refused
+    if _CORES.match(start):
+        return "text"
+    event, node = _EVENT.search(start), _NODE.search(start)
+    if start.startswith(b"[") and event is not None and (node is None or event.start() < node.start()):
+        return "NoC trace"
+    if file.size <= _HEAD and node is None and b'"graph"' not in start:
+        try:
+            parse_ttnn(start.decode("utf-8", "replace"))
+        except FileFormatError:
+            return "graph report"
+        return "text"
+    return "graph report"
+
+
+def _search(file: SourceFile) -> InputKind | None:
+    """Return what begins first in a text: IR, or a value of ttnn."""
+    rest = b""
+    for at in range(0, min(file.size, _MOST_SEARCHED), _CHUNK):
+        text = rest + file.read(at, min(_CHUNK, file.size - at))
+        places = [
+            (found.start(), kind)
+            for pattern, kind in ((_IR, "IR"), (_VALUE, "text"), (_RANGES, "text"))
+            if (found := pattern.search(text))
+        ]
+        if places:
+            return "IR" if min(places)[1] == "IR" else "text"
+        rest = text[-_OVERLAP:]
+    return None
+
+
+DATABASE_NAME = "db.sqlite"
+_SIGNS = "({[<\n"  # in a text that is no path
+
+
+def audit(path: FilePath, chip: ChipLike | None = None, against: FilePath | None = None) -> AuditReport:
+    """Return what a file from real life says that the model does not; and of a run, its use of L1 over time.
+
+    Args:
+        path: a graph report of ttnn (JSON), a database of ttnn-visualizer or its folder, IR of tt-mlir, a NoC trace, a
+            log with values that ttnn printed, or such a text itself. The content decides, not the name.
+        chip: the chip; by default that of the devices in a report, and none for IR and text.
+        against: the other side: of IR, a report of its run; of a report, the IR it was compiled from.
+
+    >>> import tempfile
+    >>> graph = '[{"counter": 0, "node_type": "capture_start"}, {"counter": 1, "node_type": "capture_end"}]'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = Path(folder, "report.json")
+    ...     _ = report.write_text(graph)
+    ...     print(audit(report, "wormhole_n150"))
+    report.json: clean
+      graph report, wormhole_n150 (8 x 8 cores, fast dispatch, 12 DRAM banks)
+      compared: 0 calls, 0 buffers, 0 pages, 0 addresses, 0 of them as predicted
+    L1: not used
+    """
+    known = None if chip is None else Chip.of(chip)
+    if isinstance(path, str) and _is_text(path):
+        if against is not None:
+            raise FileFormatError("a text has nothing to be compared with a run; pass IR and a report")
+        return audit_text(path, known)
+    place = _find_file(path)
+    kind = find_input_kind(place)
+    if against is not None:
+        other = _find_file(against)
+        other_kind = find_input_kind(other)
+        runs = {"graph report": audit_graph, "database": audit_database}
+        if kind == "IR" and other_kind in runs:
+            return compare_with_run(place, other, other_kind, known)
+        if other_kind == "IR" and kind in runs:
+            return compare_with_run(other, place, kind, known)
+        raise FileFormatError(
+            f"expected IR of tt-mlir and a report of its run to compare, got {kind} {place.name} and {other_kind}"
+            f" {other.name}"
+        )
+    if kind == "graph report":
+        return audit_graph(place, known)
+    if kind == "database":
+        return audit_database(place, known)
+    if kind == "IR":
+        return audit_ir(place, known)
+    return audit_trace(place, known) if kind == "NoC trace" else audit_text_file(place, known)
+
+
+def _is_text(path: str) -> bool:
+    """Return whether a string is a text to audit rather than the path of a file."""
+    return any(sign in path for sign in _SIGNS) and not os.path.exists(path)
+
+
+def _find_file(path: FilePath) -> Path:
+    place = as_path(path)
+    return place / DATABASE_NAME if place.is_dir() else place

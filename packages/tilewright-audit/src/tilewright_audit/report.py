@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`AuditReport`: the findings of an audit, as text and as JSON data."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright._text import count_of, format_bytes, format_table
+from tilewright.display import Shown
+from tilewright.findings import Severity
+from tilewright.memory import Chip
+
+from .findings import AuditFinding
+from .memory_use import Peaks, Timeline
+from .reshards import SeenReshard, group_moves
+
+_MOST_SHARES = 8
+_MOST_FINDINGS = 100
+_MOST_RESHARDS = 5
+_NARROWEST = 40
+_SHORTEST_NAME = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReportText:
+    """A report as text of at most `width` columns, or in lines that are not wrapped without a width.
+
+    >>> from pathlib import Path
+    >>> print(ReportText(AuditReport(Path("model.mlir"), "IR", None), 80).format())
+    model.mlir: clean
+      IR
+    """
+
+    report: AuditReport
+    width: int | None
+
+    def format(self, notes: bool = True) -> str:
+        """Return the text, with or without `notes`.
+
+        >>> from pathlib import Path
+        >>> ReportText(AuditReport(Path("a.json"), "graph report", None), None).format().splitlines()[0]
+        'a.json: clean'
+        """
+        report = self.report
+        verdict = "clean" if report.clean else count_of(len(report.findings), "finding")
+        kind = report.kind if report.chip is None else f"{report.kind}, {report.chip}"
+        lines = [*self._wrap(f"{report.name}: {verdict}"), *self._wrap(kind, "  ")]
+        lines += [line for key, value in report.facts for line in self._wrap(f"{key}: {value}", "  ", "    ")]
+        for place, finding in enumerate(report.findings[:_MOST_FINDINGS], start=1):
+            lines += self._format_finding(f"{place}. ", finding)
+        if len(report.findings) > _MOST_FINDINGS:
+            rest = count_of(len(report.findings) - _MOST_FINDINGS, "other finding")
+            lines.append(f"and {rest}; --json has all of them")
+        if report.is_run:
+            lines += [*self._format_memory(), *self._format_reshards()]
+        if report.notes and notes:
+            lines.append("notes")
+            for note in report.notes:
+                lines += self._format_finding("- ", note)
+        return "\n".join(lines)
+
+    def _format_memory(self) -> list[str]:
+        """Return the peak of L1 with those to blame."""
+        report, timeline = self.report, self.report.timeline
+        if timeline.peak is None or report.chip is None:
+            return ["L1: not used"]
+        peak, bank = timeline.peak, report.chip.bank_bytes("l1")
+        share = 100 * peak.total / bank
+        where = f" in {peak.call}" if peak.call else ""
+        head = f"L1: at most {peak.total} of {bank} bytes per core ({share:.0f} %),{where} (node {peak.node})"
+        rows = [
+            (each.label, each.call, each.cores_text, str(each.bytes_per_core), "idle" if each.idle else "")
+            for each in timeline.shares[:_MOST_SHARES]
+        ]
+        rows.insert(0, ("held by", "since", "cores", "bytes", ""))
+        lines = [*self._wrap(head), *self._format_table(rows)]
+        if len(timeline.shares) > _MOST_SHARES:
+            rest = timeline.shares[_MOST_SHARES:]
+            total = format_bytes(sum([each.bytes_per_core for each in rest]))
+            lines.append(f"  and {count_of(len(rest), 'other')}, {total}")
+        busiest = timeline.busiest_core
+        if busiest is not None:
+            core, mark = busiest
+            alike = sum([each == mark for each in timeline.cores.values()])
+            others = f", as on {count_of(alike - 1, 'other core')}" if alike > 1 else ""
+            lines += self._wrap(f"highest on core {core}: {mark} bytes{others}", "  ", "    ")
+        return lines
+
+    def _format_reshards(self) -> list[str]:
+        """Return the operations that only moved data, as a table: bytes, time, and what they were."""
+        reshards = self.report.reshards
+        if not reshards:
+            return []
+        groups = group_moves(reshards)
+        total = sum([each.bytes_moved for each in reshards])
+        known = [each.microseconds for each in reshards if each.microseconds is not None]
+        calibrated = all(each.plan is not None and each.plan.cycles.calibrated for each in reshards)
+        worth = "" if calibrated else " (estimated, not calibrated)"
+        time = f", about {sum(known):.1f} us{worth}" if len(known) == len(reshards) else ""
+        lines = self._wrap(
+            f"moves: {count_of(len(reshards), 'operation')} only moved data, {format_bytes(total)}{time}"
+        )
+        rows = [
+            (
+                each.path_text,
+                f"node {each.node}" + (f" and {count - 1} more" if count > 1 else ""),
+                format_bytes(each.bytes_moved),
+                "" if each.microseconds is None else f"{each.microseconds:.1f} us",
+                each.bound_text,
+            )
+            for each, count in groups[:_MOST_RESHARDS]
+        ]
+        rows.insert(0, ("from, to", "at", "bytes", "time", "bound by"))
+        lines += self._format_table(rows)
+        rest = len(reshards) - sum([count for _, count in groups[:_MOST_RESHARDS]])
+        return [*lines, f"  and {count_of(rest, 'other')}"] if rest > 0 else lines
+
+    def _format_table(self, rows: Sequence[tuple[str, ...]]) -> list[str]:
+        """Return a table whose first column is cut so that it fits the width."""
+        if self.width is not None:
+            others = sum([2 + max([len(row[k]) for row in rows]) for k in range(1, len(rows[0]))])
+            most = max(_SHORTEST_NAME, self.width - others - 2)
+            rows = [(row[0] if len(row[0]) <= most else f"{row[0][: most - 2]}..", *row[1:]) for row in rows]
+        return format_table(rows, right=[2, 3], indent="  ")
+
+    def _format_finding(self, mark: str, finding: AuditFinding) -> list[str]:
+        text = str(finding) if finding.severity is not Severity.NOTE else str(finding).removeprefix("note: ")
+        lines = self._wrap(text, mark, " " * len(mark))
+        for name, value in (("tensor", finding.tensor), ("call", finding.call), ("why", finding.reason)):
+            if value and value not in text:
+                lines += self._wrap(f"{name}: {value}", "   ", "     ")
+        if finding.remedy:
+            lines += self._wrap(f"remedy: {finding.remedy}", "   ", "     ")
+        return lines
+
+    def _wrap(self, text: str, first: str = "", rest: str | None = None) -> list[str]:
+        if self.width is None:
+            return [first + text]
+        return textwrap.wrap(
+            text,
+            max(_NARROWEST, self.width),
+            initial_indent=first,
+            subsequent_indent=first if rest is None else rest,
+            break_on_hyphens=False,
+        )
+
+
+WIDTH = 80
+_NO_TIMELINE = Timeline((), Peaks(), None, (), {})
+
+
+@dataclass(frozen=True)
+class AuditReport(Shown):
+    """What an audit found: `findings`, the worst first, `notes`, and the memory of the run over time.
+
+    `counts` says how much was compared: calls, buffers, tensors, pages, and addresses that the allocator predicts;
+    `facts` are lines of names and values about the whole file. The chip is None where none was needed.
+
+    >>> report = AuditReport(Path("report.json"), "graph report", Chip.named("wormhole_n150"))
+    >>> report.clean, report.exit_status
+    (True, 0)
+    """
+
+    path: Path
+    kind: str
+    chip: Chip | None
+    findings: tuple[AuditFinding, ...] = ()
+    notes: tuple[AuditFinding, ...] = ()
+    timeline: Timeline = _NO_TIMELINE
+    reshards: tuple[SeenReshard, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict, hash=False)
+    facts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file, with its folder for a database, since those are all called alike.
+
+        >>> AuditReport(Path("reports/resnet/db.sqlite"), "database", Chip.named("n150")).name
+        'resnet/db.sqlite'
+        """
+        folder = self.path.parent.name
+        is_usual = self.path.suffix == ".sqlite" and folder
+        return f"{folder}/{self.path.name}" if is_usual else self.path.name or str(self.path)
+
+    @property
+    def clean(self) -> bool:
+        """Return whether nothing is wrong; notes do not count.
+
+        >>> AuditReport(Path("a"), "graph report", Chip.named("n150"), (AuditFinding("size", "wrong"),)).clean
+        False
+        """
+        return not self.findings
+
+    @property
+    def is_run(self) -> bool:
+        """Return whether this is the audit of a run, which has calls and memory over time.
+
+        >>> AuditReport(Path("a.mlir"), "IR", None).is_run
+        False
+        """
+        return "calls" in self.counts
+
+    @property
+    def peaks(self) -> Peaks:
+        """Return the peaks of L1, as ttnn counts them.
+
+        >>> AuditReport(Path("a"), "graph report", Chip.named("n150")).peaks.l1
+        0
+        """
+        return self.timeline.peaks
+
+    @property
+    def exit_status(self) -> int:
+        """Return the exit status of a command with this answer: 0 if clean, 1 if not; 2 is a file that is not readable.
+
+        >>> AuditReport(Path("a"), "graph report", Chip.named("n150")).exit_status
+        0
+        """
+        return 0 if self.clean else 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data.
+
+        >>> AuditReport(Path("a"), "graph report", Chip.named("n150")).to_json()["clean"]
+        True
+        """
+        return {
+            "path": str(self.path),
+            "kind": self.kind,
+            "chip": None if self.chip is None else self.chip.name,
+            "clean": self.clean,
+            "counts": dict(self.counts),
+            "facts": dict(self.facts),
+            "findings": [finding.to_json() for finding in self.findings],
+            "notes": [note.to_json() for note in self.notes],
+            "peaks": self.peaks.to_json(),
+            "timeline": self.timeline.to_json(),
+            "reshards": [each.to_json() for each in self.reshards],
+        }
+
+    def __str__(self) -> str:
+        return self.format()
+
+    def format(self, notes: bool = True, width: int | None = WIDTH) -> str:
+        """Return the report as text of at most `width` columns, with or without `notes`.
+
+        Without a width nothing is wrapped, so that each finding, reason and remedy is one line, as for grep.
+
+        >>> print(AuditReport(Path("a.json"), "graph report", Chip.named("n150")).format().splitlines()[0])
+        a.json: clean
+        """
+        return ReportText(self, width).format(notes)

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audit compiler IR, and values printed by ttnn in a log: shape rules and the placement rules of a chip."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tilewright._text import count_of, format_bytes
+from tilewright.errors import FileFormatError, TilewrightError
+from tilewright.files import SourceFile, as_source_file
+from tilewright.findings import Severity
+from tilewright.memory import (
+    Chip,
+    CoreRange,
+    CoreRangeSet,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    TensorSpec,
+    placement_violations,
+)
+from tilewright.notation import LayoutUse, MlirLayout, TtnnText, find_layouts, find_ttnn_values, parse_ttnn
+
+from .findings import AuditFinding, rank_findings
+from .report import AuditReport
+from .reshards import ReshardPlanner, SeenReshard
+
+_SEVERITIES = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}
+_MOST_KINDS = 10_000  # of findings that are counted together
+_MOST_MOVES = 2000
+_MOVES = ("ttnn.to_memory_config", "ttnn.to_layout", "ttnn.to_device")
+
+
+def audit_ir(path: Path, chip: Chip | None = None) -> AuditReport:
+    """Return the audit of the IR file at `path`: layouts against the shape rule, and against the rules of a `chip`.
+
+    >>> import tempfile
+    >>> text = (
+    ...     "#a = #ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<1x1x!ttcore.tile<32x32, f32>, #dram>,"
+    ...     " <interleaved>>\\n"
+    ...     'func.func @f(%0: tensor<32x64xf32, #a>) -> tensor<32x32xf32, #a>\\n'
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "model.mlir").write_text(text)
+    ...     report = audit_ir(Path(folder, "model.mlir"))
+    >>> print(report.findings[0])
+    error: layout: 2:18: tensor<32x64xf32, #a>: memref is 1x1, rule gives 1x2: it holds 1 tile, the tensor needs 2 and \
+does not fit its layout
+    """
+    audit = _IrAudit(chip)
+    audit.add(find_layouts(path))
+    return audit.build(path)
+
+
+@dataclass
+class _Line:
+    """The specs of the operation on one line."""
+
+    number: int = 0
+    operation: str = ""
+    operands: list[TensorSpec | None] = field(default_factory=list)
+    results: list[TensorSpec | None] = field(default_factory=list)
+
+
+class _IrAudit:
+    """Counts the uses of layouts, and collects what is wrong with them."""
+
+    def __init__(self, chip: Chip | None) -> None:
+        self.chip = chip
+        self.uses = 0
+        self.by_severity = {"ok": 0, "note": 0, "warning": 0, "error": 0}
+        self.found: dict[tuple[str, str], AuditFinding] = {}
+        self.specs: dict[str, tuple[TensorSpec | None, str]] = {}
+        self.line = _Line()
+        self.moves: list[SeenReshard] = []
+        self.planner = ReshardPlanner()
+        self.largest: tuple[int, str, str] = (0, "", "")
+
+    def add(self, uses: Iterable[LayoutUse]) -> None:
+        for use in uses:
+            self.uses += 1
+            self.by_severity[use.severity] += 1
+            self._judge(use)
+            spec = self._read_spec(use)
+            if self.line.number != use.line:
+                self._end_line()
+                self.line = _Line(use.line, use.operation)
+            (self.line.results if use.is_result else self.line.operands).append(spec)
+        self._end_line()
+
+    def _judge(self, use: LayoutUse) -> None:
+        if use.severity == "ok":
+            return
+        reason = use.problem or (use.verdict.reason if use.verdict is not None else "")
+        expected = None if use.verdict is None else use.verdict.expected
+        remedy = "" if expected is None else f"write memref<{'x'.join(map(str, expected))}x...> in its layout"
+        kind = "not readable" if use.problem else "layout"
+        self._count(use, kind, reason, _SEVERITIES[use.severity], remedy)
+
+    def _count(self, use: LayoutUse, kind: str, reason: str, severity: Severity, remedy: str = "") -> None:
+        """Add a finding, or count it with those that say the same about the same type."""
+        key = use.text, reason
+        if key in self.found:
+            self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
+        elif len(self.found) < _MOST_KINDS:
+            self.found[key] = AuditFinding(
+                kind,
+                f"{use.place}: {_shorten(use.text)}: {reason}",
+                severity,
+                call=use.operation,
+                tensor=_shorten(use.text),
+                remedy=remedy,
+            )
+
+    def _read_spec(self, use: LayoutUse) -> TensorSpec | None:
+        """Return the spec of a use on the chip; what the chip has no place for is a finding."""
+        if not isinstance(use.layout, MlirLayout) or use.tensor is None or use.severity == "error":
+            return None
+        key = f"{use.tensor} {use.layout}"
+        if key not in self.specs:
+            if len(self.specs) >= _MOST_KINDS:
+                self.specs.clear()
+            self.specs[key] = _place(use, self.chip)
+        spec, problem = self.specs[key]
+        if problem:
+            self._count(use, "placement", problem, Severity.ERROR, "choose other shards, or another grid, for it")
+        elif spec is not None and self.chip is not None and spec.memory.buffer_type.is_l1:
+            self.largest = max(self.largest, (spec.bytes_per_bank, use.place, str(use.tensor)))
+        return spec
+
+    def _end_line(self) -> None:
+        line = self.line
+        if line.operation not in _MOVES or self.chip is None or len(self.moves) >= _MOST_MOVES:
+            return
+        if len(line.results) != 1 or not line.operands:
+            return
+        source, target = line.operands[0], line.results[0]
+        plan = self.planner.plan(source, target)
+        if plan is None or plan.is_empty or target is None:
+            return
+        moved = SeenReshard(
+            line.number, line.operation, plan.steps[0].operation, source, target, target.nbytes, plan=plan
+        )
+        self.moves.append(moved)
+
+    def build(self, path: Path) -> AuditReport:
+        """Return the report of all that was found."""
+        counts = {"layouts": self.uses, **self.by_severity}
+        facts = [
+            (
+                "checked",
+                f"{count_of(self.uses, 'tensor type')} with a layout, {self.by_severity['ok']} as the rule says",
+            )
+        ]
+        if self.chip is None and self.uses:
+            facts.append(("placement", "not checked; pass --chip (chip=...) for the rules of a chip"))
+        if self.largest[0]:
+            size, place, tensor = self.largest
+            bank = "" if self.chip is None else f" of {format_bytes(self.chip.bank_bytes('l1'))}"
+            facts.append(("largest in L1", f"{tensor} at {place}, {format_bytes(size)}{bank} per core"))
+        moves = sorted(self.moves, key=lambda each: (-(each.microseconds or 0.0), each.node))
+        facts += [("move", f"line {each.node}: {each.path_text}, {_cost_text(each)}") for each in moves[:5]]
+        if not self.uses:
+            note = AuditFinding("scope", "the file has no tensor types with a layout of TTNN", Severity.NOTE)
+            self.found["", ""] = note
+        ranked = rank_findings(self.found.values())
+        findings = tuple([each for each in ranked if each.severity is not Severity.NOTE])
+        notes = tuple([each for each in ranked if each.severity is Severity.NOTE])
+        return AuditReport(
+            path, "IR of tt-mlir", self.chip, findings, notes, reshards=tuple(moves), counts=counts, facts=tuple(facts)
+        )
+
+
+def _place(use: LayoutUse, chip: Chip | None) -> tuple[TensorSpec | None, str]:
+    """Return the spec of a use, and why the chip does not take it."""
+    assert isinstance(use.layout, MlirLayout)  # asked by the caller
+    assert use.tensor is not None
+    if use.layout.memref.space not in ("dram", "l1") or None in use.tensor.shape or use.layout.ignore_physical:
+        return None, ""  # on the host, or not known
+    try:
+        spec = use.layout.to_spec(use.tensor, chip)
+        if chip is None:
+            return spec, ""
+        for violation in placement_violations(spec, any_size=True):
+            return None, str(violation)
+        if spec.bytes_per_bank > chip.bank_bytes(spec.memory.buffer_type):
+            size, bank = spec.bytes_per_bank, chip.bank_bytes(spec.memory.buffer_type)
+            return spec, f"it takes {size} bytes of each bank of {spec.memory.buffer_type}, which has {bank}"
+    except TilewrightError as problem:
+        return None, str(problem) if chip is not None else ""
+    return spec, ""
+
+
+def _cost_text(move: SeenReshard) -> str:
+    time = "" if move.microseconds is None else f", {move.microseconds:.1f} us"
+    return f"{format_bytes(move.bytes_moved)}{time}"
+
+
+def _shorten(text: str, most: int = 120) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 2]}.."
+
+
+_CHUNK = 1 << 20
+_LONGEST = 1 << 16  # characters of one value
+_MOST_NOTES = 50
+_MOST_VALUES = 100_000  # different ones
+_PASTED = Path("text")
+
+
+def audit_text(text: str, chip: Chip | None = None) -> AuditReport:
+    """Return the audit of a `text` with values that ttnn printed: what each is, and whether a `chip` can have it.
+
+    >>> config = (
+    ...     "MemoryConfig(memory_layout=TensorMemoryLayout::HEIGHT_SHARDED,buffer_type=BufferType::L1,shard_spec="
+    ...     'ShardSpec{grid=[{"start":{"x":0,"y":0},"end":{"x":8,"y":0}], shape=[32, 64],'
+    ...     " orientation=ShardOrientation::ROW_MAJOR})"
+    ... )
+    >>> print(audit_text(config, Chip.named("n150")).findings[0].message)
+    line 1: MemoryConfig: core (8, 0) is not on wormhole_n150, whose grid is 8 x 8
+    """
+    audit = _TextAudit(chip)
+    try:
+        whole: TtnnText | None = parse_ttnn(text)
+    except FileFormatError:
+        whole = None
+    if whole is not None:
+        audit.add(1, whole)
+    else:
+        for _, line, value in _number_lines(text, 1):
+            audit.add(line, value)
+    return audit.build(_PASTED, text[:80])
+
+
+def audit_text_file(path: Path, chip: Chip | None = None) -> AuditReport:
+    """Return the audit of a log at `path`, which is read in pieces.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "run.log").write_text("op got Shape([1, 32])")
+    ...     audit_text_file(Path(folder, "run.log")).counts["values"]
+    1
+    """
+    file = as_source_file(path)
+    if file.size <= _CHUNK:
+        text = file.read(0, file.size).decode("utf-8-sig", "replace")
+        return replace(audit_text(text, chip), path=Path(path))
+    audit = _TextAudit(chip)
+    for line, value in _find_in_pieces(file):
+        audit.add(line, value)
+    return audit.build(Path(path), str(path))
+
+
+def _find_in_pieces(file: SourceFile) -> Iterator[tuple[int, TtnnText]]:
+    """Yield the values of a long text with their lines; one that may go on in the next piece is looked at with it."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text, line = "", 1
+    for start in range(0, file.size, _CHUNK):
+        size = min(_CHUNK, file.size - start)
+        is_last = start + size == file.size
+        text += decoder.decode(file.read(start, size), final=is_last)
+        stop = len(text) if is_last else max(0, len(text) - _LONGEST)
+        for at, number, value in _number_lines(text, line):
+            if at >= stop:
+                break
+            yield number, value
+        line += text.count("\n", 0, stop)
+        text = text[stop:]
+
+
+def _number_lines(text: str, line: int) -> Iterator[tuple[int, int, TtnnText]]:
+    """Yield the values of a text whose first line is number `line`: where each starts, its line, and the value."""
+    counted = 0
+    for at, value in find_ttnn_values(text):
+        line += text.count("\n", counted, at)
+        counted = at
+        yield at, line, value
+
+
+class _TextAudit:
+    """What a text says, value by value; a value that occurs again is counted."""
+
+    def __init__(self, chip: Chip | None) -> None:
+        self.chip = chip
+        self.total = 0
+        self.findings: list[AuditFinding] = []
+        self.values: dict[str, AuditFinding] = {}
+
+    def add(self, line: int, text: TtnnText) -> None:
+        self.total += 1
+        key = f"{text.kind} {text.value!r}"
+        if key in self.values:
+            self.values[key] = replace(self.values[key], count=self.values[key].count + 1)
+            return
+        if len(self.values) >= _MOST_VALUES:
+            return
+        described, problems = describe_value(text, self.chip)
+        self.values[key] = AuditFinding("value", f"line {line}: {text.kind}: {described}", Severity.NOTE, recorded=line)
+        self.findings += [
+            AuditFinding(
+                "placement",
+                f"line {line}: {text.kind}: {problem}",
+                tensor=described,
+                recorded=line,
+                remedy="choose cores and shards that the chip has, or name the chip that it ran on",
+            )
+            for problem in problems
+        ]
+
+    def build(self, path: Path, name: str) -> AuditReport:
+        if not self.total:
+            raise FileFormatError(
+                f"{name!r} has no value that ttnn prints, such as MemoryConfig(...), Shape([...]) or {{[0-0 - 7-7]}}"
+            )
+        different = f", {len(self.values)} different" if len(self.values) < self.total else ""
+        facts = [("read", f"{count_of(self.total, 'value')} of ttnn{different}")]
+        if self.chip is None:
+            facts.append(("placement", "not checked; pass --chip (chip=...) for the rules of a chip"))
+        notes = list(self.values.values())
+        if len(notes) > _MOST_NOTES:
+            rest = count_of(len(notes) - _MOST_NOTES, "other value")
+            notes = [*notes[:_MOST_NOTES], AuditFinding("scope", f"and {rest}", Severity.NOTE)]
+        counts = {"values": self.total, "different": len(self.values)}
+        return AuditReport(
+            path, "text", self.chip, rank_findings(self.findings), tuple(notes), counts=counts, facts=tuple(facts)
+        )
+
+
+def describe_value(text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:
+    """Return what a value of ttnn is in words, and what is wrong with it on a `chip`.
+
+    >>> describe_value(parse_ttnn("{[0-0 - 7-0]}"), None)
+    ('8 cores: [(0, 0) - (7, 0)]', [])
+    """
+    value = text.value
+    plain = getattr(value, "plain", value)
+    if isinstance(plain, TensorSpec):
+        return _describe_spec(plain, text, chip)
+    if isinstance(plain, MemoryConfig):
+        problems = _check_cores(None if plain.sharding is None else plain.sharding.grid, plain.buffer_type.is_l1, chip)
+        without = "" if text.has_placement else ", without shards: it has no placement before a tensor gets it"
+        return f"{plain}{without}", problems
+    if isinstance(plain, (ShardSpec, NdShardSpec)):
+        shape = " x ".join(map(str, plain.shape))
+        return f"shards of {shape} on {count_of(plain.grid.num_cores, 'core')}", _check_cores(plain.grid, True, chip)
+    if isinstance(plain, (CoreRangeSet, CoreRange)):
+        cores = CoreRangeSet([plain]) if isinstance(plain, CoreRange) else plain
+        ranges = ", ".join([f"[{box.start} - {box.end}]" for box in cores][:8])
+        return f"{count_of(cores.num_cores, 'core')}: {ranges}", _check_cores(cores, True, chip)
+    return str(plain), []
+
+
+def _describe_spec(spec: TensorSpec, text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:
+    """Return what a tensor is, with its pages and bytes on the chip."""
+    described = str(spec)
+    if not text.has_placement:
+        return f"{described}, without shards: it has no placement", []
+    if chip is None and spec.chip is None:
+        return described, []
+    try:
+        placed = spec if chip is None else spec.with_chip(chip)
+        problems = [str(violation) for violation in placement_violations(placed, any_size=True)]
+        if problems:
+            return described, problems
+        pages = f"{count_of(placed.num_pages, 'page')} of {placed.page_bytes} bytes"
+        size, bank = placed.bytes_per_bank, placed.known_chip.bank_bytes(placed.memory.buffer_type)
+        if size > bank:
+            problems.append(f"it takes {size} bytes of each bank of {placed.memory.buffer_type}, which has {bank}")
+    except TilewrightError as problem:
+        return described, [str(problem)]
+    return f"{described}: {pages}, {size} bytes per bank", problems
+
+
+def _check_cores(grid: CoreRangeSet | None, in_l1: bool, chip: Chip | None) -> list[str]:
+    """Return that cores are not on the chip."""
+    if grid is None or chip is None or not in_l1:
+        return []
+    across, down = chip.compute_grid
+    for box in grid:
+        if box.end.x >= across or box.end.y >= down:
+            return [f"core {box.end} is not on {chip.name}, whose grid is {across} x {down}"]
+    return []

@@ -1,0 +1,677 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`check_cache`: an existing weight cache, also one of ttnn's own, compared with what its recipe says, file by file.
+
+tt_transformers looks up a name and believes what it finds. So every file is checked by itself, against its recipe where
+the checkpoint or a manifest says which model it is, and against the other files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import FileFormatError, TilewrightError
+from ..files import MARKER_PREFIX, FilePath, PagedBoxes, StoredTensor, Tensorbin
+from ..layout import Box
+from ..memory import Coordinate, from_bytes
+from .cache import CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
+from .cache_folder import CacheFolder, build_item
+from .plan import ConversionItem, Slab, SlabCutter
+from .recipe import DEFAULT_RECIPE, Recipe
+from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
+from .source import Rounding, aligned_bytes, describe_difference, hash_range, name_targets, note_exceptional
+from .work_folder import WorkFolder
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+# What the files of a weight cache say about each other: layers, splits, formats, banks and meshes that disagree.
+
+_FILE_NAME = re.compile(r"(?P<name>.+)_dtype_(?P<dtype>[A-Z0-9_]+)_layout_(?P<layout>TILE|ROW_MAJOR)\.tensorbin")
+_OPTIONAL = re.compile(r"(kvcache_|empty_[kv]cache).*")
+_LAYER = re.compile(r"layers\.([0-9]+)\.(.+)")
+_SPLIT = re.compile(r"output_lm_head_([0-9]+)_split_shard_([0-9]+)_.*")
+_HIDDEN = re.compile(r"(.+)\.hidden_dim_([0-9]+)")
+_ALTERNATIVES = ("attention.wo", "attention.wo_width_sharded_2d")  # of two builds
+_DISTRIBUTED = "_distributed"
+_BRACES = re.compile(r"\{[^{}]*\}")
+
+CONVERTED = "tt_transformers converts it at the next start, which needs the checkpoint"
+_UNREAD = "nobody reads it; it is left over from another build"
+_EITHER = "tt_transformers loads the one that its build names, which may be the stale one"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheProblem:
+    """A problem of one file: what is wrong, and what would happen on the card.
+
+    >>> CacheProblem("norm.weight_dtype_BFLOAT16_layout_ROW_MAJOR.tensorbin", "is missing", "").problem
+    'is missing'
+    """
+
+    file: str
+    problem: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The name of a file of a cache: the weight, its number format, and its layout.
+
+    >>> FileName.parse("layers.0.attention.wo_dtype_BFLOAT8_B_layout_TILE.tensorbin")
+    FileName(name='layers.0.attention.wo', dtype='BFLOAT8_B', layout='TILE')
+    """
+
+    name: str
+    dtype: str
+    layout: str
+
+    @classmethod
+    def parse(cls, file: str) -> FileName | None:
+        """Return the parts of the name of a `file`, None if it is not named like one of a cache.
+
+        >>> FileName.parse("notes.tensorbin") is None
+        True
+        """
+        found = _FILE_NAME.fullmatch(file)
+        return None if found is None else cls(found["name"], found["dtype"], found["layout"])
+
+    @property
+    def is_optional(self) -> bool:
+        """Return whether it is a cache of keys and values, which is zero and made at will.
+
+        >>> FileName("kvcache_torch.Size([1, 8, 1024, 64])", "BFLOAT8_B", "TILE").is_optional
+        True
+        """
+        return _OPTIONAL.fullmatch(self.name) is not None
+
+    @property
+    def may_be_padded(self) -> bool:
+        """Return whether a device may get nothing but zeros.
+
+        >>> FileName("output_lm_head_1_split_shard_0_1024_mode_0", "BFLOAT8_B", "TILE").may_be_padded
+        True
+        """
+        return _SPLIT.fullmatch(self.name) is not None or _HIDDEN.fullmatch(self.name) is not None
+
+
+def check_relations(
+    folder: CacheFolder, recipe: Recipe, expected: Sequence[CacheFile] | None, known: set[str]
+) -> tuple[list[CacheProblem], list[str]]:
+    """Return the problems that files have with each other, and notes.
+
+    Args:
+        folder: the cache.
+        recipe: the recipe that the cache follows.
+        expected: the files that the recipe says, None if that is not known.
+        known: files that have a problem of their own.
+    """
+    names = {file: parsed for file in folder.names if (parsed := FileName.parse(file)) is not None}
+    problems: list[CacheProblem] = []
+    notes = list(_list_formats(names, expected))
+    if expected is not None:
+        problems += _check_unknown(folder.names, names, expected)
+    else:
+        problems += [
+            CacheProblem(file, "is not named like a file of a cache", _UNREAD)
+            for file in folder.names
+            if file not in names
+        ]
+        weights = {parsed.name: file for file, parsed in names.items() if not parsed.is_optional}
+        problems += [
+            *_check_kinds(weights, recipe),
+            *_check_layers(weights),
+            *_check_splits(weights),
+            *_check_alternatives(weights),
+        ]
+        problems += _check_majority(folder, known)
+    problems += _check_norms(folder, names, known)
+    return problems, notes
+
+
+def _list_formats(names: dict[str, FileName], expected: Sequence[CacheFile] | None) -> Iterator[str]:
+    """Yield notes about weights in several number formats, which is what two modes leave."""
+    wanted = {file.name: file.file for file in expected or ()}
+    by_weight: dict[str, list[str]] = {}
+    for file, parsed in names.items():
+        by_weight.setdefault(parsed.name, []).append(file)
+    for weight, files in by_weight.items():
+        if weight in wanted:
+            others = [file for file in files if file != wanted[weight]]
+            yield from (f"{file} is of another mode, or stale: this one uses {wanted[weight]}" for file in others)
+        elif len(files) > 1 and expected is None:
+            formats = ", ".join([names[file].dtype for file in files])
+            yield f"{weight} exists in {len(files)} formats, of several modes: {formats}"
+
+
+def _check_unknown(
+    files: Iterable[str], names: dict[str, FileName], expected: Sequence[CacheFile]
+) -> Iterator[CacheProblem]:
+    """Yield files that the recipe does not have; those of another mode are known by their weight."""
+    weights = {file.name for file in expected}
+    for file in files:
+        parsed = names.get(file)
+        if parsed is not None and (parsed.is_optional or parsed.name in weights):
+            continue
+        yield CacheProblem(file, f"is not a file of this cache{_describe_other_build(parsed, weights)}", _UNREAD)
+
+
+def _describe_other_build(parsed: FileName | None, weights: set[str]) -> str:
+    """Return which other build a file is of."""
+    if parsed is None:
+        return ": its name is not that of a weight"
+    if (found := _SPLIT.fullmatch(parsed.name)) is not None:
+        own = next((split[1] for name in weights if (split := _SPLIT.fullmatch(name))), "none")
+        return f": it is one of {found[1]} splits of the head, which has {own} here"
+    if _HIDDEN.fullmatch(parsed.name) is not None:
+        return ": its network is padded to another width"
+    if any(name.startswith(parsed.name) and _HIDDEN.fullmatch(name) for name in weights):
+        return ": its network is not padded"
+    for one, other in (_ALTERNATIVES, _ALTERNATIVES[::-1]):
+        if parsed.name.endswith(one) and parsed.name.removesuffix(one) + other in weights:
+            return f": {other} takes its place here"
+    if (layer := _LAYER.fullmatch(parsed.name)) is not None:
+        count = 1 + max([int(found[1]) for name in weights if (found := _LAYER.fullmatch(name))], default=-1)
+        return f": the model has {count} layer{'s' * (count != 1)}" if int(layer[1]) >= count else ""
+    return ""
+
+
+def _check_kinds(weights: dict[str, str], recipe: Recipe) -> Iterator[CacheProblem]:
+    """Yield the files that every cache of a recipe has, and this one has not."""
+    for table in recipe.output:
+        if table.when.text == "True":
+            text = table.name.text[len('f"""') : -len('"""')]
+            pattern = ".*".join([re.escape(part) for part in _BRACES.split(text)])
+            if not any(re.fullmatch(pattern, weight) for weight in weights):
+                yield CacheProblem(_BRACES.sub("*", text), "is missing", CONVERTED)
+
+
+def _check_layers(weights: dict[str, str]) -> Iterator[CacheProblem]:
+    """Yield files that other layers have and one has not."""
+    kinds: dict[str, set[int]] = {}
+    for weight in weights:
+        if (found := _LAYER.fullmatch(weight)) is not None:
+            kinds.setdefault(found[2], set()).add(int(found[1]))
+    count = 1 + max([layer for layers in kinds.values() for layer in layers], default=-1)
+    for kind, layers in kinds.items():
+        for layer in sorted(set(range(count)) - layers):
+            yield CacheProblem(
+                f"layers.{layer}.{kind}",
+                "is missing, while other layers have it",
+                CONVERTED,
+            )
+
+
+def _check_splits(weights: dict[str, str]) -> Iterator[CacheProblem]:
+    """Yield splits of the head that are missing, and those of a second splitting."""
+    splits: dict[int, dict[int, str]] = {}
+    for weight, file in weights.items():
+        if (found := _SPLIT.fullmatch(weight)) is not None:
+            splits.setdefault(int(found[1]), {})[int(found[2])] = file
+    for count, present in splits.items():
+        for k in sorted(set(range(count)) - present.keys()):
+            yield CacheProblem(
+                f"output_lm_head_{count}_split_shard_{k}",
+                "is missing, while other splits exist",
+                CONVERTED,
+            )
+    if len(splits) > 1:
+        counts = " and ".join(map(str, sorted(splits)))
+        for files in splits.values():
+            yield CacheProblem(
+                next(iter(files.values())), f"is one of two splittings of the head, into {counts}", _EITHER
+            )
+
+
+def _check_alternatives(weights: dict[str, str]) -> Iterator[CacheProblem]:
+    """Yield weights that exist in the forms of two builds."""
+    one, other = _ALTERNATIVES
+    for weight, file in weights.items():
+        if weight.endswith(one) and weight.removesuffix(one) + other in weights:
+            yield CacheProblem(file, f"exists beside {other}: they are of two builds", _EITHER)
+        if (found := _HIDDEN.fullmatch(weight)) is not None and found[1] in weights:
+            yield CacheProblem(file, f"exists beside {found[1]}, which is not padded: they are of two builds", _EITHER)
+
+
+def _check_majority(folder: CacheFolder, known: set[str]) -> Iterator[CacheProblem]:
+    """Yield files for another mesh, or another number of banks, than most."""
+    headers = {file: header for file, header in folder.headers.items() if file not in known}
+    shards = {file: header.spec.memory.shard_spec for file, header in headers.items()}
+    banks = {file: shard.grid.num_cores for file, shard in shards.items() if shard is not None}
+    meshes = {file: header.mesh_shape for file, header in headers.items() if not header.suits_any_mesh}
+    yield from _list_minority(banks, "is sharded over {} banks", "ttnn loads it with the placement of the file")
+    yield from _list_minority(meshes, "is for a mesh of {}", "devices get parts of the wrong shape, without a word")
+
+
+def _list_minority(values: Mapping[str, Any], text: str, effect: str) -> Iterator[CacheProblem]:
+    if len(set(values.values())) < 2:
+        return
+    (usual, count), *_ = Counter(values.values()).most_common(1)
+    for file, value in values.items():
+        if value != usual:
+            shown, most = (list(each) if isinstance(each, tuple) else each for each in (value, usual))
+            yield CacheProblem(file, f"{text.format(shown)}, while {count} others have {most}", effect)
+
+
+def _check_norms(folder: CacheFolder, names: dict[str, FileName], known: set[str]) -> Iterator[CacheProblem]:
+    """Yield norms whose distributed form has other values."""
+    by_weight = {parsed.name: file for file, parsed in names.items()}
+    for weight, file in by_weight.items():
+        plain = by_weight.get(weight.removesuffix(_DISTRIBUTED))
+        if not weight.endswith(_DISTRIBUTED) or plain is None or known & {file, plain}:
+            continue
+        try:
+            one, other = (folder.open(each).array() for each in (plain, file))
+        except (TilewrightError, OSError):
+            continue
+        if not np.array_equal(one.astype(np.float32), other.astype(np.float32), equal_nan=True):
+            yield CacheProblem(
+                file, f"has other values than {plain}", "prefill and decode use different norms: the results are wrong"
+            )
+
+
+# The content of a cache's file: compared with what its source gives, or looked at for values no trained weight has.
+
+DIFFERS = "differs from the checkpoint"
+_SAMPLE_BYTES = 1 << 19  # of a slab that is compared
+_SAMPLED_SLABS = 8  # of each part
+_SAMPLED_BANDS = 5  # of rows, to look for placeholders
+_SMALLEST, _LARGEST = 1e-30, 1e30  # magnitudes of trained weights lie far inside
+
+
+@dataclass(frozen=True)
+class ContentCheck:
+    """How content is compared: with memory for `slab` bytes, in full or in a sample.
+
+    A sample has the first, the last and some slabs between them of every device's part: what lies between them is not
+    seen. `exceptional` has what was compared of each file's source and is NaN, infinite or out of range.
+    """
+
+    slab: int
+    full: bool
+    exceptional: dict[str, Rounding] = field(default_factory=dict)
+
+    def compare(self, item: ConversionItem, held: Tensorbin) -> str | None:
+        """Return where a file differs from what its source gives; None if it does not."""
+        source, target = item.source, item.target
+        assert target.mesh is not None
+        budget = max(self.slab // 4, MIN_SLAB_BYTES)
+        slabs = SlabCutter(source, target, budget if self.full else min(budget, _SAMPLE_BYTES))
+        boxes = PagedBoxes(target.spec)
+        devices = list(target.mesh.windows().values())
+        for each in slabs if self.full else _sample(list(slabs)):
+            whole = each.box.relative_to(tuple([-n for n in slabs.windows[each.window].offset]))
+            spec = boxes.box_spec(each.box)
+            expected = aligned_bytes(spec.nbytes)
+            parts = list(source.read_parts(whole, aligned_bytes))
+            seen = self.exceptional.get(item.name, Rounding(0))
+            self.exceptional[item.name] = seen + source.count_exceptional(parts, spec, whole)
+            source.pack(parts, spec, expected, aligned_bytes, target.pad_value)
+            runs = boxes.runs(each.box)
+            for device in devices[each.window]:
+                part = held.shards[device]
+                stored = np.concatenate([part[start : start + size] for start, size in runs])
+                if not np.array_equal(stored, expected):
+                    found = describe_difference(from_bytes(expected, spec), from_bytes(stored, spec), whole)
+                    return f"{DIFFERS} on device {device}, in {whole}: {found}"
+        return None
+
+
+def _sample(slabs: list[Slab]) -> list[Slab]:
+    """Return the first, the last and some slabs between them of every part."""
+    by_window: dict[int, list[Slab]] = {}
+    for slab in slabs:
+        by_window.setdefault(slab.window, []).append(slab)
+    chosen: list[Slab] = []
+    for own in by_window.values():
+        picks = {round(k * (len(own) - 1) / (_SAMPLED_SLABS - 1)) for k in range(_SAMPLED_SLABS)}
+        chosen += [own[k] for k in sorted(picks)]
+    return chosen
+
+
+def find_placeholder(held: Tensorbin, name: FileName | None = None) -> str | None:
+    """Return what is suspicious about the values of a file that no trained weight has, or None.
+
+    >>> from tilewright import TensorSpec
+    >>> find_placeholder(Tensorbin(TensorSpec((64, 64), "bfloat8_b"), bytes(4 * 1088)))
+    'all values are 0'
+    """
+    suspicions = []
+    for device in held.shards:
+        numbers = _sample_values(held, device)
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            return f"{np.count_nonzero(~finite)} of {numbers.size} sampled values are not finite"
+        sizes = np.abs(numbers[numbers != 0])
+        if numbers.size > 1 and (numbers == numbers[0]).all():
+            suspicions.append(f"all values are {numbers[0]:g}")
+        elif sizes.size and sizes.max() < _SMALLEST:
+            suspicions.append(f"no value is larger than {sizes.max():.3g}")
+        elif sizes.size and sizes.max() > _LARGEST:
+            return f"values reach {sizes.max():.3g}"
+        else:
+            suspicions.append("")
+    # padding of the head, or of a network, may be all that a device gets
+    is_padded = name is not None and name.may_be_padded
+    if not all(suspicions) and (is_padded or not any(suspicions)):
+        return None
+    return next((each for each in suspicions if each), None)
+
+
+def _sample_values(held: Tensorbin, device: Coordinate) -> Any:
+    """Return the values of some bands of rows of a device's part, as float32."""
+    spec = held.spec
+    boxes = PagedBoxes(spec)
+    shape = spec.shape.logical
+    rows = shape[-2] if len(shape) > 1 else 1
+    height = min(rows, 32)
+    found = []
+    for start in sorted({round(k * (rows - height) / (_SAMPLED_BANDS - 1)) for k in range(_SAMPLED_BANDS)}):
+        for lead in {(0,) * len(shape[:-2]), tuple([n - 1 for n in shape[:-2]])}:
+            offset, extents = (*lead, start, 0), (*[1] * len(lead), height, shape[-1])
+            box = boxes.enclosing_box(Box(offset[-len(shape) :], extents[-len(shape) :]))
+            pages = held.shards[device]
+            data = np.concatenate([pages[at : at + size] for at, size in boxes.runs(box)])
+            found.append(np.asarray(Tensorbin(boxes.box_spec(box), data).array(), np.float32).reshape(-1))
+    return np.concatenate(found)
+
+
+BELIEVED = "tt_transformers loads it without a word, and the results are wrong"
+OVERWRITTEN = "ttnn fails inside and overwrites the file with what its caller holds, perhaps a placeholder"
+FILLED = "tt_transformers starts without the checkpoint, and fills what is missing with placeholders"
+LOADED = "tt_transformers ignores it and loads the checkpoint"
+PLACED = "ttnn loads it with the placement of the file, not the one that the model asks for"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheReport:
+    """What a check found: problems, notes, and how much was compared.
+
+    >>> bool(CacheReport("cache", "N150", "performance", 22, "nothing", ()))
+    True
+    """
+
+    directory: str
+    machine: str | None
+    mode: str | None
+    files: int
+    compared: str
+    problems: tuple[CacheProblem, ...]
+    notes: tuple[str, ...] = ()
+    recipe: Mapping[str, str] | None = field(default=None, hash=False)
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data.
+
+        >>> CacheReport("cache", "N150", "performance", 22, "nothing", ()).to_json()["good"]
+        True
+        """
+        return {"good": bool(self), **asdict(self)}
+
+
+def check_cache(
+    cache: FilePath,
+    source: FilePath | None = None,
+    machine: str | None = None,
+    *,
+    full: bool = False,
+    memory: int = DEFAULT_MEMORY,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Unpack[CacheOptions],
+) -> CacheReport:
+    """Check a weight cache, and return a report that says what each problem would do on the card.
+
+    Args:
+        cache: the directory with the files, or one above it that holds a single cache.
+        source: the checkpoint. Without it, files are compared with the manifest, if there is one, and with each other.
+        machine: the machine that the cache is for, by default the one that its manifest or its path names.
+        full: compare all values with the source, not a sample of each file.
+        memory: the most bytes of memory to use.
+        jobs: the number of threads.
+        progress: called with the number of checked files, and the number of all files.
+        options: those of `plan_cache`, where they cannot be seen from the cache.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tilewright.conversion import prepare
+    >>> from tilewright.files import write_sample_llama
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sample_llama(f"{folder}/Llama-3.2-1B-Instruct")
+    ...     out = prepare(f"{folder}/Llama-3.2-1B-Instruct", f"{folder}/cache", "N300").out
+    ...     (Path(out) / "norm.weight_dtype_BFLOAT16_layout_ROW_MAJOR.tensorbin").unlink()
+    ...     report = check_cache(f"{folder}/cache", f"{folder}/Llama-3.2-1B-Instruct")
+    >>> report.files, [(each.file[:11], each.problem) for each in report.problems][0]
+    (22, ('norm.weight', 'is missing'))
+    """
+    folder = CacheFolder(cache)
+    checkpoint, tensors = (
+        (None, {}) if source is None else open_checkpoint(source, options.get("recipe") or folder.recipe)
+    )
+    described = checkpoint is not None or folder.record is not None
+    expected = folder.describe(checkpoint, machine, **options) if described else None
+    files = {file.file: file for file in expected.files} if expected is not None else {}
+    threads, slab, _ = plan_memory(memory, jobs)
+    content = ContentCheck(slab, full)
+    problems: list[CacheProblem] = []
+    names = sorted({*files, *folder.names})
+
+    def check(name: str) -> list[CacheProblem]:
+        return list(_check_file(folder, name, files.get(name), tensors, content))
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done, found in enumerate(pool.map(check, names), 1):
+            problems += found
+            if progress is not None:
+                progress(done, len(names))
+    known = {each.file for each in problems}
+    other = sum([each.problem.startswith(DIFFERS) for each in problems])
+    rules = Recipe.load(options.get("recipe", DEFAULT_RECIPE)) if expected is None else expected.recipe
+    others, notes = check_relations(folder, rules, list(files.values()) if described else None, known)
+    problems += [*others, *_check_markers(folder, expected)]
+    if 1 < len(names) < 2 * other:
+        notes.append(
+            f"{other} of {len(names)} files differ from the checkpoint; is {source} the model that the cache was made"
+            " from?"
+        )
+    if WorkFolder(folder.path, single=False).has_records:
+        notes.append("a run of prepare is not finished; continue it with --resume")
+    notes += _describe_values(folder, list(files.values()), content)
+    if expected is not None:
+        notes += _describe_revision(folder, expected)
+        if source is None:
+            problems += _check_tied_head(folder, expected, content, known)
+        notes += [*_describe_mesh(expected), *expected.describe_layers(), *expected.describe_unused(tensors)]
+    return CacheReport(
+        str(folder.path),
+        expected.machine.name if expected is not None else machine or folder.machine(rules),
+        expected.optimizations.mode if expected is not None else None,
+        len(names),
+        _describe_comparison(source is not None, folder.manifest is not None, full),
+        tuple(problems),
+        tuple(notes),
+        expected.recipe.to_json() if expected is not None else None,
+    )
+
+
+def _describe_comparison(with_source: bool, with_manifest: bool, full: bool) -> str:
+    if with_source:
+        return "headers, and all values with the checkpoint" if full else "headers, and a sample of each file's values"
+    own = (
+        "headers, and all bytes with the manifest" if with_manifest else "names and headers, and files with each other"
+    )
+    return f"{own}; only the cache itself, since the checkpoint was not given"
+
+
+def _check_file(
+    folder: CacheFolder,
+    name: str,
+    file: CacheFile | None,
+    tensors: Mapping[str, StoredTensor],
+    content: ContentCheck,
+) -> Iterator[CacheProblem]:
+    """Yield the problems of one file; `file` is what the recipe says of it."""
+    try:
+        held = folder.open(name)
+    except FileNotFoundError:
+        yield CacheProblem(name, f"is missing{_describe_variant(folder, name)}", CONVERTED)
+        return
+    except (FileFormatError, OSError) as problem:
+        reason = str(problem).removeprefix(f"{folder.path / name}: ")
+        yield CacheProblem(name, f"cannot be read: {reason}", OVERWRITTEN)
+        return
+    parsed = FileName.parse(name)
+    found = (held.spec.dtype.name.upper(), held.spec.page_layout.name)
+    if parsed is not None and found != (parsed.dtype, parsed.layout):
+        said = f"its name says {parsed.dtype} in {parsed.layout}, but it holds {found[0]} in {found[1]}"
+        yield CacheProblem(name, said, f"ttnn loads it as {found[0]}")
+        return
+    if parsed is not None and parsed.is_optional:
+        return
+    if file is not None and (problems := list(_compare_headers(file, held))):
+        yield from problems
+        return
+    different = _compare_bytes(folder, name, file, held, tensors, content)
+    is_unknown = different is None and not tensors
+    kind = find_placeholder(held, parsed) if different or is_unknown else None
+    if kind is not None:
+        yield CacheProblem(name, f"is a placeholder: {kind}", BELIEVED)
+    elif different:
+        yield CacheProblem(name, different, BELIEVED)
+
+
+def _describe_variant(folder: CacheFolder, name: str) -> str:
+    """Return a remark about a file of the same weight in another number format."""
+    wanted = FileName.parse(name)
+    for other in folder.names:
+        parsed = FileName.parse(other)
+        if wanted is not None and parsed is not None and parsed.name == wanted.name:
+            return f"; {other} is of another mode"
+    return ""
+
+
+def _compare_bytes(
+    folder: CacheFolder,
+    name: str,
+    file: CacheFile | None,
+    held: Tensorbin,
+    tensors: Mapping[str, StoredTensor],
+    content: ContentCheck,
+) -> str | None:
+    """Return how the bytes of a file differ from the checkpoint, or from the manifest.
+
+    The text is empty if they do not differ, and None if there is nothing to compare them with.
+    """
+    if file is not None and tensors:
+        return content.compare(build_item(file, tensors), held) or ""
+    manifest = folder.manifest
+    entry = None if file is None or manifest is None else manifest.entries.get(file.name)
+    if entry is None or entry.output.file != name:
+        return None
+    same = hash_range(folder.path / name, 0, entry.output.end) == entry.output.sha256
+    return "" if same else "has changed since it was made: its SHA-256 is not that of the manifest"
+
+
+def _compare_headers(file: CacheFile, held: Tensorbin) -> Iterator[CacheProblem]:
+    spec, mesh, name = file.spec, file.mesh, file.file
+    if held.mesh_shape != mesh.shape:
+        effect = (
+            "every device gets all of it, in the wrong shape"
+            if len(held.shards) < len(mesh.topology.coordinates)
+            else OVERWRITTEN
+        )
+        yield CacheProblem(name, f"is for a mesh of {list(held.mesh_shape)}, expected {list(mesh.shape)}", effect)
+    elif held.topology != mesh.topology:
+        found, wanted = (
+            f"{list(each.distribution)} cutting {list(each.placements)}" for each in (held.topology, mesh.topology)
+        )
+        order = " in another order of devices" if found == wanted else ""
+        yield CacheProblem(name, f"is distributed as {found}{order}, expected {wanted}", BELIEVED)
+    if held.spec.shape.logical != spec.shape.logical:
+        shapes = [list(each.shape.logical) for each in (held.spec, spec)]
+        yield CacheProblem(name, f"has shape {shapes[0]} per device, expected {shapes[1]}", BELIEVED)
+    elif held.spec.memory != spec.memory:
+        yield CacheProblem(name, f"is {held.spec.memory}, expected {spec.memory}", PLACED)
+    elif held.spec != spec:
+        yield CacheProblem(name, f"is {held.spec}, expected {spec}", BELIEVED)
+
+
+def _check_tied_head(
+    folder: CacheFolder, expected: WeightCache, content: ContentCheck, known: set[str]
+) -> Iterator[CacheProblem]:
+    """Yield the files that are not what another file gives, which holds the same tensor: the head of a tied model."""
+    checked = {file.file for file in expected.files if file.file in folder.names} - known
+    for name, whole in expected.whole_tensors().items():
+        tied = [file for file in expected.files if file.value.sources == [name] and file is not whole]
+        for file in tied if whole.file in checked else ():
+            item = build_item(file, {name: folder.open_tensor(whole, name)})
+            if file.file in checked and content.compare(item, folder.open(file.file)) is not None:
+                yield CacheProblem(file.file, f"is not {whole.name}, to which the model ties it", BELIEVED)
+
+
+def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterator[CacheProblem]:
+    """Yield the problems of completion markers; `expected` is None if the model is not known."""
+    wanted = {} if expected is None else {name: json.loads(body) for name, body in expected.marker().items()}
+    known: dict[str, Any] = next(iter(wanted.values()), {})  # of any batch size or mode
+    for path in sorted(folder.path.glob(f"{MARKER_PREFIX}*")):
+        try:
+            body = json.loads(path.read_text(encoding="utf-8"))
+            listed = {str(name) for name in body["cache_files"]}
+            variant = body["build_variant"]
+        except (ValueError, KeyError, TypeError) as problem:
+            yield CacheProblem(path.name, f"cannot be read: {problem!r}", LOADED)
+            continue
+        if path.name != marker_name(variant):
+            yield CacheProblem(
+                path.name, f"is named for another build than it describes, {marker_name(variant)}", LOADED
+            )
+        if missing := sorted([name for name in listed if not (folder.path / name).exists()]):
+            yield CacheProblem(path.name, f"lists {_list_names(missing)}, which does not exist", LOADED)
+        for key in ("model_name", "n_layers", "mesh_shape"):
+            if key in known and body.get(key) != known[key]:
+                yield CacheProblem(path.name, f"says {key} {body.get(key)!r}, expected {known[key]!r}", LOADED)
+        if known and body.get("weights") != known["weights"]:
+            yield CacheProblem(path.name, "lists other weights than the checkpoint has", LOADED)
+        if path.name in wanted and (absent := sorted({*known["cache_files"]} - listed)):
+            yield CacheProblem(path.name, f"does not list {_list_names(absent)}", FILLED)
+
+
+def _list_names(names: list[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
+
+
+def _describe_values(folder: CacheFolder, files: list[CacheFile], content: ContentCheck) -> list[str]:
+    """Return notes about values that are NaN, infinite or out of range, in the checkpoint or as the manifest says."""
+    if content.exceptional:
+        counts = [(file.name, seen.exceptional) for file in files if (seen := content.exceptional.get(file.name))]
+        where = "" if content.full else ", in the sample that was compared"
+    else:
+        entries = {} if folder.manifest is None else folder.manifest.entries
+        counts, where = [(name, dict(entry.exceptional)) for name, entry in entries.items()], ", as the manifest says"
+    formats = {file.name: name_targets(*file.through, file.spec.dtype) for file in files}
+    return [note + where for note in note_exceptional([(name, each, formats.get(name)) for name, each in counts])]
+
+
+def _describe_revision(folder: CacheFolder, expected: WeightCache) -> list[str]:
+    made, own = (folder.record or {}).get("revision"), expected.recipe.revision
+    if made is None or made == own:
+        return []
+    return [f"it was made with revision {made} of its recipe, and is checked with {own}"]
+
+
+def _describe_mesh(expected: WeightCache) -> list[str]:
+    usual = expected.recipe.devices[expected.machine.name].mesh
+    if expected.machine.mesh == usual:
+        return []
+    return [f"the files are for a mesh of {list(expected.machine.mesh)}, and {expected.machine.name} is {list(usual)}"]

@@ -1,0 +1,738 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Recipe`: the files of a weight cache as expressions over the tensors of a checkpoint, read from TOML.
+
+A recipe is a folder: one file has the files of the cache, machines and number formats, and every other one the weights
+of a family of models. A file of a user is a recipe of its own, or adds to one: a family, or more files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+from .._files import as_path
+from .._text import suggest_key
+from ..errors import FileFormatError, FormatError, TilewrightError
+from ..files import FilePath, read_json
+from ..formats import format_of
+from ..memory import Chip
+from ..plugins import list_plugins, load_plugin
+from .rules import ExpressionError, validate
+
+# `RecipeFile`: one TOML file of a recipe, checked: its keys, its types, and the syntax of expressions.
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Table: TypeAlias = Mapping[str, Any]  # of TOML: checked before it is used
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_SIGNATURE = re.compile(r"([A-Za-z_]\w*)\(([\w, ]*)\)")
+MODEL_DTYPE = "model_dtype"  # the dtype of an output that follows the option of that name
+
+OUTPUT_KEYS = ("name", "value", "dtype", "mesh", "layout", "memory", "when", "each")
+_LAYOUTS = ("tile", "row_major")
+
+
+def parse_signature(text: str) -> tuple[str, list[str]]:
+    """Return the name and the parameters of a function; raise unless the text is a signature.
+
+    >>> parse_signature("rotary(weight, heads)")
+    ('rotary', ['weight', 'heads'])
+    """
+    found = _SIGNATURE.fullmatch(text)
+    if found is None:
+        raise FileFormatError(f"expected a function such as 'rotary(weight, heads)', got {text!r}")
+    return found[1], [each.strip() for each in found[2].split(",") if each.strip()]
+
+
+class Expression(NamedTuple):
+    """An expression of a recipe, and where it is written, for messages."""
+
+    text: str
+    where: str
+
+    def validate(self, names: Collection[str]) -> None:
+        """Raise unless the expression uses only functions of expressions and these names."""
+        try:
+            validate(self.text, names)
+        except ExpressionError as problem:
+            raise FileFormatError(f"{self.where}: {problem}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a recipe does not cover: the condition, and the message."""
+
+    when: Expression
+    message: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class FormatRule:
+    """Number formats of groups of weights, where a condition holds."""
+
+    when: Expression
+    formats: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFormats:
+    """Number formats of groups of weights in some layers of single models."""
+
+    models: tuple[str, ...]
+    modes: tuple[str, ...]
+    layers: tuple[int, ...]
+    formats: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTable:
+    """A kind of file of the cache: one per layer if its name has {layer}, and one for all values of `each`."""
+
+    name: Expression
+    value: Expression
+    dtype: str
+    layout: str
+    memory: Expression
+    mesh: Expression
+    when: Expression
+    each: Mapping[str, Expression]
+
+    @property
+    def per_layer(self) -> bool:
+        """Return whether there is such a file for every layer."""
+        return "{layer}" in self.name.text
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTable:
+    """A machine: its chip, the shape of its mesh, and whether the mesh is a ring."""
+
+    chip: str
+    mesh: tuple[int, int]
+    ring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeFile:
+    """The content of a file of a recipe, as it is written.
+
+    >>> file = RecipeFile.parse(b"model_types = ['olmo']\\nextends = 'llama'", "olmo.toml")
+    >>> file.model_types, file.extends
+    (('olmo',), 'llama')
+    """
+
+    where: str
+    recipe: str | None = None
+    follows: str | None = None
+    directory: Expression | None = None
+    marker: bool | None = None
+    devices: Mapping[str, MachineTable] = field(default_factory=dict)
+    groups: Mapping[str, Table] = field(default_factory=dict)
+    precision: tuple[FormatRule, ...] = ()
+    model_precision: tuple[ModelFormats, ...] = ()
+    shapes: Mapping[str, Expression] = field(default_factory=dict)
+    output: tuple[OutputTable, ...] = ()
+    model_types: tuple[str, ...] = ()
+    extends: str | None = None
+    without: tuple[str, ...] = ()
+    weights: Mapping[str, Expression] = field(default_factory=dict)
+    functions: Mapping[str, Expression] = field(default_factory=dict)
+    values: Mapping[str, Expression] = field(default_factory=dict)
+    refuse: tuple[Refusal, ...] = ()
+
+    @classmethod
+    def parse(cls, text: bytes, where: str) -> RecipeFile:
+        """Return the content of the text of a file; `where` is its path, for messages."""
+        try:
+            table = tomllib.loads(text.decode("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+            raise FileFormatError(f"{where} is not TOML: {problem}") from None
+        known = [name for name in cls.__slots__ if name != "where"]
+        _refuse_unknown_keys(table, known, where)
+        return cls(where, **{key: _READERS[key](value, f"{where}: {key}") for key, value in table.items()})
+
+    @property
+    def is_family(self) -> bool:
+        """Return whether the file describes a family of models."""
+        return bool(self.model_types or self.weights or self.extends)
+
+
+def _refuse_unknown_keys(table: Table, known: Collection[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise FileFormatError(f"{where}: unknown key {key!r}; {suggest_key(key, known)}")
+
+
+def _expect(what: str, value: Any, where: str) -> NoReturn:
+    raise FileFormatError(f"{where}: expected {what}, got {repr(value)[:60]}")
+
+
+def _read_text(value: Any, where: str) -> str:
+    return value if isinstance(value, str) and value else _expect("a text", value, where)
+
+
+def _read_flag(value: Any, where: str) -> bool:
+    return value if isinstance(value, bool) else _expect("true or false", value, where)
+
+
+def _read_texts(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        _expect("a list of texts", value, where)
+    return tuple(value)
+
+
+def _read_layers(value: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(each) is int and each >= 0 for each in value):
+        _expect("a list of numbers of layers", value, where)
+    return tuple(value)
+
+
+def _read_table(value: Any, where: str) -> Table:
+    return value if isinstance(value, dict) else _expect("a table", value, where)
+
+
+def _read_expression(value: Any, where: str) -> Expression:
+    if not isinstance(value, str):
+        _expect('an expression in quotes, such as "transpose(weight)"', value, where)
+    return Expression(value, where)
+
+
+def _read_expressions(value: Any, where: str) -> dict[str, Expression]:
+    return {key: _read_expression(text, f"{where}: {key!r}") for key, text in _read_table(value, where).items()}
+
+
+def _read_functions(value: Any, where: str) -> dict[str, Expression]:
+    functions = _read_expressions(value, where)
+    for signature in functions:
+        try:
+            parse_signature(signature)
+        except FileFormatError as problem:
+            raise FileFormatError(f"{where}: {problem}") from None
+    return functions
+
+
+def _read_list(read: Callable[[Table, str], Any], required: str, known: Collection[str]) -> Callable[[Any, str], Any]:
+    """Return a reader of a list of tables, each with the `required` keys."""
+
+    def read_all(value: Any, where: str) -> tuple[Any, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            _expect(f"a list of tables, each under [[{where.rpartition(' ')[2]}]]", value, where)
+        result = []
+        for number, table in enumerate(value, 1):
+            place = f"{where} {repr(table['name']) if isinstance(table.get('name'), str) else number}"
+            _refuse_unknown_keys(table, known, place)
+            for key in required.split():
+                if key not in table:
+                    raise FileFormatError(f"{place}: {key!r} is missing; it needs {', '.join(required.split())}")
+            result.append(read(table, place))
+        return tuple(result)
+
+    return read_all
+
+
+def _read_refusal(table: Table, where: str) -> Refusal:
+    when, message = (_read_expression(table[key], f"{where}: {key}") for key in ("when", "message"))
+    return Refusal(when, message)
+
+
+def _read_formats(value: Any, where: str) -> dict[str, str]:
+    for group, name in _read_table(value, where).items():
+        _read_format(name, f"{where}: {group}")
+    return dict(value)
+
+
+def _read_format(name: Any, where: str) -> str:
+    try:
+        return format_of(name).name
+    except (TilewrightError, TypeError) as problem:
+        raise FileFormatError(f"{where}: {problem}") from None
+
+
+def _read_rule(table: Table, where: str) -> FormatRule:
+    return FormatRule(
+        _read_expression(table["when"], f"{where}: when"), _read_formats(table["formats"], f"{where}: formats")
+    )
+
+
+def _read_model(table: Table, where: str) -> ModelFormats:
+    return ModelFormats(
+        _read_texts(table["models"], f"{where}: models"),
+        _read_texts(table["modes"], f"{where}: modes"),
+        _read_layers(table["layers"], f"{where}: layers"),
+        _read_formats(table["formats"], f"{where}: formats"),
+    )
+
+
+def _read_output(table: Table, where: str) -> OutputTable:
+    name = _read_text(table["name"], f"{where}: name")
+    layout = table.get("layout", "tile")
+    if layout not in _LAYOUTS:
+        _expect(f"one of {', '.join(_LAYOUTS)}", layout, f"{where}: layout")
+    dtype = _read_text(table["dtype"], f"{where}: dtype")
+    if dtype != MODEL_DTYPE and not dtype.isupper():  # groups of weights are in capitals
+        dtype = _read_format(dtype, f"{where}: dtype")
+    return OutputTable(
+        Expression(f'f"""{name}"""', f"{where}: name"),
+        _read_expression(table["value"], f"{where}: value"),
+        dtype,
+        layout,
+        _read_expression(table.get("memory", "'interleaved'"), f"{where}: memory"),
+        _read_expression(table["mesh"], f"{where}: mesh"),
+        _read_expression(table.get("when", "True"), f"{where}: when"),
+        _read_expressions(table.get("each", {}), f"{where}: each"),
+    )
+
+
+def _read_devices(value: Any, where: str) -> dict[str, MachineTable]:
+    return {name: _read_machine(table, f"{where}: {name}") for name, table in _read_table(value, where).items()}
+
+
+def _read_machine(value: Any, where: str) -> MachineTable:
+    table = _read_table(value, where)
+    _refuse_unknown_keys(table, ("chip", "mesh", "ring"), where)
+    mesh = _read_layers(table.get("mesh"), f"{where}: mesh")
+    if len(mesh) != 2 or not all(mesh):
+        _expect("the rows and columns of the mesh, such as [1, 2]", list(mesh), f"{where}: mesh")
+    try:
+        chip = Chip.named(_read_text(table.get("chip"), f"{where}: chip"))
+    except TilewrightError as problem:
+        raise FileFormatError(f"{where}: chip: {problem}") from None
+    return MachineTable(chip.name, (mesh[0], mesh[1]), _read_flag(table.get("ring", False), f"{where}: ring"))
+
+
+def _read_groups(value: Any, where: str) -> dict[str, Table]:
+    groups = _read_table(value, where)
+    for name, table in groups.items():
+        _refuse_unknown_keys(_read_table(table, f"{where}: {name}"), ("alias", "format"), f"{where}: {name}")
+        if not name.isupper():
+            _expect("a name in capitals", name, where)
+        if "format" in table:
+            _read_format(table["format"], f"{where}: {name}: format")
+    return dict(groups)
+
+
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "recipe": _read_text,
+    "follows": _read_text,
+    "directory": _read_expression,
+    "marker": _read_flag,
+    "devices": _read_devices,
+    "groups": _read_groups,
+    "precision": _read_list(_read_rule, "when formats", ("when", "formats")),
+    "model_precision": _read_list(_read_model, "models modes layers formats", ("models", "modes", "layers", "formats")),
+    "shapes": _read_expressions,
+    "output": _read_list(_read_output, "name value dtype mesh", OUTPUT_KEYS),
+    "model_types": _read_texts,
+    "extends": _read_text,
+    "without": _read_texts,
+    "weights": _read_expressions,
+    "functions": _read_functions,
+    "values": _read_expressions,
+    "refuse": _read_list(_read_refusal, "when message", ("when", "message")),
+}
+
+
+DEFAULT_RECIPE = "tt_transformers"
+GUIDE = "docs/guides/write-a-recipe.md"
+GIVEN_NAMES = (
+    "device", "rows", "columns", "devices", "ring", "architecture", "banks", "source_name", "model_name", "mode",
+    "model_dtype", "hf_rope", "instruct", "pad_mlp_cores",
+)  # fmt: skip
+"""What the user and the machine decide, by the names that expressions use."""
+
+RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "weight", "has_weight", "environment")
+"""The functions that a recipe has besides those of all expressions."""
+
+_MAX_BYTES = 1 << 20  # of a file
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of models: its weights by key, and what it adds to the files, formats, values and functions of a recipe.
+
+    >>> Recipe.load("tt_transformers").families["qwen2"].model_types
+    ('qwen2',)
+    """
+
+    name: str
+    model_types: tuple[str, ...] = ()
+    weights: Mapping[str, Expression] = field(default_factory=dict)
+    functions: Mapping[str, Expression] = field(default_factory=dict)
+    values: Mapping[str, Expression] = field(default_factory=dict)
+    refuse: tuple[Refusal, ...] = ()
+    precision: tuple[FormatRule, ...] = ()
+    output: tuple[OutputTable, ...] = ()
+
+    def extend(self, name: str, file: RecipeFile) -> Family:
+        """Return the family of a file that extends this one."""
+        for key in file.without:
+            if key not in self.weights:
+                raise FileFormatError(f"{file.where}: without: {self.name or 'no family'} has no weight {key!r}")
+        weights = {key: value for key, value in self.weights.items() if key not in file.without}
+        return Family(
+            name,
+            file.model_types,
+            {**weights, **file.weights},
+            {**self.functions, **file.functions},
+            {**self.values, **file.values},
+            (*self.refuse, *file.refuse),
+            (*file.precision, *self.precision),
+            add_outputs(self.output, file.output),
+        )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe: what the files of a cache are, for which machines, and how families of models name their weights.
+
+    >>> recipe = Recipe.load("tt_transformers")
+    >>> recipe.families["llama"].model_types, len(recipe.devices), recipe.follows[:22]
+    (('llama', 'mistral'), 11, 'models/tt_transformers')
+    """
+
+    name: str
+    revision: str = ""  # the first digits of a hash of its files
+    follows: str = ""
+    directory: Expression | None = None
+    marker: bool = False
+    devices: Mapping[str, MachineTable] = field(default_factory=dict, repr=False, compare=False)
+    groups: Mapping[str, Table] = field(default_factory=dict, repr=False, compare=False)
+    precision: tuple[FormatRule, ...] = field(default=(), repr=False, compare=False)
+    model_precision: tuple[ModelFormats, ...] = field(default=(), repr=False, compare=False)
+    shapes: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    output: tuple[OutputTable, ...] = field(default=(), repr=False, compare=False)
+    functions: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    values: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
+    refuse: tuple[Refusal, ...] = field(default=(), repr=False, compare=False)
+    families: Mapping[str, Family] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def load(cls, name: FilePath = DEFAULT_RECIPE) -> Recipe:
+        """Return a recipe: the `name` of one that is known, or the path of a TOML file or of a folder.
+
+        >>> Recipe.load().name
+        'tt_transformers'
+        """
+        path = as_path(name)
+        if str(name) in _built_in_names():
+            return _load_built_in(str(name))
+        added = load_plugin("recipes", str(name), Path)
+        if isinstance(added, Path):
+            return _load_path(added)
+        if path.is_dir() or path.suffix == ".toml":
+            return _load_path(path)
+        raise FormatError(
+            f"unknown recipe {str(name)!r}; tilewright has {', '.join(recipe_names())}; for one of your own, give its"
+            f" .toml file or its folder ({GUIDE} shows how to write one)"
+        )
+
+    def family(self, model_type: str) -> Family:
+        """Return the family of a `model_type`, as config.json has it; the one that was added last counts."""
+        for family in reversed(list(self.families.values())):
+            if model_type in family.model_types:
+                return family
+        known = sorted({each for family in self.families.values() for each in family.model_types})
+        raise FormatError(
+            f"recipe {self.name} has no family for model_type {model_type!r}; it has {', '.join(known)}; if the model"
+            f" is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
+        )
+
+    def outputs(self, family: Family) -> tuple[OutputTable, ...]:
+        """Return the files of a `family`: those of the recipe, and its own.
+
+        >>> recipe = Recipe.load()
+        >>> len(recipe.outputs(recipe.families["llama"])) == len(recipe.output)
+        True
+        """
+        return add_outputs(self.output, family.output)
+
+    def to_json(self) -> dict[str, str]:
+        """Return what identifies the recipe, as manifests record it.
+
+        >>> sorted(Recipe.load().to_json())
+        ['follows', 'name', 'revision']
+        """
+        return {"name": self.name, "revision": self.revision, "follows": self.follows}
+
+    def _add(self, file: RecipeFile) -> Recipe:
+        """Return the recipe with what a file adds to all families; the file's own counts first."""
+        shared: dict[str, Any] = {}
+        if not file.is_family:
+            shared = {
+                "functions": {**self.functions, **file.functions},
+                "values": {**self.values, **file.values},
+                "refuse": (*self.refuse, *file.refuse),
+                "precision": (*file.precision, *self.precision),
+                "output": add_outputs(self.output, file.output),
+            }
+        return replace(
+            self,
+            follows=file.follows or self.follows,
+            directory=file.directory or self.directory,
+            marker=self.marker if file.marker is None else file.marker,
+            devices={**self.devices, **file.devices},
+            groups={**self.groups, **file.groups},
+            model_precision=(*file.model_precision, *self.model_precision),
+            shapes={**self.shapes, **file.shapes},
+            **shared,
+        )
+
+    def _validate(self) -> None:
+        """Raise if an expression uses a name that does not exist."""
+        for family in list(self.families.values()) or [Family("")]:
+            functions, values = {**self.functions, **family.functions}, {**self.values, **family.values}
+            names = {*GIVEN_NAMES, *RUN_FUNCTIONS, *values}
+            for signature in functions:
+                names.add(parse_signature(signature)[0])
+            for expression, own in self._expressions(family):
+                expression.validate(names | set(own))
+            for table in self.outputs(family):
+                if table.dtype.isupper() and table.dtype not in self.groups:
+                    raise FileFormatError(
+                        f"{table.name.where}: dtype {table.dtype} is not a group of [groups], which has"
+                        f" {', '.join(self.groups) or 'none'}"
+                    )
+                if table.per_layer and "layers" not in values:
+                    raise FileFormatError(f"{table.name.where}: {{layer}} needs a value 'layers' in [values]")
+
+    def _expressions(self, family: Family) -> Iterator[tuple[Expression, Collection[str]]]:
+        """Yield all expressions that apply to a family, with the names that only they have."""
+        if self.directory is not None:
+            yield self.directory, ()
+        for signature, expression in {**self.functions, **family.functions}.items():
+            yield expression, parse_signature(signature)[1]
+        for value in {**self.values, **family.values}.values():
+            yield value, ()
+        for rule in (*family.precision, *self.precision):
+            yield rule.when, ()
+        for refusal in (*self.refuse, *family.refuse):
+            yield from ((refusal.when, ()), (refusal.message, ()))
+        for key, expression in (*self.shapes.items(), *family.weights.items()):
+            yield expression, PLACEHOLDER.findall(key)
+        for table in self.outputs(family):
+            yield from ((each, ()) for each in (table.when, *table.each.values()))
+            own = (*table.each, "layer") if table.per_layer else (*table.each,)
+            yield from ((each, own) for each in (table.name, table.value, table.memory, table.mesh))
+
+
+def add_outputs(tables: tuple[OutputTable, ...], more: tuple[OutputTable, ...]) -> tuple[OutputTable, ...]:
+    """Return the files of two tables; those of the second replace those of the same name."""
+    names = {table.name.text for table in more}
+    return (*[table for table in tables if table.name.text not in names], *more)
+
+
+def recipe_names() -> list[str]:
+    """Return the names of the recipes that come with tilewright, and of those of plug-ins.
+
+    >>> recipe_names()
+    ['tt_transformers']
+    """
+    return sorted({*_built_in_names(), *list_plugins("recipes")})
+
+
+def _built_in_names() -> list[str]:
+    return [each.name for each in (files("tilewright.conversion") / "recipes").iterdir() if each.is_dir()]
+
+
+@lru_cache
+def _load_built_in(name: str) -> Recipe:
+    folder = files("tilewright.conversion") / "recipes" / name
+    texts = {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".toml")}
+    return _build_recipe(name, "", texts, is_built_in=True)
+
+
+def _load_path(path: Path) -> Recipe:
+    """Return the recipe of a user's file or folder."""
+    paths = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    if not paths:
+        raise FileFormatError(f"{path} has no .toml files; a recipe is a folder of them, or one file")
+    for each in paths:
+        if each.stat().st_size > _MAX_BYTES:
+            raise FileFormatError(f"{each} has {each.stat().st_size} bytes, more than {_MAX_BYTES}")
+    folder = path if path.is_dir() else path.parent
+    prefix = "" if folder == Path() else f"{folder}/"  # as the user wrote it
+    return _build_recipe(path.resolve().stem, prefix, {each.name: each.read_bytes() for each in paths})
+
+
+def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], is_built_in: bool = False) -> Recipe:
+    """Return the recipe of some files, by name. It adds to another one unless it has all that a recipe needs."""
+    parsed = {file.removesuffix(".toml"): RecipeFile.parse(texts[file], folder + file) for file in sorted(texts)}
+    named = [file.recipe for file in parsed.values() if file.recipe is not None]
+    is_complete = any(file.devices for file in parsed.values()) and any(file.output for file in parsed.values())
+    recipe = Recipe(name) if is_built_in or (is_complete and not named) else Recipe.load((*named, DEFAULT_RECIPE)[0])
+    digest = hashlib.sha256(recipe.revision.encode())
+    for file, text in sorted(texts.items()):
+        digest.update(file.encode() + b"\0" + text)
+    for content in parsed.values():
+        recipe = recipe._add(content)
+    families = dict(recipe.families)
+    for key in _order_families(parsed, families):
+        base = parsed[key].extends
+        families[key] = (Family("") if base is None else families[base]).extend(key, parsed[key])
+    result = replace(recipe, name=name, revision=digest.hexdigest()[:12], families=families)
+    result._validate()
+    return result
+
+
+def _order_families(parsed: Mapping[str, RecipeFile], known: Mapping[str, Family]) -> Sequence[str]:
+    """Return the names of the families of some files, each after the one that it extends."""
+    ordered: list[str] = []
+    pending = [name for name, file in parsed.items() if file.is_family]
+    while pending:
+        free = {None, *ordered, *known.keys() - set(pending)}
+        ready = [name for name in pending if parsed[name].extends in free or parsed[name].extends == name in known]
+        if not ready:
+            file = parsed[pending[0]]
+            families = ", ".join([*known, *ordered]) or "none"
+            raise FileFormatError(f"{file.where}: extends: unknown family {file.extends!r}; expected one of {families}")
+        ordered += ready
+        pending = [name for name in pending if name not in ready]
+    return ordered
+
+
+# `Optimizations`: the number formats that a user chose: a mode of the recipe, a decoder config, or one for all
+# layers.
+
+MODES = ("performance", "accuracy")
+_FORMATS = {"BFP4": "bfloat4_b", "BFP8": "bfloat8_b", "BF16": "bfloat16"}
+_SETTING = re.compile(r"\s*(\w+)\s*[=:]\s*\{([^{}]*)\}\s*(?:,|$)")
+_SETTINGS = ("precision_cfg", "fidelity_cfg")  # the second one changes how the card computes, not the weights
+_MAX_CONFIG_BYTES = 1 << 22  # of a decoder config
+
+Formats = Mapping[str, str]
+"""Number formats by group of weights."""
+
+
+@dataclass(frozen=True)
+class Optimizations:
+    """The number formats of groups of weights: those of a `mode`, with `layers` or `all_layers` set otherwise.
+
+    A layer of `layers` may be None: it is listed, but its formats are those of the mode.
+
+    >>> Optimizations.of("accuracy", Recipe.load()).mode
+    'accuracy'
+    >>> Optimizations.of("precision_cfg = {ff1_3: bfp4, wqkv: bf16}", Recipe.load()).all_layers
+    {'FF1_FF3': 'bfloat4_b', 'WQKV': 'bfloat16'}
+    """
+
+    mode: str = "performance"
+    layers: Mapping[int, Formats | None] | None = None
+    all_layers: Formats | None = None
+
+    @classmethod
+    def of(cls, text: FilePath | Optimizations, recipe: Recipe) -> Optimizations:
+        """Return the number formats that a `text` names: a mode, a JSON file, or a setting for all layers.
+
+        `recipe` is the one that names the groups of weights.
+        """
+        if isinstance(text, Optimizations):
+            return text
+        name = str(text)
+        if name in MODES:
+            return cls(name)
+        if name.endswith(".json"):
+            return cls(layers=_read_decoder_config(as_path(text), recipe))
+        if (settings := _parse_settings(name)) is not None:
+            pairs = [each.partition(":") for each in settings.get("precision_cfg", "").split(",") if each.strip()]
+            aliases = {str(table.get("alias", group)).upper(): group for group, table in recipe.groups.items()}
+            # "mixed" stands for the usual format of activations
+            given = [
+                (key.strip().upper(), value.strip()) for key, _, value in pairs if value.strip().lower() != "mixed"
+            ]
+            _refuse_repeats([key for key, _ in given], "precision_cfg")
+            return cls(all_layers=_parse_formats(dict(given), aliases, "precision_cfg"))
+        raise FormatError(
+            f"expected performance, accuracy, a decoder config that ends in .json, or 'precision_cfg = {{wqkv: bf16}}'"
+            f" as optimizations, got {name!r}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data.
+
+        >>> Optimizations("accuracy").to_json()
+        {'mode': 'accuracy'}
+        """
+        chosen = {"mode": self.mode, "layers": self.layers, "all_layers": self.all_layers}
+        return {key: value for key, value in chosen.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Optimizations:
+        """Return the optimizations of plain data, or raise a `FileFormatError`.
+
+        >>> Optimizations.from_json({"mode": "accuracy"})
+        Optimizations(mode='accuracy', layers=None, all_layers=None)
+        """
+        if not isinstance(data, dict) or data.get("mode") not in MODES:
+            raise FileFormatError(f"expected optimizations with a mode, got {repr(data)[:60]}")
+        layers = data.get("layers")
+        by_number = None if layers is None else {int(layer): formats for layer, formats in layers.items()}
+        return cls(data["mode"], by_number, data.get("all_layers"))
+
+
+def _parse_settings(text: str) -> dict[str, str] | None:
+    """Return the settings of a text such as "precision_cfg = {...}, fidelity_cfg = {...}"; None for other texts."""
+    found = list(_SETTING.finditer(text))
+    if not found or sum([len(each[0]) for each in found]) != len(text):
+        return None
+    names = [each[1] for each in found]
+    _refuse_unknown_settings(names, "optimizations")
+    _refuse_repeats(names, "optimizations")
+    return {each[1]: each[2] for each in found}
+
+
+def _refuse_unknown_settings(names: Iterable[str], where: str) -> None:
+    for name in names:
+        if name not in _SETTINGS:
+            raise FileFormatError(f"{where}: unknown setting {name!r}; there are {' and '.join(_SETTINGS)}")
+
+
+def _refuse_repeats(names: list[str], where: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise FileFormatError(f"{where}: {name} is set {names.count(name)} times; set it once")
+
+
+def _read_decoder_config(path: Path, recipe: Recipe) -> dict[int, Formats | None]:
+    """Return the number formats of the layers that a decoder config lists."""
+    data = read_json(path, str(path), _MAX_CONFIG_BYTES)
+    decoders = data.get("decoders") if isinstance(data, dict) else None
+    if not isinstance(decoders, dict) or not decoders:
+        raise FileFormatError(f'{path}: expected {{"decoders": {{"0": ...}}}}, with at least one layer')
+    for key in data.keys() - {"decoders"}:
+        raise FileFormatError(f"{path}: unknown key {key!r} beside 'decoders'; remove it")
+    groups = {group: group for group in recipe.groups}
+    layers: dict[int, Formats | None] = {}
+    for layer, settings in decoders.items():
+        if not layer.isdecimal() or not isinstance(settings, dict):
+            raise FileFormatError(f"{path}: expected a number of a layer and its settings, got {layer!r}")
+        _refuse_unknown_settings(settings, f"{path}: layer {layer}")
+        chosen = settings.get("precision_cfg")
+        if chosen is not None and not isinstance(chosen, dict):
+            raise FileFormatError(f"{path}: layer {layer}: expected an object as precision_cfg, got {chosen!r}")
+        where = f"{path}: layer {layer}"
+        layers[int(layer)] = None if chosen is None else _parse_formats(chosen, groups, where)
+    return layers
+
+
+def _parse_formats(chosen: Mapping[str, Any], groups: Mapping[str, str], where: str) -> dict[str, str]:
+    formats = {}
+    for key, value in chosen.items():
+        if key not in groups:
+            near = get_close_matches(key, list(groups), 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(groups)}"
+            raise FileFormatError(f"{where}: unknown group of weights {key!r}; {hint}")
+        if str(value).upper() not in _FORMATS:
+            raise FileFormatError(f"{where}: expected one of {', '.join(_FORMATS)} for {key}, got {value!r}")
+        formats[groups[key]] = _FORMATS[str(value).upper()]
+    return formats

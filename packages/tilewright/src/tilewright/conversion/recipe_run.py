@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`RecipeRun`: a recipe applied to one checkpoint and one machine: weights, outputs, and number formats."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from .._text import count_of
+from ..copying import Assembly
+from ..errors import FileFormatError, FormatError
+from .recipe import (
+    MODEL_DTYPE,
+    PLACEHOLDER,
+    Expression,
+    Family,
+    Formats,
+    Optimizations,
+    OutputTable,
+    Recipe,
+    parse_signature,
+)
+from .rules import ExpressionError, evaluate
+
+_PLACEHOLDER_MODEL = "model"  # the name that layers go by which a decoder config does not list
+
+
+class MissingTensorError(ExpressionError):
+    """A recipe asks for a `tensor` that the checkpoint does not have."""
+
+    def __init__(self, message: str, tensor: str = "") -> None:
+        super().__init__(message)
+        self.tensor = tensor
+
+
+@dataclass(frozen=True)
+class RecipeOutput:
+    """A file of the cache: how it is put together, and how it is stored and spread over a mesh."""
+
+    name: str
+    value: Assembly
+    dtype: str
+    layout: str
+    memory: str
+    mesh: Any  # as written: "replicated", a dimension, or one per axis of the mesh
+    layer: int | None
+    where: str
+    made_as: tuple[str, ...]  # the expressions of the recipe that say so
+
+
+def find_family(recipe: Recipe, config: Mapping[str, Any]) -> Family:
+    """Return the family of a `recipe` that the model of a config.json belongs to, or raise."""
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str):
+        raise FileFormatError(f"config.json: expected a model_type, such as 'llama', got {model_type!r}")
+    return recipe.family(model_type)
+
+
+class RecipeRun:
+    """A recipe applied to one checkpoint and one machine.
+
+    Args:
+        recipe: the recipe.
+        config: the checkpoint's config.json.
+        tensors: the tensors of the checkpoint, by name.
+        given: what the user chose, and the machine, by the names that expressions use.
+        optimizations: the number formats that the user chose.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        config: Mapping[str, Any],
+        tensors: Mapping[str, Assembly],
+        given: Mapping[str, Any],
+        optimizations: Optimizations,
+    ) -> None:
+        self.recipe, self.config, self.tensors, self.optimizations = recipe, config, tensors, optimizations
+        self.family = find_family(recipe, config)
+        self._weights: dict[str, Assembly] = {}
+        self._last_tensor = ""  # that an expression asked for, for messages
+        self._used: dict[str, str] = {}  # the weights of an output, and their expressions
+        self._places: list[str] = []  # of the expressions that are being evaluated, for messages
+        self._patterns = [(_compile_key(key), text) for key, text in self.family.weights.items()]
+        self.config_fields = {"model_type"}
+        """The fields of config.json that were read."""
+        self._shapes = [(_compile_key(key), text) for key, text in recipe.shapes.items()]
+        self.names: dict[str, Any] = {
+            **given,
+            "config": self.config_entry,
+            "config_size": self.config_size,
+            "has_config": self.has_config,
+            "tensor": self.tensor,
+            "weight": self.weight,
+            "has_weight": self.has_weight,
+            "environment": os.environ.get,
+        }
+        for signature, expression in {**recipe.functions, **self.family.functions}.items():
+            self._define(signature, expression)
+        for name, expression in {**recipe.values, **self.family.values}.items():
+            self.names[name] = self.evaluate(expression)
+        for refusal in (*recipe.refuse, *self.family.refuse):
+            if self.evaluate(refusal.when):
+                raise FormatError(self.evaluate(refusal.message))
+
+    def _define(self, signature: str, expression: Expression) -> None:
+        name, parameters = parse_signature(signature)
+
+        def function(*arguments: Any) -> Any:
+            if len(arguments) != len(parameters):
+                raise FormatError(f"{signature} takes {len(parameters)} arguments, got {len(arguments)}")
+            return self.evaluate(expression, dict(zip(parameters, arguments, strict=True)))
+
+        self.names[name] = function
+
+    def evaluate(self, expression: Expression, more: Mapping[str, Any] | None = None) -> Any:
+        """Return the value of an expression of the recipe; `more` are names that only it has."""
+        self._places.append(expression.where)
+        try:
+            return evaluate(expression.text, {**self.names, **(more or {})})
+        except (_LocatedError, MissingTensorError):
+            raise
+        except ExpressionError as problem:
+            raise _LocatedError(f"{expression.where}: {problem}") from None
+        finally:
+            self._places.pop()
+
+    def config_entry(self, key: str) -> Any:
+        """Return an entry of config.json, None if there is none."""
+        self.config_fields.add(key)
+        return self.config.get(key)
+
+    def has_config(self, key: str) -> bool:
+        """Return whether config.json has an entry, if only null."""
+        return key in self.config
+
+    def config_size(self, key: str, default: int | None = None) -> int:
+        """Return an entry of config.json that is a positive integer, or the default if it is missing, null or 0."""
+        value = self.config_entry(key)
+        if not value and default is not None:
+            return default
+        if type(value) is not int or value < 1:
+            found = "is missing" if key not in self.config else f"is {value!r:.40}"
+            raise _LocatedError(f"config.json: {key} {found}; expected a positive integer")
+        return value
+
+    def tensor(self, name: str) -> Assembly:
+        """Return a tensor of the checkpoint."""
+        if name not in self.tensors:
+            raise MissingTensorError(f"the checkpoint has no tensor {name!r}, which {self._places[-1]} needs", name)
+        self._last_tensor = name
+        return self.tensors[name]
+
+    def _describe_names(self, missing: str) -> str:
+        """Return a remark about tensors that are named otherwise than a missing one."""
+        prefix, _, rest = missing.partition(".")
+        for name in self.tensors if rest else ():
+            if name.endswith(f".{missing}") or name == rest:
+                return f"; it has {name!r}, under another prefix: save the model again with names such as {missing!r}"
+        if not any(name.startswith(f"{prefix}.") for name in self.tensors):
+            return f"; none of its names starts with {prefix!r}: they are such as {next(iter(self.tensors), '')!r}"
+        return ""
+
+    def weight(self, key: str) -> Assembly:
+        """Return a weight by its key, such as "layers.0.attention.wq.weight"."""
+        for pattern, expression in reversed(self._patterns):
+            if (found := pattern.fullmatch(key)) is not None:
+                self._used[key] = expression.text
+                if key not in self._weights:
+                    self._weights[key] = self._check_shape(key, self._make_weight(key, expression, _numbers(found)))
+                return self._weights[key]
+        raise MissingTensorError(f"family {self.family.name} has no weight {key!r}, which {self._places[-1]} needs")
+
+    def _make_weight(self, key: str, expression: Expression, numbers: dict[str, int]) -> Assembly:
+        self._last_tensor = ""
+        try:
+            value: Assembly = self.evaluate(expression, numbers)
+        except _LocatedError as problem:
+            expected = self._expected_shape(key)
+            says = "" if expected is None else f"; config.json says that {key} has shape {list(expected)}"
+            raise _LocatedError(f"{problem} ({key} from {self._last_tensor}){says}") from None
+        return value
+
+    def _check_shape(self, key: str, value: Assembly) -> Assembly:
+        """Return a weight if it has the shape that config.json says."""
+        expected = self._expected_shape(key)
+        if expected not in (None, value.shape):
+            raise _LocatedError(
+                f"{key} has shape {list(value.shape)} (from {', '.join(value.sources)}), but config.json says"
+                f" {list(expected or ())}; is that the config.json of this checkpoint?"
+            )
+        return value
+
+    def _expected_shape(self, key: str) -> tuple[int, ...] | None:
+        for pattern, expression in self._shapes:
+            if (found := pattern.fullmatch(key)) is not None:
+                return tuple(self.evaluate(expression, _numbers(found)))
+        return None
+
+    def has_weight(self, key: str) -> bool:
+        """Return whether there is a weight, and the tensors that it is made from."""
+        try:
+            self.weight(key)
+        except MissingTensorError:
+            return False
+        return True
+
+    def _number_key(self, key: str, layer: int) -> list[str]:
+        """Return the keys of a layer for a key with placeholders: one, or one for each expert."""
+        experts = range(self.names.get("experts", 0)) if "{expert}" in key else [0]
+        return [key.format(layer=layer, expert=expert) for expert in experts]
+
+    def _check_layers(self) -> None:
+        """Raise if a weight that one layer has is missing in another: it was lost, and the model is not complete."""
+        if self.names.get("layers", 0) > len(self.tensors):  # not to look for very many
+            raise FormatError(
+                f"config.json says that the model has {self.names['layers']} layers, but the checkpoint has"
+                f" {count_of(len(self.tensors), 'tensor')}; use the config.json of this checkpoint"
+            )
+        for key in self.family.weights if "layers" in self.names else ():
+            layers = self.names["layers"] if "{layer}" in key else 1
+            numbered = [each for layer in range(layers) for each in self._number_key(key, layer)]
+            held = [each for each in numbered if self.has_weight(each)]
+            for each in numbered if 0 < len(held) < len(numbered) else ():
+                try:
+                    self.weight(each)
+                except MissingTensorError as problem:
+                    raise MissingTensorError(
+                        f"{problem}; there is {self.weight(held[0]).sources[0]!r}, and config.json says that the model"
+                        f" has {count_of(self.names['layers'], 'layer')}"
+                    ) from None
+
+    def all_weights(self) -> dict[str, Assembly]:
+        """Return all weights by key, layer by layer."""
+        keys: list[str] = []
+        layered = [key for key in self.family.weights if "{layer}" in key]
+        for key in self.family.weights:
+            if key not in layered:
+                keys.append(key)
+            elif key == layered[0]:
+                for layer in range(self.names["layers"]):
+                    keys += [each for own in layered for each in self._number_key(own, layer)]
+        return {key: self.weight(key) for key in keys if self.has_weight(key)}
+
+    def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
+        """Yield the files of the cache; `layers` limits those that belong to a layer."""
+        self._check_layers()
+        for table in self.recipe.outputs(self.family):
+            if not self.evaluate(table.when):
+                continue
+            loops = {key: list(self.evaluate(expression)) for key, expression in table.each.items()}
+            for layer in self._choose_layers(layers) if table.per_layer else [None]:
+                for values in product(*loops.values()):
+                    bound = dict(zip(loops, values, strict=True))
+                    yield self._build_output(table, layer, bound if layer is None else {**bound, "layer": layer})
+
+    def _choose_layers(self, layers: Sequence[int] | None) -> Sequence[int]:
+        count = self.names["layers"]
+        for layer in layers or ():
+            if layer >= count:
+                raise FormatError(f"layer {layer} does not exist: the model has {count}, from 0 to {count - 1}")
+        return range(count) if layers is None else layers
+
+    def _build_output(self, table: OutputTable, layer: int | None, bound: dict[str, Any]) -> RecipeOutput:
+        dtype = table.dtype
+        if dtype == MODEL_DTYPE:
+            dtype = self.names["model_dtype"]
+        elif dtype in self.recipe.groups:
+            dtype = self.formats(layer or 0)[dtype]
+        self._used = {}
+        try:
+            value = self.evaluate(table.value, bound)
+        except MissingTensorError as problem:
+            raise MissingTensorError(f"{problem}{self._describe_names(problem.tensor)}") from None
+        if not isinstance(value, Assembly):
+            raise FormatError(f"{table.value.where}: expected a tensor, got {value!r}")
+        return RecipeOutput(
+            self.evaluate(table.name, bound),
+            value,
+            dtype,
+            table.layout,
+            self.evaluate(table.memory, bound),
+            self.evaluate(table.mesh, bound),
+            layer,
+            table.name.where,
+            (table.value.text, *[f"weight({key!r}) = {text}" for key, text in self._used.items()]),
+        )
+
+    def formats(self, layer: int) -> dict[str, str]:
+        """Return the number format of every group of weights in a layer."""
+        usual = {group: table["format"] for group, table in self.recipe.groups.items() if "format" in table}
+        if self.optimizations.all_layers is not None:
+            return {**usual, **self.optimizations.all_layers}
+        listed = self._listed_layers()
+        if listed is None:
+            return {**usual, **self._mode_formats({})}
+        if layer > max(listed):
+            raise FormatError(
+                f"the decoder config ends at layer {max(listed)}, but the model has {self.names['layers']} layers, and"
+                f" tt_transformers stops there; use one that lists layer {self.names['layers'] - 1}"
+            )
+        own = listed.get(layer)
+        return {**usual, **(self._mode_formats({"base_name": _PLACEHOLDER_MODEL}) if own is None else own)}
+
+    def _listed_layers(self) -> Mapping[int, Formats | None] | None:
+        """Return the layers that a decoder config lists: the user's, or the recipe's for this very model."""
+        if self.optimizations.layers is not None:
+            return self.optimizations.layers
+        name, mode = self.names["model_name"], self.optimizations.mode
+        single = [each for each in self.recipe.model_precision if name in each.models and mode in each.modes]
+        return {layer: each.formats for each in reversed(single) for layer in each.layers} if single else None
+
+    def _mode_formats(self, names: Mapping[str, Any]) -> Formats:
+        """Return the formats of the first line of the recipe that matches."""
+        for rule in (*self.family.precision, *self.recipe.precision):
+            if self.evaluate(rule.when, names):
+                return rule.formats
+        return {}
+
+
+class _LocatedError(ExpressionError):
+    """An error that says where in the recipe it arose."""
+
+
+def _numbers(found: re.Match[str]) -> dict[str, int]:
+    return {name: int(value) for name, value in found.groupdict().items()}
+
+
+def _compile_key(key: str) -> re.Pattern[str]:
+    """Return the pattern of a key with placeholders such as {layer}.
+
+    >>> _compile_key("layers.{layer}.norm").fullmatch("layers.12.norm")["layer"]
+    '12'
+    """
+    parts = PLACEHOLDER.split(key)
+    return re.compile("".join([f"(?P<{part}>[0-9]+)" if k % 2 else re.escape(part) for k, part in enumerate(parts)]))

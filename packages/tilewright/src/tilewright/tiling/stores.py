@@ -1,0 +1,951 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays in stores (zarr, HDF5, Dask, anything that slices): where they are, their chunks, whether two share bytes.
+
+Zarr, HDF5 and Dask make a new object at each access, so object identity says nothing. A store is identified by its
+folder, file, URL or dictionary, and by the array's name in it. The libraries are not imported for that: whoever has
+their objects has imported them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import gc
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from importlib import import_module
+from itertools import combinations, product
+from math import prod
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .._files import replace_file
+from ..copying import Footprint, find_device_array
+from ..errors import TransferError
+from ..layout import Box
+from .tile_copies import ExternalTensor
+from .tiler import Tiler, number_of
+
+_MAX_SEARCHED = 4096
+"""Objects that are searched for the arrays behind a wrapper."""
+
+_MAX_DEPTH = 4
+"""Attributes that are followed from a wrapper to its arrays."""
+
+_LEAF_TYPES = (type, ModuleType, FunctionType, BuiltinFunctionType, str, bytes, int, float, complex, type(None))
+
+
+class StorageRegion(NamedTuple):
+    """The bytes that an array occupies: in which store (memory, file or object), which ones, and in what arrangement.
+
+    >>> from tilewright.copying.placement import dense_footprint
+    >>> StorageRegion("memory", dense_footprint(0, 8), (0, 1)).overlaps(
+    ...     StorageRegion("memory", dense_footprint(7, 2), (7, 1))
+    ... )
+    True
+    """
+
+    store: Any
+    footprint: Footprint
+    arrangement: Any
+
+    def overlaps(self, other: StorageRegion) -> bool:
+        """Return whether two regions share a byte."""
+        return bool(self.store == other.store) and self.footprint.overlaps(other.footprint)
+
+
+class HasRegions(Protocol):
+    """An array that knows the bytes it occupies. A mapped file has two regions: in memory, and in the file."""
+
+    def regions(self) -> Sequence[StorageRegion]:
+        """Return the bytes that the array occupies."""
+
+
+def share_bytes(source: HasRegions, target: HasRegions) -> bool:
+    """Return whether two arrays share a byte.
+
+    >>> from tilewright.tiling.endpoints import open_endpoint
+    >>> a = np.zeros(8)
+    >>> (
+    ...     share_bytes(open_endpoint(a[:5]), open_endpoint(a[4:])),
+    ...     share_bytes(open_endpoint(a[::2]), open_endpoint(a[1::2])),
+    ... )
+    (True, False)
+    """
+    return any(one.overlaps(other) for one in source.regions() for other in target.regions())
+
+
+def validate_separate_targets(targets: Sequence[HasRegions]) -> None:
+    """Raise if two targets share a byte.
+
+    >>> from tilewright.tiling.endpoints import open_endpoint
+    >>> a = np.zeros(8)
+    >>> validate_separate_targets([open_endpoint(a[::2]), open_endpoint(a[1::2])])
+    """
+    if any(share_bytes(*pair) for pair in combinations(targets, 2)):
+        raise shared_targets_error()
+
+
+def shared_targets_error() -> TransferError:
+    """Return the error for two targets that share bytes.
+
+    >>> str(shared_targets_error())[:17]
+    'two targets share'
+    """
+    return TransferError(
+        "two targets share memory or a file, so tiles of one would overwrite the other; give each its own"
+    )
+
+
+def are_same_array(source: HasRegions, target: HasRegions) -> bool:
+    """Return whether two arrays are one: equal indices are the same bytes.
+
+    >>> from tilewright.tiling.endpoints import open_endpoint
+    >>> a = np.zeros(8)
+    >>> are_same_array(open_endpoint(a), open_endpoint(a)), are_same_array(open_endpoint(a), open_endpoint(a[::-1]))
+    (True, False)
+    """
+    return any(
+        one.store == other.store and one.arrangement == other.arrangement
+        for one in source.regions()
+        for other in target.regions()
+    )
+
+
+class StoreLocation(NamedTuple):
+    """Where an array is stored, equal for all handles of it; `private` says why other processes cannot open it.
+
+    >>> StoreLocation(("file", "/data/a.zarr")).private
+    ''
+    """
+
+    key: tuple[Any, ...]
+    private: str = ""
+
+
+def store_locations(array: Any) -> list[StoreLocation]:
+    """Return where an array stores its elements, most precise first; an unknown object is its own location.
+
+    >>> class Array:
+    ...     shape = (3,)
+    >>> one, other = Array(), Array()
+    >>> store_locations(one) == store_locations(one), store_locations(one) == store_locations(other)
+    (True, False)
+    """
+    if is_zarr(array):
+        return [_zarr_location(array)]
+    if is_hdf5(array):
+        return list(_hdf5_locations(_hdf5_dataset(array)))
+    if hasattr(array, "store_key"):  # our own wrappers of other stores
+        return [StoreLocation(array.store_key, getattr(array, "private", ""))]
+    return [StoreLocation(("object", id(array)))]
+
+
+def is_zarr(array: Any) -> bool:
+    """Return whether an object is a zarr array, of version 2 or 3.
+
+    >>> is_zarr(np.zeros(3))
+    False
+    """
+    return _is_from_package(array, "zarr") and hasattr(type(array), "chunks")
+
+
+def is_hdf5(array: Any) -> bool:
+    """Return whether an object is a dataset of h5py, or a view of one in another type.
+
+    >>> is_hdf5(np.zeros(3))
+    False
+    """
+    return _is_from_package(array, "h5py") and hasattr(type(_hdf5_dataset(array)), "chunks")
+
+
+def validate_open(array: Any) -> None:
+    """Raise if an array is a dataset of a closed HDF5 file.
+
+    >>> validate_open(np.zeros(3))
+    """
+    if is_hdf5(array) and not _hdf5_dataset(array).id:
+        raise TransferError("the HDF5 dataset is closed; keep its file open until the run ends")
+
+
+def _is_from_package(array: Any, package: str) -> bool:
+    return any(kind.__module__.partition(".")[0] == package for kind in type(array).__mro__)
+
+
+def inner_arrays(array: Any) -> Iterator[Any]:
+    """Yield the NumPy, zarr and HDF5 arrays that a wrapper reads: arrays of its shape, or those of its Dask graph.
+
+    >>> class Sliced:
+    ...     def __init__(self, array):
+    ...         self.array, self.shape = array, array.shape
+    >>> a = np.zeros(3)
+    >>> [inner is a for inner in inner_arrays(Sliced(a))]
+    [True]
+    """
+    graph = getattr(array, "__dask_graph__", None)
+    level: list[Any] = [array] if graph is None else [list(dict(graph()).values())]
+    seen = {id(array)}
+    for _ in range(_MAX_DEPTH):
+        following = []
+        # Before Python 3.11 attributes are referents of the dict of an object, not of the object.
+        attributes = [vars(each) for each in level if isinstance(getattr(each, "__dict__", None), dict)]
+        seen.update(map(id, attributes))
+        for referent in gc.get_referents(*level, *attributes):
+            if id(referent) in seen or isinstance(referent, _LEAF_TYPES):
+                continue
+            seen.add(id(referent))
+            if isinstance(referent, np.ndarray):
+                if graph is not None or referent.shape == tuple(array.shape):
+                    yield referent
+            elif is_zarr(referent) or is_hdf5(referent):
+                yield referent
+            else:
+                following.append(referent)
+        level = following
+        if len(seen) > _MAX_SEARCHED:
+            return
+
+
+def describe_store(array: Any) -> dict[str, Any]:
+    """Return plain data that identifies a stored array, read again from its store.
+
+    >>> describe_store(np.zeros((2, 3)))
+    {'kind': 'array in memory', 'shape': [2, 3], 'dtype': '<f8'}
+    """
+    identity: dict[str, Any] = {"kind": f"{type(array).__module__}.{type(array).__qualname__}"}
+    if isinstance(array, np.ndarray):
+        identity = {"kind": "array in memory"}
+    elif is_zarr(array):
+        location = _zarr_location(array)
+        array = _reopen_zarr(array)
+        metadata = repr(getattr(array, "metadata", None) or dict(array.attrs))
+        identity |= {
+            "location": location.private or list(map(str, location.key)),
+            "chunks": list(map(int, array.chunks)),
+            "metadata": hashlib.sha256(metadata.encode()).hexdigest()[:16],
+        }
+    elif is_hdf5(array):
+        dataset = _hdf5_dataset(array)
+        identity |= {"file": os.path.realpath(dataset.file.filename), "dataset": dataset.name}
+    elif hasattr(array, "store_key"):
+        identity |= {"location": list(map(str, array.store_key))}
+    shape, dtype = [int(n) for n in array.shape], array.dtype
+    return identity | {"shape": shape, "dtype": dtype.str if isinstance(dtype, np.dtype) else str(dtype)}
+
+
+def _zarr_location(array: Any) -> StoreLocation:
+    path = getattr(array, "store_path", array).path
+    store = getattr(array, "store_path", array).store
+    while type(store).__name__ not in ("MemoryStore", "KVStore") and hasattr(store, "_store"):
+        store = store._store  # a logging or caching wrapper
+    kinds = {kind.__name__ for kind in type(store).__mro__}
+    fs = getattr(store, "fs", None)
+    if fs is not None:
+        return _fsspec_location(fs, f"{store.path}/{path}")
+    if "ObjectStore" in kinds:
+        return _obstore_location(store.store, path)
+    for owner in (getattr(store, name, None) for name in ("_store_dict", "_mutable_mapping", "root")):
+        if hasattr(owner, "keys"):
+            return StoreLocation(
+                ("memory", id(owner), path), f"a zarr {type(store).__name__} in the memory of this process"
+            )
+    folder = getattr(store, "root", None) or getattr(store, "path", None)
+    if kinds & {"LocalStore", "DirectoryStore", "NestedDirectoryStore"}:
+        return StoreLocation(("file", os.path.realpath(os.path.join(str(folder), path))))
+    if folder is not None:
+        return StoreLocation((type(store).__name__, os.path.realpath(str(folder)), path))
+    return StoreLocation((type(store).__name__, str(store), path))
+
+
+def _obstore_location(store: Any, path: str) -> StoreLocation:
+    kind = type(store).__name__
+    if kind == "LocalStore":
+        return StoreLocation(("file", os.path.realpath(os.path.join(str(store.prefix or "/"), path))))
+    if kind == "MemoryStore":
+        return StoreLocation(("memory", id(store), path), "an obstore MemoryStore in the memory of this process")
+    return StoreLocation(("obstore", repr(store), path))
+
+
+def _fsspec_location(fs: Any, path: str) -> StoreLocation:
+    while True:  # asynchronous, relative and caching wrappers
+        inner = getattr(fs, "sync_fs", None) or getattr(fs, "fs", None)
+        if inner is None:
+            break
+        path = f"{getattr(fs, 'path', '') or ''}/{path}"
+        fs = inner
+    protocol = fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0]
+    path = os.path.normpath("/" + path.lstrip("/"))
+    if protocol in ("file", "local"):
+        return StoreLocation(("file", os.path.realpath(path)))
+    return StoreLocation(
+        ("fsspec", protocol, path), "fsspec's memory:// in this process" if protocol == "memory" else ""
+    )
+
+
+def _reopen_zarr(array: Any) -> Any:
+    """Return a zarr array opened again: a handle keeps the metadata it was opened with."""
+    try:
+        return import_module("zarr").open_array(store=array.store, path=array.path, mode="r")
+    except Exception as problem:  # of any store
+        raise TransferError(f"cannot reopen {array!r}: {type(problem).__name__}: {problem}; open it again") from None
+
+
+def _hdf5_dataset(array: Any) -> Any:
+    """Return the dataset behind an `astype` view of it."""
+    return getattr(array, "_dset", array)
+
+
+def _hdf5_locations(dataset: Any) -> Iterator[StoreLocation]:
+    h5py = import_module("h5py")
+    private = "an HDF5 dataset, which h5py cannot send to another process"
+    info = h5py.h5o.get_info(dataset.id)  # the same for all links to a dataset
+    try:
+        status = os.stat(dataset.file.filename)
+        file: tuple[Any, ...] = (status.st_dev, status.st_ino)
+    except OSError:  # in memory only
+        file = ("open", info.fileno)
+    if dataset.file.driver == "core":
+        file = ("open", info.fileno)
+    yield StoreLocation(("hdf5", *file, info.addr), private)
+    if dataset.is_virtual:
+        for source in dataset.virtual_sources():
+            name = source.file_name
+            if name == ".":
+                yield from _hdf5_locations(dataset.file[source.dset_name])
+                continue
+            folder = os.path.dirname(os.path.realpath(dataset.file.filename))
+            with h5py.File(os.path.join(folder, name), "r") as other:
+                yield from list(_hdf5_locations(other[source.dset_name]))
+
+
+def reject_array_wrappers(array: Any, name: str) -> None:
+    """Raise for arrays that carry more than elements: a mask or units would be lost. `name` is for the message.
+
+    >>> reject_array_wrappers(np.zeros(3), "the source")
+    """
+    kind = type(array)
+    if isinstance(array, np.ma.MaskedArray):
+        lost, remedy = "mask", "pass array.filled(value), and the mask as another source if the compute needs it"
+    elif hasattr(array, "magnitude") and hasattr(array, "units"):
+        lost, remedy = "units", "pass array.magnitude"
+    elif isinstance(array, np.ndarray) and kind not in (np.ndarray, np.memmap):
+        lost, remedy = "extra information", "pass numpy.asarray(array) if it may be dropped"
+    else:
+        return
+    raise TransferError(f"{name} is a {kind.__name__}, and its {lost} would be lost; {remedy}")
+
+
+def chunk_shape(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of what an array is written in: its shards or chunks; None if it has none.
+
+    >>> chunk_shape(np.zeros(3)) is None
+    True
+    """
+    return _as_chunks(getattr(array, "shards", None)) or read_chunk_shape(array)
+
+
+def read_chunk_shape(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of what an array is read in: its chunks, also those inside shards; None if it has none.
+
+    >>> read_chunk_shape(np.zeros(3)) is None
+    True
+    """
+    return _as_chunks(getattr(array, "chunks", None))
+
+
+def _as_chunks(chunks: Any) -> tuple[int, ...] | None:
+    # dask has a tuple of extents for each axis
+    is_shape = isinstance(chunks, tuple) and all(isinstance(n, int) and n > 0 for n in chunks)
+    return chunks if is_shape and chunks else None
+
+
+# Chunks of stored arrays, read once for all tiles that need them, as far as memory allows.
+
+Array = np.ndarray[Any, Any]
+Index = tuple[int, ...]
+"""The position of a chunk in the grid of chunks."""
+
+_MAX_LISTED_USES = 4096
+"""Tiles of one chunk that are listed; a chunk with more of them is needed again soon in any case."""
+
+
+def chunk_range(start: int, end: int, chunk: int) -> range:
+    """Return the chunks along an axis that hold the elements from `start` to before `end`.
+
+    >>> chunk_range(3, 9, 4)
+    range(0, 3)
+    """
+    return range(start // chunk, -(-end // chunk))
+
+
+class ChunkUses:
+    """Which tiles of a `tiler` read which chunks of its space, stored in `chunks`.
+
+    >>> uses = ChunkUses(Tiler((8,), (4,), overlap=2, augmentation=1), (3,))
+    >>> [uses.count((k,)) for k in range(3)], uses.tiles((1,))
+    ([2, 3, 2], [1, 2, 3])
+    """
+
+    def __init__(self, tiler: Tiler, chunks: Sequence[int]) -> None:
+        self.tiler, self.chunks = tiler, tuple(chunks)
+        self.is_shared = any(self._shares_chunks(axis) for axis in range(tiler.rank))
+
+    def _tiles_along(self, axis: int, chunk: int) -> range:
+        """Return the grid coordinates of the tiles that read a chunk, along an axis."""
+        step, first, extent, last, _ = self.tiler.axes[axis]
+        start = chunk * self.chunks[axis]
+        end = min(start + self.chunks[axis], self.tiler.space[axis])
+        low = max(0, -(-(start - first - extent + 1) // step))
+        return range(low, min(last, (end - 1 - first) // step) + 1)
+
+    def _shares_chunks(self, axis: int) -> bool:
+        """Return whether a chunk is read by several tiles along an axis."""
+        step, first, extent, last, _ = self.tiler.axes[axis]
+        if not last:
+            return False
+        # tiles that touch and start where chunks start share none
+        return extent > step or bool(first) or bool(step % self.chunks[axis])
+
+    def count(self, index: Index) -> int:
+        """Return how many tiles read the chunk at an `index`."""
+        return prod([len(self._tiles_along(axis, k)) for axis, k in enumerate(index)])
+
+    def tiles(self, index: Index) -> list[int]:
+        """Return the numbers of the tiles that read the chunk at an `index`, in order; empty if they are too many."""
+        along = [self._tiles_along(axis, k) for axis, k in enumerate(index)]
+        if prod(map(len, along)) > _MAX_LISTED_USES:
+            return []
+        return sorted([number_of(self.tiler.order, self.tiler.grid, coords) for coords in product(*along)])
+
+
+class _CachedChunk:
+    """A chunk of which uses are left: decoded, being decoded, or to be decoded again."""
+
+    __slots__ = ("array", "left", "ready", "tiles")
+
+    def __init__(self, left: int, tiles: list[int]) -> None:
+        self.left, self.tiles = left, tiles
+        self.array: Array | None = None
+        self.ready: threading.Event | None = None  # while a thread decodes it
+
+    def next_use(self) -> int:
+        """Return about the number of the tile that needs it next."""
+        return self.tiles[-self.left] if 0 < self.left <= len(self.tiles) else 0
+
+
+class ChunkCache:
+    """Decoded chunks of the sources of one run, at most `limit` bytes of them between two reads.
+
+    A chunk that several threads need at once is decoded by one of them.
+
+    >>> cache, decoded = ChunkCache(1 << 20), []
+    >>> uses = ChunkUses(Tiler((8,), (4,), overlap=2, augmentation=1), (4,))
+    >>> def load(index):
+    ...     decoded.append(index)
+    ...     return np.zeros(4)
+    >>> for tile in range(3):
+    ...     _ = cache.read(0, uses, (0,), load)
+    >>> decoded, cache.nbytes
+    ([(0,)], 0)
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.nbytes, self.loaded_bytes = limit, 0, 0
+        self._chunks: dict[tuple[int, Index], _CachedChunk] = {}
+        self._lock = threading.Lock()
+
+    def count_bytes(self, nbytes: int) -> None:
+        """Count bytes that were decoded without the cache."""
+        with self._lock:
+            self.loaded_bytes += nbytes
+
+    def is_being_read(self, source: int, index: Index) -> bool:
+        """Return whether a thread is decoding the chunk at an `index` of a `source` right now."""
+        with self._lock:
+            chunk = self._chunks.get((source, index))
+            return chunk is not None and chunk.ready is not None
+
+    def read(self, source: int, uses: ChunkUses, index: Index, load: Callable[[Index], Array]) -> Array:
+        """Return the chunk at an index of a source, decoded by `load` unless it is here; this is one of its uses."""
+        key = source, index
+        with self._lock:
+            chunk = self._chunks.get(key)
+            if chunk is None:
+                chunk = self._chunks[key] = _CachedChunk(uses.count(index), uses.tiles(index))
+            cached, ready = chunk.array, chunk.ready
+            if cached is not None:
+                return self._use(key, chunk, cached)
+            if ready is None:
+                chunk.ready = threading.Event()
+        if ready is not None:
+            ready.wait()
+            with self._lock:
+                cached = chunk.array
+                if cached is not None:
+                    return self._use(key, chunk, cached)
+            array = load(index)  # it was dropped at once, or the other thread has failed
+            with self._lock:
+                self.loaded_bytes += array.nbytes
+                return self._use(key, chunk, array)
+        try:
+            array = load(index)
+        except BaseException:
+            self._finish(chunk)
+            raise
+        with self._lock:
+            chunk.array = array
+            self.nbytes += array.nbytes
+            self.loaded_bytes += array.nbytes
+            self._use(key, chunk, array)
+        self._finish(chunk)
+        return array
+
+    def _finish(self, chunk: _CachedChunk) -> None:
+        """Wake those who wait for a chunk."""
+        with self._lock:
+            ready, chunk.ready = chunk.ready, None
+        assert ready is not None
+        ready.set()
+
+    def _use(self, key: tuple[int, Index], chunk: _CachedChunk, array: Array) -> Array:
+        """Count a use of a chunk; drop it after its last one, and others if the cache is too large."""
+        chunk.left -= 1
+        if chunk.left <= 0:
+            self._drop(chunk)
+            self._chunks.pop(key, None)
+        elif self.nbytes > self.limit:
+            self._shrink()
+        return array
+
+    def _drop(self, chunk: _CachedChunk) -> None:
+        if chunk.array is not None:
+            self.nbytes -= chunk.array.nbytes
+            chunk.array = None
+
+    def _shrink(self) -> None:
+        """Drop those chunks that are needed last, until a tenth of the limit is free."""
+        decoded = [chunk for chunk in self._chunks.values() if chunk.array is not None]
+        for chunk in sorted(decoded, key=_CachedChunk.next_use, reverse=True):
+            if self.nbytes <= self.limit - self.limit // 10:
+                return
+            self._drop(chunk)
+
+
+class ChunkReader:
+    """Boxes of a stored array of a `shape`, put together from its chunks, which come through a cache.
+
+    `load` returns the elements of a box, `source` is the number of the array in the cache; with `is_bulky`, many chunks
+    are better read at once than one by one.
+
+    >>> values, cache = np.arange(10), ChunkCache(1 << 20)
+    >>> uses = ChunkUses(Tiler((10,), (5,), overlap=2, augmentation=1), (4,))
+    >>> reader = ChunkReader(lambda box: values[box.slices], (10,), uses, cache, 0)
+    >>> [[(part.offset[0], piece.tolist()) for part, piece in parts] for parts in reader.read([Box((3,), (3,))])]
+    [[(3, [3]), (4, [4, 5])]]
+    """
+
+    def __init__(
+        self,
+        load: Callable[[Box], Array],
+        shape: tuple[int, ...],
+        uses: ChunkUses,
+        cache: ChunkCache,
+        source: int,
+        is_bulky: bool = False,
+    ) -> None:
+        self._is_bulky = is_bulky
+        self._load, self._shape, self._uses, self._cache, self._source = load, shape, uses, cache, source
+
+    def read(self, boxes: Sequence[Box]) -> list[list[tuple[Box, Array]]]:
+        """Return, for each box of one tile, the parts that cover it with their elements."""
+        if self._is_bulky and not self._uses.is_shared and len(boxes) == 1:
+            piece = self._load(boxes[0])
+            self._cache.count_bytes(piece.nbytes)
+            return [[(boxes[0], piece)]]
+        # a tile uses a chunk once, whatever the number of its boxes; those that others are decoding can wait
+        indices = list(dict.fromkeys([index for box in boxes for index in self._indices(box)]))
+        indices.sort(key=lambda index: self._cache.is_being_read(self._source, index))
+        chunks = {index: self._cache.read(self._source, self._uses, index, self._load_chunk) for index in indices}
+        return [[self._part(box, index, chunks[index]) for index in self._indices(box)] for box in boxes]
+
+    def _indices(self, box: Box) -> Iterator[Index]:
+        axes = zip(box.offset, box.end, self._uses.chunks, strict=True)
+        return product(*[chunk_range(start, end, chunk) for start, end, chunk in axes])
+
+    def _part(self, box: Box, index: Index, chunk: Array) -> tuple[Box, Array]:
+        home = self._box_of(index)
+        part = home.intersection(box)
+        return part, chunk[part.relative_to(home.offset).slices]
+
+    def _box_of(self, index: Index) -> Box:
+        chunks = self._uses.chunks
+        return Box(tuple([k * n for k, n in zip(index, chunks, strict=True)]), chunks).within(self._shape)
+
+    def _load_chunk(self, index: Index) -> Array:
+        return self._load(self._box_of(index))
+
+
+# Chunks of zarr arrays in a local folder, read and written without zarr, in the calling thread.
+
+Array = np.ndarray[Any, Any]
+Index = tuple[int, ...]
+Slices = tuple[slice, ...]
+
+_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+_V2_COMPRESSORS = ("zstd", "blosc", "gzip", "zlib", "lz4")
+
+
+class ZarrChunks:
+    """A zarr array in a local folder, as chunks.
+
+    Args:
+        folder: the folder of the array.
+        array: the array, for its metadata.
+        compressor: the codec of numcodecs that encodes a chunk, None if chunks are stored as they are.
+
+    >>> import tempfile
+    >>> zarr = import_module("zarr")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     array = zarr.create_array(folder, shape=(5,), chunks=(3,), dtype="i4")
+    ...     chunks = open_zarr_chunks(array)
+    ...     chunks.write((slice(0, 5),), np.arange(5, dtype="i4"))
+    ...     array[...].tolist(), chunks.read((slice(2, 4),)).tolist()
+    ([0, 1, 2, 3, 4], [2, 3])
+    """
+
+    def __init__(self, folder: Path, array: Any, compressor: Any) -> None:
+        self._folder, self._metadata, self._compressor = folder, array.metadata, compressor
+        self.shape = tuple([int(n) for n in array.shape])
+        self.chunks: tuple[int, ...] = tuple([int(n) for n in array.chunks])
+        self.dtype = np.dtype(array.dtype)
+        fill = array.fill_value
+        self._fill = np.full(1, 0 if fill is None else fill, self.dtype)
+        self._stores_empty = bool(array.config.write_empty_chunks)
+        self._scratch = threading.local()
+
+    def read(self, box: Slices) -> Array:
+        """Return the elements of a box; those of one chunk without a copy."""
+        indices = self._indices(box)
+        if len(indices) == 1:
+            return self._read_chunk(indices[0])[self._inside_chunk(indices[0], box)]
+        out = np.empty([part.stop - part.start for part in box], self.dtype)
+        for index in indices:
+            out[self._inside_box(index, box)] = self._read_chunk(index)[self._inside_chunk(index, box)]
+        return out
+
+    def covers(self, box: Slices) -> bool:
+        """Return whether a box consists of whole chunks, so that it can be written."""
+        axes = zip(box, self.chunks, self.shape, strict=True)
+        return all(part.start % n == 0 and (part.stop % n == 0 or part.stop == extent) for part, n, extent in axes)
+
+    def write(self, box: Slices, values: Any) -> None:
+        """Write a box of whole chunks."""
+        elements = np.asarray(values, self.dtype)
+        for index in self._indices(box):
+            part = elements[self._inside_box(index, box)]
+            if part.shape != self.chunks or not part.flags.c_contiguous:
+                whole = self._scratch_array("chunk", prod(self.chunks) * self.dtype.itemsize).view(self.dtype)
+                chunk = whole.reshape(self.chunks)
+                if part.shape != self.chunks:  # the last chunk of an axis is stored in full
+                    chunk[...] = self._fill
+                chunk[tuple([slice(0, n) for n in part.shape])] = part
+                part = chunk
+            self._write_chunk(index, part)
+
+    def _indices(self, box: Slices) -> list[Index]:
+        return list(product(*[chunk_range(part.start, part.stop, n) for part, n in zip(box, self.chunks, strict=True)]))
+
+    def _inside_chunk(self, index: Index, box: Slices) -> Slices:
+        axes = zip(index, self.chunks, box, strict=True)
+        return tuple([slice(max(0, part.start - k * n), min(n, part.stop - k * n)) for k, n, part in axes])
+
+    def _inside_box(self, index: Index, box: Slices) -> Slices:
+        axes = zip(index, self.chunks, box, strict=True)
+        return tuple(
+            [slice(max(0, k * n - part.start), min(part.stop, (k + 1) * n) - part.start) for k, n, part in axes]
+        )
+
+    def _path(self, index: Index) -> str:
+        return os.path.join(self._folder, self._metadata.encode_chunk_key(index))
+
+    def _read_chunk(self, index: Index) -> Array:
+        """Return a new array with a whole chunk."""
+        path = self._path(index)
+        try:
+            file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return np.full(self.chunks, self._fill)  # a chunk that was never written
+        chunk = np.empty(self.chunks, self.dtype)
+        elements = chunk.reshape(-1)
+        try:
+            size = os.fstat(file).st_size
+            if self._compressor is None:
+                _read_file(file, elements.view(np.uint8), size)
+            else:
+                encoded = self._scratch_array("file", size)
+                _read_file(file, encoded, size)
+                decoded = self._compressor.decode(encoded, elements)
+                if decoded is not elements and decoded is not None:
+                    elements[...] = np.frombuffer(decoded, self.dtype)
+        except (ValueError, RuntimeError) as problem:
+            raise TransferError(
+                f"cannot decode the chunk {path}: {problem}; it is damaged, or was written with other settings"
+            ) from problem
+        finally:
+            os.close(file)
+        return chunk
+
+    def _write_chunk(self, index: Index, chunk: Array) -> None:
+        """Store a whole chunk that is contiguous; a chunk of nothing but the fill value is removed instead."""
+        path = self._path(index)
+        if not self._stores_empty and self._is_empty(chunk):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.unlink(path)
+            return
+        encoded = chunk if self._compressor is None else self._compressor.encode(chunk.reshape(-1))
+        try:
+            self._replace_chunk(path, encoded)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self._replace_chunk(path, encoded)
+
+    def _replace_chunk(self, path: str, encoded: Any) -> None:
+        with replace_file(path, durable=False) as file:
+            file.write(memoryview(encoded).cast("B"))
+
+    def _is_empty(self, chunk: Array) -> bool:
+        """Return whether all elements have the bits of the fill value."""
+        size = self.dtype.itemsize
+        elements, fill = chunk.reshape(-1).view(np.uint8), self._fill.view(np.uint8)
+        if not np.array_equal(elements[:size], fill):
+            return False
+        return bool((elements.reshape(-1, size) == fill).all())
+
+    def _scratch_array(self, name: str, size: int) -> Array:
+        """Return `size` bytes of this thread, which the next call with the same name overwrites."""
+        scratch: Array | None = getattr(self._scratch, name, None)
+        if scratch is None or scratch.size < size:
+            scratch = np.empty(max(size, 1), np.uint8)
+            setattr(self._scratch, name, scratch)
+        return scratch[:size]
+
+
+def open_zarr_chunks(array: Any) -> ZarrChunks | None:
+    """Return the chunks of a zarr array of version 2 or 3 of the format; None if zarr itself has to read them."""
+    dtype, metadata = np.dtype(array.dtype), array.metadata
+    if type(array.store).__name__ != "LocalStore" or dtype.kind not in "biufc" or array.shards or array.filters:
+        return None
+    if array.order != "C" and metadata.zarr_format == 2:
+        return None
+    compressors = tuple(array.compressors)
+    if len(compressors) > 1 or 0 in array.shape:
+        return None
+    compressor = compressors[0] if compressors else None
+    if metadata.zarr_format == 3:
+        if metadata.chunk_grid.to_dict().get("name") != "regular" or not _stores_as_in_memory(array.serializer, dtype):
+            return None
+        if compressor is not None:
+            compressor = _make_compressor(compressor.to_dict(), dtype)
+            if compressor is None:
+                return None
+    elif compressor is not None and getattr(compressor, "codec_id", None) not in _V2_COMPRESSORS:
+        return None
+    return ZarrChunks(Path(array.store.root, array.path), array, compressor)
+
+
+def _stores_as_in_memory(serializer: Any, dtype: np.dtype[Any]) -> bool:
+    """Return whether the stored bytes of a chunk are those of its array."""
+    description = serializer.to_dict()
+    if description.get("name") != "bytes":
+        return False
+    endian = description.get("configuration", {}).get("endian")
+    return dtype.itemsize == 1 or dtype.newbyteorder("little" if endian == "little" else "big") == dtype
+
+
+def _make_compressor(description: dict[str, Any], dtype: np.dtype[Any]) -> Any:
+    """Return the codec of numcodecs for a compressor of zarr 3, None if it is another one."""
+    numcodecs: Any = import_module("numcodecs")
+    name, options = description.get("name"), dict(description.get("configuration", {}))
+    if name == "zstd":
+        return numcodecs.Zstd(options.get("level", 0), options.get("checksum", False))
+    if name == "gzip":
+        return numcodecs.GZip(options.get("level", 5))
+    if name == "blosc" and options.get("typesize") == dtype.itemsize and options.get("shuffle") in _SHUFFLES:
+        return numcodecs.Blosc(
+            options["cname"], options["clevel"], _SHUFFLES[options["shuffle"]], options.get("blocksize", 0)
+        )
+    return None
+
+
+def _read_file(file: int, target: Array, size: int) -> None:
+    """Fill an array with the first `size` bytes of a file."""
+    if size != target.size:
+        raise ValueError(f"expected {target.size} bytes, got {size}")
+    rest = memoryview(target)  # type: ignore[arg-type]
+    while rest:
+        count = os.readv(file, [rest]) if hasattr(os, "readv") else _read_into(file, rest)
+        if not count:
+            raise ValueError(f"the file ends {rest.nbytes} bytes too early")
+        rest = rest[count:]
+
+
+def _read_into(file: int, target: memoryview) -> int:
+    data = os.read(file, target.nbytes)
+    target[: len(data)] = data
+    return len(data)
+
+
+# Boxes of stored arrays, read and written in the thread that asks for them.
+
+Slices = tuple[slice, ...]
+
+_LOCAL_STORES = {"LocalStore", "MemoryStore"}
+"""Stores of zarr 3 whose coroutines run on any event loop."""
+
+
+class StoreAccess(NamedTuple):
+    """How boxes of a stored array are read and written.
+
+    `is_parallel`: several threads may use it at once, and gain by it; `is_remote`: they mostly wait for a network.
+
+    >>> access = open_access(np.arange(6))
+    >>> access.read((slice(2, 4),)).tolist(), access.is_parallel
+    ([2, 3], False)
+    """
+
+    read: Callable[[Slices], Any]
+    write: Callable[[Slices, Any], None]
+    is_parallel: bool = False
+    is_remote: bool = False
+
+
+def open_access(array: Any) -> StoreAccess:
+    """Return how boxes of an array are read and written; unknown objects are sliced.
+
+    >>> values = np.zeros(4)
+    >>> open_access(values).write((slice(1, 3),), [7, 8])
+    >>> values.tolist()
+    [0.0, 7.0, 8.0, 0.0]
+    """
+
+    def write(box: Slices, values: Any) -> None:
+        array[box] = values
+
+    access = StoreAccess(array.__getitem__, write)
+    if is_zarr(array):
+        inner = getattr(array, "async_array", None)  # zarr 2 has none: it works in the calling thread anyway
+        if inner is None:
+            return access._replace(is_parallel=True)
+        if _is_local(array.store):
+            return _ThreadAccess(inner, access, open_zarr_chunks(array)).as_access()
+        return access._replace(is_parallel=True, is_remote=True)
+    if is_hdf5(array):
+        return access  # one lock for all of HDF5
+    return access._replace(
+        is_parallel=bool(getattr(array, "is_parallel", False)), is_remote=bool(getattr(array, "is_remote", False))
+    )
+
+
+def is_stored(array: Any) -> bool:
+    """Return whether an array is neither in memory nor in a mapped file, but behind an object that slices.
+
+    >>> is_stored(np.zeros(3)), is_stored(memoryview(b"abc"))
+    (False, True)
+    """
+    return not isinstance(array, (np.ndarray, ExternalTensor)) and find_device_array(array) is None
+
+
+def _is_local(store: Any) -> bool:
+    """Return whether the coroutines of a zarr store run on any event loop, also behind wrappers that log or count."""
+    while not _LOCAL_STORES & {kind.__name__ for kind in type(store).__mro__}:
+        if not hasattr(store, "_store"):
+            return False
+        store = store._store
+    return True
+
+
+class _ThreadAccess:
+    """Boxes of a zarr array in a local store, read and written by the calling thread alone: its chunks, or by zarr."""
+
+    def __init__(self, inner: Any, fallback: StoreAccess, chunks: ZarrChunks | None) -> None:
+        self._inner, self._fallback, self._chunks = inner, fallback, chunks
+
+    def as_access(self) -> StoreAccess:
+        return StoreAccess(self.read, self.write, is_parallel=True)
+
+    def read(self, box: Slices) -> Any:
+        if self._chunks is not None:
+            return self._chunks.read(box)
+        if _has_running_loop():
+            return self._fallback.read(box)
+        return run_in_thread(self._inner.getitem(box))
+
+    def write(self, box: Slices, values: Any) -> None:
+        if self._chunks is not None and self._chunks.covers(box):
+            self._chunks.write(box, values)
+        elif _has_running_loop():
+            self._fallback.write(box, values)
+        else:
+            run_in_thread(self._inner.setitem(box, values))
+
+
+def _has_running_loop() -> bool:
+    """Return whether this thread runs an event loop, as a notebook does; it cannot run another one then."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class _InlineExecutor(ThreadPoolExecutor):
+    """An executor without threads: a call runs at once, in the thread that submits it."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments, **options))
+        except BaseException as problem:
+            future.set_exception(problem)
+        return future
+
+
+_idle_loops: list[asyncio.AbstractEventLoop] = []
+_loops_lock = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle_loops.clear)
+
+
+def run_in_thread(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine in the calling thread, with all that it would hand to other threads, and return its result.
+
+    >>> async def name_thread():
+    ...     return await asyncio.to_thread(lambda: threading.current_thread().name)
+    >>> run_in_thread(name_thread()) == threading.current_thread().name
+    True
+    """
+    with _loops_lock:
+        loop = _idle_loops.pop() if _idle_loops else None
+    if loop is None:
+        loop = asyncio.new_event_loop()
+        loop.set_default_executor(_InlineExecutor(1))
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        with _loops_lock:
+            _idle_loops.append(loop)
+
+
+@atexit.register
+def close_idle_loops() -> None:
+    """Close the event loops that wait to be used again."""
+    with _loops_lock:
+        while _idle_loops:
+            _idle_loops.pop().close()
