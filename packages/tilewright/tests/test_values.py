@@ -85,7 +85,7 @@ def values():
         if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
             for part in value:
                 take(part)
-        elif type(value) in wanted:
+        elif type(value) in wanted and not is_on_device(value):
             text = re.sub(r" at 0x[0-9a-f]+", " at 0x", repr(value))
             held = found[type(value)]
             held.setdefault((is_large(value), len(text), text), value)
@@ -157,6 +157,14 @@ def _displaying(take):
         yield
     finally:
         sys.displayhook = usual
+
+
+def is_on_device(value):
+    """Return whether a value holds the memory of a whole chip, gigabytes that a copy would touch."""
+    with contextlib.suppress(Exception):
+        device = getattr(value, "device", None)
+        return type(device() if callable(device) else device).__name__ in NOT_VALUES
+    return False
 
 
 def is_large(value):

@@ -120,9 +120,9 @@ class RangeServer(http.server.SimpleHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(body)}")
         else:
             self.send_response(200)
+        type(self).served += end - start  # before the client can go on
         self.finish_headers(end - start)
         self.wfile.write(body[start:end])
-        type(self).served += end - start
 
     def do_HEAD(self):
         body = self.find_body()
@@ -171,7 +171,7 @@ def test_arrays_behind_http_are_read_in_ranges(tmp_path, web, library, monkeypat
     pytest.importorskip(library)
     if library == "fsspec":
         pytest.importorskip("aiohttp")
-        monkeypatch.setattr("tilewright.files.remote_array.OBJECT_SCHEMES", ())
+        monkeypatch.setattr("tilewright.files.remote_file.OBJECT_SCHEMES", ())
     np.save(tmp_path / "c.npy", VALUES)
     np.save(tmp_path / "f.npy", np.asfortranarray(VALUES))
     large = np.arange(1 << 20, dtype=np.int32).reshape(1024, 1024)

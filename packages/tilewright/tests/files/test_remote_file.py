@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.files import http_ranges, open_tensors, remote_file
-from tilewright.files.remote_file import RemoteFile, UrlPath, is_url, resolve_url
+from tilewright.files.remote_file import ObjectRanges, RemoteFile, UrlPath, is_url, resolve_url
 
 from ..cli.runner import invoke
 from .onnx_samples import MATRIX, external, initializer, model
@@ -245,6 +245,18 @@ def test_without_tags_the_content_is_hashed_again(server):
     server.tags = False
     url = f"{server.url}/m/model.safetensors"
     assert RemoteFile(url).time != RemoteFile(url).time
+
+
+def test_objects_through_obstore(tmp_path):
+    pytest.importorskip("obstore")
+    (tmp_path / "a.bin").write_bytes(bytes(range(200)))
+    ranges = ObjectRanges(f"file://{tmp_path}/a.bin", 16)
+    assert (ranges.size, ranges.start, bool(ranges.tag)) == (200, bytes(range(16)), True)
+    out = bytearray(50)
+    assert ranges.read_into(180, memoryview(out)) == 20
+    assert out[:20] == bytes(range(180, 200))
+    with pytest.raises(FileNotFoundError, match=r"none\.bin"):
+        ObjectRanges(f"file://{tmp_path}/none.bin", 16)
 
 
 def test_other_systems_through_fsspec(tmp_path):

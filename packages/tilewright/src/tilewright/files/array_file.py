@@ -18,7 +18,7 @@ from .._files import replace_file, replace_folder
 from ..errors import FileFormatError
 from ..formats import FormatLike, format_of
 from .npy import read_npy_layout
-from .remote_array import open_remote_file, open_remote_npy, open_url_store, reject_read_only
+from .remote_array import RemoteNpy, open_remote_file, open_url_store, reject_read_only
 from .source import ArrayName, FilePath, SourceFile, import_library, parse_array_name
 from .stored_tensor import validate_extents
 
@@ -64,7 +64,7 @@ def _open_named(name: ArrayName, shape: Sequence[int] | None, dtype: DtypeLike |
     kind = None if dtype is None else as_scalar_dtype(dtype)
     if not name.is_local:
         if name.kind == "npy" and not writing and kind is None:
-            return open_remote_npy(name)
+            return RemoteNpy(name.path)
         raise FileFormatError(f"{name.text}: behind a URL, .npy files are read only, and raw files not read; use zarr")
     file = Path(name.path)
     if name.kind == "npy":

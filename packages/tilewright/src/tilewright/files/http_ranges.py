@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of bytes of a file on a web server: checked, retried, and continued where a connection dropped."""
+"""Ranges of bytes of a file behind a URL: checked, retried, and continued where a connection dropped."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,8 +56,8 @@ def _opener() -> urllib.request.OpenerDirector:
     return urllib.request.build_opener(_SafeRedirect, urllib.request.HTTPSHandler(context=ssl.create_default_context()))
 
 
-class HttpRanges:
-    """A file on a web server: its `size`, a number that identifies its content, and reads of ranges.
+class FileRanges:
+    """A file behind a URL: its `size`, a number that identifies its content, and reads of ranges, which are retried.
 
     Args:
         url: of the file.
@@ -65,14 +66,29 @@ class HttpRanges:
 
     def __init__(self, url: str, start_bytes: int) -> None:
         self.url = url
-        self.size, self.tag = -1, ""  # the first answer tells
-        out = bytearray(start_bytes)
-        count = self.read_into(0, memoryview(out))
-        self.start = bytes(out[:count])
+        self.connect()
+        self.size, self.tag = self._find()
+        out = bytearray(start_bytes if self.size < 0 else min(start_bytes, self.size))
+        self.start = bytes(out[: self.read_into(0, memoryview(out))])
+
+    def connect(self) -> None:
+        """Prepare for requests; nothing is asked yet."""
+
+    def _find(self) -> tuple[int, str]:
+        """Return the size and the tag of the file; -1 if the first answer tells."""
+        return -1, ""
+
+    def _request(self, offset: int, size: int) -> Iterator[bytes]:
+        """Yield the bytes of a range as they arrive."""
+        raise NotImplementedError
+
+    def _judge(self, problem: Exception) -> Exception | None:
+        """Return the error that ends the reading; None if another attempt may help."""
+        return problem if isinstance(problem, FileNotFoundError) else None
 
     @property
     def identity(self) -> int:
-        """Return a number that is another one if the content is; without a tag of the server, it never repeats."""
+        """A number that is another one if the content is; without a tag of the server, it never repeats."""
         tag = self.tag.encode() or os.urandom(16)
         return int.from_bytes(hashlib.sha256(tag).digest()[:7], "little")
 
@@ -83,18 +99,16 @@ class HttpRanges:
             before, problem = done, Exception("the connection closed early")
             try:
                 for chunk in self._request(offset + done, len(out) - done):
+                    if len(chunk) > len(out) - done:
+                        raise FileFormatError(f"{self.url}: the server ignores ranges of bytes; download the file")
                     out[done : done + len(chunk)] = chunk
                     done += len(chunk)
-            except urllib.error.HTTPError as caught:
-                caught.close()
-                if caught.code not in _RETRIED_STATUS:
-                    raise self._translate(caught) from None
-                problem = caught
             except TilewrightError:
                 raise
-            except (OSError, http.client.HTTPException, ValueError) as caught:  # the last of names that no host has
-                if self.size < 0 and not _may_pass(caught):
-                    raise self._describe_absence(caught) from None
+            except (OSError, RuntimeError, http.client.HTTPException, ValueError) as caught:  # the last of bad names
+                error = self._judge(caught)
+                if error is not None:
+                    raise error from None
                 problem = caught
             if self._is_complete(offset, done, len(out)):
                 break
@@ -109,6 +123,19 @@ class HttpRanges:
             time.sleep(wait)
         return done
 
+    def _is_complete(self, offset: int, done: int, wanted: int) -> bool:
+        return done == wanted or 0 <= self.size <= offset + done
+
+
+class HttpRanges(FileRanges):
+    """A file on a web server that knows ranges."""
+
+    def _judge(self, problem: Exception) -> Exception | None:
+        if isinstance(problem, urllib.error.HTTPError):
+            problem.close()
+            return None if problem.code in _RETRIED_STATUS else self._translate(problem)
+        return self._describe_absence(problem) if self.size < 0 and not _may_pass(problem) else None
+
     def _describe_absence(self, problem: Exception) -> UnreachableError:
         """Return the error of a server that could not be asked anything."""
         reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
@@ -118,11 +145,7 @@ class HttpRanges:
             " and its proxy, or download the files elsewhere and name their folder"
         )
 
-    def _is_complete(self, offset: int, done: int, wanted: int) -> bool:
-        return done == wanted or 0 <= self.size <= offset + done
-
-    def _request(self, offset: int, size: int) -> Any:
-        """Yield the bytes of a range as they arrive."""
+    def _request(self, offset: int, size: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={offset}-{offset + size - 1}", "Accept-Encoding": "identity"}
         headers["User-Agent"] = "tilewright"
         token = os.environ.get("HF_TOKEN")

@@ -3,18 +3,17 @@
 
 https://host/model.safetensors            a web server that knows ranges
 hf://owner/model[@revision][/file]        a model of the Hugging Face hub
-s3://bucket/model.safetensors, ...        whatever fsspec knows
+s3://bucket/model.safetensors, ...        an object store that obstore knows, or any URL of fsspec
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from itertools import repeat
 from pathlib import Path, PosixPath, WindowsPath
 from threading import Lock
@@ -25,14 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._files import as_path
-from ..errors import FileFormatError, UnreachableError
-from ..logs import log_of
-from . import http_ranges
-from .http_ranges import HttpRanges, hub_endpoint
-from .remote_array import MAX_GAP
+from ..errors import FileFormatError
+from .http_ranges import FileRanges, HttpRanges, hub_endpoint
 from .source import ByteArray, FilePath, SourceFile, import_library
-
-_log = log_of(__name__)
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _HUB_NAME = re.compile(r"[\w.-]+")
@@ -40,6 +34,12 @@ _BLOCK = 1 << 18  # bytes that are read at least, and kept, when a header is rea
 _MAX_BLOCKS = 16
 _MAX_MAPPED_BYTES = 1 << 30
 _MAX_REQUESTS = 8  # at a time
+
+MAX_GAP = 64 << 10
+"""Bytes between two ranges that are read with them rather than by another request."""
+
+OBJECT_SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "http", "https")
+"""Schemes that obstore knows."""
 
 MODEL_FILES = (
     "model.safetensors",
@@ -114,48 +114,62 @@ def open_model_file(url: str) -> RemoteFile:
     raise FileNotFoundError(2, f"None of {', '.join(MODEL_FILES)} on the server; name a file", url)
 
 
-class _FsspecFile:
-    """A file of any file system that fsspec knows, with the interface of `HttpRanges`."""
+class FsspecRanges(FileRanges):
+    """A file of any file system that fsspec knows."""
 
-    def __init__(self, url: str, start_bytes: int) -> None:
-        self.url = url
-        core = import_library("fsspec.core", url)
-        self._system, self._path = core.url_to_fs(url)
+    def connect(self) -> None:
+        self._system, self._path = import_library("fsspec.core", self.url).url_to_fs(self.url)
+
+    def _find(self) -> tuple[int, str]:
         facts = self._system.info(self._path)
         if facts.get("type", "file") != "file" or facts.get("size") is None:
-            raise FileFormatError(f"{url} is not a file of known size")
-        self.size = int(facts["size"])
+            raise FileFormatError(f"{self.url} is not a file of known size")
         keys = ("ETag", "etag", "LastModified", "last_modified", "mtime", "created")
-        self.tag = str(next((facts[key] for key in keys if facts.get(key)), ""))
-        out = bytearray(min(start_bytes, self.size))
-        self.start = bytes(out[: self.read_into(0, memoryview(out))])
+        return int(facts["size"]), str(next((facts[key] for key in keys if facts.get(key)), ""))
 
-    @property
-    def identity(self) -> int:
-        return int.from_bytes(hashlib.sha256(self.tag.encode() or os.urandom(16)).digest()[:7], "little")
+    def _request(self, offset: int, size: int) -> Iterator[bytes]:
+        yield self._system.cat_file(self._path, start=offset, end=offset + size)
 
-    def read_into(self, offset: int, out: memoryview) -> int:
-        done = attempts = 0
-        while done < len(out):
-            problem: Exception | None = None
-            try:
-                data = self._system.cat_file(self._path, start=offset + done, end=offset + len(out))
-                if len(data) > len(out) - done:
-                    raise FileFormatError(f"{self.url}: the server ignores ranges of bytes; download the file")
-                asked = len(out) - done
-                out[done : done + len(data)] = data
-                done += len(data)
-                attempts = 0 if http_ranges.MIN_GAIN * len(data) >= asked else attempts + 1
-            except FileNotFoundError:
-                raise
-            except (OSError, RuntimeError) as caught:
-                problem, attempts = caught, attempts + 1
-            if attempts >= http_ranges.MAX_ATTEMPTS:
-                raise UnreachableError(f"{self.url}: {problem or 'it ends early'} at byte {offset + done}")
-            if attempts:
-                _log.warning("%s: %s at byte %d; trying again", self.url, problem or "it ends early", offset + done)
-                time.sleep(http_ranges.FIRST_WAIT * 2 ** (attempts - 1))
-        return done
+
+class ObjectRanges(FileRanges):
+    """An object of a store that obstore knows."""
+
+    def connect(self) -> None:
+        self._obstore = import_library("obstore", self.url)
+        folder, _, self._path = self.url.rpartition("/")
+        self._store = open_object_store(folder, self.url)
+
+    def _find(self) -> tuple[int, str]:
+        try:
+            facts = self._obstore.head(self._store, self._path)
+        except FileNotFoundError:
+            raise FileNotFoundError(2, "No such file or directory", self.url) from None
+        return int(facts["size"]), str(facts.get("e_tag") or facts.get("last_modified") or "")
+
+    def _request(self, offset: int, size: int) -> Iterator[bytes]:
+        yield bytes(self._obstore.get_range(self._store, self._path, start=offset, end=offset + size))
+
+
+def uses_obstore(scheme: str) -> bool:
+    """Return whether obstore is installed and knows a scheme.
+
+    >>> uses_obstore("ftp")
+    False
+    """
+    return scheme in OBJECT_SCHEMES and find_spec("obstore") is not None
+
+
+def open_object_store(url: str, name: str) -> Any:
+    """Return the store of obstore at a URL; `name` is the array that needs it."""
+    options = {"client_options": {"allow_http": True}} if url.startswith("http:") else {}
+    return import_library("obstore.store", name).from_url(url, **options)
+
+
+def _ranges_class(url: str) -> type[FileRanges]:
+    scheme = urlsplit(url).scheme.lower()
+    if scheme in ("http", "https"):
+        return HttpRanges
+    return ObjectRanges if uses_obstore(scheme) else FsspecRanges
 
 
 class RemoteFile(SourceFile):
@@ -172,8 +186,7 @@ class RemoteFile(SourceFile):
 
     def __init__(self, url: str) -> None:
         self.url = url
-        ranges = HttpRanges if urlsplit(url).scheme.lower() in ("http", "https") else _FsspecFile
-        self._ranges: Any = ranges(url, _BLOCK)  # either has the same interface
+        self._ranges = _ranges_class(url)(url, _BLOCK)
         self._set_up(self._ranges.size, self._ranges.identity)
         self._blocks[0] = self._ranges.start
 
@@ -193,11 +206,8 @@ class RemoteFile(SourceFile):
     def __setstate__(self, state: Any) -> None:
         self.url, size, identity, tag, kind = state
         self._ranges = kind.__new__(kind)
-        if kind is HttpRanges:
-            self._ranges.url = self.url
-        else:
-            self._ranges.__init__(self.url, 0)
-        self._ranges.size, self._ranges.tag = size, tag
+        self._ranges.url, self._ranges.size, self._ranges.tag = self.url, size, tag
+        self._ranges.connect()
         self._set_up(size, identity)
 
     def map(self) -> ByteArray:

@@ -9,6 +9,7 @@ legacy    pickles of a magic number, a version, the system, the tensors, and the
 
 from __future__ import annotations
 
+import pickletools
 import struct
 import sys
 import zipfile
@@ -313,24 +314,6 @@ _REBUILDERS: dict[str, Callable[[tuple[Any, ...]], TensorRef]] = {
 MAX_PICKLE_BYTES = 100_000_000
 _MAX_OPCODES = 10_000_000
 _MAX_INTEGER_BYTES = 64
-_NAMES_OF_OPCODES = {
-    ord("P"): "PERSID",
-    ord("I"): "INT",
-    ord("L"): "LONG",
-    ord("F"): "FLOAT",
-    ord("S"): "STRING",
-    ord("V"): "UNICODE",
-    ord("g"): "GET",
-    ord("p"): "PUT",
-    ord("i"): "INST",
-    ord("o"): "OBJ",
-    0x82: "EXT1",
-    0x83: "EXT2",
-    0x84: "EXT4",
-    0x92: "NEWOBJ_EX",
-    0x97: "NEXT_BUFFER",
-    0x98: "READONLY_BUFFER",
-}
 
 
 def decode_text(data: bytes) -> str:
@@ -375,23 +358,36 @@ class _Interpreter:
             raise FileFormatError(f"expected a pickle of protocol 2 to 5, got {protocol}")
         begin = self._source.position
         for _ in range(_MAX_OPCODES):
-            code = self._source.take_integer(1)
-            if code == ord("."):
+            code = self._source.take(1)
+            if code == b".":
                 return self._pop()
             if self._source.position - begin > MAX_PICKLE_BYTES:
                 break
-            action = _ACTIONS.get(code)
-            if action is None:
-                self._refuse_opcode(code)
-            action(self)
+            opcode = _OPCODES.get(code)
+            if opcode is None or opcode.name not in _ACTIONS:
+                self._refuse_opcode(code, opcode)
+            _ACTIONS[opcode.name](self, *self._read_argument(opcode))
         raise FileFormatError(f"the pickle has more than {_MAX_OPCODES} opcodes or {MAX_PICKLE_BYTES} bytes")
 
-    def _refuse_opcode(self, code: int) -> NoReturn:
-        name = _NAMES_OF_OPCODES.get(code, f"0x{code:02X}")
+    def _refuse_opcode(self, code: bytes, opcode: pickletools.OpcodeInfo | None) -> NoReturn:
+        name = f"0x{code.hex().upper()}" if opcode is None else opcode.name
         raise FileFormatError(
             f"the pickle has opcode {name} at byte {self._source.position - 1}, which no PyTorch checkpoint needs; it"
             " is not executed"
         )
+
+    def _read_argument(self, opcode: pickletools.OpcodeInfo) -> tuple[Any, ...]:
+        """Return the argument that follows an opcode, or nothing; it is decoded, and nothing is run."""
+        if opcode.arg is None:
+            return ()
+        if opcode.name == "GLOBAL":  # whose names need not be ASCII
+            return decode_text(self._source.take_line()), decode_text(self._source.take_line())
+        kind, size = opcode.arg.name.rstrip("1248"), opcode.arg.n
+        if size < 0:  # it follows
+            size = self._source.take_integer(_SIZE_BYTES[size])
+        if kind == "long" and size > _MAX_INTEGER_BYTES:
+            raise FileFormatError(f"the pickle has an integer of {size} bytes, more than {_MAX_INTEGER_BYTES}")
+        return (_DECODERS[kind](self._source.take(size)),)
 
     def _push(self, value: Any) -> None:
         self._stack.append(value)
@@ -412,9 +408,6 @@ class _Interpreter:
         items = self._stack
         self._stack = self._outer.pop()
         return items
-
-    def skip_frame(self) -> None:
-        self._source.take_integer(8)  # a frame only groups opcodes
 
     def mark(self) -> None:
         self._outer.append(self._stack)
@@ -464,8 +457,7 @@ class _Interpreter:
         set_items(result, self._pop_mark())
         self._push(result)
 
-    def put(self, index_bytes: int) -> None:
-        index = self._source.take_integer(index_bytes)
+    def put(self, index: int) -> None:
         self._memo[index] = self._peek()
 
     def memoize(self) -> None:
@@ -476,36 +468,13 @@ class _Interpreter:
             raise FileFormatError("the pickle remembers a value of an empty stack")
         return self._stack[-1]
 
-    def get(self, index_bytes: int) -> None:
-        index = self._source.take_integer(index_bytes)
+    def get(self, index: int) -> None:
         if index not in self._memo:
             raise FileFormatError(f"the pickle uses value {index}, which it has not remembered")
         self._push(self._memo[index])
 
-    def push_signed(self) -> None:
-        self._push(int.from_bytes(self._source.take(4), "little", signed=True))
-
-    def push_unsigned(self, size: int) -> None:
-        self._push(self._source.take_integer(size))
-
-    def push_long(self, size_bytes: int) -> None:
-        size = self._source.take_integer(size_bytes)
-        if size > _MAX_INTEGER_BYTES:
-            raise FileFormatError(f"the pickle has an integer of {size} bytes, more than {_MAX_INTEGER_BYTES}")
-        self._push(int.from_bytes(self._source.take(size), "little", signed=True))
-
-    def push_float(self) -> None:
-        self._push(struct.unpack(">d", self._source.take(8))[0])
-
-    def push_text(self, size_bytes: int) -> None:
-        self._push(decode_text(self._source.take(self._source.take_integer(size_bytes))))
-
-    def push_bytes(self, size_bytes: int) -> None:
-        self._push(self._source.take(self._source.take_integer(size_bytes)))
-
-    def push_global(self) -> None:
-        module = decode_text(self._source.take_line())
-        self._push(check_global(module, decode_text(self._source.take_line())))
+    def push_global(self, module: str, name: str) -> None:
+        self._push(check_global(module, name))
 
     def push_stack_global(self) -> None:
         name, module = self._pop(), self._pop()
@@ -528,57 +497,58 @@ class _Interpreter:
         self._push(make_storage(self._pop()))
 
 
-_ACTIONS: dict[int, Callable[[_Interpreter], None]] = {
-    0x95: _Interpreter.skip_frame,
-    ord("("): _Interpreter.mark,
-    ord("0"): _Interpreter.pop,
-    ord("1"): _Interpreter.pop_mark,
-    ord("2"): _Interpreter.duplicate,
-    ord("N"): lambda self: self._push(None),
-    0x88: lambda self: self._push(True),
-    0x89: lambda self: self._push(False),
-    ord("J"): _Interpreter.push_signed,
-    ord("K"): lambda self: self.push_unsigned(1),
-    ord("M"): lambda self: self.push_unsigned(2),
-    0x8A: lambda self: self.push_long(1),
-    0x8B: lambda self: self.push_long(4),
-    ord("G"): _Interpreter.push_float,
-    ord("X"): lambda self: self.push_text(4),
-    0x8C: lambda self: self.push_text(1),
-    0x8D: lambda self: self.push_text(8),
-    ord("T"): lambda self: self.push_text(4),  # a str of Python 2
-    ord("U"): lambda self: self.push_text(1),
-    ord("B"): lambda self: self.push_bytes(4),
-    ord("C"): lambda self: self.push_bytes(1),
-    0x8E: lambda self: self.push_bytes(8),
-    0x96: lambda self: self.push_bytes(8),
-    ord("]"): lambda self: self._push([]),
-    ord("a"): _Interpreter.append,
-    ord("e"): _Interpreter.append_items,
-    ord("l"): _Interpreter.make_list,
-    ord(")"): lambda self: self._push(()),
-    ord("t"): _Interpreter.make_tuple,
-    0x85: lambda self: self.make_short_tuple(1),
-    0x86: lambda self: self.make_short_tuple(2),
-    0x87: lambda self: self.make_short_tuple(3),
-    ord("}"): lambda self: self._push({}),
-    ord("d"): _Interpreter.make_dictionary,
-    ord("s"): _Interpreter.set_item,
-    ord("u"): _Interpreter.set_items,
-    0x8F: lambda self: self._push([]),  # a set: its items are not hashed
-    0x90: _Interpreter.append_items,
-    0x91: _Interpreter.make_list,
-    ord("h"): lambda self: self.get(1),
-    ord("j"): lambda self: self.get(4),
-    ord("q"): lambda self: self.put(1),
-    ord("r"): lambda self: self.put(4),
-    0x94: _Interpreter.memoize,
-    ord("c"): _Interpreter.push_global,
-    0x93: _Interpreter.push_stack_global,
-    ord("R"): _Interpreter.reduce,
-    0x81: _Interpreter.reduce,  # NEWOBJ: the same of a class
-    ord("b"): _Interpreter.build,
-    ord("Q"): _Interpreter.push_storage,
+_SIZE_BYTES = {
+    pickletools.TAKEN_FROM_ARGUMENT1: 1,
+    pickletools.TAKEN_FROM_ARGUMENT4: 4,
+    pickletools.TAKEN_FROM_ARGUMENT4U: 4,
+    pickletools.TAKEN_FROM_ARGUMENT8U: 8,
+}
+_DECODERS: dict[str, Callable[[bytes], Any]] = {
+    "uint": lambda data: int.from_bytes(data, "little"),
+    **dict.fromkeys(["int", "long"], lambda data: int.from_bytes(data, "little", signed=True)),
+    "float": lambda data: struct.unpack(">d", data)[0],
+    **dict.fromkeys(["unicodestring", "string"], decode_text),
+    **dict.fromkeys(["bytes", "bytearray"], bytes),
+}
+_OPCODES = {opcode.code.encode("latin-1"): opcode for opcode in pickletools.opcodes}
+_ACTIONS: dict[str, Callable[..., None]] = {
+    "FRAME": lambda self, size: None,  # which only groups opcodes
+    "MARK": _Interpreter.mark,
+    "POP": _Interpreter.pop,
+    "POP_MARK": _Interpreter.pop_mark,
+    "DUP": _Interpreter.duplicate,
+    "NONE": lambda self: self._push(None),
+    "NEWTRUE": lambda self: self._push(True),
+    "NEWFALSE": lambda self: self._push(False),
+    **dict.fromkeys(["BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT"], _Interpreter._push),
+    **dict.fromkeys(["BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"], _Interpreter._push),
+    **dict.fromkeys(["BINSTRING", "SHORT_BINSTRING"], _Interpreter._push),  # a str of Python 2
+    **dict.fromkeys(["BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"], _Interpreter._push),
+    "EMPTY_LIST": lambda self: self._push([]),
+    "APPEND": _Interpreter.append,
+    "APPENDS": _Interpreter.append_items,
+    "LIST": _Interpreter.make_list,
+    "EMPTY_TUPLE": lambda self: self._push(()),
+    "TUPLE": _Interpreter.make_tuple,
+    "TUPLE1": lambda self: self.make_short_tuple(1),
+    "TUPLE2": lambda self: self.make_short_tuple(2),
+    "TUPLE3": lambda self: self.make_short_tuple(3),
+    "EMPTY_DICT": lambda self: self._push({}),
+    "DICT": _Interpreter.make_dictionary,
+    "SETITEM": _Interpreter.set_item,
+    "SETITEMS": _Interpreter.set_items,
+    "EMPTY_SET": lambda self: self._push([]),  # whose items are not hashed
+    "ADDITEMS": _Interpreter.append_items,
+    "FROZENSET": _Interpreter.make_list,
+    **dict.fromkeys(["BINGET", "LONG_BINGET"], _Interpreter.get),
+    **dict.fromkeys(["BINPUT", "LONG_BINPUT"], _Interpreter.put),
+    "MEMOIZE": _Interpreter.memoize,
+    "GLOBAL": _Interpreter.push_global,
+    "STACK_GLOBAL": _Interpreter.push_stack_global,
+    "REDUCE": _Interpreter.reduce,
+    "NEWOBJ": _Interpreter.reduce,  # the same of a class
+    "BUILD": _Interpreter.build,
+    "BINPERSID": _Interpreter.push_storage,
 }
 
 
