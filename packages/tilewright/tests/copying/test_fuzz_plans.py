@@ -25,9 +25,10 @@ plans.CHECKS = [(plans.check_copies, 1.0)]  # all of its memory has guards, whic
 sys.argv = ["plans.py", "--plans", "20"]
 sys.exit(plans.main())
 """
-pytestmark = pytest.mark.skipif(
-    not native.is_available(), reason="there is nothing to compare with the reference engine"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not native.is_available(), reason="there is nothing to compare with the reference engine"),
+]
 
 
 def run(*command):

@@ -12,7 +12,7 @@ from . import models
 from .abi import BLOCKS, COPY, F32, LIBRARY, PACK, SCALARS, UNPACK, memory, nest
 from .levels import LEVELS, at_level, run_at
 
-pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(LIBRARY is None, reason="no native library")]
 
 POISON = 0xA5
 GUARD = 192

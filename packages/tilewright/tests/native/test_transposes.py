@@ -12,7 +12,7 @@ from ..cases import all_cases
 from .abi import COPY, LIBRARY, memory, nest
 from .levels import LEVELS, at_level, run_at
 
-pytestmark = pytest.mark.skipif(LIBRARY is None, reason="no native library")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(LIBRARY is None, reason="no native library")]
 
 POISON = 0xA5
 GUARD = 131  # bytes before and after what is moved

@@ -16,7 +16,7 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 # What the cluster says while a worker dies is not ours to judge.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(scope="module")
