@@ -38,6 +38,7 @@ NOT_VALUES = {
     "Integer",  # only answers isinstance
     *["LayoutLike", "NumberFormat"],  # what all layouts, and all formats, have in common
     "Pipeline",  # holds the functions and arrays of one process
+    "SceneOptions",  # the type of keyword arguments
     "SimulatedQueue",
     "Step",  # views of the buffers of one tile
     "ThreadQueue",

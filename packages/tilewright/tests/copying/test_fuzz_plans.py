@@ -12,14 +12,14 @@ from tilewright.copying import native
 ROOT = Path(__file__).parents[2]
 BROKEN = """
 import ctypes, sys
-from tilewright.copying import native_engine
-right = native_engine.run_plan
+from tilewright.copying import native
+right = native.run_plan
 
 def wrong(plan, source, target, threads):
     right(plan, source, target, threads)
     ctypes.memmove(target + plan.target.nbytes, b"x", 1)  # one byte beyond what the plan owns
 
-native_engine.run_plan = wrong
+native.run_plan = wrong
 from tests.fuzz import plans
 plans.CHECKS = [(plans.check_copies, 1.0)]  # all of its memory has guards, which may be written to
 sys.argv = ["plans.py", "--plans", "20"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given
 
 import tilewright as tw
-from tilewright.files import open_tensors, safetensors, write_safetensors, write_sample_model
+from tilewright.files import open_tensors, sample_model, write_safetensors, write_sample_model
 
 from ..cases import examples
 from .samples import ALL_KINDS, arrays, same_bits
@@ -22,7 +22,7 @@ def test_its_bytes_are_always_the_same(tmp_path):
 
 
 def test_its_numbers_look_like_weights():
-    weights = safetensors()["layers.1.mlp.down.weight"]
+    weights = sample_model()["layers.1.mlp.down.weight"]
     usual = np.delete(weights, 211, axis=1)
     assert abs(float(usual.mean())) < 1e-3
     assert float(usual.std()) * np.sqrt(weights.shape[1]) == pytest.approx(1.0, abs=0.01)
