@@ -28,7 +28,6 @@ MODULES = {
     "std.gpu.block": "std.gpu.primitives.block",
     "std.gpu.id": "std.gpu.primitives.id",
     "std.gpu.warp": "std.gpu.primitives.warp",
-    "test_utils": "std.test_utils",
     # The newer name of std.gpu.
     "max.gpu": "std.gpu",
     "max.gpu.globals": "std.gpu.globals",

@@ -60,7 +60,7 @@ SEARCHED = (
     *("std.gpu", "std.gpu.host", "std.gpu.memory", "std.gpu.primitives.warp", "std.gpu.sync", "layout"),
     *("layout.tile_tensor", "layout.layout_tensor", "layout.swizzle", "std.math", "std.memory", "std.sys"),
     *("std.testing", "std.random", "std.collections", "std.utils", "std.algorithm", "std.bit", "std.time", "std.os"),
-    *("std.atomic", "std.benchmark", "std.complex", "std.itertools"),
+    *("std.atomic", "std.benchmark", "std.itertools"),
 )
 """Modules whose names people use and forget to import."""
 

@@ -55,10 +55,9 @@ def _blocked_product(
     parameters: tuple[Any, ...],
     block: Layout,
     tiler: Layout,
-    order: str = "zipped",
     coalesce_output: bool = False,
 ) -> Any:
-    """Return `block` repeated by `tiler` as a grid of blocks, mode by mode; `order="grouped"` is the form of Mojo 26.2.
+    """Return `block` repeated by `tiler` as a grid of blocks, mode by mode.
 
     `coalesce_output` merges a mode whose copies continue its block.
     """
@@ -69,36 +68,26 @@ def _blocked_product(
             f"blocked_product: {block} and {tiler} have {block.rank} and {tiler.rank} modes; they must match"
         )
     has_no_gaps = block.size == block.cosize and block.depth <= 1 and tiler.depth <= 1
-    if order not in ("zipped", "grouped"):
-        raise LayoutError(f"expected order 'zipped' or 'grouped', got {order!r}")
-    if has_no_gaps:
-        result = _repeat_block(block, tiler, order)
-    else:
-        result = algebra.blocked_product(block, tiler) if order == "zipped" else algebra.logical_product(block, tiler)
+    result = _repeat_block(block, tiler) if has_no_gaps else algebra.blocked_product(block, tiler)
     return from_core(_merge_modes(result) if coalesce_output else result)
 
 
 class _BlockedProduct(Bracketed[Any]):
     """`blocked_product(block, tiler)`: `block` repeated by `tiler` as a grid of blocks, mode by mode.
 
-    `order="grouped"` is the form of Mojo 26.2. `coalesce_output`, also in brackets, merges a mode whose copies continue
-    its block.
+    `coalesce_output`, also in brackets, merges a mode whose copies continue its block.
 
     >>> print(blocked_product(row_major[2, 2](), row_major[2, 3]()))
     (((2, 2), (2, 3)):((2, 12), (1, 4)))
-    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3](), order="grouped"))
-    (((2, 2), (2, 3)):((2, 1), (12, 4)))
     """
 
 
 blocked_product = _BlockedProduct(_blocked_product)
 
 
-def _repeat_block(block: CoreLayout, tiler: CoreLayout, order: str) -> CoreLayout:
+def _repeat_block(block: CoreLayout, tiler: CoreLayout) -> CoreLayout:
     """Return a block without gaps repeated by its size; the strides of extents 1 stay, as in Mojo."""
     copies = make_layout(tiler.shape, tuple([d * product(block.shape) for d in as_tuple(tiler.stride)]))
-    if order == "grouped":
-        return make_layout((block.shape, tiler.shape), (block.stride, copies.stride))
     shape = tuple(zip(as_tuple(block.shape), as_tuple(tiler.shape), strict=True))
     return make_layout(shape, tuple(zip(as_tuple(block.stride), copies.stride, strict=True)))
 

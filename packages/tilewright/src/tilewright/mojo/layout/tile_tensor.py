@@ -128,7 +128,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
     @property
     def tile(self: Kind) -> TileBrackets[Kind]:
-        """Return a tile: `t.tile[shape](*coords)`; `modes="leaf"` tiles nested layouts as Mojo 26.7 does.
+        """Return a tile: `t.tile[shape](*coords)`; nested layouts are tiled by leaves, as in Mojo.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor(bytearray(48), row_major[6, 8]()).tile[2, 4](1, 0).offset
@@ -321,7 +321,7 @@ def as_kind(tensor: TileTensor, kind: type[OtherKind]) -> OtherKind:
 
 
 def format_rows(tensor: TileTensor) -> str:
-    """Return what Mojo 26.7 prints: two plain modes as rows, everything else flat with the first index fastest.
+    """Return what Mojo prints: two plain modes as rows, everything else flat with the first index fastest.
 
     >>> from tilewright.mojo.layout import col_major, row_major
     >>> format_rows(TileTensor(list(range(6)), col_major[2, 3]()))
@@ -335,22 +335,9 @@ def format_rows(tensor: TileTensor) -> str:
     return join_texts(texts.reshape(-1, order="F"))
 
 
-def format_grid(tensor: TileTensor) -> str:
-    """Return what Mojo 26.2 prints: rows of numbers, each followed by a space; nothing for other ranks than 2.
-
-    >>> from tilewright.mojo.layout import col_major, row_major
-    >>> format_grid(TileTensor(list(range(6)), row_major[2, 3]()))
-    '0 1 2 \\n3 4 5 '
-    """
-    if tensor.size == 0 or len(tensor._extents) != 2 or tensor.flat_rank != 2:
-        return ""
-    return "\n".join("".join(f"{text} " for text in row) for row in element_texts(tensor))
-
-
 _STYLES: dict[str, Callable[[Any], str]] = {
     "": format_tensor,
     "mojo": format_rows,
-    "grid": format_grid,
     "pretty": format_matrices,
 }
 

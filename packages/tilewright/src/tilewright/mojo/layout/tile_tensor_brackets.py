@@ -38,7 +38,7 @@ Kind = TypeVar("Kind", bound=ElementwiseTensor)
 
 
 class TileTensorBrackets(TileBrackets[Kind]):
-    """`t.tile[4, 8](1, 0)`; with `modes="leaf"` nested layouts are tiled by the rule of Mojo 26.7."""
+    """`t.tile[4, 8](1, 0)`; nested layouts are tiled by leaves, as in Mojo."""
 
     __slots__ = ()
 
@@ -142,21 +142,14 @@ def _tile(
     *coords: Any,
     coordinates: Any = None,
     stride_layout: Any = None,
-    modes: str | None = None,
 ) -> Kind:
-    """Return a tile; `modes="leaf"` steps through the first leaf of each mode and keeps the last, as Mojo does."""
+    """Return a tile; in a nested layout it steps through the first leaf of each mode and keeps the last, as in Mojo."""
     coords = _one_of("tile", coords, coordinates)
-    if modes is None:
-        is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, CoreLayout)
-        modes = "leaf" if is_nested and tensor.element_size == 1 and not tensor.tiles_logically else "logical"
-    if modes == "logical":
-        return tile(tensor, shape, *coords, stride_layout=stride_layout)
-    if modes != "leaf":
-        raise LayoutError(f"expected modes='logical' or 'leaf' (the rule of Mojo 26.7), got {modes!r}")
-    position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
     layout = tensor._core_layout
-    if not isinstance(layout, CoreLayout) or tensor.element_size != 1:
-        raise LayoutError(f"modes='leaf' needs a strided layout of scalars, got {layout}")
+    is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, CoreLayout)
+    if not is_nested or tensor.element_size != 1 or tensor.tiles_logically or not isinstance(layout, CoreLayout):
+        return tile(tensor, shape, *coords, stride_layout=stride_layout)
+    position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
     shift, steps = 0, []
     if not len(shape) == len(position) == tensor.rank:
         raise LayoutError(
