@@ -19,25 +19,35 @@ Python has no keywords in brackets: there they go to the parentheses. `install()
 from importlib import import_module
 from typing import Any
 
-from .arrays import Array, InlineArray, Span
 from .builtins import (
+    AnyType,
     Bool,
+    Copyable,
+    DevicePassable,
     ImmutAnyOrigin,
+    ImplicitlyCopyable,
+    ImplicitlyDestructible,
+    IndexList,
     Int,
+    Movable,
     MutAnyOrigin,
     Origin,
+    RegisterPassable,
     String,
+    TrivialRegisterPassable,
+    Writable,
+    align_of,
+    simd_width_of,
+    size_of,
 )
-from .containers import Optional
-from .dtype import DType
+from .collections import List, Optional
 from .importing import imports, install, uninstall
-from .index_list import IndexList
-from .lists import List
-from .pointer import UnsafePointer
+from .memory import Array, InlineArray, Span, UnsafePointer
 from .running import run
 from .simd import (
     SIMD,
     BFloat16,
+    DType,
     Float16,
     Float32,
     Float64,
@@ -52,18 +62,6 @@ from .simd import (
     UInt32,
     UInt64,
 )
-from .traits import (
-    AnyType,
-    Copyable,
-    DevicePassable,
-    ImplicitlyCopyable,
-    ImplicitlyDestructible,
-    Movable,
-    RegisterPassable,
-    TrivialRegisterPassable,
-    Writable,
-)
-from .type_sizes import align_of, simd_width_of, size_of
 
 
 def __getattr__(name: str) -> Any:

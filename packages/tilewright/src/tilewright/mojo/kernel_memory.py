@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 
 from ..errors import LayoutError
 from ..formats import ScalarFormat
+from ..simt.access_log import LOCAL, SHARED, allocate_store
 from ..simt.kernel_thread import current_machine, is_inside_kernel
-from ..simt.memory_region import LOCAL, SHARED
-from ..simt.shared_memory import allocate_store
 from ..tensor.store import Store
 from ..tensor.view import View
-from .pointer import AddressSpace, LabelledStore, Pointer, label_store
+from .memory import AddressSpace, LabelledStore, Pointer, label_store
 from .scalar_memory import zeroed
 
 Kind = TypeVar("Kind")

@@ -16,8 +16,7 @@ from ..formats import ScalarFormat, fit_values
 from ..tensor.element_access import fit_scalar
 from ..tensor.store import Store
 from ..tensor.watching import current_watcher
-from .dtype import DType, as_dtype
-from .simd import SIMD, SIMDType, as_vector, make_scalar, numbers_of, scalar_format
+from .simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of, scalar_format
 
 
 class Cells:

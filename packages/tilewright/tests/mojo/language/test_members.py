@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 import tilewright.mojo
 from tilewright.errors import TilewrightError
 from tilewright.mojo import run
-from tilewright.mojo.language.inference import UnknownParameter
+from tilewright.mojo.language.functions import UnknownParameter
 from tilewright.mojo.language.members import MOJO_PRIVATE, NATIVE, is_exported, read_member, visible_members
 from tilewright.mojo.language.modules import PACKAGES
-from tilewright.mojo.language.struct_members import StructValue
+from tilewright.mojo.language.structs import StructValue
 from tilewright.mojo.language.tokens import MOJO_METHODS, words
 from tilewright.mojo.prelude import PRELUDE
 

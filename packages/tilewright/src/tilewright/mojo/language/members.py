@@ -29,12 +29,19 @@ from ...tensor.tile_tensor import TileTensor
 from ...tensor.view import View
 from ..brackets import Bracketed, brackets
 from ..builtins import HiddenValue
+from ..simd import Error
 from .building import SUPPORT, at, constant, load
-from .codepoints import Codepoint
-from .raising import Error
-from .struct_members import ANSWER, StructValue, TextWriter
-from .structs import DefaultMembers, PartialStruct, StructTemplate
-from .texts import NumberMembers, Text
+from .structs import (
+    ANSWER,
+    Codepoint,
+    DefaultMembers,
+    NumberMembers,
+    PartialStruct,
+    StructTemplate,
+    StructValue,
+    Text,
+    TextWriter,
+)
 from .tokens import MOJO_METHODS, is_magic, words
 
 HOME = __package__.rpartition(".")[0]  # tilewright.mojo

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's package `layout`."""
 
-from ..pointer import AddressSpace
+from ..memory import AddressSpace
 from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, coord_to_index_list
 from .int_layout import Layout, LayoutList, MakeLayoutList, print_layout
 from .int_tuple import UNKNOWN_VALUE, IntTuple, create_unknown_int_tuple, to_index_list

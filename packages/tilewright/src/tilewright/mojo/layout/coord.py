@@ -12,8 +12,8 @@ from ...formats import format_of
 from ...layout.tuples import as_tree, check_congruent, leaves, product
 from ...layout.validation import TaggedInt, as_integer
 from ..brackets import brackets
-from ..dtype import DType, as_dtype
-from ..index_list import Index, IndexEntries
+from ..builtins import Index, IndexEntries
+from ..simd import DType, as_dtype
 
 __all__ = ["All", "ComptimeInt", "Coord", "CoordLike", "Idx", "RuntimeInt", "coord", "coord_to_index_list"]
 

@@ -10,8 +10,8 @@ from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout.tuples import as_tuple, leaves, map_leaves, nest_like, suffix_product
 from ..brackets import Bracketed, brackets
-from ..lists import List
-from ..memory_type import memory_type
+from ..builtins import memory_type
+from ..collections import List
 from .coord import RuntimeInt, is_dynamic
 from .int_tuple import (
     UNKNOWN_VALUE,

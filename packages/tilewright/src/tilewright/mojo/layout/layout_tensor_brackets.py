@@ -11,7 +11,7 @@ from ...layout.layout import make_layout
 from ...tensor.shape_views import VectorizeBrackets, vectorize
 from ...tensor.tensor_text import element_texts
 from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, LocatedView
-from ..index_list import Index
+from ..builtins import Index
 from .coord import is_dynamic
 from .thread_shares import checked_options, distribute_elements, thread_arguments
 from .tile_tensor_brackets import Kind, TileTensorBrackets

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 from ...errors import LayoutError
 from ...layout.tuples import product
 from ...layout.validation import as_integer
-from ..brackets import brackets
-from ..parametrized import ParametrizedMeta
-from ..pointer import Pointer
+from ..brackets import ParametrizedMeta, brackets
+from ..memory import Pointer
 from ..simd import scalar_format
 from .int_layout import Layout
 from .layout_tensor_type import LayoutTensorType

@@ -10,10 +10,9 @@ from ...errors import LayoutError
 from ...layout.layout import make_layout
 from ..brackets import Bracketed
 from ..builtins import Origin
-from ..dtype import DType
 from ..kernel_memory import tensor_on_stack
-from ..pointer import AddressSpace
-from ..simd import SIMDType, scalar_format
+from ..memory import AddressSpace
+from ..simd import DType, SIMDType, scalar_format
 from .int_layout import Layout, from_core, to_core
 from .int_tuple import product
 from .runtime_layout import RuntimeLayout

@@ -15,7 +15,7 @@ from ...tensor import contents
 from ...tensor.shape_views import slice_leaves
 from ...tensor.view_layouts import pair_layout, vector_layout
 from ..brackets import Bracketed, brackets
-from ..index_list import Index, IndexEntries
+from ..builtins import Index, IndexEntries
 from ..simd import SIMDType
 from ..std.gpu.memory import Fill
 from .coord import RuntimeInt, is_dynamic

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 from ...errors import CoordinateError, LayoutError
 from ...layout.tuples import as_tuple, leaves
 from ...layout.validation import as_integer
-from ..brackets import brackets
-from ..containers import Optional
-from ..parametrized import ParametrizedMeta
+from ..brackets import ParametrizedMeta, brackets
+from ..collections import Optional
 from .coord import Coord
 
 UNKNOWN_VALUE = -1

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...layout.tuples import as_tuple, nest_like, prefix_product, suffix_product
-from ..brackets import Bracketed, brackets
-from ..dtype import DType
-from ..parametrized import ParametrizedMeta
+from ..brackets import Bracketed, ParametrizedMeta, brackets
+from ..simd import DType
 from . import int_layout, layout_algebra
 from .int_layout import Layout, to_core
 from .nested_integers import as_int_tree, of_tree

@@ -19,13 +19,11 @@ from ...tensor.element_access import element_place
 from ...tensor.shape_views import require_row_major
 from ...tensor.store import Store, scalar_bounds
 from ...tensor.watching import current_watcher
-from ..arrays import MemoryArray
 from ..brackets import brackets
 from ..builtins import Origin
-from ..dtype import DType, as_dtype
-from ..pointer import AddressSpace, LabelledStore, Pointer, label_store
+from ..memory import AddressSpace, LabelledStore, MemoryArray, Pointer, label_store
 from ..scalar_memory import require_numbers
-from ..simd import SIMD, SIMDType, as_vector, make_scalar, numbers_of
+from ..simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of
 from ..std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer
 from .coord import ComptimeInt, RuntimeInt, StaticExtents, integer_type
 from .strided_layout import from_core, plain_layout

@@ -12,11 +12,9 @@ from ...errors import FormatError, LayoutError
 from ...layout import LayoutLike
 from ...layout.tuples import as_tuple, ceil_div
 from ...layout.validation import as_integer
-from ..builtins import Origin
-from ..dtype import DType
-from ..pointer import AddressSpace
-from ..simd import SIMD, SIMDType, scalar_format
-from ..type_sizes import simd_width_of
+from ..builtins import Origin, simd_width_of
+from ..memory import AddressSpace
+from ..simd import SIMD, DType, SIMDType, scalar_format
 from .coord import ComptimeInt, RuntimeInt, integer_type
 from .int_layout import Layout as IntLayout
 from .strided_layout import TRIVIAL_MEMBERS, RowMajorLayoutType, make_dynamic_layout, static_leaves

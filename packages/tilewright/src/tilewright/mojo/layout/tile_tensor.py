@@ -19,14 +19,12 @@ from ...tensor.tile_views import (
     TileBrackets,
 )
 from ...tensor.view_layouts import pair_layout
-from ..brackets import Bracketed, brackets
-from ..containers import Optional
-from ..dtype import DType
+from ..brackets import Bracketed, ParametrizedMeta, brackets
+from ..builtins import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
+from ..collections import Optional
 from ..kernel_memory import tensor_on_stack
-from ..parametrized import ParametrizedMeta
-from ..pointer import AddressSpace, label_store
-from ..simd import scalar_format
-from ..traits import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
+from ..memory import AddressSpace, label_store
+from ..simd import DType, scalar_format
 from .coord import All, RuntimeInt
 from .elementwise import ElementwiseTensor
 from .strided_layout import TRIVIAL_MEMBERS, make_dynamic_layout

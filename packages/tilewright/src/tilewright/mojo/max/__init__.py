@@ -4,7 +4,7 @@
 import sys
 from importlib import import_module
 
-from ..module_names import MODULES
+from ..importing import MODULES
 from ..std import gpu
 
 __all__ = ["gpu"]

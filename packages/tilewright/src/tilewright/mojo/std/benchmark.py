@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from ..brackets import Bracketed
-from ..lists import List
+from ..collections import List
 
 __all__ = [
     "Bench",

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import FormatError
-from ..dtype import DType
-from ..simd import SIMD, make_scalar
+from ..simd import SIMD, DType, make_scalar
 
 __all__ = [
     "bit_reverse",

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's module `std.collections`: arrays, lists, deques, dictionaries, counters, sets and optional values."""
 
-from ..arrays import Array, InlineArray
-from ..containers import Dict, Optional, Set
-from ..counters import Counter
-from ..deques import Deque
-from ..lists import List
+from ..collections import Counter, Deque, Dict, List, Optional, Set
+from ..memory import Array, InlineArray
 
 __all__ = ["Array", "Counter", "Deque", "Dict", "InlineArray", "List", "Optional", "Set"]

@@ -9,11 +9,10 @@ import numpy as np
 
 from ...errors import LayoutError
 from ...layout.validation import as_integer
-from ..arrays import Span
 from ..brackets import Bracketed
+from ..collections import ArcPointer, OwnedPointer
 from ..kernel_memory import allocate_on_stack
-from ..owners import ArcPointer, OwnedPointer
-from ..pointer import AddressSpace, Pointer, UnsafePointer, alloc
+from ..memory import AddressSpace, Pointer, Span, UnsafePointer, alloc
 from ..scalar_memory import new_memory, number_type_of, write_scalar
 from ..simd import SIMD, as_vector, scalar_format
 

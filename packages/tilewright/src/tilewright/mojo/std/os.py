@@ -6,7 +6,7 @@ from __future__ import annotations
 import os as _os
 from typing import Any
 
-from ..language.raising import FailedAssertion
+from ..simd import FailedAssertion
 
 __all__ = ["abort", "getenv"]
 

@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from ..arrays import Span
 from ..brackets import Bracketed
-from ..dtype import DType
-from ..pointer import Pointer
-from ..simd import UInt64, make_scalar
+from ..memory import Pointer, Span
+from ..simd import DType, UInt64, make_scalar
 
 __all__ = [
     "rand",
@@ -95,7 +93,7 @@ def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
 class _Filler(Bracketed[None]):
     """A function that fills memory: `f[dtype](pointer, size, ...)` or `f(span, ...)`; the memory has the type.
 
-    >>> from tilewright.mojo.pointer import alloc
+    >>> from tilewright.mojo.memory import alloc
     >>> rand(alloc["float32"](4), 4)
     """
 

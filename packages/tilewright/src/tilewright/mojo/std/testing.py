@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import TilewrightError
 from ..brackets import Bracketed
 from ..builtins import format_value
-from ..language.raising import Error
+from ..simd import Error
 
 __all__ = [
     "TestSuite",

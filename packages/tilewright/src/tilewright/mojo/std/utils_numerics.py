@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 from ..brackets import Bracketed
-from ..dtype import DType
-from ..simd import Scalar, scalar_format
+from ..simd import DType, Scalar, scalar_format
 from .math import isfinite, isinf, isnan
 
 __all__ = [

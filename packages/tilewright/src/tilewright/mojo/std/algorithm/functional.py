@@ -8,7 +8,7 @@ from typing import Any
 
 from ....errors import LayoutError
 from ...brackets import Bracketed, bind_parameters
-from ...index_list import Index
+from ...builtins import Index
 from ...layout.coord import Coord, Idx
 from ..gpu.device_loops import launch_calls
 

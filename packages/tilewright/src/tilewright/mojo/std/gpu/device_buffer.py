@@ -13,14 +13,11 @@ from ....errors import CoordinateError, LayoutError
 from ....formats import ScalarFormat, fit_values
 from ....layout.validation import as_integer
 from ....tensor.store import DeviceMemory, Store
-from ...arrays import Span
 from ...brackets import brackets
-from ...builtins import format_value
-from ...dtype import DType, as_dtype
-from ...memory_type import MemoryMeta, MemoryType, memory_type
-from ...pointer import Pointer
+from ...builtins import MemoryMeta, MemoryType, format_value, memory_type
+from ...memory import Pointer, Span
 from ...scalar_memory import zeroed
-from ...simd import as_vector, numbers_of, scalar_format
+from ...simd import DType, as_dtype, as_vector, numbers_of, scalar_format
 
 if TYPE_CHECKING:
     from .device_context import DeviceContext

@@ -15,9 +15,8 @@ from ....errors import LayoutError, TransferError
 from ....layout.validation import as_integer
 from ....simt import launch
 from ....tensor.store import DeviceMemory
-from ...arrays import MemoryArray
 from ...brackets import brackets
-from ...pointer import Pointer
+from ...memory import MemoryArray, Pointer
 from ...program_arguments import is_program_running
 from ...simd import scalar_format
 from .device_buffer import DeviceBuffer, HostBuffer

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....simt import launch
-from ....simt.coroutines import AWAITABLE, coroutine_twin
-from ....simt.kernel_thread import current_machine
+from ....simt.kernel_thread import AWAITABLE, coroutine_twin, current_machine
 
 _BLOCK = 256  # threads
 

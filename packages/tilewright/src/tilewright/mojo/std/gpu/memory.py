@@ -8,10 +8,9 @@ from typing import Any
 
 from ....layout.validation import as_integer
 from ....simt import fence
-from ....simt.async_copies import commit_copies, start_copy, wait_for_copies
-from ....simt.shared_memory import dynamic_memory
+from ....simt.access_log import commit_copies, dynamic_memory, start_copy, wait_for_copies
 from ...brackets import Bracketed
-from ...pointer import AddressSpace, Pointer, label_store
+from ...memory import AddressSpace, Pointer, label_store
 from ...scalar_memory import read_vector, write_vector
 from ...simd import scalar_format
 

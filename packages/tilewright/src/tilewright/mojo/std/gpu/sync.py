@@ -9,9 +9,8 @@ from ....errors import LayoutError
 from ....layout.validation import as_integer
 from ....simt import barrier
 from ....simt import syncwarp as _syncwarp
-from ....simt.atomics import locate_scalar, update_scalar
-from ....simt.coroutines import suspends
-from ....simt.kernel_thread import RunningMachine, current_machine
+from ....simt.collectives import locate_scalar, update_scalar
+from ....simt.kernel_thread import RunningMachine, current_machine, suspends
 
 __all__ = [
     "barrier",

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .....simt import cluster_barrier
-from .....simt.coroutines import suspends
-from .....simt.kernel_thread import current_machine
+from .....simt.kernel_thread import current_machine, suspends
 
 __all__ = [
     "block_rank_in_cluster",
