@@ -3,12 +3,10 @@
 
 from ..memory import AddressSpace
 from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, coord_to_index_list
-from .int_layout import Layout, LayoutList, MakeLayoutList, print_layout
 from .int_tuple import UNKNOWN_VALUE, IntTuple, create_unknown_int_tuple, to_index_list
-from .layout_algebra import composition
+from .layout import Layout, LayoutList, LTToTTLayout, MakeLayoutList, composition, print_layout
 from .layout_tensor_iter import LayoutTensorIter
 from .layout_tensor_view import LayoutTensor, stack_allocation_like
-from .lt_to_tt_layout import LTToTTLayout
 from .numpy import from_numpy, to_numpy
 from .runtime_layout import RuntimeLayout
 from .runtime_tuple import RuntimeTuple

@@ -12,7 +12,7 @@ from ...tensor.scalars import Scalars
 from ..brackets import ParametrizedMeta
 from ..memory import Pointer
 from ..simd import SIMD, SIMDType, as_vector, scalar_format
-from .int_layout import Layout, to_core
+from .layout import Layout, to_core
 from .layout_tensor_view import LayoutTensor
 from .runtime_layout import RuntimeLayout
 

@@ -13,9 +13,8 @@ from ...layout.validation import as_integer
 from ..brackets import ParametrizedMeta, brackets
 from ..memory import Pointer
 from ..simd import scalar_format
-from .int_layout import Layout
-from .layout_tensor_type import LayoutTensorType
-from .layout_tensor_view import LayoutTensor
+from .layout import Layout
+from .layout_tensor_view import LayoutTensor, LayoutTensorType
 from .runtime_layout import RuntimeLayout
 from .thread_shares import core_layout
 

@@ -12,8 +12,8 @@ from ...layout import Swizzle as CoreSwizzle
 from ...layout import compose
 from ...layout.validation import as_integer
 from ..brackets import Bracketed
-from .int_layout import to_core
-from .strided_layout import plain_layout
+from .layout import to_core
+from .tile_layout import plain_layout
 
 __all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
 

@@ -16,9 +16,8 @@ from ..builtins import Origin, simd_width_of
 from ..memory import AddressSpace
 from ..simd import SIMD, DType, SIMDType, scalar_format
 from .coord import ComptimeInt, RuntimeInt, integer_type
-from .int_layout import Layout as IntLayout
-from .strided_layout import TRIVIAL_MEMBERS, RowMajorLayoutType, make_dynamic_layout, static_leaves
-from .tile_layout import Layout, row_major
+from .layout import Layout as IntLayout
+from .tile_layout import TRIVIAL_MEMBERS, Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
 
 
 class _Parametrized:

@@ -13,9 +13,9 @@ from ...layout.layout import make_layout
 from ...layout.tuples import as_tuple, ceil_div, product_each
 from ...layout.validation import as_integer
 from ...tensor.view_layouts import cut_modes
-from .int_layout import Layout, to_core
+from .layout import Layout, to_core
 from .runtime_layout import RuntimeLayout
-from .strided_layout import plain_layout
+from .tile_layout import plain_layout
 
 
 def core_layout(layout: Any) -> Any:
