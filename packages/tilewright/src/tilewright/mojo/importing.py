@@ -11,56 +11,7 @@ from importlib.util import find_spec
 from pkgutil import walk_packages
 from types import ModuleType
 
-MODULES = {
-    "std.sys.info": "std.sys_info",
-    "std.sys.param_env": "std.sys",
-    "std.sys.defines": "std.sys",
-    "std.utils.index": "std.utils",
-    "std.utils.static_tuple": "std.utils",
-    "std.utils.coord": "layout.coord",
-    "std.utils.numerics": "std.utils_numerics",
-    "std.collections.array": "std.collections",
-    "std.collections.dict": "std.collections",
-    "std.collections.inline_array": "std.collections",
-    "std.collections.list": "std.collections",
-    "std.collections.optional": "std.collections",
-    "std.math.math": "std.math",
-    "std.math.constants": "std.math",
-    "std.memory.unsafe": "std.memory",
-    "std.memory.unsafe_pointer": "std.memory",
-    "std.memory.pointer": "std.memory",
-    "std.memory.span": "std.memory",
-    "std.benchmark.bencher": "std.benchmark",
-    "std.benchmark.compiler": "std.benchmark",
-    "std.testing.testing": "std.testing",
-    "std.gpu.block": "std.gpu.primitives.block",
-    "std.gpu.id": "std.gpu.primitives.id",
-    "std.gpu.warp": "std.gpu.primitives.warp",
-    # The newer name of std.gpu.
-    "max.gpu": "std.gpu",
-    "max.gpu.globals": "std.gpu.globals",
-    "max.gpu.host": "std.gpu.host",
-    "max.gpu.host.compile": "std.gpu.host",
-    "max.gpu.host.info": "std.gpu.device_info",
-    "max.gpu.intrinsics": "std.gpu.intrinsics",
-    "max.gpu.memory": "std.gpu.memory",
-    "max.gpu.primitives": "std.gpu.primitives",
-    "max.gpu.primitives.block": "std.gpu.primitives.block",
-    "max.gpu.primitives.cluster": "std.gpu.primitives.cluster",
-    "max.gpu.primitives.id": "std.gpu.primitives.id",
-    "max.gpu.primitives.warp": "std.gpu.primitives.warp",
-    "max.gpu.sync": "std.gpu.sync",
-}
-
-
-def resolve_module(name: str) -> str:
-    """Return the name of our module for one of Mojo's, both without `tilewright.mojo.`.
-
-    >>> resolve_module("std.sys.info"), resolve_module("layout.coord")
-    ('std.sys_info', 'layout.coord')
-    """
-    return MODULES.get(name, name)
-
+from .exports import EXPORTS, MODULES, listed_module
 
 PACKAGES = ("layout", "std", "max", "buffer")
 _HOME = __name__.rpartition(".")[0]
@@ -134,7 +85,9 @@ def _modules() -> dict[str, ModuleType]:
         paths = getattr(package, "__path__", ())
         full_names = [package.__name__, *[each.name for each in walk_packages(paths, f"{package.__name__}.")]]
         found |= {full_name.removeprefix(f"{_HOME}."): import_module(full_name) for full_name in full_names}
-    return found | {name: found[place] for name, place in MODULES.items() if _is_ours(name)}
+    for name in sorted([*EXPORTS, *[name for name in MODULES if listed_module(name)]]):
+        found[name] = import_module(f"{_HOME}.{name}")
+    return found | {name: found[place] for name, place in MODULES.items() if listed_module(name) is None}
 
 
 def _is_of_dialect(module: ModuleType) -> bool:

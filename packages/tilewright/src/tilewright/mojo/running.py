@@ -16,7 +16,7 @@ from .language.program import SUFFIXES, Program, read_source
 from .language.support import ProgramFailure, describe_failure
 from .language.tokens import MojoSourceError, Source
 from .program_arguments import start_with
-from .std.random import own_generator
+from .std.numbers import own_generator
 
 
 def run(

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..importing import MODULES, resolve_module
+from ..exports import MODULES, listed_module, resolve_module
 from .members import HOME, Exports, is_exported
 from .tokens import NOT_YET, is_magic, suggest, words
 
@@ -49,9 +49,10 @@ def import_from_dialect(name: str) -> ModuleType | None:
             candidates.append(".".join(["std", *parts[1:]]))
     else:
         return None
-    for candidate in map(resolve_module, candidates):
-        if _exists(f"{HOME}.{candidate}"):
-            return import_module(f"{HOME}.{candidate}")
+    for candidate in candidates:
+        place = candidate if listed_module(candidate) else resolve_module(candidate)
+        if _exists(f"{HOME}.{place}"):
+            return import_module(f"{HOME}.{place}")
     raise ImportError(f"module {name!r} is not part of tilewright; if Mojo has it, tilewright does not run it yet")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..std.memory import stack_allocation as unsafe_stack_allocation
+from ..std.system import stack_allocation as unsafe_stack_allocation
 from .int_tuple import UNKNOWN_VALUE, IntTuple
 from .layout import Layout, LayoutList, MakeLayoutList, blocked_product, composition, print_layout
 from .layout_tensor_iter import LayoutTensorIter

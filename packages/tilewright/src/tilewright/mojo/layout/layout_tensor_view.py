@@ -23,7 +23,7 @@ from ..builtins import Index, IndexEntries, Origin
 from ..kernel_memory import tensor_on_stack
 from ..memory import AddressSpace
 from ..simd import DType, SIMDType, scalar_format
-from ..std.gpu.memory import Fill
+from ..std.threads import Fill
 from .coord import RuntimeInt, is_dynamic
 from .int_tuple import UNKNOWN_VALUE, product
 from .layout import Layout, from_core, to_core, zipped_divide

@@ -29,7 +29,7 @@ from ..builtins import Origin
 from ..memory import AddressSpace, LabelledStore, MemoryArray, Pointer, label_store
 from ..scalar_memory import read_vector, require_numbers, write_vector
 from ..simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of
-from ..std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer
+from ..std.device import DeviceBuffer, DeviceContext, HostBuffer
 from .coord import ComptimeInt, RuntimeInt, StaticExtents, integer_type
 from .tile_layout import Layout, from_core, plain_layout
 

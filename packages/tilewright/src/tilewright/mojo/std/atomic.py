@@ -13,7 +13,7 @@ from ..brackets import Bracketed
 from ..memory import Pointer
 from ..scalar_memory import new_memory, number_type_of, scalar_of
 from ..simd import DType, as_dtype, make_scalar
-from .gpu.primitives.warp import larger, smaller
+from .warp import larger, smaller
 
 __all__ = ["Atomic", "Consistency", "Ordering", "fence"]
 

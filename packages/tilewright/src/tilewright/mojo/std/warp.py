@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .....layout.validation import as_integer
-from .....simt import collectives
-from ....brackets import Bracketed
-from ....simd import SIMD
-from ..globals import WARP_SIZE
+from ...layout.validation import as_integer
+from ...simt import collectives
+from ..brackets import Bracketed
+from ..simd import SIMD
+from .threads import WARP_SIZE
 
 __all__ = [
     "WARP_SIZE",

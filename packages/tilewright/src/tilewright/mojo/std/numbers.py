@@ -1,28 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `std.random`: numbers of a generator of our own; with the same seed, other numbers than Mojo's."""
+"""Mojo's modules `std.bit`, `std.random` and `std.utils.numerics`."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
 from typing import Any
 
+from ...errors import FormatError
 from ..brackets import Bracketed
 from ..memory import Pointer, Span
-from ..simd import DType, UInt64, make_scalar
+from ..simd import SIMD, DType, Scalar, UInt64, make_scalar, scalar_format
 
-__all__ = [
-    "rand",
-    "randint",
-    "randn",
-    "randn_float64",
-    "random_float64",
-    "random_si64",
-    "random_ui64",
-    "seed",
-    "shuffle",
-]
+
+def _limit(value: Any) -> Bracketed[Any]:
+    def find(_: Any, parameters: tuple[Any, ...], *, dtype: Any = None) -> Any:
+        kind = scalar_format((*parameters, dtype)[0])
+        return Scalar[kind](value(kind))
+
+    return Bracketed(find)
+
+
+max_finite, min_finite = _limit(lambda kind: kind.limits.highest), _limit(lambda kind: kind.limits.lowest)
+inf, neg_inf, nan = _limit(lambda _: math.inf), _limit(lambda _: -math.inf), _limit(lambda _: math.nan)
+max_or_inf = _limit(lambda kind: math.inf if kind.kind == "float" else kind.limits.highest)
+min_or_neg_inf = _limit(lambda kind: -math.inf if kind.kind == "float" else kind.limits.lowest)
+
+
+def _accum_type(_: Any, parameters: tuple[Any, ...], **named: Any) -> DType:
+    kind = scalar_format((*parameters, *named.values())[0])
+    return DType.float32 if kind.kind == "float" and kind.itemsize < 4 else kind
+
+
+get_accum_type = Bracketed(_accum_type)
+
+
+def _function(name: str, count: Callable[[int, int], int]) -> Callable[[Any], Any]:
+    """Return a function of the bits of an integer, and of how many there are."""
+
+    def function(value: Any) -> Any:
+        dtype = value.dtype if isinstance(value, SIMD) else DType.int64
+        if dtype.kind not in ("int", "uint"):
+            raise FormatError(f"{name} needs an integer, got {value!r}")
+        if isinstance(value, SIMD) and value.size > 1:
+            numbers = [function(number).item() for number in value]
+            return SIMD[dtype, value.size](*numbers)
+        result = dtype.round_number(count(int(value) & dtype.width_mask, dtype.bits))
+        return make_scalar(dtype, result) if isinstance(value, SIMD) else result
+
+    function.__name__ = name
+    function.__doc__ = f"Return {name.replace('_', ' ')} of an integer, or of every number of a vector."
+    return function
+
+
+count_leading_zeros = _function("count_leading_zeros", lambda bits, width: width - bits.bit_length())
+count_trailing_zeros = _function(
+    "count_trailing_zeros", lambda bits, width: (bits & -bits).bit_length() - 1 if bits else width
+)
+pop_count = _function("pop_count", lambda bits, _: bits.bit_count())
+bit_width = _function("bit_width", lambda bits, _: bits.bit_length())
+log2_floor = _function("log2_floor", lambda bits, _: bits.bit_length() - 1)
+log2_ceil = _function("log2_ceil", lambda bits, _: (bits - 1).bit_length() if bits > 1 else 0)
+next_power_of_two = _function("next_power_of_two", lambda bits, _: 1 << (bits - 1).bit_length() if bits > 1 else 1)
+prev_power_of_two = _function("prev_power_of_two", lambda bits, _: 1 << (bits.bit_length() - 1) if bits else 0)
+bit_reverse = _function("bit_reverse", lambda bits, width: int(f"{bits:0{width}b}"[::-1], 2))
+byte_swap = _function("byte_swap", lambda bits, width: int.from_bytes(bits.to_bytes(width // 8, "little"), "big"))
+
+
+def is_power_of_two(value: Any) -> bool:
+    """Return whether an integer is a power of two.
+
+    >>> is_power_of_two(8), is_power_of_two(6)
+    (True, False)
+    """
+    number = int(value)
+    return number > 0 and number & (number - 1) == 0
+
 
 _generators = [Random(0)]  # the one in use
 

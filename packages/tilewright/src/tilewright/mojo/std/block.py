@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .....layout.validation import as_integer
-from .....simt import collectives
-from ....brackets import Bracketed
+from ...layout.validation import as_integer
+from ...simt import collectives
+from ..brackets import Bracketed
 from .warp import larger, smaller
 
 __all__ = ["broadcast", "max", "min", "prefix_sum", "reduce", "sum"]

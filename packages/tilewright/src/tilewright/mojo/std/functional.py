@@ -6,11 +6,11 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from ....errors import LayoutError
-from ...brackets import Bracketed, bind_parameters
-from ...builtins import Index
-from ...layout.coord import Coord, Idx
-from ..gpu.device_loops import launch_calls
+from ...errors import LayoutError
+from ..brackets import Bracketed, bind_parameters
+from ..builtins import Index
+from ..layout.coord import Coord, Idx
+from .device import launch_calls
 
 __all__ = ["elementwise", "map", "parallelize", "sync_parallelize", "tile", "unswitch", "vectorize"]
 
