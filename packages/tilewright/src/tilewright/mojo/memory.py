@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ..errors import CoordinateError, FormatError, LayoutError
+from ..formats import ScalarFormat
 from ..layout.validation import as_integer
 from ..tensor.store import Storage, Store, as_array, flat_scalars
+from ..tensor.watching import kernel_stack
 from .brackets import Bracketed, brackets
 from .builtins import MemoryMeta, MemoryType, Origin, format_value, memory_type
 from .scalar_memory import (
@@ -748,3 +750,46 @@ def _share(storage: Storage) -> tuple[Store, int, int]:
     """Return (store, start, size) of an object that exports its memory."""
     store = Store.of(flat_scalars(as_array(storage)))
     return store.with_fields(origin=storage), 0, store.size
+
+
+Made = TypeVar("Made")
+
+
+def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = AddressSpace.GENERIC) -> LabelledStore:
+    """Return memory for `count` scalars: inside a kernel one for a block (SHARED) or for a thread, else of the host.
+
+    Inside a kernel it has no values until they are written; on the host it is zeros.
+
+    >>> from tilewright.formats import format_of
+    >>> allocate_on_stack(format_of("float32"), 4).size
+    4
+    """
+    if count < 0:
+        raise LayoutError(f"the number of elements must not be negative, got {count}")
+    stack = kernel_stack.get()
+    if stack is not None:
+        store = stack.allocate_stack("shared" if space is AddressSpace.SHARED else "local", count, element)
+    else:
+        data = zeroed(count, element.dtype)
+        store = Store(data, element, data, False)
+    return label_store(store, space)
+
+
+def tensor_on_stack(
+    element: ScalarFormat, count: int, space: AddressSpace, layout: Any, make: Callable[[Pointer], Made]
+) -> Made:
+    """Return `make(pointer)`, a tensor over new memory of `count` scalars; in shared memory one for a block.
+
+    `layout` is what the tensors that different calls make of the same memory differ in.
+
+    >>> from tilewright.formats import format_of
+    >>> from tilewright.mojo.layout import TileTensor, row_major
+    >>> tile = row_major[2, 2]()
+    >>> tensor_on_stack(format_of("int8"), 4, AddressSpace.LOCAL, tile, lambda p: TileTensor(p, tile)).shape
+    (2, 2)
+    """
+    store, stack = allocate_on_stack(element, count, space), kernel_stack.get()
+    if space is not AddressSpace.SHARED or stack is None:
+        return make(Pointer(store, 0))
+    tensor: Made = stack.share_tensor(store, layout, lambda: make(Pointer(store, 0)))
+    return tensor

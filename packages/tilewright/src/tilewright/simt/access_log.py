@@ -9,6 +9,7 @@ import linecache
 import os
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 
 from ..copying.host_memory import aligned_empty
 from ..errors import LayoutError
-from ..formats import FormatLike, format_of
+from ..formats import FormatLike, ScalarFormat, format_of
 from ..layout import LayoutLike, row_major
 from ..layout.tuples import product
 from ..layout.validation import as_integer
@@ -606,6 +607,32 @@ def allocate_store(space: str, count: int, dtype: FormatLike) -> Store:
     element = format_of(dtype).require_scalar("memory of a kernel")
     store: Store = current_machine("memory of a block").memory.allocate(space, count, element, aligned_empty)
     return store
+
+
+class BlockStack:
+    """Memory on the stack of the kernel that runs: of its block or of one thread.
+
+    >>> from tilewright.formats import format_of
+    >>> from tilewright.simt import launch
+    >>> launch(lambda: print(BlockStack().allocate_stack("local", 4, format_of("int8")).size), grid=1, block=1).errors
+    4
+    ()
+    """
+
+    def allocate_stack(self, space: str, count: int, element: ScalarFormat) -> Store:
+        """Return memory of the running block ("shared") or thread ("local") for `count` scalars, without values."""
+        return allocate_store(space, count, element)
+
+    def share_tensor(self, store: Store, layout: Any, make: Callable[[], Any]) -> Any:
+        """Return the tensor of this layout over shared memory; reports name coordinates of the first one."""
+        machine = current_machine("shared memory")
+        tensors, key = machine.memory.tensors, (id(store.data), layout)
+        if key not in tensors:
+            tensors[key] = make()
+            region = machine.log.table.find(store)[0]
+            if region.view is None and isinstance(tensors[key], View):
+                region.view = tensors[key]
+        return tensors[key]
 
 
 def dynamic_memory(dtype: FormatLike) -> Store:

@@ -20,8 +20,18 @@ from ..tables import count_of
 from ..tensor import TileTensor
 from ..tensor.store import Store, reach_device_memory
 from ..tensor.view import View
-from ..tensor.watching import watched_by
-from .access_log import IN_FLIGHT, AccessLog, LogTable, MemoryRegion, Site, new_region, site_of, user_frame
+from ..tensor.watching import kernel_stack, watched_by
+from .access_log import (
+    IN_FLIGHT,
+    AccessLog,
+    BlockStack,
+    LogTable,
+    MemoryRegion,
+    Site,
+    new_region,
+    site_of,
+    user_frame,
+)
 from .checks import BlockMemory, CostCounter, RaceFinder, TouchRecorder
 from .collectives import SYNCWARP
 from .kernel_report import Defect, KernelReport, Witness, find_warnings
@@ -351,7 +361,7 @@ class SimtMachine:
         >>> SimtMachine(LaunchPlan(lambda: None, (), Dim(2), Dim(4))).run().kernel
         'kernel'
         """
-        token = _machine.set(self)
+        token, stack_token = _machine.set(self), kernel_stack.set(BlockStack())
         try:
             if self.plan.check is False:
                 self._run_blocks()
@@ -362,6 +372,7 @@ class SimtMachine:
             raise
         finally:
             _machine.reset(token)
+            kernel_stack.reset(stack_token)
         report = self._make_report()
         serious = report.errors if self.plan.check is True else [x for x in report.errors if not x.harmless]
         if self.plan.check in (True, "lenient") and serious:

@@ -109,6 +109,7 @@ class Layout:
 
     __slots__ = ("shape", "stride")
     __bracketed__: ClassVar[tuple[str, ...]] = ()
+    _tile_layout_type = TileLayout  # of the values that a parameter of this type takes as well
     shape: IntTuple
     stride: IntTuple
 

@@ -20,8 +20,7 @@ from ...tensor.tile_views import DistributeBrackets, LocatedDistributeBrackets, 
 from ...tensor.view_layouts import pair_layout, vector_layout
 from ..brackets import Bracketed, brackets
 from ..builtins import Index, IndexEntries, Origin
-from ..kernel_memory import tensor_on_stack
-from ..memory import AddressSpace
+from ..memory import AddressSpace, tensor_on_stack
 from ..simd import DType, SIMDType, scalar_format
 from ..std.threads import Fill
 from .coord import RuntimeInt, is_dynamic

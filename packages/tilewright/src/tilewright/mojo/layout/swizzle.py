@@ -12,8 +12,7 @@ from ...layout import Swizzle as CoreSwizzle
 from ...layout import compose
 from ...layout.validation import as_integer
 from ..brackets import Bracketed
-from .layout import to_core
-from .tile_layout import plain_layout
+from .tile_layout import known_layout, plain_layout
 
 __all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
 
@@ -50,7 +49,7 @@ def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N80
     >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]
     [0, 5, 8, 13]
     """
-    result: _Composed = compose(swizzle, plain_layout(to_core(layout)))
+    result: _Composed = compose(swizzle, plain_layout(known_layout(layout)))
     return result
 
 

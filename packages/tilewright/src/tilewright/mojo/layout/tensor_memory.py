@@ -29,7 +29,6 @@ from ..builtins import Origin
 from ..memory import AddressSpace, LabelledStore, MemoryArray, Pointer, label_store
 from ..scalar_memory import read_vector, require_numbers, write_vector
 from ..simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of
-from ..std.device import DeviceBuffer, DeviceContext, HostBuffer
 from .coord import ComptimeInt, RuntimeInt, StaticExtents, integer_type
 from .tile_layout import Layout, from_core, plain_layout
 
@@ -69,13 +68,14 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         self._index_type = None if linear_idx_type is None else integer_type(linear_idx_type, "linear_idx_type")
         memories = (storage, span, buffer, device_buffer, host_buffer, other, ptr)
         storage = None if all(each is None for each in memories) else only_one("a tensor", "its memory", *memories)
-        for name, given, kinds in (
-            ("device_buffer", device_buffer, DeviceBuffer),
-            ("host_buffer", host_buffer, HostBuffer),
-            ("other", other, CoreTileTensor),
+        for name, given, kind in (
+            ("device_buffer", device_buffer, "DeviceBuffer"),
+            ("host_buffer", host_buffer, "HostBuffer"),
         ):
-            if given is not None and not isinstance(given, kinds):
-                raise TypeError(f"{name} must be a {kinds.__name__}, got {type(given).__name__}")
+            if given is not None and getattr(given, "_memory_name", None) != kind:
+                raise TypeError(f"{name} must be a {kind}, got {type(given).__name__}")
+        if other is not None and not isinstance(other, CoreTileTensor):
+            raise TypeError(f"other must be a TileTensor, got {type(other).__name__}")
         if layout is None and not isinstance(storage, CoreTileTensor):
             layout = getattr(storage, "layout", None)  # of a buffer with a shape
         if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
@@ -385,20 +385,25 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         view._index_type = self._index_type
         return view
 
-    def to_device_buffer(self, ctx: DeviceContext) -> DeviceBuffer:
+    def to_device_buffer(self, ctx: Any) -> Any:
         """Return a device buffer of the context `ctx` with all scalars of the view: in order, without gaps.
 
         >>> from tilewright.mojo.layout import row_major
+        >>> from tilewright.mojo.std.gpu.host import DeviceContext
         >>> len(MemoryTensor(bytearray(4), row_major[2, 2]()).to_device_buffer(DeviceContext()))
         4
         """
         require_row_major(self, "to_device_buffer")
         count = self.size * self.element_size
-        if isinstance(self._store.origin, DeviceBuffer) and self._offset == 0 and count == self._store.size:
+        if (
+            getattr(self._store.origin, "_memory_name", None) == "DeviceBuffer"
+            and self._offset == 0
+            and count == self._store.size
+        ):
             return self._store.origin
-        if not isinstance(ctx, DeviceContext):
+        if getattr(ctx, "_memory_name", None) != "DeviceContext":
             raise TypeError(f"to_device_buffer takes a DeviceContext, got {type(ctx).__name__} {ctx!r}")
-        buffer: DeviceBuffer = ctx.enqueue_create_buffer[self.dtype](count)
+        buffer = ctx.enqueue_create_buffer[self.dtype](count)
         ctx.enqueue_copy(buffer, self._store.section(self._offset, count))
         return buffer
 

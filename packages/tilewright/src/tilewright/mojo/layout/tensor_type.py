@@ -16,7 +16,6 @@ from ..builtins import Origin, simd_width_of
 from ..memory import AddressSpace
 from ..simd import SIMD, DType, SIMDType, scalar_format
 from .coord import ComptimeInt, RuntimeInt, integer_type
-from .layout import Layout as IntLayout
 from .tile_layout import TRIVIAL_MEMBERS, Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
 
 
@@ -375,7 +374,7 @@ def matches_layout(pattern: Any, layout: Any) -> bool:
     if pattern is None:
         return True
     if not isinstance(pattern, LayoutLike):
-        return isinstance(layout, Layout if pattern is IntLayout else pattern)
+        return isinstance(layout, getattr(pattern, "_tile_layout_type", pattern))
     if not isinstance(pattern, Layout) or not isinstance(layout, Layout):
         return bool(pattern == layout)
     return bool(static_leaves(pattern) == static_leaves(layout))

@@ -333,6 +333,17 @@ def plain_layout(layout: Any) -> Any:
     return make_layout(*layout._parts()) if isinstance(layout, Layout) else layout
 
 
+def known_layout(layout: Any) -> Any:
+    """Return one of Mojo's older layouts as a layout of tensors; others as they are.
+
+    >>> from tilewright.mojo.layout import Layout
+    >>> known_layout(Layout.row_major(4, 8))
+    Layout((4, 8), (8, 1))
+    """
+    convert = getattr(layout, "core", None)
+    return layout if convert is None else convert()
+
+
 def static_leaves(layout: Any) -> Any:
     """Return shape and stride with the number type in place of leaves that are known only at run time.
 

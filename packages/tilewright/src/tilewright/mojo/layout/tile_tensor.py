@@ -38,8 +38,7 @@ from ...tensor.view_layouts import pair_layout
 from ..brackets import Bracketed, ParametrizedMeta, brackets
 from ..builtins import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from ..collections import Optional
-from ..kernel_memory import tensor_on_stack
-from ..memory import AddressSpace, label_store
+from ..memory import AddressSpace, label_store, tensor_on_stack
 from ..simd import DType, scalar_format
 from .coord import All, RuntimeInt
 from .tensor_memory import ElementwiseTensor, MemoryTensor, only_one

@@ -116,6 +116,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
     16
     """
 
+    _memory_name = "DeviceBuffer"
     __bracketed__: ClassVar[tuple[str, ...]] = ("type",)
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int, array: Any = None) -> None:
@@ -295,6 +296,7 @@ class HostBuffer(Span):
     """
 
     __slots__ = ("_context",)
+    _memory_name = "HostBuffer"
     __bracketed__: ClassVar[tuple[str, ...]] = ("type",)
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
@@ -443,6 +445,8 @@ class DeviceContext:
     """
 
     default_device_info = GPUInfo()
+
+    _memory_name = "DeviceContext"
 
     def __init__(self, device: Any = "host", *, device_id: Any = 0, api: str = "gpu", **_: Any) -> None:
         name = "host" if isinstance(device, int) or hasattr(device, "__index__") else str(device)

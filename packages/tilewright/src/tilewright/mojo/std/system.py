@@ -17,8 +17,7 @@ from ...layout.validation import as_integer
 from ..brackets import Bracketed
 from ..builtins import format_value
 from ..collections import List
-from ..kernel_memory import allocate_on_stack
-from ..memory import AddressSpace, Pointer
+from ..memory import AddressSpace, Pointer, allocate_on_stack
 from ..scalar_memory import new_memory, number_type_of, write_scalar
 from ..simd import SIMD, Error, FailedAssertion, as_vector, scalar_format
 
