@@ -17,7 +17,7 @@ Python has no keywords in brackets: there they go to the parentheses. `install()
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .builtins import (
     AnyType,
@@ -41,9 +41,7 @@ from .builtins import (
     size_of,
 )
 from .collections import List, Optional
-from .importing import imports, install, uninstall
 from .memory import Array, InlineArray, Span, UnsafePointer
-from .running import run
 from .simd import (
     SIMD,
     BFloat16,
@@ -63,9 +61,18 @@ from .simd import (
     UInt64,
 )
 
+if TYPE_CHECKING:
+    from .importing import imports, install, uninstall
+    from .running import run
+
+_LATE = {"imports": "importing", "install": "importing", "uninstall": "importing", "run": "running"}
+
 
 def __getattr__(name: str) -> Any:
-    """Return a name of Mojo's package `layout`, such as `TileTensor`, which belongs to `tilewright.mojo.layout`."""
+    """Return what runs Mojo source, or a name of `tilewright.mojo.layout`; both are loaded on first use."""
+    if name in _LATE:
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
+        return value
     if name[:1].isalpha() and name != "layout":
         package = import_module(f"{__name__}.layout")
         if name in package.__all__:

@@ -969,7 +969,6 @@ class _StackAllocationLike(Bracketed[LayoutTensor]):
 
 
 stack_allocation_like = _StackAllocationLike(_stack_allocation_like)
-TileTensor.layout_tensor_kind = LayoutTensor
 
 
 def _distribute_layout(_: Any, parameters: tuple[Any, ...], **named: Any) -> Layout:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -348,7 +349,6 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     __slots__ = ()
     __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
     Storage: ClassVar[Any]  # set where it is defined
-    layout_tensor_kind: ClassVar[type[LayoutTensor]]  # set where it is defined, which needs this module
 
     def to_layout_tensor(self) -> LayoutTensor:
         """Return the same view as a `LayoutTensor`.
@@ -357,7 +357,9 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
         >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor()).__name__
         'LayoutTensor'
         """
-        return as_kind(self, self.layout_tensor_kind)
+        older = import_module(".layout_tensor_view", __package__)
+        tensor: LayoutTensor = as_kind(self, older.LayoutTensor)
+        return tensor
 
     @brackets
     def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: Any = None) -> TileTensor:
