@@ -71,8 +71,7 @@ _LATE = {"imports": "importing", "install": "importing", "uninstall": "importing
 def __getattr__(name: str) -> Any:
     """Return what runs Mojo source, or a name of `tilewright.mojo.layout`; both are loaded on first use."""
     if name in _LATE:
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
-        return value
+        return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
     if name[:1].isalpha() and name != "layout":
         package = import_module(f"{__name__}.layout")
         if name in package.__all__:

@@ -224,9 +224,9 @@ def is_exported(module: ModuleType, name: str) -> bool:
     if is_magic(name) or not _is_dialect(module.__name__):
         return False
     listed = module.__dict__.get("__all__", ())
-    value = getattr(module, name, None) if name in listed else module.__dict__.get(name)  # made on first use
-    if name not in module.__dict__:
+    if name not in listed and name not in module.__dict__:
         return False
+    value = getattr(module, name, None)  # of some names the module is loaded on first use
     if isinstance(value, ModuleType):
         return _is_dialect(value.__name__)
     return name in MOJO_PRIVATE or name in listed  # not helpers, or what it imports itself

@@ -89,5 +89,4 @@ def __getattr__(name: str) -> Any:
     module = next((module for module, names in _OLDER.items() if name in names.split()), None)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
-    return value
+    return getattr(import_module(f".{module}", __name__), name)
