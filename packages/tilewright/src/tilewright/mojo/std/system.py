@@ -52,6 +52,7 @@ def _count_bytes(pointer: Pointer, count: Any) -> int:
 def memset(ptr: Pointer, value: Any, count: Any) -> None:
     """Write `value` to every byte of `count` elements.
 
+    >>> from tilewright.mojo.memory import alloc
     >>> pointer = alloc["uint8"](2)
     >>> memset(pointer, 7, 2)
     >>> pointer[1]
@@ -66,6 +67,7 @@ def memset(ptr: Pointer, value: Any, count: Any) -> None:
 def memset_zero(ptr: Pointer, *count: Any, **named: Any) -> None:
     """Write zeros to `count` elements.
 
+    >>> from tilewright.mojo.memory import alloc
     >>> memset_zero(alloc["uint8"](2), 2)
     """
     memset(ptr, 0, (*count, named.get("count"))[0])
@@ -74,6 +76,7 @@ def memset_zero(ptr: Pointer, *count: Any, **named: Any) -> None:
 def memcpy(dest: Pointer | None = None, src: Pointer | None = None, count: Any = None) -> None:
     """Copy `count` elements.
 
+    >>> from tilewright.mojo.memory import alloc
     >>> target = alloc["int8"](2)
     >>> memcpy(target, Pointer(new_memory("int8", 2), 0), 2)
     """
@@ -87,6 +90,7 @@ def memcpy(dest: Pointer | None = None, src: Pointer | None = None, count: Any =
 def memcmp(s1: Pointer, s2: Pointer, count: Any) -> int:
     """Return 0 if `count` elements are equal, else -1 or 1 by the first ones that differ.
 
+    >>> from tilewright.mojo.memory import alloc
     >>> memcmp(alloc["int8"](2), alloc["int8"](2), 2)
     0
     """
