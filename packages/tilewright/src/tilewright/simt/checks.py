@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..analysis import bank_conflicts, coalescing
 from ..analysis.accesses import SIZES
-from ..analysis.banks import bank_conflicts
-from ..analysis.sectors import coalescing
 from ..formats import ScalarFormat
 from ..tensor.store import Store
 from .access_log import (

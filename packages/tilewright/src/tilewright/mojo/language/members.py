@@ -22,10 +22,10 @@ from enum import Enum
 from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any
 
-from ...formats.scalar_format import ScalarFormat
+from ...formats import ScalarFormat
 from ...layout import Layout, LayoutLike, Swizzle
 from ...simt.kernel_thread import Dim, ThreadValue
-from ...tensor.tile_tensor import TileTensor
+from ...tensor import TileTensor
 from ...tensor.view import View
 from ..brackets import Bracketed, brackets
 from ..builtins import HiddenValue
