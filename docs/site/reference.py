@@ -97,5 +97,8 @@ def reference_page(title: str, modules: tuple[str, ...]) -> str:
         parts += [fenced(inspect.getdoc(module) or ""), ""]
         for name in public_names(module):
             path = f"{each}.{name}"
-            parts += [f"::: {path}", ""] if is_written_down(module, name) else told(path, getattr(module, name))
+            value = getattr(module, name)
+            is_file = getattr(module, "__file__", None) is not None  # else one of Mojo's modules, made from a table
+            source = path if is_file or kind_of(value) == 2 else f"{value.__module__}.{name}"
+            parts += [f"::: {source}", ""] if is_written_down(module, name) else told(path, value)
     return "\n".join(parts)

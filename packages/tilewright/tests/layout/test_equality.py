@@ -12,7 +12,7 @@ import tilewright as tw
 from tilewright import Axis, ComposedLayout, Layout, Place, Swizzle, cute
 from tilewright.layout import Guard, InverseLayout, PagedLayout
 from tilewright.mojo.layout import Idx
-from tilewright.mojo.layout.strided_layout import make_dynamic_layout
+from tilewright.mojo.layout.tile_layout import make_dynamic_layout
 
 from ..cases import examples
 from .strategies import layouts, named_layouts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorded answers of Mojo, 26.7 and 26.2: their cases, the layouts they start from, and comparison of views."""
+"""The recorded answers of Mojo: their cases, the layouts they start from, and comparison of views."""
 
 import json
 from itertools import product
@@ -14,24 +14,17 @@ from tilewright.mojo.layout import Coord, Idx, Layout, TileTensor, col_major, co
 from tilewright.mojo.layout.tile_layout import blocked_product, col_major_nested, row_major_nested, zipped_divide
 
 FOLDER = Path(__file__).parent.parent / "golden" / "mojo"
-VERSIONS = {"26.7": FOLDER, "26.2": FOLDER / "v26.2.0"}
 STORAGE_SIZE = 8192
 
 
-def recorded(name, version):
-    """Return the cases of one file, or none where a version has no such file."""
-    path = VERSIONS[version] / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+def recorded(name):
+    """Return the cases of one file."""
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def replay(name, versions=tuple(VERSIONS), select=lambda case: True):
-    """Return the decorator that runs a test once for each recorded case, which is given its version too."""
-    found = [
-        pytest.param({**case, "version": version}, id=f"{version}-{case['id']}")
-        for version in versions
-        for case in recorded(name, version)
-        if select(case)
-    ]
+def replay(name, select=lambda case: True):
+    """Return the decorator that runs a test once for each recorded case."""
+    found = [pytest.param(case, id=case["id"]) for case in recorded(name) if select(case)]
     if not found:
         raise ValueError(f"no case of {name} was found; is {FOLDER.name} complete?")
     return pytest.mark.parametrize("case", found)
@@ -54,13 +47,12 @@ def leaves_of(tree):
     return [leaf for part in tree for leaf in leaves_of(part)] if isinstance(tree, list) else [tree]
 
 
-def layout_of(spec, version="26.7"):
+def layout_of(spec):
     """Return the layout that a LAYOUTSPEC describes, made with the dialect; its kind says how."""
     kind = spec["kind"]
     if kind in MAKERS:
         return MAKERS[kind](spec)
-    parts = [layout_of(spec[key], version) for key in ("block", "tiler")]
-    return blocked_product(*parts, order="zipped" if version == "26.7" else "grouped")
+    return blocked_product(*[layout_of(spec[key]) for key in ("block", "tiler")])
 
 
 def _runtime(spec):
@@ -85,9 +77,9 @@ def storage(dtype="int32"):
 
 def tensor_of(case):
     """Return the tensor that a case starts from, over storage whose scalars are their own offsets, after a check."""
-    t = TileTensor(storage(case["dtype"]), layout_of(case["layout"], case["version"]))
+    t = TileTensor(storage(case["dtype"]), layout_of(case["layout"]))
     if "base_view" in case:
-        assert_view(t, case["base_view"], case["version"])
+        assert_view(t, case["base_view"])
     return t
 
 
@@ -98,11 +90,11 @@ def row_major_strides(shape):
     return [prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
-def assert_view(t, record, version="26.7"):
+def assert_view(t, record):
     """Compare a tensor with a VIEW record, field by field.
 
-    Where Mojo answers by static values (`is_row_major` with run-time leaves), or with "not known" (nested layouts of
-    26.2), our own rule is checked instead: actual values, and the leaves. Empty views have no defined index type.
+    Where Mojo answers by static values (`is_row_major` with run-time leaves), our own rule is checked instead: actual
+    values. Empty views have no defined index type.
     """
     assert listed(t.layout.shape) == record["shape"]
     assert listed(t.layout.stride) == record["stride"]
@@ -113,7 +105,7 @@ def assert_view(t, record, version="26.7"):
     assert list(t.static_shape) == record["static_shape"]
     assert list(t.static_stride) == record["static_stride"]
     assert _offsets(t) == record["offsets"]
-    _assert_flags(t, record, version)
+    _assert_flags(t, record)
 
 
 def _offsets(t):
@@ -121,7 +113,7 @@ def _offsets(t):
     return [t.offset + int(t.layout(k)) for k in range(t.numel())]
 
 
-def _assert_flags(t, record, version):
+def _assert_flags(t, record):
     flags = {name: getattr(t, name) for name in ("shape_known", "stride_known", "all_dims_known")}
     shape_known, stride_known = (-1 not in record[name] for name in ("static_shape", "static_stride"))
     by_leaves = {
@@ -131,9 +123,8 @@ def _assert_flags(t, record, version):
     }
     assert flags == by_leaves
     is_nested = record["rank"] != record["flat_rank"]
-    if not (is_nested and version == "26.2"):
-        assert flags == {name: record[name] for name in flags}
-        assert record["size"] == 0 or t.linear_idx_type.name == record["linear_idx_type"]
+    assert flags == {name: record[name] for name in flags}
+    assert record["size"] == 0 or t.linear_idx_type.name == record["linear_idx_type"]
     assert t.is_row_major == (not is_nested and record["stride"] == row_major_strides(record["shape"]))
     if flags["all_dims_known"]:
         assert t.is_row_major == record["is_row_major"]
@@ -187,25 +178,20 @@ def blocks_of(parent, widths):
     return {index: padded[tuple(block)].reshape(-1).tolist() for index, block in corners.items()}
 
 
-def text_of(elements, style):
+def text_of(elements):
     """Return the documented text of {index: lanes}, with `_` for lanes that are not there.
 
-    >>> text_of({(0, 0): [0, 1], (0, 1): [2, None]}, "26.7"), text_of({(0, 0): [0, 1], (0, 1): [2, None]}, "26.2")
-    ('[[[0, 1], [2, _]]]', '[0, 1] [2, _] ')
+    >>> text_of({(0, 0): [0, 1], (0, 1): [2, None]})
+    '[[[0, 1], [2, _]]]'
     """
     texts = {
         index: _bracketed("_" if lane is None else str(lane) for lane in lanes) for index, lanes in elements.items()
     }
     if len(next(iter(texts))) != 2:
-        return _bracketed(texts.values()) if style == "26.7" else ""
+        return _bracketed(texts.values())
     rows = [[texts[index] for index in sorted(texts) if index[0] == k] for k in sorted({index[0] for index in texts})]
-    if style == "26.7":
-        return _bracketed(map(_bracketed, rows))
-    return "\n".join("".join(f"{text} " for text in row) for row in rows)
+    return _bracketed(map(_bracketed, rows))
 
 
 def _bracketed(texts):
     return f"[{', '.join(texts)}]"
-
-
-STYLES = {"26.7": "mojo", "26.2": "grid"}  # how `format` calls the text of each version

@@ -81,7 +81,7 @@ from tilewright.mojo.layout import (
 )
 from tilewright.mojo.layout.swizzle import make_swizzle
 from tilewright.mojo.layout.tile_layout import col_major, row_major
-from tilewright.mojo.std.gpu.host import DeviceContext
+from tilewright.mojo.std.device import DeviceContext
 
 storage = InlineArray[Float32, 16](uninitialized=True)
 t = TileTensor(storage, row_major[4, 4]()).fill(0)

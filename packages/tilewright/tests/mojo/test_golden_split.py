@@ -18,5 +18,5 @@ def test_split(case):
         parts = parts_of(t, result["args"])
         assert len(parts) == len(result["views"])
         for part, record in zip(parts, result["views"], strict=True):
-            assert_view(part, record, case["version"])
+            assert_view(part, record)
             assert part.mut

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo's gpu modules: who threads are, warps, blocks, barriers in memory, atomics, contexts and buffers."""
 
-import numpy as np
 import pytest
 from tilewright.mojo.max.gpu.host import DeviceAttribute, DeviceContext, Dim
 from tilewright.mojo.max.gpu.memory import async_copy, async_copy_wait_all, external_memory
 from tilewright.mojo.max.gpu.primitives import block, cluster, warp
 from tilewright.mojo.max.gpu.sync import barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait, syncwarp
+from tilewright.mojo.std.gpu import WARP_SIZE, block_idx, global_idx, lane_id, thread_idx, warp_id
 
 from tilewright import FormatError, KernelError, LayoutError, TransferError, mojo
 from tilewright.mojo import DType, Float32, Int32, UInt32
 from tilewright.mojo.layout import AddressSpace, TileTensor, row_major, stack_allocation
-from tilewright.mojo.layout.tensor_core import TensorCore
 from tilewright.mojo.running import run_collecting
 from tilewright.mojo.std.atomic import Atomic
-from tilewright.mojo.std.gpu import WARP_SIZE, block_idx, global_idx, lane_id, thread_idx, warp_id
 from tilewright.simt import launch
 
 
@@ -253,22 +251,6 @@ def test_compiled_functions():
     assert str(numbers) == "DeviceBuffer([0, 3, 6, 9])"
     ctx.enqueue_function_experimental[kernel](TileTensor(numbers, row_major[4]()), 2, grid_dim=1, block_dim=4)
     assert str(numbers) == "DeviceBuffer([0, 2, 4, 6])"
-
-
-def test_tensor_cores_multiply_tiles():
-    def kernel(out, a, b, kind, depth):
-        core = TensorCore[DType.float32, kind, (16, 8, depth)]()
-        core.store_d(out, core.mma_op(core.load_a(a), core.load_b(b), core.load_c(out)))
-
-    rng = np.random.default_rng(0)
-    for kind, depth in (("float32", 8), ("float32", 4), ("bfloat16", 8), ("float16", 16)):
-        a, b = rng.integers(-4, 5, (16, depth)).astype(np.float32), rng.integers(-4, 5, (depth, 8)).astype(np.float32)
-        out = np.ones((16, 8), np.float32)
-        tensors = [TileTensor(each, row_major(*each.shape)) for each in (out, a, b)]
-        assert launch(kernel, *tensors, kind, depth, grid=1, block=32).clean
-        assert np.array_equal(out, a @ b + 1), (kind, depth)
-    with pytest.raises(LayoutError, match=r"has the shape \(16, 8, 4\) or \(16, 8, 8\)"):
-        TensorCore["float32", "float32", (16, 16, 8)]()
 
 
 def test_a_barrier_in_memory_has_to_be_made_before_others_arrive():

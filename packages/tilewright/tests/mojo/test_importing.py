@@ -2,6 +2,7 @@
 """Mojo's module names: known inside `imports()` and after `install()`, unknown elsewhere; nothing else is shadowed."""
 
 import importlib
+import subprocess
 import sys
 
 import pytest
@@ -81,3 +82,15 @@ def test_another_module_of_the_name_is_not_shadowed_silently(tmp_path, monkeypat
     assert importlib.import_module("layout") is theirs
     assert theirs.answer == 42
     del sys.modules["layout"]
+
+
+def test_tensors_and_their_layouts_load_neither_the_front_end_nor_the_machine():
+    program = (
+        "import sys\n"
+        "from tilewright.mojo.layout import TileTensor, row_major, stack_allocation\n"
+        "stack_allocation['float32'](row_major[4, 4]()).fill(1).tile[2, 2](1, 0).distribute[row_major[2, 1]()](1)\n"
+        "print(*sys.modules)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    others = ("tilewright.simt", "tilewright.mojo.language", "tilewright.mojo.std", "tilewright.mojo.layout.layout")
+    assert not [name for name in run.stdout.split() if name.startswith(others)]

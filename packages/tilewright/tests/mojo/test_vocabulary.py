@@ -7,9 +7,9 @@ import pytest
 from tilewright.errors import CoordinateError, FormatError, LayoutError, TilewrightError
 from tilewright.mojo import DType, Float32, InlineArray, Int, Int32, List, Span, UnsafePointer
 from tilewright.mojo.builtins import materialize, rebind, type_of
-from tilewright.mojo.containers import Dict, Optional
+from tilewright.mojo.collections import Dict, Optional
 from tilewright.mojo.layout import IntTuple, Layout, LayoutTensor, RuntimeLayout, TileTensor, row_major
-from tilewright.mojo.pointer import alloc
+from tilewright.mojo.memory import alloc
 from tilewright.mojo.simd import SIMD
 from tilewright.mojo.std import algorithm, bit, math, memory, random, testing
 from tilewright.tensor.elements import watched_by

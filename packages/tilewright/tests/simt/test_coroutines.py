@@ -10,7 +10,7 @@ import pytest
 
 from tilewright import KernelError
 from tilewright.simt import barrier, launch, thread_idx, warp_sum
-from tilewright.simt.coroutines import coroutine_twin, find_definition, register_syntax
+from tilewright.simt.kernel_thread import coroutine_twin, find_definition, register_syntax
 
 
 def results_of(kernel, *arguments, block=2):

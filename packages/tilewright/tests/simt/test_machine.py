@@ -40,7 +40,7 @@ from tilewright.simt import (
     warp_prefix_sum,
     warp_sum,
 )
-from tilewright.simt.shared_memory import dynamic_memory
+from tilewright.simt.access_log import dynamic_memory
 
 
 def gather(kernel, block, warp=32, grid=1):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tilewright import TileTensor
 from tilewright.simt import atomic_add, barrier, block_idx, shared_array, syncwarp, thread_idx
 from tilewright.simt.kernel_thread import Dim
-from tilewright.simt.launch_plan import LaunchPlan
-from tilewright.simt.machine import SimtMachine
+from tilewright.simt.machine import LaunchPlan, SimtMachine
 
 WARP = 2
 ELEMENTS = 3

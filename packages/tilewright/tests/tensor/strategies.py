@@ -82,15 +82,16 @@ def tiled(draw, walk: Walk) -> Walk | None:
     grid = [-(-n // size) for n, size in zip(walk.model.shape, sizes, strict=True)]
     at = tuple([draw(st.integers(0, n - 1)) for n in grid])
     tensor = walk.tensor
-    modes = {"modes": "logical"} if isinstance(tensor, TileTensor) else {}  # Mojo tiles nested modes by their leaves
     found = {
-        "brackets": lambda: tensor.tile[sizes](*at, **modes),
-        "Coord": lambda: tensor.tile[sizes](Coord(*at), **modes),
+        "brackets": lambda: tensor.tile[sizes](*at),
+        "Coord": lambda: tensor.tile[sizes](Coord(*at)),
         "run time": lambda: tensor.tile(sizes, at),
         "with_offset": lambda: tensor.tile_with_offset[sizes](at)[0],
         "tiles": lambda: tensor.tiles[sizes]()[int(np.ravel_multi_index(at, grid))],
         "tiles colex": lambda: tensor.tiles[sizes](order="colex")[int(np.ravel_multi_index(at, grid, order="F"))],
     }
+    if isinstance(tensor, TileTensor) and tensor.flat_rank != tensor.rank:  # brackets tile by leaves there, as in Mojo
+        del found["brackets"], found["Coord"]
     form = draw(st.sampled_from(sorted(found)))
     return walk.on(f"tile[{sizes}]{at} by {form}", found[form](), walk.model.tile(sizes, at))
 

@@ -52,22 +52,6 @@ def test_mojo_style_is_never_shortened():
     assert format(tensor_of(40, 50), "mojo").count(",") == 40 * 50 - 1
 
 
-@given(st.data())
-@fewer
-def test_the_grid_of_26_2_has_a_space_after_every_number(data):
-    origin = data.draw(roots())
-    walk = data.draw(chains(origin, longest=2))[-1]
-    text = format(walk.tensor, "grid")
-    if walk.tensor.rank != 2 or walk.tensor.flat_rank != 2 or walk.model.size == 0:
-        assert text == ""
-        return
-    rows = text.split("\n")
-    assert len(rows) == walk.model.shape[0]
-    if not walk.model.lanes:
-        shown = np.where(walk.model.valid, walk.model.places.astype(object), "_")
-        assert rows == ["".join(f"{entry} " for entry in row) for row in shown]
-
-
 # What people read.
 
 

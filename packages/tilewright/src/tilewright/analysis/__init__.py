@@ -23,7 +23,14 @@ if TYPE_CHECKING:
         permutation,
         thread_strides,
     )
-    from .atom_catalogue import AtomCoverage, CopyAtom, MatrixAtom, OperandCoverage, atom_coverage, atoms
+    from .atom_catalogue import (
+        AtomCoverage,
+        CopyAtom,
+        MatrixAtom,
+        OperandCoverage,
+        atom_coverage,
+        atoms,
+    )
     from .banks import (
         AMD,
         NVIDIA,
@@ -38,8 +45,15 @@ if TYPE_CHECKING:
         find_swizzle,
         padded_layout,
     )
-    from .derivations import AlgebraStep, explain_steps, format_operand
-    from .register_conversion import Conversion, conversion
+    from .derivations import (
+        AlgebraStep,
+        explain_steps,
+        format_operand,
+    )
+    from .register_conversion import (
+        Conversion,
+        conversion,
+    )
 
 _NAMES = {
     "accesses": (

@@ -52,8 +52,8 @@ def command(
     reach; with --check it goes on after an error and prints a report of every launch.
     The exit status is 1 if the program fails, and 2 if it is not valid Mojo or uses what tilewright does not run.
     """
-    from ..mojo.language.failures import describe_failure
-    from ..mojo.language.problems import MojoSourceError
+    from ..mojo.language.support import describe_failure
+    from ..mojo.language.tokens import MojoSourceError
     from ..mojo.running import run_collecting
 
     check = check or picture is not None

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import TilewrightError
 from ..fence import raise_fence
-from ..mojo.language.failures import describe_failure
+from ..mojo.language.support import describe_failure
 from ..mojo.running import run_collecting
 from ..simt import Defect, KernelReport, collect_reports
 from ..views.scenes.kernels import kernel_scene

@@ -17,27 +17,35 @@ Python has no keywords in brackets: there they go to the parentheses. `install()
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .arrays import Array, InlineArray, Span
 from .builtins import (
+    AnyType,
     Bool,
+    Copyable,
+    DevicePassable,
     ImmutAnyOrigin,
+    ImplicitlyCopyable,
+    ImplicitlyDestructible,
+    IndexList,
     Int,
+    Movable,
     MutAnyOrigin,
     Origin,
+    RegisterPassable,
     String,
+    TrivialRegisterPassable,
+    Writable,
+    align_of,
+    simd_width_of,
+    size_of,
 )
-from .containers import Optional
-from .dtype import DType
-from .importing import imports, install, uninstall
-from .index_list import IndexList
-from .lists import List
-from .pointer import UnsafePointer
-from .running import run
+from .collections import List, Optional
+from .memory import Array, InlineArray, Span, UnsafePointer
 from .simd import (
     SIMD,
     BFloat16,
+    DType,
     Float16,
     Float32,
     Float64,
@@ -52,22 +60,18 @@ from .simd import (
     UInt32,
     UInt64,
 )
-from .traits import (
-    AnyType,
-    Copyable,
-    DevicePassable,
-    ImplicitlyCopyable,
-    ImplicitlyDestructible,
-    Movable,
-    RegisterPassable,
-    TrivialRegisterPassable,
-    Writable,
-)
-from .type_sizes import align_of, simd_width_of, size_of
+
+if TYPE_CHECKING:
+    from .importing import imports, install, uninstall
+    from .running import run
+
+_LATE = {"imports": "importing", "install": "importing", "uninstall": "importing", "run": "running"}
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of Mojo's package `layout`, such as `TileTensor`, which belongs to `tilewright.mojo.layout`."""
+    """Return what runs Mojo source, or a name of `tilewright.mojo.layout`; both are loaded on first use."""
+    if name in _LATE:
+        return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
     if name[:1].isalpha() and name != "layout":
         package = import_module(f"{__name__}.layout")
         if name in package.__all__:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and methods with brackets: Mojo's parameters in brackets, arguments in parentheses."""
+"""Functions, methods and classes with brackets: Mojo's parameters in brackets, arguments in parentheses."""
 
 from __future__ import annotations
 
@@ -80,3 +80,25 @@ def bind_parameters(function: Any, parameters: tuple[Any, ...], named: dict[str,
     if named:
         raise TypeError(f"{function!r} takes no named parameters, got {', '.join(named)}")
     return function[parameters[0] if len(parameters) == 1 else parameters]
+
+
+class ParametrizedMeta(type):
+    """The class of such classes: brackets, with names or without, go to the class method `_with_parameters`.
+
+    Instances have no brackets for parameters: their own are subscripts.
+
+    >>> class Box(metaclass=ParametrizedMeta):
+    ...     @classmethod
+    ...     def _with_parameters(cls, *parameters, **named):
+    ...         return parameters, named
+    >>> Box[1, 2], Box.with_parameters(1, size=2)
+    (((1, 2), {}), ((1,), {'size': 2}))
+    """
+
+    def __getitem__(cls, parameters: Any) -> Any:
+        return cls.with_parameters(*(parameters if type(parameters) is tuple else (parameters,)))
+
+    def with_parameters(cls, *parameters: Any, **named: Any) -> Any:
+        """Return the class with parameters: a type that makes and checks its values."""
+        kind: Any = cls
+        return kind._with_parameters(*parameters, **named)

@@ -11,10 +11,9 @@ from ..errors import LayoutError
 from ..formats import ScalarFormat
 from ..layout import as_integer
 from ..tensor import Storage
-from .arrays import Span
 from .layout.coord import ComptimeInt, RuntimeInt
 from .layout.tile_layout import Layout, row_major
-from .pointer import Pointer
+from .memory import Pointer, Span
 from .simd import scalar_format
 
 __all__ = ["Dim", "DimList", "NDBuffer"]

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Built-ins of Mojo: `Int`, `Bool` and `String`, origins, and functions that know about types."""
+"""Mojo's built-in functions and types, traits, sizes of types, and lists of indices."""
 
 from __future__ import annotations
 
-import sys
+import operator
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 
-from ..errors import FormatError
-from .brackets import Bracketed
-from .dtype import DType
-from .language.raising import Error
-from .simd import SIMD, SIMDType
-from .simd_arithmetic import plain_number
+from ..errors import CoordinateError, FormatError
+from ..layout import as_integer
+from .brackets import Bracketed, ParametrizedMeta
+from .scalar_memory import number_type_of
+from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_number, scalar_format
 
 _WRAP = DType.int64.round_number
 
@@ -230,7 +230,27 @@ class HiddenValue(metaclass=_HiddenMeta):
 
 _DIALECT = f"{__name__.rpartition('.')[0]}."
 _PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
-_LANGUAGE_TYPES = ("Codepoint", "Error")  # of the front end, whose other classes are no types
+_LANGUAGE_TYPES = ("Codepoint",)  # of the front end, whose other classes are no types
+_UNNAMED = frozenset(
+    [
+        "AtomicType",
+        "BlockFunction",
+        "CopyPlan",
+        "FailedAssertion",
+        "IndexEntries",
+        "IndexListType",
+        "LabelledStore",
+        "MemoryArray",
+        "RaisedValue",
+        "RuntimeLayoutType",
+        "RuntimeTupleType",
+        "StaticExtents",
+        "StoreMethod",
+        "Stream",
+        "WarpFunction",
+    ]
+)
+"""Public classes of the dialect that Mojo has no name for."""
 
 
 def type_of(value: Any) -> Any:
@@ -265,8 +285,7 @@ def _is_type_of_mojo(kind: type) -> bool:
         return True
     if kind.__module__.startswith(f"{_DIALECT}language."):
         return kind.__name__ in _LANGUAGE_TYPES
-    listed = getattr(sys.modules[kind.__module__], "__all__", None) if kind.__module__.startswith(_DIALECT) else ()
-    return listed is None or kind.__name__ in listed
+    return kind.__module__.startswith(_DIALECT) and not (kind.__name__.startswith("_") or kind.__name__ in _UNNAMED)
 
 
 def _rebind(_: Any, parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:
@@ -308,3 +327,464 @@ class _Materialize:
 
 
 materialize = _Materialize()
+
+
+class AnyType(ABC):  # noqa: B024  (everything is one)
+    """Anything.
+
+    >>> isinstance(3, AnyType)
+    True
+    """
+
+    @classmethod
+    def __subclasshook__(cls, _: type) -> Any:
+        return True if cls is AnyType else NotImplemented
+
+
+class ImplicitlyDestructible(AnyType):
+    """A value that goes away by itself; in Python, every object does.
+
+    >>> isinstance(3, ImplicitlyDestructible)
+    True
+    """
+
+    @classmethod
+    def __subclasshook__(cls, _: type) -> Any:
+        return True if cls is ImplicitlyDestructible else NotImplemented
+
+
+class Copyable(ABC):  # noqa: B024  (what has the member is one)
+    """A value that can be copied; the copy of a tensor is another view of the same memory.
+
+    >>> isinstance(3, Copyable)
+    False
+    """
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        return hasattr(kind, "__copy__") if cls is Copyable else NotImplemented
+
+
+class Writable(ABC):  # noqa: B024  (what has the member is one)
+    """A value that writes itself to a writer.
+
+    >>> isinstance(3, Writable)
+    False
+    """
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        return hasattr(kind, "write_to") if cls is Writable else NotImplemented
+
+
+class DevicePassable(ABC):  # noqa: B024  (what has the member is one)
+    """A value that a kernel takes, as its `device_type`.
+
+    >>> isinstance(3, DevicePassable)
+    False
+    """
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        return hasattr(kind, "device_type") if cls is DevicePassable else NotImplemented
+
+
+class Movable(ABC):  # noqa: B024  (tensors are registered)
+    """A value that can be moved; in Python, a name is bound to it.
+
+    >>> from tilewright.mojo.layout import TileTensor
+    >>> issubclass(TileTensor, Movable)
+    True
+    """
+
+
+class ImplicitlyCopyable(ABC):  # noqa: B024  (tensors are registered)
+    """A value that is copied without being asked to; in Python, a name is bound to it.
+
+    >>> from tilewright.mojo.layout import TileTensor
+    >>> issubclass(TileTensor, ImplicitlyCopyable)
+    True
+    """
+
+
+class RegisterPassable(ABC):  # noqa: B024  (tensors are registered)
+    """A value that Mojo passes in registers: a pointer and a layout.
+
+    >>> from tilewright.mojo.layout import TileTensor
+    >>> issubclass(TileTensor, RegisterPassable)
+    True
+    """
+
+
+class TrivialRegisterPassable(ABC):  # noqa: B024  (tensors are registered)
+    """A value that Mojo copies, moves and destroys bit by bit.
+
+    >>> from tilewright.mojo.layout import TileTensor
+    >>> issubclass(TileTensor, TrivialRegisterPassable)
+    True
+    """
+
+
+GPU_BYTES = 16  # that a thread of a GPU loads at once
+
+
+class _TypeFunction:
+    """A function of a type in brackets, without arguments: `size_of[Float32]()`."""
+
+    def __init__(self, name: str, function: Callable[[Any], int]) -> None:
+        self._name = name
+        self._function = function
+
+    def __getitem__(self, kind: Any) -> Callable[..., int]:
+        values = kind if isinstance(kind, tuple) else (kind,)
+        answer = self._function(values[0])
+        return lambda *_: answer
+
+    def with_parameters(self, *kinds: Any, **named: Any) -> Callable[..., int]:
+        """Return the function of a type: the first in the brackets, or called `type` or `dtype`."""
+        return self[(*kinds, *[named[name] for name in ("type", "dtype") if name in named])]
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+def _size(kind: NumberType) -> int:
+    count = kind.size if isinstance(kind, SIMDType) else 1
+    return count * (kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)).itemsize
+
+
+size_of = _TypeFunction("size_of", _size)
+align_of = _TypeFunction("align_of", _size)
+bit_width_of = _TypeFunction("bit_width_of", lambda kind: 8 * _size(kind))
+
+
+class _WidthFunction(_TypeFunction):
+    """`simd_width_of[dtype]()`: numbers in a register of the processor, or with `target` in one load of a GPU."""
+
+    def with_parameters(self, *kinds: Any, target: Any = None, **named: Any) -> Callable[..., int]:
+        """Return the function of a type; any `target` is a GPU.
+
+        >>> simd_width_of.with_parameters("float32", target="gpu")()
+        4
+        """
+        if target is None:
+            return super().with_parameters(*kinds, **named)
+        size = _size((*kinds, *named.values())[0])
+        return lambda *_: max(1, GPU_BYTES // size)
+
+
+simd_width_of = _WidthFunction("simd_width_of", lambda kind: max(1, SIMD_BYTES // scalar_format(kind).itemsize))
+sizeof, alignof, simdwidthof, bitwidthof = size_of, align_of, simd_width_of, bit_width_of
+
+
+def _each(function: Callable[[int, int], int]) -> Any:
+    """Return the method that combines two lists, or a list and an integer, entry by entry."""
+
+    def method(self: IndexEntries, other: Any) -> IndexEntries:
+        others = other if isinstance(other, (tuple, list)) else (other,) * len(self)
+        if len(others) != len(self):
+            raise CoordinateError(f"lists of {len(self)} and {len(others)} indices do not fit together")
+        return IndexEntries([function(a, int(b)) for a, b in zip(self, others, strict=True)])
+
+    return method
+
+
+class IndexEntries(list[int]):
+    """The value of an `IndexList`: a fixed number of integers with arithmetic entry by entry; equal to their tuple.
+
+    >>> Index(1, 2) + Index(10, 20), Index(3, 4) * 2, Index(3, 4).flattened_length()
+    ((11, 22), (6, 8), 12)
+    """
+
+    __slots__ = ()
+
+    @property
+    def size(self) -> int:
+        """Return the number of entries.
+
+        >>> Index(1, 2).size
+        2
+        """
+        return len(self)
+
+    def __getitem__(self, k: Any) -> Any:
+        return tuple(self)[k] if isinstance(k, slice) else super().__getitem__(self._check_index(k))
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        super().__setitem__(self._check_index(k), int(as_integer(value, "an index")))
+
+    def _check_index(self, k: Any) -> int:
+        index = int(as_integer(k, "an index"))
+        if not 0 <= index < len(self):
+            raise CoordinateError(f"index {index} is outside {len(self)} entries")
+        return index
+
+    def parametrized_type(self) -> IndexListType:
+        """Return the type of the list.
+
+        >>> Index(3, 4).parametrized_type()
+        IndexList[2]
+        """
+        return IndexListType(len(self))
+
+    def flattened_length(self) -> int:
+        """Return the product of the entries.
+
+        >>> Index(3, 4).flattened_length()
+        12
+        """
+        result = 1
+        for entry in self:
+            result *= entry
+        return result
+
+    def canonicalize(self) -> IndexEntries:
+        """Return the same list.
+
+        >>> Index(3, 4).canonicalize()
+        (3, 4)
+        """
+        return self
+
+    def cast(self, *_: Any) -> IndexEntries:
+        """Return the same list: our integers have no width.
+
+        >>> Index(3, 4).cast()
+        (3, 4)
+        """
+        return self
+
+    __add__, __sub__, __mul__ = _each(operator.add), _each(operator.sub), _each(operator.mul)
+    __floordiv__, __mod__ = _each(operator.floordiv), _each(operator.mod)
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, (tuple, list)) else NotImplemented
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self))
+
+    def __copy__(self) -> IndexEntries:
+        return IndexEntries(self)
+
+    def __repr__(self) -> str:
+        return f"({', '.join(map(str, self))})"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexListType:
+    """The type `IndexList[size]`: called with its `entries`, a tuple of so many integers; `isinstance` checks tuples.
+
+    >>> isinstance((2, 4), IndexList[2]), isinstance((2, 4), IndexList[3])
+    (True, False)
+    """
+
+    __bracketed__: ClassVar[tuple[str, ...]] = ("size",)
+
+    size: int
+
+    def __call__(self, *entries: Any, fill: Any = None) -> IndexEntries:
+        if fill is not None:
+            entries = (fill,)
+        if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
+            entries = tuple(entries[0])
+        numbers = [int(as_integer(entry, "an entry of an IndexList")) for entry in entries or (0,)]
+        if len(numbers) == 1:
+            numbers *= self.size
+        if len(numbers) != self.size:
+            raise CoordinateError(f"{self!r} takes one integer or {self.size}, got {len(numbers)}")
+        return IndexEntries(numbers)
+
+    def __instancecheck__(self, value: object) -> bool:
+        is_list = isinstance(value, (tuple, IndexEntries)) and len(value) == self.size
+        return is_list and all(isinstance(entry, int) for entry in value)  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        return f"IndexList[{self.size}]"
+
+
+class _IndexListBrackets:
+    """`IndexList[2](1, 2)` is a tuple of two integers, its `entries`.
+
+    >>> IndexList[2](1, 2), IndexList[3](0)
+    ((1, 2), (0, 0, 0))
+    """
+
+    __bracketed__: ClassVar[tuple[str, ...]] = ("size",)
+
+    def __repr__(self) -> str:
+        return "IndexList"
+
+    def __getitem__(self, size: SupportsIndex) -> Any:
+        return self.with_parameters(*(size if isinstance(size, tuple) else (size,)))
+
+    def with_parameters(self, size: Any = None, *_: Any, **named: Any) -> Any:
+        """Return `IndexList[size, element_type=...]`; the integers have no width here."""
+        if size is None or size is ...:
+            return self
+        return IndexListType(as_integer(size, "the size of an IndexList"))
+
+    def __call__(self, *entries: Any) -> IndexEntries:
+        return IndexListType(len(entries))(*entries)
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, IndexEntries)
+
+
+IndexList = _IndexListBrackets()
+
+
+class _Index:
+    """`Index(1, 2)`: an `IndexList` of its arguments.
+
+    >>> Index(1, 2)
+    (1, 2)
+    """
+
+    def __call__(self, *entries: Any) -> IndexEntries:
+        if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
+            entries = tuple(entries[0])
+        return IndexEntries([int(as_integer(entry, "an index")) for entry in entries])
+
+    def with_parameters(self, *_: Any, **named: Any) -> _Index:
+        """Return the same function: the integers have no width here."""
+        return self
+
+    def __repr__(self) -> str:
+        return "Index"
+
+
+Index = _Index()
+
+
+class StaticTuple(list[Any]):
+    """`StaticTuple[T, size](...)`: a list of a fixed length; one value fills it.
+
+    >>> entries = StaticTuple[int, 3](7)
+    >>> entries[1] = 5
+    >>> print(entries)
+    (7, 5, 7)
+    """
+
+    __bracketed__: ClassVar[tuple[str, ...]] = ("element_type", "size")
+
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        _, size = parameters
+        count = as_integer(size, "the size of a StaticTuple")
+
+        def create(*values: Any, fill: Any = 0) -> StaticTuple:
+            if len(values) == 1:
+                fill, values = values[0], ()
+            if values and len(values) != count:
+                raise CoordinateError(f"a StaticTuple of {count} takes one value or {count}, got {len(values)}")
+            return cls(values or [fill] * count)
+
+        return create
+
+    def __getitem__(self, k: Any) -> Any:
+        return super().__getitem__(self._check_index(k))
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        super().__setitem__(self._check_index(k), value)
+
+    get_subscript = __getitem__
+
+    @property
+    def size(self) -> int:
+        """Return the number of entries.
+
+        >>> StaticTuple[int, 3](7).size
+        3
+        """
+        return len(self)
+
+    def _check_index(self, k: Any) -> int:
+        index = int(as_integer(k, "an index"))
+        if not 0 <= index < len(self):
+            raise CoordinateError(f"index {index} is outside {len(self)} entries")
+        return index
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self))})"
+
+
+NAMES = {"Pointer": "UnsafePointer"}  # where our class has another name
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MemoryType:
+    """The type of memory with the type of its elements: it makes such memory, and `isinstance` checks values.
+
+    `dtype` is the number type, None if the elements are other objects, of the type `element`, or of any.
+
+    >>> import numpy as np
+    >>> from tilewright.mojo import Span
+    >>> isinstance(Span(np.arange(4)), Span["int64"]), isinstance(Span(np.arange(4)), Span["int8"])
+    (True, False)
+    """
+
+    kind: Any
+    dtype: DType | None
+    element: Any = None
+    size: int | None = None
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        of_type = getattr(self.kind, "_of_type", None)
+        if of_type is not None:
+            return of_type(self, *arguments, **options)
+        memory = self.kind(*arguments, **options)
+        if self.dtype is not None and memory.dtype != self.dtype:
+            raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[{memory.dtype!r}]")
+        return memory
+
+    def convert_implicitly(self, value: Any) -> Any:
+        """Return a list, or other memory, as memory of this type; other values as they are."""
+        is_list = type(value) in (list, tuple) or (hasattr(value, "memory") and type(value).__name__ == "List")
+        accepts = getattr(self.kind, "takes_lists", False)
+        return self(value) if is_list and accepts and not self.__instancecheck__(value) else value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in ("type", "T", "ElementType", "element_type"):
+            return self.element if self.dtype is None else SIMDType(self.dtype, 1)
+        static = getattr(self.kind, f"_static_{name}", None)
+        if static is None:
+            raise AttributeError(f"{self!r} has no attribute {name!r}")
+        return lambda *arguments, **options: static(self, *arguments, **options)
+
+    def __instancecheck__(self, value: object) -> bool:
+        if not isinstance(value, self.kind):
+            return False
+        if self.size is not None and len(value) != self.size:
+            return False
+        return self.dtype is None or value.memory.format == self.dtype
+
+    def __repr__(self) -> str:
+        name = NAMES.get(self.kind.__name__, self.kind.__name__)
+        element = repr(self.dtype) if self.dtype else getattr(self.element, "__name__", str(self.element))
+        return f"{name}[{element}{'' if self.size is None else f', {self.size}'}]"
+
+
+class MemoryMeta(ParametrizedMeta):
+    """The class of kinds of memory: `Span[Float32]` is a type of memory."""
+
+    def __getitem__(cls, parameters: Any) -> MemoryType:  # noqa: N805  (a class of classes)
+        made: MemoryType = super().__getitem__(parameters)
+        return made
+
+
+def memory_type(kind: Any, parameters: Any, size: int | None = None) -> MemoryType:
+    """Return `kind[type, ...]`: the type of the elements comes first, and what follows has no meaning on a host.
+
+    >>> from tilewright.mojo import Span
+    >>> memory_type(Span, ("float32", None))
+    Span[DType.float32]
+    """
+    values = parameters if isinstance(parameters, tuple) else (parameters,)
+    element = values[0] if values else None
+    if element is None or element is ...:
+        return MemoryType(kind, None, None, size)
+    return MemoryType(kind, number_type_of(element), element, size)

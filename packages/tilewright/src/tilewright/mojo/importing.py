@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pkgutil import walk_packages
 from types import ModuleType
 
-from .module_names import MODULES
+from .exports import EXPORTS, MODULES, listed_module
 
 PACKAGES = ("layout", "std", "max", "buffer")
 _HOME = __name__.rpartition(".")[0]
@@ -85,7 +85,9 @@ def _modules() -> dict[str, ModuleType]:
         paths = getattr(package, "__path__", ())
         full_names = [package.__name__, *[each.name for each in walk_packages(paths, f"{package.__name__}.")]]
         found |= {full_name.removeprefix(f"{_HOME}."): import_module(full_name) for full_name in full_names}
-    return found | {name: found[place] for name, place in MODULES.items() if _is_ours(name)}
+    for name in sorted([*EXPORTS, *[name for name in MODULES if listed_module(name)]]):
+        found[name] = import_module(f"{_HOME}.{name}")
+    return found | {name: found[place] for name, place in MODULES.items() if listed_module(name) is None}
 
 
 def _is_of_dialect(module: ModuleType) -> bool:

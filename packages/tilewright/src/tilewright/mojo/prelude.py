@@ -8,11 +8,37 @@ import operator
 from functools import cmp_to_key, partial
 from typing import Any
 
-from . import arrays, builtins, containers, dtype, index_list, lists, pointer, simd, traits, type_sizes
+from . import (
+    builtins,
+    simd,
+)
+from . import (
+    builtins as index_list,
+)
+from . import (
+    builtins as traits,
+)
+from . import (
+    builtins as type_sizes,
+)
+from . import (
+    collections as containers,
+)
+from . import (
+    collections as lists,
+)
+from . import (
+    memory as arrays,
+)
+from . import (
+    memory as pointer,
+)
+from . import (
+    simd as dtype,
+)
 from .brackets import Bracketed
-from .language.codepoints import Codepoint
-from .language.raising import Error, fail_assertion
-from .language.structs import Trait, conforms_to
+from .language.structs import Codepoint, Trait, conforms_to
+from .simd import Error, fail_assertion
 from .std import math
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import FormatError
 from .brackets import Bracketed
-from .dtype import DType, as_dtype
+from .simd import DType, as_dtype
 
 __all__ = [
     "argv",

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from ..errors import FileFormatError, TilewrightError
 from ..simt import KernelReport, collect_reports
-from .language.failures import ProgramFailure, describe_failure
-from .language.problems import MojoSourceError, Source
 from .language.program import SUFFIXES, Program, read_source
+from .language.support import ProgramFailure, describe_failure
+from .language.tokens import MojoSourceError, Source
 from .program_arguments import start_with
-from .std.random import own_generator
+from .std.numbers import own_generator
 
 
 def run(

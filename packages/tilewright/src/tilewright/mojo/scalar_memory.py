@@ -14,8 +14,7 @@ from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
 from ..tensor import Store, current_watcher, fit_scalar
-from .dtype import DType, as_dtype
-from .simd import SIMD, SIMDType, as_vector, make_scalar, numbers_of, scalar_format
+from .simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of, scalar_format
 
 
 class Cells:

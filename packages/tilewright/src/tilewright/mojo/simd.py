@@ -1,29 +1,587 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's `SIMD`: vectors and scalars of a number type. Integers wrap around, floats round, as Mojo's do.
-
-A scalar, `SIMD` of size 1, holds a number of Python that its type can hold; a vector holds a NumPy array.
-"""
+"""Mojo's numbers: number types, SIMD vectors and scalars, their arithmetic, and errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import ceil, floor, inf, trunc
+from math import ceil, copysign, floor, inf, isinf, isnan, nan, trunc
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..errors import CoordinateError, FormatError, LayoutError
-from ..formats import FormatLike, ScalarFormat, cast
+from ..errors import CoordinateError, FormatError, LayoutError, TilewrightError
+from ..formats import FormatLike, ScalarFormat, cast, format_of
 from ..layout import as_integer
 from ..tensor import format_number, join_texts
-from .brackets import brackets
-from .dtype import DType, as_dtype
-from .parametrized import ParametrizedMeta
-from .simd_arithmetic import SIMDArithmetic, as_number, build_vector, operand_of
+from .brackets import ParametrizedMeta, brackets
+
+
+class Error(TilewrightError):
+    """Mojo's `Error`: a text. What is given is joined.
+
+    >>> str(Error("no row ", 3))
+    'no row 3'
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__("".join(map(str, parts)))
+
+    def copy(self) -> Error:
+        """Return the error, which never changes.
+
+        >>> str(Error("a").copy())
+        'a'
+        """
+        return self
+
+
+class RaisedValue(TilewrightError):  # noqa: N818  (a value, of any type)
+    """A value that a program raised: Mojo's errors may have any type.
+
+    >>> RaisedValue(3).value
+    3
+    """
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(f"{type(value).__name__}: {value}")
+        self.value = value
+
+
+Raised = (Error, RaisedValue)
+"""What `except` catches: what Mojo raises. Errors that end a Mojo program, such as a wrong index, are not caught."""
+
+
+def as_exception(value: Any) -> BaseException:
+    """Return what Python raises for a value of Mojo.
+
+    >>> as_exception("no")
+    Error('no')
+    """
+    if isinstance(value, BaseException):
+        return value
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return value()
+    return Error(value) if isinstance(value, str) else RaisedValue(value)
+
+
+def payload(caught: BaseException) -> Any:
+    """Return the value that `except e` binds.
+
+    >>> payload(as_exception(3))
+    3
+    """
+    return caught.value if isinstance(caught, RaisedValue) else caught
+
+
+class FailedAssertion(TilewrightError, AssertionError):  # noqa: N818  (what happened)
+    """An `assert` whose condition is false: it ends a program, as in Mojo.
+
+    >>> isinstance(FailedAssertion("n is 3"), AssertionError)
+    True
+    """
+
+
+def fail_assertion(message: Callable[[], Any]) -> None:
+    """Raise the error of an assertion; its message is computed only now.
+
+    >>> fail_assertion(lambda: "n is 3")
+    Traceback (most recent call last):
+    tilewright.mojo.simd.FailedAssertion: n is 3
+    """
+    raise FailedAssertion(str(message()))
+
+
+Number: TypeAlias = "int | float"
+
+
+class DType(ScalarFormat):
+    """A number type: `DType.float32`. It is the format of that name, with Mojo's questions.
+
+    >>> print(DType.float32, DType.float32.is_floating_point(), DType.uint8.is_unsigned())
+    float32 True True
+    >>> DType.float32
+    DType.float32
+    """
+
+    __slots__ = ("low", "mojo_name", "round_number", "width_mask")
+
+    bool: ClassVar[DType]
+    int: ClassVar[DType]
+    uint: ClassVar[DType]
+    index: ClassVar[DType]
+    int8: ClassVar[DType]
+    int16: ClassVar[DType]
+    int32: ClassVar[DType]
+    int64: ClassVar[DType]
+    uint8: ClassVar[DType]
+    uint16: ClassVar[DType]
+    uint32: ClassVar[DType]
+    uint64: ClassVar[DType]
+    float16: ClassVar[DType]
+    bfloat16: ClassVar[DType]
+    float32: ClassVar[DType]
+    float64: ClassVar[DType]
+    float8_e4m3fn: ClassVar[DType]
+    float8_e5m2: ClassVar[DType]
+
+    low: Any  # the lowest integer; 0 for other types
+    mojo_name: str
+    round_number: Callable[[Any], Any]  # of a number of Python: wrapped around, or rounded to nearest
+    width_mask: Any
+
+    def __new__(cls, name: str, mojo_name: str = "") -> DType:
+        """Return the number type of a name.
+
+        >>> DType("float32") is DType.float32
+        True
+        """
+        found = getattr(cls, mojo_name or name, None)
+        if isinstance(found, DType):
+            return found
+        source = format_of(name).require_scalar("a number type")
+        self = object.__new__(cls)
+        for field in ("name", "dtype", "bits", "kind"):
+            object.__setattr__(self, field, getattr(source, field))
+        object.__setattr__(self, "mojo_name", mojo_name or name)
+        is_signed = self.kind == "int"
+        object.__setattr__(self, "low", -(1 << (self.bits - 1)) if is_signed else 0)
+        object.__setattr__(self, "width_mask", (1 << self.bits) - 1)
+        object.__setattr__(self, "round_number", _rounding_of(self))
+        return self
+
+    def __init__(self, name: str, mojo_name: str = "") -> None:
+        """Leave the fields as `__new__` set them."""
+
+    def is_floating_point(self) -> Any:
+        """Return whether the numbers are floats.
+
+        >>> DType.bfloat16.is_floating_point(), DType.int8.is_floating_point()
+        (True, False)
+        """
+        return self.kind == "float"
+
+    def is_integral(self) -> Any:
+        """Return whether the numbers are integers.
+
+        >>> DType.uint8.is_integral(), DType.bool.is_integral()
+        (True, False)
+        """
+        return self.kind in ("int", "uint")
+
+    def is_signed(self) -> Any:
+        """Return whether there are negative numbers.
+
+        >>> DType.float16.is_signed(), DType.uint8.is_signed()
+        (True, False)
+        """
+        return self.kind in ("int", "float")
+
+    def is_unsigned(self) -> Any:
+        """Return whether the numbers are integers from 0 on.
+
+        >>> DType.uint8.is_unsigned()
+        True
+        """
+        return self.kind == "uint"
+
+    def is_numeric(self) -> Any:
+        """Return whether the numbers are integers or floats.
+
+        >>> DType.bool.is_numeric()
+        False
+        """
+        return self.kind != "bool"
+
+    def is_half_float(self) -> Any:
+        """Return whether the numbers are floats of 16 bits.
+
+        >>> DType.bfloat16.is_half_float()
+        True
+        """
+        return self.kind == "float" and self.bits == 16
+
+    def is_float8(self) -> Any:
+        """Return whether the numbers are floats of 8 bits.
+
+        >>> DType.float8_e5m2.is_float8()
+        True
+        """
+        return self.kind == "float" and self.bits == 8
+
+    def size_of(self) -> Any:
+        """Return the bytes of a number.
+
+        >>> DType.float64.size_of()
+        8
+        """
+        return self.itemsize
+
+    def bit_width(self) -> Any:
+        """Return the bits of a number.
+
+        >>> DType.int16.bit_width()
+        16
+        """
+        return self.bits
+
+    sizeof, bitwidth = size_of, bit_width
+
+    def __eq__(self, other: object) -> Any:
+        return self.name == other.name if isinstance(other, ScalarFormat) else NotImplemented
+
+    __hash__ = ScalarFormat.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DType, (self.name, self.mojo_name)
+
+    def __str__(self) -> str:
+        return self.mojo_name
+
+    def __repr__(self) -> str:
+        return f"DType.{self.mojo_name}"
+
+
+def _rounding_of(kind: DType) -> Callable[[Any], Any]:
+    """Return the function that gives a number of Python as one of a type."""
+    if kind.kind == "bool":
+        return bool
+    if kind.kind == "float":
+        return _ROUNDINGS.get(kind.name) or (lambda number: float(kind.dtype.type(number)))
+    low, high, mask = kind.low, kind.low + kind.width_mask, kind.width_mask
+
+    def wrap(number: Any) -> Any:
+        if low <= number <= high:
+            return number
+        return ((number - low) & mask) + low
+
+    return wrap
+
+
+def _struct_rounding(code: str) -> Callable[[Any], float]:
+    """Return the function that rounds to a binary float of `struct`; too large numbers become infinite."""
+    pack, unpack = struct.Struct(code).pack, struct.Struct(code).unpack
+
+    def round_number(number: Any) -> float:
+        try:
+            rounded: float = unpack(pack(number))[0]
+        except OverflowError:
+            return copysign(inf, number)
+        return rounded
+
+    return round_number
+
+
+_ROUNDINGS = {"float64": float, "float32": _struct_rounding("f"), "float16": _struct_rounding("e")}
+_NAMES = {
+    **{name: name for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")},
+    **{name: name for name in ("float16", "bfloat16", "float32", "float64", "float8_e5m2")},
+    "float8_e4m3fn": "float8_e4m3",
+    "int": "int64",
+    "uint": "uint64",
+}
+for _mojo_name, _name in _NAMES.items():
+    setattr(DType, _mojo_name, DType(_name, _mojo_name))
+DType.index = DType.int
+_BY_FORMAT = {_name: getattr(DType, _mojo_name) for _mojo_name, _name in reversed(_NAMES.items())}
+
+
+def as_dtype(dtype: FormatLike | ScalarFormat) -> DType:
+    """Return the number type of a format, a name or a NumPy dtype.
+
+    >>> as_dtype("float8_e4m3"), as_dtype(DType.int)
+    (DType.float8_e4m3fn, DType.int)
+    """
+    if dtype.__class__ is DType:
+        return dtype
+    element = format_of(dtype).require_scalar("a number type")
+    found: DType | None = _BY_FORMAT.get(element.name)
+    if found is None:
+        raise FormatError(f"Mojo has no number type {element.name}; use one of {', '.join(_NAMES)}")
+    return found
+
+
+_new = object.__new__
+
+
+def as_number(dtype: DType, value: Any) -> Any:
+    """Return a value as a number of Python that a type can hold: converted, wrapped around or rounded.
+
+    >>> as_number(DType.uint8, 300), as_number(DType.int32, -2.5), as_number(DType.float16, 0.1)
+    (44, -2, 0.0999755859375)
+    """
+    kind = value.__class__
+    if kind is not int and kind is not float and kind is not bool:
+        value = plain_number(value)
+    if dtype.kind == "float":
+        return dtype.round_number(value)
+    if dtype.kind == "bool":
+        return bool(value)
+    if value.__class__ is float and (isinf(value) or isnan(value)):
+        return int(cast(np.float64(value), dtype).item())
+    return dtype.round_number(int(value))
+
+
+def plain_number(value: Any) -> Any:
+    """Return any number as one of Python.
+
+    >>> plain_number(np.float32(1.5)), plain_number("2.5")
+    (1.5, 2.5)
+    """
+    if isinstance(value, SIMDArithmetic):
+        value = value.value
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            raise Error(f"String is not convertible to float: '{value}'") from None
+    if isinstance(value, np.ndarray):
+        if value.size != 1:
+            raise LayoutError(f"expected one number, got a vector of {value.size}")
+        value = value.reshape(-1)[0]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if hasattr(value, "__index__"):
+        return value.__index__()
+    if hasattr(value, "__float__"):
+        return float(value)
+    raise TypeError(f"expected a number, got {type(value).__name__} {value!r}")
+
+
+def build_vector(kind: Any, dtype: DType, array: Any) -> Any:
+    """Return the vector of an array of numbers; of one number, the scalar.
+
+    >>> build_vector(SIMDArithmetic, DType.int8, np.array([5], np.int8)).value
+    5
+    """
+    vector = _new(kind)
+    vector.dtype = dtype
+    vector.value = array if array.size != 1 else as_number(dtype, array.reshape(-1)[0])
+    return vector
+
+
+def operand_of(self: SIMDArithmetic, other: Any) -> Any:
+    """Return the other operand in the type of this one, as a number or an array; NotImplemented if it is none.
+
+    >>> from tilewright.mojo import Float32
+    >>> operand_of(Float32(1), 0.1)
+    0.10000000149011612
+    """
+    dtype = self.dtype
+    if isinstance(other, SIMDArithmetic):
+        if other.dtype is not dtype and other.dtype != dtype:
+            raise FormatError(f"{self!r} and {other!r} have different types; convert one of them: x.cast[{dtype!r}]()")
+        return other.value
+    kind = other.__class__
+    if kind is float and dtype.kind in ("int", "uint") and not other.is_integer():
+        raise FormatError(f"{other} is not a value of {dtype}; convert {self!r} to a float first")
+    if kind is np.ndarray or isinstance(other, (list, tuple)):
+        return cast(np.asarray(other), dtype)
+    if not hasattr(other, "__index__") and not hasattr(other, "__float__"):
+        return NotImplemented
+    return as_number(dtype, other)
+
+
+def _calculate(kind: Any, dtype: DType, numbers: Any, arrays: Any, left: Any, right: Any) -> Any:
+    if left.__class__ is np.ndarray or right.__class__ is np.ndarray:
+        left, right = np.asarray(left, dtype.dtype), np.asarray(right, dtype.dtype)
+        if left.ndim and right.ndim and left.size != right.size:
+            raise LayoutError(f"vectors of {left.size} and {right.size} numbers do not fit together")
+        with np.errstate(all="ignore"):
+            return build_vector(kind, dtype, np.asarray(arrays(left, right), dtype.dtype))
+    result = _new(kind)
+    result.dtype = dtype
+    result.value = dtype.round_number(numbers(left, right))
+    return result
+
+
+def _operation(numbers: Callable[[Any, Any], Any], arrays: Callable[[Any, Any], Any] | None = None) -> Any:
+    """Return the method of an operation on two numbers of one type, or on arrays of them."""
+    on_arrays = arrays or numbers
+
+    def method(self: SIMDArithmetic, other: Any) -> Any:
+        kind, dtype = self.__class__, self.dtype
+        literal = other.__class__
+        if literal is kind and other.dtype is dtype:
+            right = other.value
+        elif literal is int or (literal is float and dtype.kind == "float"):
+            right = dtype.round_number(other)
+        else:
+            right = operand_of(self, other)
+        return right if right is NotImplemented else _calculate(kind, dtype, numbers, on_arrays, self.value, right)
+
+    return method
+
+
+def _reflected(numbers: Callable[[Any, Any], Any], arrays: Callable[[Any, Any], Any] | None = None) -> Any:
+    """Return the method for an operation whose left operand is a literal."""
+    on_arrays = arrays or numbers
+
+    def method(self: SIMDArithmetic, other: Any) -> Any:
+        left = operand_of(self, other)
+        if left is NotImplemented:
+            return left
+        return _calculate(self.__class__, self.dtype, numbers, on_arrays, left, self.value)
+
+    return method
+
+
+def _on_each(numbers: Callable[[Any], Any], arrays: Callable[[Any], Any] | None = None) -> Any:
+    """Return a method that maps every number to one of the same type."""
+    on_arrays = arrays or numbers
+
+    def method(self: SIMDArithmetic) -> Any:
+        dtype, value = self.dtype, self.value
+        if value.__class__ is np.ndarray:
+            with np.errstate(all="ignore"):
+                return build_vector(self.__class__, dtype, np.asarray(on_arrays(value), dtype.dtype))
+        result = _new(self.__class__)
+        result.dtype, result.value = dtype, dtype.round_number(numbers(value))
+        return result
+
+    return method
+
+
+def _comparison(numbers: Callable[[Any, Any], Any]) -> Any:
+    """Return a comparison: one bool, of vectors for all their numbers together."""
+
+    def compare(self: SIMDArithmetic, other: Any) -> Any:
+        left, kind = self.value, other.__class__
+        if kind is self.__class__:
+            right = other.value
+        elif kind is int or kind is float or kind is bool or isinstance(other, (np.ndarray, np.generic, int, float)):
+            right = other
+        elif isinstance(other, (list, tuple)):
+            right = np.asarray(other)
+        else:
+            return NotImplemented
+        if left.__class__ is np.ndarray or right.__class__ is np.ndarray:
+            return bool(np.all(numbers(left, right)))
+        return bool(numbers(left, right))
+
+    return compare
+
+
+def _divide(left: Any, right: Any) -> Any:
+    if left.__class__ is not float:  # integers lose the fraction
+        quotient = _floor_divide(abs(left), abs(right))
+        return quotient if (left < 0) == (right < 0) else -quotient
+    try:
+        return left / right
+    except ZeroDivisionError:
+        return nan if left == 0 or isnan(left) else copysign(inf, left) * copysign(1, right)
+
+
+def _floor_divide(left: Any, right: Any) -> Any:
+    try:
+        return left // right
+    except ZeroDivisionError:
+        if left.__class__ is float:
+            return _divide(left, right)
+        raise FormatError(f"cannot divide the integer {left} by 0") from None
+
+
+def _remainder(left: Any, right: Any) -> Any:
+    try:
+        return left % right
+    except ZeroDivisionError:
+        if left.__class__ is float:
+            return nan
+        raise FormatError(f"cannot divide the integer {left} by 0") from None
+
+
+def _power(left: Any, right: Any) -> Any:
+    if left.__class__ is int and right < 0:
+        raise FormatError(f"cannot raise the integer {left} to the power {right}; convert it to a float first")
+    try:
+        result = left**right
+    except (OverflowError, ZeroDivisionError):
+        return inf
+    return nan if result.__class__ is complex else result
+
+
+def _refuse_zeros(divisors: Any) -> None:
+    if divisors.dtype.kind in "iu" and not np.all(divisors):
+        raise FormatError("cannot divide integers by 0")
+
+
+def _divide_arrays(left: Any, right: Any) -> Any:
+    if left.dtype.kind not in "iu":
+        return left / right
+    _refuse_zeros(right)
+    quotient = np.abs(left) // np.abs(right)
+    return np.where((left < 0) == (right < 0), quotient, -quotient)
+
+
+def _floor_divide_arrays(left: Any, right: Any) -> Any:
+    _refuse_zeros(right)
+    return left // right
+
+
+def _remainder_arrays(left: Any, right: Any) -> Any:
+    _refuse_zeros(right)
+    return left % right
+
+
+def _shift_left(left: Any, right: Any) -> Any:
+    return left << right if 0 <= right < 64 else 0
+
+
+def _shift_right(left: Any, right: Any) -> Any:
+    return left >> right if 0 <= right < 64 else 0
+
+
+class SIMDArithmetic:
+    """A scalar or a vector of a number type with its operators.
+
+    >>> from tilewright.mojo import Float32, Int8
+    >>> Int8(127) + 1, Float32(1) / 3, -7 // Int8(2)
+    (Int8(-128), Float32(0.33333334), Int8(-4))
+    """
+
+    __slots__ = ("dtype", "value")
+    dtype: DType
+    value: Any  # a number of Python, or an array
+
+    __add__, __radd__ = _operation(operator.add), _reflected(operator.add)
+    __sub__, __rsub__ = _operation(operator.sub), _reflected(operator.sub)
+    __mul__, __rmul__ = _operation(operator.mul), _reflected(operator.mul)
+    __truediv__, __rtruediv__ = _operation(_divide, _divide_arrays), _reflected(_divide, _divide_arrays)
+    __floordiv__ = _operation(_floor_divide, _floor_divide_arrays)
+    __rfloordiv__ = _reflected(_floor_divide, _floor_divide_arrays)
+    __mod__, __rmod__ = _operation(_remainder, _remainder_arrays), _reflected(_remainder, _remainder_arrays)
+    __pow__, __rpow__ = _operation(_power, operator.pow), _reflected(_power, operator.pow)
+    __and__, __rand__ = _operation(operator.and_), _reflected(operator.and_)
+    __or__, __ror__ = _operation(operator.or_), _reflected(operator.or_)
+    __xor__, __rxor__ = _operation(operator.xor), _reflected(operator.xor)
+    __lshift__, __rlshift__ = _operation(_shift_left, operator.lshift), _reflected(_shift_left, operator.lshift)
+    __rshift__, __rrshift__ = _operation(_shift_right, operator.rshift), _reflected(_shift_right, operator.rshift)
+
+    __neg__ = _on_each(operator.neg)
+    __abs__ = _on_each(abs)
+    __invert__ = _on_each(lambda number: not number if number.__class__ is bool else ~number, np.invert)
+
+    __eq__ = _comparison(operator.eq)
+    __ne__ = _comparison(operator.ne)
+    __lt__ = _comparison(operator.lt)
+    __le__ = _comparison(operator.le)
+    __gt__ = _comparison(operator.gt)
+    __ge__ = _comparison(operator.ge)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __hash__(self) -> int:
+        value = self.value
+        return hash(tuple(value.tolist()) if value.__class__ is np.ndarray else value)
+
 
 SIMD_BYTES = 64  # of a vector register; `vectorize()` assumes the same
-_new = object.__new__
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,7 +13,7 @@ from ..errors import LayoutError
 from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
 from ..plain import to_plain
-from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
+from ..ttnn import TtnnText, ttnn_text, write_ttnn
 from .cute_texts import CuteText, write_cute
 from .maps import (
     IndexMap,

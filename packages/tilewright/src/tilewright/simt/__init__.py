@@ -7,8 +7,8 @@ The machine finds accesses out of bounds, reads of memory without values, data r
 reach, and what the accesses of each line cost.
 """
 
-from .access_log import Site
-from .atomics import (
+from .access_log import Site, local_array, shared_array
+from .collectives import (
     atomic_add,
     atomic_compare_exchange,
     atomic_exchange,
@@ -17,9 +17,6 @@ from .atomics import (
     atomic_min,
     atomic_store,
     atomic_sub,
-    fence,
-)
-from .collectives import (
     ballot,
     barrier,
     block_broadcast,
@@ -29,6 +26,7 @@ from .collectives import (
     block_reduce,
     block_sum,
     cluster_barrier,
+    fence,
     shuffle_down,
     shuffle_idx,
     shuffle_up,
@@ -54,9 +52,7 @@ from .kernel_thread import (
     thread_idx,
     warp_id,
 )
-from .launch_plan import BlockLimits
-from .launching import collect_reports, launch
-from .shared_memory import local_array, shared_array
+from .machine import BlockLimits, collect_reports, launch
 
 __all__ = [
     "BlockLimits",

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`KernelReport`: what is wrong with a kernel, what its memory accesses cost, and who touched what."""
+"""`KernelReport`: what is wrong with a kernel, what its memory accesses cost, and who touched what.
+
+Warnings about accesses that are right, but cost more than they need to.
+"""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -270,3 +274,37 @@ class KernelReport(Shown):
         shared = f"\n  shared memory per block: {format_bytes(self.shared_bytes)}" if self.shared_bytes else ""
         where = f" of {self.sites[0].site.short_file}" if len(files) == 1 else ""
         return f"memory accesses, by line{where}\n{table}{shared}"
+
+
+_WORTH_TELLING = 2.0  # times the ideal cost
+
+
+def find_warnings(costs: Iterable[SiteCost]) -> tuple[Defect, ...]:
+    """Return warnings about the lines whose accesses take at least twice the ideal cost.
+
+    >>> from tilewright.simt.access_log import Site
+    >>> cost = SiteCost("read", Site("k.py", 3, 9), "s", "shared", 32, 128, 1, 32, 1, 32)
+    >>> print(find_warnings([cost])[0])
+    warning: bank conflict: read of s at k.py:3:9: 32 wavefronts, ideal 1 (32-way)
+      remedy: let neighbouring threads access neighbouring words; pad the rows of a
+        tile by one element, or swizzle it
+    """
+    return tuple([_warn(cost) for cost in costs if cost.factor >= _WORTH_TELLING])
+
+
+def _warn(cost: SiteCost) -> Defect:
+    where = f"{cost.action} of {cost.memory} at {cost.site}"
+    if cost.space == "shared":
+        return Defect(
+            "bank conflict",
+            f"{where}: {cost.units} wavefronts, ideal {cost.ideal} ({cost.ways}-way)",
+            remedy="let neighbouring threads access neighbouring words; pad the rows of a tile by one element, or"
+            " swizzle it",
+            severity=Severity.WARNING,
+        )
+    return Defect(
+        "uncoalesced access",
+        f"{where}: {cost.units} sectors of 32 bytes, ideal {cost.ideal} ({1 / cost.factor:.0%} of the bytes are used)",
+        remedy="let neighbouring threads access neighbouring elements: thread_idx.x belongs to the last index",
+        severity=Severity.WARNING,
+    )

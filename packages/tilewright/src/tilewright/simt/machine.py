@@ -1,34 +1,249 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`SimtMachine`: runs the threads of a kernel, block by block, and examines what they did.
-
-The threads of a block run one after another, each until it waits or returns; then all that can go on do. Blocks run one
-after another. What can be wrong at one access is noticed at once, what needs two threads when some blocks are done.
-"""
+"""The machine: it runs blocks of threads, one at a time, and finds what is wrong with a kernel."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from types import CoroutineType, TracebackType
 from typing import Any, NoReturn
 
+import numpy as np
+
 from .._text import count_of
 from ..errors import CoordinateError, KernelBoundsError, KernelError, LayoutError, TilewrightError
-from ..tensor import watched_by
-from .access_log import IN_FLIGHT, AccessLog, Site, site_of, user_frame
-from .block_memory import BlockMemory
-from .coroutines import Suspension, coroutine_twin
-from .kernel_report import Defect, KernelReport, Witness
-from .kernel_thread import Dim, KernelThread, _machine, positions
-from .launch_plan import LaunchPlan
-from .log_table import LogTable
-from .memory_region import MemoryRegion
-from .races import RaceFinder
-from .report_warnings import find_warnings
-from .site_costs import CostCounter
-from .touch_maps import TouchRecorder
-from .waiting import release_threads
+from ..layout import as_integer
+from ..tensor import Store, TileTensor, View, kernel_stack, reach_device_memory, watched_by
+from .access_log import (
+    IN_FLIGHT,
+    AccessLog,
+    BlockStack,
+    LogTable,
+    MemoryRegion,
+    Site,
+    new_region,
+    site_of,
+    user_frame,
+)
+from .checks import BlockMemory, CostCounter, RaceFinder, TouchRecorder
+from .collectives import SYNCWARP
+from .kernel_report import Defect, KernelReport, Witness, find_warnings
+from .kernel_thread import Dim, KernelThread, RunningMachine, Suspension, _machine, as_dim, coroutine_twin, positions
+
+
+def release_threads(machine: RunningMachine) -> list[KernelThread]:
+    """Return the threads that can go on, now that all wait or have returned.
+
+    >>> release_threads.__name__
+    'release_threads'
+    """
+    waiting = [thread for thread in machine.threads if not thread.done]
+    if not waiting:
+        return waiting
+    requests: list[Any] = [thread.request for thread in waiting]
+    first = requests[0]
+    if len(waiting) == len(machine.threads) and all(
+        request.kind == "barrier" and request.place == first.place for request in requests
+    ):
+        for thread in waiting:
+            thread.epoch += 1
+            thread.resume = None
+        return waiting
+    ready = [thread for thread, request in zip(waiting, requests, strict=True) if _is_polled(machine, thread, request)]
+    if ready:
+        return ready
+    ready = _release_warps(machine, waiting)
+    return ready or _release_block(machine, waiting)
+
+
+def _is_polled(machine: RunningMachine, thread: KernelThread, request: Any) -> bool:
+    """Return whether what a thread waits for in memory has come."""
+    if request.kind != "poll" or not request.value():
+        return False
+    thread.resume = True
+    if request.options:  # all threads of the block take part
+        thread.epoch += 1
+    return True
+
+
+def _release_warps(machine: RunningMachine, waiting: list[KernelThread]) -> list[KernelThread]:
+    """Run the operations of warps whose threads have come, the first one in the source of each warp."""
+    groups: dict[tuple[int, int, str], list[KernelThread]] = {}
+    for thread in waiting:
+        request: Any = thread.request
+        if request.kind == "warp":
+            groups.setdefault((thread.warp, request.place, request.name), []).append(thread)
+    ready: list[KernelThread] = []
+    done: set[int] = set()
+    for (warp, place, _), members in sorted(
+        groups.items(), key=lambda item: (item[0][0], _source(machine, item[0][1]))
+    ):
+        if warp not in done:
+            done.add(warp)
+            _run_warp_operation(machine, warp, place, members)
+            ready += members
+    return ready
+
+
+def _source(machine: RunningMachine, place: int) -> tuple[int, int]:
+    site = machine.log.sites[place]
+    return site.line, site.column
+
+
+def _run_warp_operation(machine: RunningMachine, warp: int, place: int, members: list[KernelThread]) -> None:
+    operation = members[0].request.options  # type: ignore[union-attr]
+    values = {thread.lane: thread.request.value for thread in members}  # type: ignore[union-attr]
+    answers = operation.compute(values, machine.warp)
+    everyone = [
+        thread for thread in machine.threads[warp * machine.warp : (warp + 1) * machine.warp] if not thread.done
+    ]
+    for thread in members:
+        thread.resume, missing = answers[thread.lane]
+        if operation is SYNCWARP and len(members) == len(everyone):
+            thread.warp_epoch += 1
+        if missing is not None:
+            _report_inactive(machine, thread, warp, missing)
+
+
+def _report_inactive(machine: RunningMachine, thread: KernelThread, warp: int, lane: int) -> None:
+    number = warp * machine.warp + lane
+    request: Any = thread.request
+    witnesses = [machine.witness(f"{request.name} from lane {lane}", request.place, thread)]
+    if number >= len(machine.threads):
+        why = f"lane {lane} does not exist, since the block has {len(machine.threads)} threads"
+    else:
+        other = machine.threads[number]
+        why = f"lane {lane} {'has returned' if other.done else 'is elsewhere'}"
+        if not other.done:
+            witnesses.append(machine.witness("waits", other.request.place, other))  # type: ignore[union-attr]
+    machine.add_defect(
+        Defect(
+            "inactive lane",
+            f"{request.name} reads the value of a lane that does not take part: {why}",
+            tuple(witnesses),
+            "let all lanes of the warp call it, outside of any condition, with a neutral value where there is none",
+        )
+    )
+
+
+def _release_block(machine: RunningMachine, waiting: list[KernelThread]) -> list[KernelThread]:
+    """Let a block go on whose threads all wait for each other; report why it cannot."""
+    requests: list[Any] = [thread.request for thread in waiting]
+    left = [thread for thread in machine.threads if thread.done and not _was_stopped(machine, thread)]
+    at_barrier = [request.kind in ("barrier", "block", "cluster") for request in requests]
+    if not all(at_barrier):
+        _report_deadlock(machine, waiting)
+    elif left:
+        _report_left(machine, waiting[0], left)
+    elif len({(request.place, request.name) for request in requests}) > 1:
+        _report_divergent(machine, waiting)
+    machine.is_at_cluster_barrier = requests[0].kind == "cluster"
+    operation = requests[0].options
+    answers = None
+    if operation is not None:
+        values = {thread.index: thread.request.value for thread in waiting}  # type: ignore[union-attr]
+        answers = operation.compute(values, len(machine.threads))
+    for thread in waiting:
+        thread.epoch += 1
+        thread.resume = None if answers is None else answers[thread.index][0]
+    return waiting
+
+
+def _was_stopped(machine: RunningMachine, thread: KernelThread) -> bool:
+    return thread.left_at == -1
+
+
+def _report_left(machine: RunningMachine, waiting: KernelThread, left: list[KernelThread]) -> None:
+    other = left[0]
+    witnesses = [machine.witness("waits", waiting.request.place, waiting)]  # type: ignore[union-attr]
+    if other.left_at is not None:
+        witnesses.append(machine.witness("returned after waiting", other.left_at, other))
+    many = f"{len(left)} of {len(machine.threads)} threads of the block, such as {other.position}, have"
+    who = many if len(left) > 1 else f"thread {other.position} of the block has"
+    machine.stop_block(
+        Defect(
+            "barrier not reached",
+            f"{who} returned without coming to the barrier",
+            tuple(witnesses),
+            "let all threads come to every barrier: do not return before it; guard the work with `if` instead",
+        )
+    )
+
+
+def _report_divergent(machine: RunningMachine, waiting: list[KernelThread]) -> None:
+    by_place: dict[int, KernelThread] = {}
+    for thread in waiting:
+        by_place.setdefault(thread.request.place, thread)  # type: ignore[union-attr]
+    witnesses = [machine.witness("waits", place, thread) for place, thread in by_place.items()]
+    machine.stop_block(
+        Defect(
+            "divergent barrier",
+            f"threads of one block wait at {len(by_place)} different barriers",
+            tuple(witnesses[:4]),
+            "a barrier is for all threads of the block: move it out of the condition",
+        )
+    )
+
+
+def _report_deadlock(machine: RunningMachine, waiting: list[KernelThread]) -> None:
+    by_place: dict[int, KernelThread] = {}
+    for thread in waiting:
+        by_place.setdefault(thread.request.place, thread)  # type: ignore[union-attr]
+    witnesses = [machine.witness(f"waits in {thread.request.name}", k, thread) for k, thread in by_place.items()]  # type: ignore[union-attr]
+    machine.stop_block(
+        Defect(
+            "deadlock",
+            f"all {len(waiting)} threads of the block that have not returned wait for something that cannot come",
+            tuple(witnesses[:4]),
+            "let as many threads arrive as the barrier was initialised for, and all wait for the same",
+        )
+    )
+
+
+_ONE = Dim(1)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLimits:
+    """What a block may use: threads, and bytes of shared memory, static and in all. By default those of an NVIDIA H100.
+
+    >>> small = BlockLimits(threads=512)
+    >>> small.static_shared
+    49152
+    """
+
+    threads: int = 1024
+    static_shared: int = 48 << 10
+    shared: int = 227 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """What to run: a kernel with its arguments, the extents of the launch, and how it is checked.
+
+    `check` is True (raise at the end of a launch with errors), "lenient" (not for harmless ones), "report" (only report
+    them, and go on as far as possible), or False (only what prevents the kernel from going on is noticed).
+
+    >>> plan = LaunchPlan(print, (), Dim(1), Dim(1))
+    >>> plan.warp
+    32
+    """
+
+    kernel: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    grid: Dim
+    block: Dim
+    shared_bytes: int = 0
+    warp: int = 32
+    check: bool | str = True
+    limits: BlockLimits = BlockLimits()
+    name: str = ""
+    cluster: Dim = _ONE  # blocks that run together
+
 
 _CHUNK = 400_000  # entries of the log after which it is examined
 _MOST_UNWRITTEN = 10_000
@@ -143,7 +358,7 @@ class SimtMachine:
         >>> SimtMachine(LaunchPlan(lambda: None, (), Dim(2), Dim(4))).run().kernel
         'kernel'
         """
-        token = _machine.set(self)
+        token, stack_token = _machine.set(self), kernel_stack.set(BlockStack())
         try:
             if self.plan.check is False:
                 self._run_blocks()
@@ -154,6 +369,7 @@ class SimtMachine:
             raise
         finally:
             _machine.reset(token)
+            kernel_stack.reset(stack_token)
         report = self._make_report()
         serious = report.errors if self.plan.check is True else [x for x in report.errors if not x.harmless]
         if self.plan.check in (True, "lenient") and serious:
@@ -426,3 +642,153 @@ def _innermost_site(trace: TracebackType | None) -> Site:
             site = site_of(trace.tb_frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
     return site
+
+
+def launch(
+    kernel: Callable[..., Any],
+    *arguments: Any,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    shared_bytes: int = 0,
+    warp: int = 32,
+    check: bool | str = True,
+    limits: BlockLimits | None = None,
+    name: str | None = None,
+    cluster: int | Sequence[int] = 1,
+) -> KernelReport:
+    """Run a `kernel`, a function of Python, for all threads of a `grid` of blocks; return a report about it.
+
+    Args:
+        kernel: what each thread runs. It asks `thread_idx.x` and the like who it is, and may call `barrier()`.
+        arguments: those of the kernel. NumPy arrays become tensors over the same memory, so that accesses are seen.
+        grid: how many blocks, as a number or up to three, `x` first.
+        block: how many threads a block has, likewise.
+        shared_bytes: dynamic shared memory of a block, in bytes.
+        warp: how many threads run in step.
+        check: True raises `KernelError` with the report if there are errors; "lenient" does not if all that is wrong is
+            that several threads write the same number. "report" only reports errors: a thread that cannot go on stops,
+            and so does a block that waits forever. False looks only for those, and is faster.
+        limits: what a block may use; by default that of an NVIDIA H100.
+        name: that of the kernel, for the report.
+        cluster: how many blocks run together, and can wait for each other with `cluster_barrier`; `x` first.
+
+    Threads that leave a tensor, barriers that not all threads reach, and deadlocks raise even without checks; races and
+    uninitialised reads, which a GPU would not notice, raise at the end of the launch.
+
+    >>> import numpy as np
+    >>> from tilewright.simt import global_idx
+    >>> def double(a):
+    ...     if global_idx.x < 6:
+    ...         a[global_idx.x] = a[global_idx.x] * 2
+    >>> numbers = np.arange(6)
+    >>> report = launch(double, numbers, grid=2, block=4)
+    >>> numbers.tolist(), report.clean
+    ([0, 2, 4, 6, 8, 10], True)
+    """
+    if not callable(kernel):
+        raise TypeError(f"a kernel must be a function, got {type(kernel).__name__} {kernel!r}")
+    if check not in (True, False, "lenient", "report"):
+        raise LayoutError(f'check must be True, False, "lenient" or "report", got {check!r}')
+    limits = limits or BlockLimits()
+    extents = as_dim(block, "block")
+    threads = extents.x * extents.y * extents.z
+    if threads > limits.threads:
+        raise LayoutError(
+            f"a block of {threads} threads, {extents}, is too large: at most {limits.threads}; use more blocks of fewer"
+            " threads"
+        )
+    if as_integer(warp, "warp") < 1:
+        raise LayoutError(f"a warp has at least 1 thread, got {warp!r}; GPUs have 32 or 64")
+    if not 0 <= as_integer(shared_bytes, "shared_bytes") <= limits.shared:
+        raise LayoutError(f"a block has 0 to {limits.shared} bytes of shared memory, got {shared_bytes!r}")
+    settings = _settings.get()
+    names = _argument_names(kernel, len(arguments))
+    watched = tuple([_as_tensor(name, value) for name, value in zip(names, arguments, strict=True)])
+    title: str = name or str(getattr(kernel, "__name__", "kernel"))
+    mode = check if settings is None else settings.check
+    blocks, together = as_dim(grid, "grid"), as_dim(cluster, "cluster")
+    if any(n % part for n, part in zip(blocks, together, strict=True)):
+        raise LayoutError(f"a grid of {blocks} blocks is not a multiple of clusters of {together}; change one of them")
+    plan = LaunchPlan(kernel, watched, blocks, extents, int(shared_bytes), int(warp), mode, limits, title, together)
+    machine = SimtMachine(plan)
+    with reach_device_memory():
+        _add_regions(machine, zip(names, watched, strict=True))
+        try:
+            report = machine.run()
+        except KernelError as problem:
+            if settings is not None and isinstance(problem.report, KernelReport):
+                settings.reports.append(problem.report)
+            raise
+    if settings is not None:
+        settings.reports.append(report)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How all launches are checked, and their reports."""
+
+    check: bool | str
+    reports: list[KernelReport]
+
+
+_settings: ContextVar[_Settings | None] = ContextVar("settings", default=None)
+
+
+@contextmanager
+def collect_reports(check: bool | str = "report") -> Iterator[list[KernelReport]]:
+    """Do all launches inside a `with` block with this `check`, whatever they ask for, and collect their reports.
+
+    >>> with collect_reports() as reports:
+    ...     _ = launch(lambda: None, grid=1, block=1)
+    >>> len(reports)
+    1
+    """
+    settings = _Settings(check, [])
+    token = _settings.set(settings)
+    try:
+        yield settings.reports
+    finally:
+        _settings.reset(token)
+
+
+def _as_tensor(name: str, value: Any) -> Any:
+    if type(value) is list and value and all(isinstance(each, (int, float)) for each in value):
+        raise TypeError(
+            f"{name} is a list of numbers, in which accesses cannot be checked; use a NumPy array, or a tuple of"
+            " constants"
+        )
+    return TileTensor(value) if isinstance(value, np.ndarray) else value
+
+
+def _argument_names(kernel: Callable[..., Any], count: int) -> list[str]:
+    """Return the names of the first parameters of a kernel; numbers where they are not known."""
+    try:
+        names = [
+            parameter.name
+            for parameter in inspect.signature(kernel).parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):
+        names = []
+    return [names[k] if k < len(names) else f"argument {k}" for k in range(count)]
+
+
+def _add_regions(machine: SimtMachine, arguments: Iterable[tuple[str, Any]]) -> None:
+    """Tell the machine the memory of its arguments, so that reports can name it; overlapping memory is one region."""
+    known = []
+    for name, value in arguments:
+        store = value._store if isinstance(value, View) else getattr(value, "memory", None)
+        if isinstance(store, Store) and store.is_on_host and store.size:
+            known.append((int(store.host.ctypes.data), name, value, store))
+    last: MemoryRegion | None = None
+    regions: dict[str, MemoryRegion] = {}
+    for address, name, value, store in sorted(known, key=lambda entry: entry[0]):
+        if last is not None and address < last.address + last.nbytes:
+            last.include(store.host)
+            continue
+        last = regions[name] = new_region(name, store)
+        last.view = value if isinstance(value, View) else None
+    for _, name, _, _ in known:  # in the order of the arguments, for reports
+        if name in regions:
+            machine.log.table.add(regions.pop(name))

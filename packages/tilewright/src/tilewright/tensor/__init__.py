@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         current_watcher,
         element_place,
         fit_scalar,
+        kernel_stack,
         require_writable,
         watch_read,
         watch_write,
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "elements": (
-        "LoadBrackets", "Scalars", "StoreBrackets", "current_watcher", "element_place", "fit_scalar",
+        "LoadBrackets", "Scalars", "StoreBrackets", "current_watcher", "element_place", "fit_scalar", "kernel_stack",
         "require_writable", "watch_read", "watch_write", "watched_by",
     ),
     "store": (

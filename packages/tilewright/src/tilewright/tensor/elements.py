@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -52,6 +52,20 @@ class Watcher(Protocol):
         ...
 
 
+class KernelStack(Protocol):
+    """Memory that a running kernel has on its stack: for a block ("shared") or for a thread ("local")."""
+
+    def allocate_stack(self, space: str, count: int, element: ScalarFormat) -> Store:
+        """Return memory for `count` scalars, without values."""
+        ...
+
+    def share_tensor(self, store: Store, layout: Any, make: Callable[[], Any]) -> Any:
+        """Return the one tensor that all threads of a block have over shared memory, made on the first call."""
+        ...
+
+
+kernel_stack: ContextVar[KernelStack | None] = ContextVar("kernel_stack", default=None)
+"""The stack of the kernel that runs, set by the machine that runs it."""
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 current_watcher = _watcher.get  # None outside `watched_by`
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..analysis.accesses import BalanceReport, balance
+from ..analysis import BalanceReport, balance
 from ..errors import LayoutError
 from ..memory import TensorSpec
 from .plan import ReshardPlan

@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 import tilewright.mojo
 from tilewright.errors import TilewrightError
 from tilewright.mojo import run
-from tilewright.mojo.language.inference import UnknownParameter
+from tilewright.mojo.exports import EXPORTS
+from tilewright.mojo.language.functions import UnknownParameter
 from tilewright.mojo.language.members import MOJO_PRIVATE, NATIVE, is_exported, read_member, visible_members
 from tilewright.mojo.language.modules import PACKAGES
-from tilewright.mojo.language.struct_members import StructValue
+from tilewright.mojo.language.structs import StructValue
 from tilewright.mojo.language.tokens import MOJO_METHODS, words
 from tilewright.mojo.prelude import PRELUDE
 
@@ -128,9 +129,7 @@ def list_roots() -> Iterator[tuple[str, Any]]:
     yield "program", program
     for k, value in enumerate(program.values()):
         yield f"values()[{k}]", value
-    for info in pkgutil.walk_packages(tilewright.mojo.__path__, "tilewright.mojo."):
-        if info.name.removeprefix("tilewright.mojo.").partition(".")[0] in PACKAGES:
-            yield info.name, importlib.import_module(info.name)
+    yield from ((module.__name__, module) for module in list_modules())
 
 
 def follow(value: Any) -> Iterator[tuple[str, Any]]:
@@ -573,6 +572,8 @@ def list_modules() -> Iterator[types.ModuleType]:
     for info in pkgutil.walk_packages(tilewright.mojo.__path__, "tilewright.mojo."):
         if info.name.removeprefix("tilewright.mojo.").partition(".")[0] in PACKAGES:
             yield importlib.import_module(info.name)
+    for name in EXPORTS:
+        yield importlib.import_module(f"tilewright.mojo.{name}")
 
 
 def test_a_module_exports_what_it_lists_and_no_class_of_classes():

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from tilewright import TilewrightError, mojo
 from tilewright.cli.program import program as command
 from tilewright.errors import FileFormatError
-from tilewright.mojo.language.failures import ProgramFailure, describe_failure
-from tilewright.mojo.language.problems import MojoSourceError
-from tilewright.mojo.language.raising import Error, FailedAssertion
+from tilewright.mojo.language.support import ProgramFailure, describe_failure
+from tilewright.mojo.language.tokens import MojoSourceError
+from tilewright.mojo.simd import Error, FailedAssertion
 
 
 def run_command(*arguments: str, text: str | None = None):

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import TilewrightError
-from tilewright.mojo.language.problems import MojoSourceError, Source
 from tilewright.mojo.language.program import Program
-from tilewright.mojo.language.tokens import LARGEST
+from tilewright.mojo.language.tokens import LARGEST, MojoSourceError, Source
 
 CASES = [  # source, part of the message, line, column
     ("var x = (1", "'(' is never closed", 1, 9),

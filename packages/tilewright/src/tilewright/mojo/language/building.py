@@ -1,13 +1,157 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small pieces of Python's syntax tree, with the position of the Mojo node that they stand for."""
+"""Building blocks of the lowering: scopes, Python's syntax nodes, references and literals."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite
+from typing import Literal, TypeAlias, TypeVar
 
-from .scopes import FunctionScope
+from .expressions import ArgumentNode, FunctionNode, Transfer
+
+BindingKind: TypeAlias = Literal["variable", "argument", "parameter", "comptime", "function", "type", "import", "alias"]
+
+
+@dataclass(slots=True)
+class FunctionScope:
+    """A function of Python that lowered code is in; None of a module. It collects the outer names that it assigns."""
+
+    is_module: bool = False
+    nonlocals: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)  # of Python, so that each variable has its own
+
+
+@dataclass(slots=True)
+class Binding:
+    """What a Mojo name stands for: the Python name, or for a reference the expression it was bound to."""
+
+    name: str
+    kind: BindingKind
+    scope: FunctionScope
+    annotation: ast.expr | None = None
+    place: ast.expr | None = None  # of a reference: what it refers to, lowered
+    is_literal: bool = False  # a number as it is written, which has no type yet
+    block: Block | None = None  # where it is first assigned: there and inside it has a value
+
+
+@dataclass(slots=True)
+class Block:
+    """The names that are declared in a block, and the block around it."""
+
+    scope: FunctionScope
+    parent: Block | None = None
+    bindings: dict[str, Binding] = field(default_factory=dict)
+
+    def find(self, name: str) -> Binding | None:
+        """Return the innermost binding of a name.
+
+        >>> block = Block(FunctionScope())
+        >>> block.find("x") is None
+        True
+        """
+        block: Block | None = self
+        while block is not None:
+            if name in block.bindings:
+                return block.bindings[name]
+            block = block.parent
+        return None
+
+    def declare(self, name: str, kind: BindingKind = "variable", annotation: ast.expr | None = None) -> Binding:
+        """Return a new binding; its Python name differs from those of other variables of the same function.
+
+        >>> inner = Block(scope := FunctionScope(), Block(scope))
+        >>> inner.parent.declare("x").name, inner.declare("x").name
+        ('x', 'x·1')
+        """
+        before = self.bindings.get(name)
+        python = name if before is None else before.name
+        if before is None and python in self.scope.names:
+            count = 1
+            while f"{name}·{count}" in self.scope.names:
+                count += 1
+            python = f"{name}·{count}"
+        self.scope.names.add(python)
+        binding = self.bindings[name] = Binding(python, kind, self.scope, annotation, block=self)
+        return binding
+
+    def is_inside(self, other: Block | None) -> bool:
+        """Return whether this block is `other`, or inside it.
+
+        >>> outer = Block(FunctionScope())
+        >>> Block(FunctionScope(), outer).is_inside(outer), outer.is_inside(Block(FunctionScope()))
+        (True, False)
+        """
+        block: Block | None = self
+        while block is not None and block is not other:
+            block = block.parent
+        return block is not None
+
+    def function_block(self) -> Block:
+        """Return the outermost block of the same function, where implicit variables live."""
+        block = self
+        while block.parent is not None and block.parent.scope is self.scope:
+            block = block.parent
+        return block
+
+    def visible(self) -> Iterator[str]:
+        """Yield every name that is visible here."""
+        block: Block | None = self
+        while block is not None:
+            yield from block.bindings
+            block = block.parent
+
+
+_OPERATIONS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+def fold(node: ast.expr) -> Fraction | None:
+    """Return the exact value of an expression of literals with a floating-point number or a quotient; else None.
+
+    >>> float(fold(ast.parse("0.1 + 0.2", mode="eval").body)), fold(ast.parse("1 + 2", mode="eval").body)
+    (0.3, None)
+    """
+    return None if is_whole(node) else _evaluate(node)
+
+
+def is_whole(node: ast.expr) -> bool:
+    """Return whether an expression has only integers, and operations that give integers.
+
+    >>> is_whole(ast.parse("1 + 2", mode="eval").body), is_whole(ast.parse("1 / 2", mode="eval").body)
+    (True, False)
+    """
+    if isinstance(node, ast.BinOp):
+        return not isinstance(node.op, ast.Div) and is_whole(node.left) and is_whole(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return is_whole(node.operand)
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _evaluate(node: ast.expr) -> Fraction | None:
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        value = node.value
+        is_small = (type(value) is float and isfinite(value)) or (type(value) is int and abs(value) < 2**64)
+        return Fraction(repr(value)) if is_small else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _evaluate(node.operand)
+        return None if inner is None else -inner
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATIONS:
+        return None
+    left, right = _evaluate(node.left), _evaluate(node.right)
+    if left is None or right is None or (isinstance(node.op, ast.Div) and right == 0):
+        return None
+    result = _OPERATIONS[type(node.op)](left, right)
+    return result if abs(result) < 2**1000 and result.denominator.bit_length() < 10_000 else None
+
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -110,3 +254,70 @@ def clone(node: Node) -> Node:
         elif isinstance(value, list):
             setattr(copy, name, [clone(part) if isinstance(part, ast.AST) else part for part in value])
     return copy
+
+
+SETTER = "·assign"  # follows the name of the function; the setter of `__getitem__` is `__setitem__`
+_VALUE = "value·assigned"
+
+
+def setter_name(name: str) -> str:
+    """Return the name of the setter of a function.
+
+    >>> setter_name("__getitem__"), setter_name("first")
+    ('__setitem__', 'first·assign')
+    """
+    return "__setitem__" if name == "__getitem__" else name + SETTER
+
+
+def returns_reference(node: ast.AST) -> bool:
+    """Return whether this is a function that returns a reference, which the parser marks with a star."""
+    return isinstance(node, FunctionNode) and isinstance(node.returns, ast.Starred)
+
+
+def with_setters(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return declarations with the setters of functions that return references, unless they are declared."""
+    names = {node.name for node in body if isinstance(node, FunctionNode)}
+    getters = [node for node in body if isinstance(node, FunctionNode) and returns_reference(node)]
+    return [*body, *[make_setter(node) for node in getters if setter_name(node.name) not in names]]
+
+
+def make_setter(getter: FunctionNode) -> FunctionNode:
+    """Return a function with one more argument, the value, that it assigns to what the getter returns."""
+    setter = clone(getter)
+    setter.name, setter.returns = setter_name(getter.name), None
+    value = ArgumentNode(annotation=None, default=None)
+    value.name, value.kind, value.convention = _VALUE, "any", "read"
+    setter.arguments = [*setter.arguments, at(value, getter)]
+    setter.body = [assign_returned(statement) for statement in setter.body]
+    return setter
+
+
+def assign_returned(node: ast.stmt) -> ast.stmt:
+    """Return a statement in which `return place` assigns the place."""
+    if isinstance(node, ast.Return) and node.value is not None:
+        value = at(Transfer(value=load(_VALUE, node)), node)
+        return at(ast.Assign(targets=[node.value], value=value), node)
+    for name in ("body", "orelse", "finalbody"):
+        if hasattr(node, name):
+            setattr(node, name, [assign_returned(part) for part in getattr(node, name)])
+    return node
+
+
+def find_referring(body: Sequence[ast.stmt]) -> set[str]:
+    """Return the names of functions that return references; methods have a dot before theirs."""
+    names = {node.name for node in body if isinstance(node, FunctionNode) and returns_reference(node)}
+    for node in body:
+        members = getattr(node, "body", []) if hasattr(node, "traits") else []
+        names |= {f".{member.name}" for member in members if returns_reference(member)}
+    return names
+
+
+def call_setter(getter: ast.Call, value: ast.expr, node: ast.AST) -> ast.Call:
+    """Return the lowered call of the setter instead of the getter."""
+    function = clone(getter.func)
+    target = function.value if isinstance(function, ast.Subscript) else function
+    if isinstance(target, ast.Name):
+        target.id = setter_name(target.id)
+    elif isinstance(target, ast.Attribute):
+        target.attr = setter_name(target.attr)
+    return call(function, [*[clone(argument) for argument in getter.args], value], node)

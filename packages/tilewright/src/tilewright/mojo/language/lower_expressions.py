@@ -8,16 +8,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from .building import assign, at, call, clone, constant, define, load, make_dict, make_tuple, support, thunk, with_outer
-from .hints import explain_literal, explain_name
-from .literals import fold
-from .problems import MojoSourceError, Source
-from .references import call_setter
-from .scopes import Binding, Block, FunctionScope
-from .stream import characters
-from .syntax import Brackets, FunctionNode, FunctionTypeNode, InitializerNode, LambdaFunction, StructNode, Transfer
-from .texts import TEXT_MEMBERS
-from .tokens import words
+from .building import (
+    Binding,
+    Block,
+    FunctionScope,
+    assign,
+    at,
+    call,
+    call_setter,
+    clone,
+    constant,
+    define,
+    fold,
+    load,
+    make_dict,
+    make_tuple,
+    support,
+    thunk,
+    with_outer,
+)
+from .expressions import Brackets, FunctionNode, FunctionTypeNode, InitializerNode, LambdaFunction, StructNode, Transfer
+from .modules import explain_literal, explain_name
+from .structs import TEXT_MEMBERS
+from .tokens import MojoSourceError, Source, characters, words
 
 IN_PLACE = words("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__")
 WRITING = {"format_layout": 1, "_format_layout": 1}

@@ -28,12 +28,19 @@ from ...simt.kernel_thread import Dim, ThreadValue
 from ...tensor import TileTensor, View
 from ..brackets import Bracketed, brackets
 from ..builtins import HiddenValue
+from ..simd import Error
 from .building import SUPPORT, at, constant, load
-from .codepoints import Codepoint
-from .raising import Error
-from .struct_members import ANSWER, StructValue, TextWriter
-from .structs import DefaultMembers, PartialStruct, StructTemplate
-from .texts import NumberMembers, Text
+from .structs import (
+    ANSWER,
+    Codepoint,
+    DefaultMembers,
+    NumberMembers,
+    PartialStruct,
+    StructTemplate,
+    StructValue,
+    Text,
+    TextWriter,
+)
 from .tokens import MOJO_METHODS, is_magic, words
 
 HOME = __package__.rpartition(".")[0]  # tilewright.mojo
@@ -85,7 +92,7 @@ _STAND_INS = (StructTemplate, PartialStruct, DefaultMembers)
 """What stands for a struct: `cls` is the struct, with the parameters that are known."""
 _PYTHON_ONLY = words("tolist")
 """Public names of the dialect that Mojo does not have. A list of Python could change while NumPy reads it."""
-_MACHINERY = words("brackets importing language program_arguments running scalar_memory")
+_MACHINERY = words("brackets exports importing language program_arguments running scalar_memory")
 """Modules of the package that run programs and hold their memory, rather than belong to them."""
 
 
@@ -213,12 +220,15 @@ def is_exported(module: ModuleType, name: str) -> bool:
     >>> is_exported(math, "sqrt"), is_exported(math, "np")
     (True, False)
     """
-    value = module.__dict__.get(name)
-    if is_magic(name) or name not in module.__dict__ or not _is_dialect(module.__name__):
+    if is_magic(name) or not _is_dialect(module.__name__):
         return False
+    listed = module.__dict__.get("__all__", ())
+    if name not in listed and name not in module.__dict__:
+        return False
+    value = getattr(module, name, None)  # of some names the module is loaded on first use
     if isinstance(value, ModuleType):
         return _is_dialect(value.__name__)
-    return name in MOJO_PRIVATE or name in module.__dict__.get("__all__", ())  # not helpers, or what it imports itself
+    return name in MOJO_PRIVATE or name in listed  # not helpers, or what it imports itself
 
 
 def _is_visible(kind: type, name: str) -> bool:

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `import` finds: the modules of the dialect under Mojo's names, and other files in the program's folder."""
+"""What `import` finds, and what an unknown name may have meant."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..module_names import MODULES, resolve_module
+from ..exports import MODULES, listed_module, resolve_module
 from .members import HOME, Exports, is_exported
-from .problems import NOT_YET
-from .stream import suggest
-from .tokens import is_magic, words
+from .tokens import NOT_YET, is_magic, suggest, words
 
 PACKAGES = ("layout", "std", "max", "buffer")
 OLD_NAMES = words(
@@ -50,9 +49,10 @@ def import_from_dialect(name: str) -> ModuleType | None:
             candidates.append(".".join(["std", *parts[1:]]))
     else:
         return None
-    for candidate in map(resolve_module, candidates):
-        if _exists(f"{HOME}.{candidate}"):
-            return import_module(f"{HOME}.{candidate}")
+    for candidate in candidates:
+        place = candidate if listed_module(candidate) else resolve_module(candidate)
+        if _exists(f"{HOME}.{place}"):
+            return import_module(f"{HOME}.{place}")
     raise ImportError(f"module {name!r} is not part of tilewright; if Mojo has it, tilewright does not run it yet")
 
 
@@ -60,7 +60,7 @@ SEARCHED = (
     *("std.gpu", "std.gpu.host", "std.gpu.memory", "std.gpu.primitives.warp", "std.gpu.sync", "layout"),
     *("layout.tile_tensor", "layout.layout_tensor", "layout.swizzle", "std.math", "std.memory", "std.sys"),
     *("std.testing", "std.random", "std.collections", "std.utils", "std.algorithm", "std.bit", "std.time", "std.os"),
-    *("std.atomic", "std.benchmark", "std.complex", "std.itertools"),
+    *("std.atomic", "std.benchmark", "std.itertools"),
 )
 """Modules whose names people use and forget to import."""
 
@@ -113,3 +113,42 @@ def exported_names(module: Any) -> list[str]:
         return list(module.exported_names())
     names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
     return [name for name in names if is_exported(module, name)]
+
+
+OTHER_LANGUAGES = {"true": "True", "false": "False", "null": "None", "nil": "None", "nullptr": "None", "str": "String"}
+"""Names of other languages, and what Mojo calls them."""
+
+NUMBERS = words("Int UInt Float16 Float32 Float64 BFloat16 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64")
+"""Types that take numbers; those that are not called Float take no fractions."""
+
+
+def explain_name(name: str, visible: Sequence[str]) -> str:
+    """Return what an unknown name needs, or which of the visible ones is similar; nothing if neither is known.
+
+    >>> explain_name("sqrt", [])
+    "; write 'from std.math import sqrt' at the top"
+    >>> explain_name("true", []), explain_name("cuont", ["count"])
+    ('; Mojo writes True', '; did you mean count?')
+    """
+    if name in OTHER_LANGUAGES:
+        return f"; Mojo writes {OTHER_LANGUAGES[name]}"
+    module = find_module_of(name)
+    return suggest(name, visible) if module is None else f"; write 'from {module} import {name}' at the top"
+
+
+def explain_literal(value: Any, wanted: str) -> str:
+    """Return why a literal cannot be the value of a variable of the type `wanted`; nothing if it can.
+
+    >>> explain_literal("three", "Int")
+    "expected a value of type Int, got the text 'three'; change the type or the value"
+    >>> explain_literal(1.5, "Int")
+    'expected a value of type Int, got 1.5; Int(1.5) converts it'
+    >>> explain_literal(3, "Float32")
+    ''
+    """
+    if wanted in NUMBERS and isinstance(value, str):
+        return f"expected a value of type {wanted}, got the text {value!r}; change the type or the value"
+    is_fraction = isinstance(value, float) and "Float" not in wanted
+    if (wanted in NUMBERS and is_fraction) or (wanted == "String" and isinstance(value, (int, float))):
+        return f"expected a value of type {wanted}, got {value!r}; {wanted}({value!r}) converts it"
+    return ""

@@ -12,17 +12,17 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from ...errors import FileFormatError
-from ...simt.coroutines import register_syntax
+from ...simt.kernel_thread import register_syntax
 from ..prelude import PRELUDE
 from ..program_arguments import PROGRAM_MARK
 from .building import SUPPORT
+from .expressions import FunctionNode, StructNode, TraitNode
 from .lower_program import ProgramLowerer
 from .members import Exports
 from .modules import get_member, import_from_dialect
-from .problems import NOT_YET, MojoSourceError, Source
 from .statements import parse_program
 from .support import SUPPORT_NAMES, is_function
-from .syntax import FunctionNode, StructNode, TraitNode
+from .tokens import NOT_YET, MojoSourceError, Source
 
 SUFFIXES = (".mojo", ".🔥")
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...formats import cast
 from ...tensor import Scalars
 from ..brackets import Bracketed
-from ..std.random import random_float64
+from ..std.numbers import random_float64
 
 __all__ = ["arange", "random"]
 

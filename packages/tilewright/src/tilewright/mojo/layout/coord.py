@@ -11,8 +11,8 @@ from ...errors import CoordinateError, LayoutError
 from ...formats import format_of
 from ...layout import TaggedInt, as_integer, as_tree, check_congruent, leaves, product
 from ..brackets import brackets
-from ..dtype import DType, as_dtype
-from ..index_list import Index, IndexEntries
+from ..builtins import Index, IndexEntries
+from ..simd import DType, as_dtype
 
 __all__ = ["All", "ComptimeInt", "Coord", "CoordLike", "Idx", "RuntimeInt", "coord", "coord_to_index_list"]
 

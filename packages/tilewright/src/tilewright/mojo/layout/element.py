@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from ...layout import as_tuple, make_layout
 from ...tensor import Scalars, elements
-from ..parametrized import ParametrizedMeta
-from ..pointer import Pointer
+from ..brackets import ParametrizedMeta
+from ..memory import Pointer
 from ..simd import SIMD, SIMDType, as_vector, scalar_format
-from .int_layout import Layout, to_core
+from .layout import Layout, to_core
 from .layout_tensor_view import LayoutTensor
 from .runtime_layout import RuntimeLayout
 
@@ -105,7 +105,7 @@ class Element(metaclass=ParametrizedMeta):
     def store(self, ptr: Pointer) -> None:
         """Write the scalars from a pointer on.
 
-        >>> from tilewright.mojo.pointer import alloc
+        >>> from tilewright.mojo.memory import alloc
         >>> Element["int8", Layout(2)](3).store(alloc["int8"](2))
         """
         view = _view(ptr, self.layout)
@@ -114,7 +114,7 @@ class Element(metaclass=ParametrizedMeta):
     def masked_store(self, ptr: Pointer, runtime_layout: Any = None) -> None:
         """Write the scalars that the layout at run time has.
 
-        >>> from tilewright.mojo.pointer import alloc
+        >>> from tilewright.mojo.memory import alloc
         >>> Element["int8", Layout(2)](3).masked_store(alloc["int8"](2))
         """
         layout = self.layout if runtime_layout is None else runtime_layout

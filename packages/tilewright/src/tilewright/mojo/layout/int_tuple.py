@@ -10,7 +10,7 @@ from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout import as_tuple, leaves, map_leaves, nest_like
 from ..brackets import Bracketed
-from ..index_list import Index, IndexEntries
+from ..builtins import Index, IndexEntries
 from .nested_integers import (
     UNKNOWN_VALUE,
     IntTuple,

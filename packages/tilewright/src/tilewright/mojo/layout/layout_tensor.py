@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..std.memory import stack_allocation as unsafe_stack_allocation
-from .int_layout import Layout, LayoutList, MakeLayoutList, print_layout
+from ..std.system import stack_allocation as unsafe_stack_allocation
 from .int_tuple import UNKNOWN_VALUE, IntTuple
-from .layout_algebra import blocked_product, composition
+from .layout import Layout, LayoutList, MakeLayoutList, blocked_product, composition, print_layout
 from .layout_tensor_iter import LayoutTensorIter
 from .layout_tensor_view import (
     LayoutTensor,

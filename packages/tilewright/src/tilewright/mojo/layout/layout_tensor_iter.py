@@ -9,13 +9,11 @@ from typing import Any, ClassVar
 
 from ...errors import LayoutError
 from ...layout import as_integer, product
-from ..brackets import brackets
-from ..parametrized import ParametrizedMeta
-from ..pointer import Pointer
+from ..brackets import ParametrizedMeta, brackets
+from ..memory import Pointer
 from ..simd import scalar_format
-from .int_layout import Layout
-from .layout_tensor_type import LayoutTensorType
-from .layout_tensor_view import LayoutTensor
+from .layout import Layout
+from .layout_tensor_view import LayoutTensor, LayoutTensorType
 from .runtime_layout import RuntimeLayout
 from .thread_shares import core_layout
 

@@ -1,39 +1,354 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's `LayoutTensor`: the older tensor, with layouts of nested integers, and masks at ragged edges."""
+"""`LayoutTensor`, its types and its views."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from math import nan
 from typing import Any
 
 from ...errors import LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout import as_integer, compose, make_layout
-from ...tensor import elements, pair_layout, slice_leaves, vector_layout
-from ..brackets import Bracketed, brackets
-from ..index_list import Index, IndexEntries
-from ..simd import SIMDType
-from ..std.gpu.memory import Fill
-from .coord import RuntimeInt, is_dynamic
-from .elementwise import LegacyLoadBrackets, LegacyStoreBrackets, named_index
-from .int_layout import Layout, from_core
-from .int_tuple import UNKNOWN_VALUE
-from .layout_algebra import zipped_divide
-from .layout_tensor_brackets import (
-    LayoutDistributeBrackets,
-    LayoutTileBrackets,
-    LayoutVectorizeBrackets,
-    LocatedLayoutDistributeBrackets,
-    format_valid,
+from ...tensor import (
+    DistributeBrackets,
+    LocatedDistributeBrackets,
+    LocatedView,
+    VectorizeBrackets,
+    element_texts,
+    elements,
+    pair_layout,
+    slice_leaves,
+    vector_layout,
+    vectorize,
 )
-from .layout_tensor_type import LayoutTensorType
+from ..brackets import Bracketed, brackets
+from ..builtins import Index, IndexEntries, Origin
+from ..memory import AddressSpace, tensor_on_stack
+from ..simd import DType, SIMDType, scalar_format
+from ..std.threads import Fill
+from .coord import RuntimeInt, is_dynamic
+from .int_tuple import UNKNOWN_VALUE, product
+from .layout import Layout, from_core, to_core, zipped_divide
 from .memory_copies import copy_valid, mark_in_flight
 from .nested_integers import as_int_tree
 from .runtime_layout import RuntimeLayout, clipped_layout
-from .strided_layout import Count
-from .tensor_memory import only_one
-from .thread_shares import core_layout
-from .tile_tensor import Kind, TileTensor, as_kind
+from .tensor_memory import LegacyLoadBrackets, LegacyStoreBrackets, named_index, only_one
+from .thread_shares import checked_options, core_layout, distribute_elements, thread_arguments
+from .tile_layout import Count
+from .tile_tensor import Kind, TileTensor, TileTensorBrackets, Viewed, as_kind
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LayoutTensorType:
+    """The type of a tensor, with None for what it leaves open. It makes tensors, and `isinstance` checks them.
+
+    >>> from tilewright.mojo.layout import LayoutTensor
+    >>> kind = LayoutTensor["float32", Layout.row_major(2, 3)]
+    >>> kind.rank, kind.shape[0](), isinstance(kind.stack_allocation(), kind)
+    (2, 2, True)
+    """
+
+    kind: Any
+    dtype: DType | None = None
+    layout: Any = None
+    origin: Origin | None = None
+    address_space: AddressSpace | None = None
+    element_layout: Any = None
+    masked: bool = False
+
+    @classmethod
+    def of_parameters(
+        cls,
+        kind: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        origin: Any = None,
+        *,
+        address_space: Any = None,
+        element_layout: Any = None,
+        masked: Any = False,
+        **_: Any,
+    ) -> LayoutTensorType:
+        """Return `kind[dtype, layout, origin, address_space=...]`; alignment and the types of indices have no effect.
+
+        >>> from tilewright.mojo.layout import LayoutTensor
+        >>> LayoutTensorType.of_parameters(LayoutTensor, "float32").dtype
+        DType.float32
+        """
+        return cls(
+            kind,
+            None if _is_open(dtype) else scalar_format(dtype),
+            None if _is_open(layout) else layout,
+            origin if isinstance(origin, Origin) else None,
+            None if _is_open(address_space) else AddressSpace(address_space),
+            None if _is_open(element_layout) else element_layout,
+            bool(masked) if masked is not ... else False,
+        )
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> LayoutTensorType:
+        """Return the type with what it leaves open filled in."""
+        return LayoutTensorType.of_parameters(self.kind, *parameters, **named)
+
+    # It makes tensors.
+
+    def __call__(self, storage: Any = None, runtime_layout: Any = None, *_: Any, ptr: Any = None, **__: Any) -> Any:
+        """Return a tensor of this type over `storage`, with a layout at run time where this one leaves numbers open."""
+        memory = ptr if storage is None else storage
+        if isinstance(memory, self.kind):
+            return memory
+        if self.layout is None:
+            tensor = self.kind(memory, runtime_layout)
+        elif isinstance(runtime_layout, RuntimeLayout) and isinstance(self.layout, Layout):
+            tensor = self._clip(memory, runtime_layout)
+        else:
+            tensor = self.kind(memory, self.layout)
+        if self.dtype is not None and tensor.dtype != self.dtype:
+            raise LayoutError(f"{self!r} cannot be a view of {tensor.dtype}; use LayoutTensor[{tensor.dtype!r}, ...]")
+        if self.element_layout is not None and product(_legacy(self.element_layout).shape) > 1:
+            tensor = _with_elements(tensor, _legacy(self.element_layout))
+        if self.origin is not None and not self.origin.mut and tensor.mut:
+            tensor = tensor.as_immut()
+        return tensor
+
+    def _clip(self, memory: Any, runtime: RuntimeLayout) -> Any:
+        """Return the tensor with the numbers of run time; extents below the known ones clip it."""
+        known, now = self.layout.shape, runtime.shape
+        is_clipped = known.all_known() and known != now.int_tree
+        if not is_clipped:
+            return self.kind(memory, to_core(self.layout, runtime.shape, runtime.stride))
+        steps = to_core(Layout(self.layout.shape, self.layout.stride), now, runtime.stride)
+        return self.kind(memory, make_layout(now.int_tree, steps.stride))
+
+    @property
+    def stack_allocation(self) -> Bracketed[Any]:
+        """Return a tensor over new memory: `LayoutTensor[...].stack_allocation[stack_alignment=16]()`."""
+        return Bracketed(LayoutTensorType._allocate, self)
+
+    def _allocate(self, parameters: tuple[Any, ...], *, address_space: Any = None, **_: Any) -> Any:
+        if self.dtype is None or self.layout is None:
+            raise LayoutError("a tensor on the stack needs a number type and a layout: LayoutTensor[dtype, layout]")
+        layout = _legacy(self.layout)
+        block = None if self.element_layout is None else _legacy(self.element_layout)
+        count = layout.cosize() + (block.cosize() - 1 if block is not None else 0)
+        space = AddressSpace(address_space) if address_space is not None else self.address_space
+        kind = replace(self, origin=None)
+        return tensor_on_stack(self.dtype, count, space or AddressSpace.GENERIC, kind, kind)
+
+    # What is known at compile time.
+
+    @property
+    def rank(self) -> int:
+        """Return the number of modes."""
+        return _legacy(self.layout).rank()
+
+    @property
+    def element_size(self) -> int:
+        """Return the number of scalars of an element."""
+        return 1 if self.element_layout is None else product(_legacy(self.element_layout).shape)
+
+    @property
+    def element_type(self) -> Any:
+        """Return the type of an element."""
+        return None if self.dtype is None else SIMDType(self.dtype, self.element_size)
+
+    ElementType = element_type
+
+    @property
+    def shape(self) -> Any:
+        """Return the extents that are known, to be called: `T.shape[0]()`."""
+        return _Numbers([product(part) for part in _legacy(self.layout).shape])
+
+    @property
+    def stride(self) -> Any:
+        """Return the strides that are known, to be called: `T.stride[0]()`."""
+        return _Numbers([part.value() if part.is_value() else part[0].value() for part in _legacy(self.layout).stride])
+
+    @property
+    def RuntimeLayoutType(self) -> Any:  # noqa: N802  (Mojo's name)
+        """Return the type of the layout at run time."""
+        return RuntimeLayout[_legacy(self.layout)]
+
+    @property
+    def device_type(self) -> LayoutTensorType:
+        """Return the type in a kernel: the same."""
+        return self
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return (
+            isinstance(value, self.kind)
+            and self.dtype in (None, value.dtype)
+            and (self.layout is None or value.layout == _legacy(self.layout))
+            and self.address_space in (None, value.address_space)
+        )
+
+    def __repr__(self) -> str:
+        dtype = "_" if self.dtype is None else repr(self.dtype)
+        return f"{self.kind.__name__}[{dtype}, {'_' if self.layout is None else self.layout}]"
+
+
+class _Numbers:
+    """Numbers of the modes: `numbers[0]()`."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        self._numbers = numbers
+
+    def __getitem__(self, k: Any) -> Any:
+        return lambda: self._numbers[int(k)]
+
+    def with_parameters(self, *k: Any, idx: Any = None) -> Any:
+        """Return the number of a mode, to be called."""
+        return self[(*k, idx)[0]]
+
+
+def _is_open(parameter: Any) -> bool:
+    return parameter is None or parameter is ...
+
+
+def _legacy(layout: Any) -> Layout:
+    return layout if isinstance(layout, Layout) else from_core(layout)
+
+
+def _with_elements(tensor: Any, block: Layout) -> Any:
+    """Return the tensor whose elements are blocks of scalars; the layout has the first scalar of each."""
+    pair = tensor._pair
+    core = block.core()
+    extents: list[Any]
+    steps: list[Any]
+    extents, steps = core.flat_modes()
+    rank = len(pair.shape[0])
+    if len(extents) != rank:  # in the last mode
+        extents, steps = [1] * (rank - 1) + [tuple(extents)], [0] * (rank - 1) + [tuple(steps)]
+    view = tensor._view(make_layout((pair.shape[0], tuple(extents)), (pair.stride[0], tuple(steps))), tensor._offset)
+    view._check_bounds()
+    return view
+
+
+def format_valid(tensor: Any) -> str:
+    """Return the valid elements as Mojo prints them: two modes as rows, else in a line, the first index fastest.
+
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
+    >>> format_valid(LayoutTensor(list(range(6)), Layout.row_major(2, 3)))
+    '0 1 2 \\n3 4 5 '
+    """
+    if tensor.size == 0:
+        return ""
+    if (tensor.rank, tensor.flat_rank) != (2, 2) and isinstance(tensor._pair, CoreLayout) and not tensor.is_ragged:
+        merged = tensor.coalesce()
+        tensor = merged if merged.rank == 2 else tensor
+    texts = element_texts(tensor)
+    texts = texts[tuple([slice(0, n) for n in tensor._valid_extents()])]
+    if texts.ndim == 2 and tensor.flat_rank == 2:
+        return "\n".join("".join(f"{text} " for text in row) for row in texts)
+    return " ".join(texts.reshape(-1, order="F"))
+
+
+class LayoutTileBrackets(TileTensorBrackets[Viewed]):
+    """`t.tile[2, 2](1, 0)`; see `LayoutTensor.tile`.
+
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
+    >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[3, 2](0, 1).masked
+    False
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, shape: Any) -> partial[Viewed]:
+        return partial(_keep_mask, self._tensor, super().__getitem__(shape))
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Return the tile of a shape that is known only at run time."""
+        return _keep_mask(self._tensor, super().__call__, *arguments, **options)
+
+
+def _keep_mask(tensor: Any, make: Any, *arguments: Any, **options: Any) -> Any:
+    """Return a view of a tensor, masked if the tensor is, or if the view does not divide its extents."""
+    view = make(*arguments, **options)
+    extents = zip(tensor._extents, view._extents, strict=False) if view.rank == tensor.rank else ()
+    is_known = not any(map(is_dynamic, tensor._extents))
+    view._masked = tensor.masked or not is_known or any(n % size for n, size in extents if size)
+    return view
+
+
+class LayoutVectorizeBrackets(VectorizeBrackets[Any]):
+    """`t.vectorize[1, 4]()`; see `LayoutTensor.vectorize`. A block of one element along a mode has no stride there.
+
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
+    >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).vectorize[1, 4]().element_size
+    4
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, block: Any) -> partial[Any]:
+        return partial(_vectorize, self._tensor, block if isinstance(block, tuple) else (block,))
+
+    def __call__(self, *, simd_bytes: int = 64) -> Any:
+        """Return vectors along the last mode, as long as `simd_bytes` holds scalars."""
+        width = max(1, simd_bytes // self._tensor._store.format.itemsize)
+        return _vectorize(self._tensor, (*[1] * (self._tensor.rank - 1), width))
+
+
+def _vectorize(tensor: Any, block: tuple[Any, ...]) -> Any:
+    view = vectorize(tensor, block)
+    pair = view._pair
+    if isinstance(pair, CoreLayout) and not pair.guards and pair.shape[1]:
+        steps = tuple([0 if n == 1 else d for n, d in zip(pair.shape[1], pair.stride[1], strict=True)])
+        view = view._view(make_layout(pair.shape, (pair.stride[0], steps)), view._offset)
+    view._masked = tensor.masked
+    return view
+
+
+class LayoutDistributeBrackets(DistributeBrackets[Any]):
+    """`t.distribute[threads, axis=0, swizzle=s](thread_id)`; see `LayoutTensor.distribute`.
+
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
+    >>> t = LayoutTensor(list(range(32)), Layout.row_major(4, 8))
+    >>> t.distribute[Layout.row_major(2, 4)](5).offset
+    9
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Any) -> partial[Any]:
+        return partial(self, *(threads if isinstance(threads, tuple) else (threads,)))
+
+    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
+        """Return the method with its brackets filled."""
+        return partial(self, *parameters, **named)
+
+    def __call__(self, *arguments: Any, thread_id: Any = None, threads_layout: Any = None, **options: Any) -> Any:
+        """Return the elements of one thread."""
+        values = thread_arguments(self.method, arguments, thread_id, threads_layout)
+        view: Any = distribute_elements(self._tensor, values, **checked_options(self.method, options))[0]
+        view._masked = self._tensor.masked
+        return view
+
+
+class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[Any]):
+    """`t.distribute_with_offset[threads](thread_id)`; see `LayoutTensor.distribute_with_offset`.
+
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
+    >>> LayoutTensor(list(range(32)), Layout.row_major(4, 8)).distribute_with_offset[Layout.row_major(2, 4)](5)[2]
+    9
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, threads: Any) -> partial[LocatedView[Any]]:
+        return partial(self, *(threads if isinstance(threads, tuple) else (threads,)))
+
+    with_parameters = LayoutDistributeBrackets.with_parameters
+
+    def __call__(
+        self, *arguments: Any, thread_id: Any = None, threads_layout: Any = None, **options: Any
+    ) -> LocatedView[Any]:
+        """Return (view, thread coordinates, offset)."""
+        values = thread_arguments(self.method, arguments, thread_id, threads_layout)
+        view, coords, offset = distribute_elements(self._tensor, values, **checked_options(self.method, options))
+        view._masked = self._tensor.masked
+        return view, Index(*coords), offset  # type: ignore[return-value]
 
 
 class StaticCount(int):
@@ -659,7 +974,6 @@ class _StackAllocationLike(Bracketed[LayoutTensor]):
 
 
 stack_allocation_like = _StackAllocationLike(_stack_allocation_like)
-TileTensor.layout_tensor_kind = LayoutTensor
 
 
 def _distribute_layout(_: Any, parameters: tuple[Any, ...], **named: Any) -> Layout:

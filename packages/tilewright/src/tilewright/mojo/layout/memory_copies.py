@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from ...errors import LayoutError
-from ...simt.async_copies import start_copy
+from ...simt.access_log import start_copy
 from ...simt.kernel_thread import current_machine, is_inside_kernel
 from ...tensor import Scalars, require_writable, watch_read, watch_write
 from ..brackets import Bracketed

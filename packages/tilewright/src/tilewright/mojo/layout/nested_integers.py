@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from ...errors import CoordinateError, LayoutError
 from ...layout import as_integer, as_tuple, leaves
-from ..brackets import brackets
-from ..containers import Optional
-from ..parametrized import ParametrizedMeta
+from ..brackets import ParametrizedMeta, brackets
+from ..collections import Optional
 from .coord import Coord
 
 UNKNOWN_VALUE = -1

@@ -10,8 +10,7 @@ import numpy as np
 from ...errors import LayoutError
 from ..brackets import Bracketed
 from ..simd import scalar_format
-from .strided_layout import make_dynamic_layout
-from .tile_layout import row_major
+from .tile_layout import make_dynamic_layout, row_major
 from .tile_tensor import TileTensor
 
 __all__ = ["from_numpy", "to_numpy"]

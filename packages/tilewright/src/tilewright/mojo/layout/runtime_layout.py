@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...layout import as_tuple, nest_like, prefix_product, suffix_product
-from ..brackets import Bracketed, brackets
-from ..dtype import DType
-from ..parametrized import ParametrizedMeta
-from . import int_layout, layout_algebra
-from .int_layout import Layout, to_core
+from ..brackets import Bracketed, ParametrizedMeta, brackets
+from ..simd import DType
+from .layout import Layout, to_core
+from .layout import coalesce as coalesce_static
+from .layout import make_layout as make_static_layout
 from .nested_integers import as_int_tree, of_tree
 from .runtime_tuple import RuntimeTuple, crd2idx, idx2crd, product
 
@@ -238,13 +238,13 @@ def coalesce(layout: RuntimeLayout, keep_rank: bool = False) -> RuntimeLayout:
     >>> print(coalesce(RuntimeLayout[Layout.row_major(-1, -1)].row_major((8, 1))))
     ((8, 1):(1, 1))
     """
-    known = layout_algebra.coalesce(layout.layout, keep_rank)
+    known = coalesce_static(layout.layout, keep_rank)
     pairs = zip(_flat(layout.shape.int_tree), _flat(layout.stride.int_tree), strict=True)
     pairs_left = [pair for n, pair in zip(_flat(layout.layout.shape._tree), pairs, strict=True) if n != 1]
     if len(_flat(known.shape._tree)) == len(pairs_left):  # only extents 1 were dropped
         shape, stride = (nest_like(known.shape._tree, iter(column)) for column in zip(*pairs_left, strict=True))
         return RuntimeLayout._of(known, shape, stride)
-    actual = layout_algebra.coalesce(Layout(of_tree(layout.shape.int_tree), of_tree(layout.stride.int_tree)))
+    actual = coalesce_static(Layout(of_tree(layout.shape.int_tree), of_tree(layout.stride.int_tree)))
     return RuntimeLayout(actual.shape, actual.stride)
 
 
@@ -254,7 +254,7 @@ def make_layout(*layouts: RuntimeLayout) -> RuntimeLayout:
     >>> print(make_layout(RuntimeLayout.row_major(2, 2), RuntimeLayout.row_major(4, 4)))
     (((2, 2), (4, 4)):((2, 1), (4, 1)))
     """
-    known = int_layout.make_layout(*[layout.layout for layout in layouts])
+    known = make_static_layout(*[layout.layout for layout in layouts])
     shape, stride = (tuple([getattr(layout, name).int_tree for layout in layouts]) for name in ("shape", "stride"))
     return RuntimeLayout._of(known, shape, stride)
 

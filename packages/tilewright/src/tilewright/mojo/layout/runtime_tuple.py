@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from ...errors import LayoutError
 from ...layout import as_tuple, leaves, nest_like
-from ..brackets import brackets
-from ..index_list import Index, IndexEntries
-from ..parametrized import ParametrizedMeta
+from ..brackets import ParametrizedMeta, brackets
+from ..builtins import Index, IndexEntries
 from ..simd import SIMD
 from . import int_tuple
 from .int_tuple import IntTuple, to_unknown

@@ -11,8 +11,7 @@ from ...layout import ComposedLayout as _Composed
 from ...layout import Swizzle as CoreSwizzle
 from ...layout import as_integer, compose
 from ..brackets import Bracketed
-from .int_layout import to_core
-from .strided_layout import plain_layout
+from .tile_layout import known_layout, plain_layout
 
 __all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
 
@@ -49,7 +48,7 @@ def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N80
     >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]
     [0, 5, 8, 13]
     """
-    result: _Composed = compose(swizzle, plain_layout(to_core(layout)))
+    result: _Composed = compose(swizzle, plain_layout(known_layout(layout)))
     return result
 
 

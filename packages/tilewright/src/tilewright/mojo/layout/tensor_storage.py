@@ -8,7 +8,7 @@ from typing import Any
 
 from ...tensor import elements
 from ..brackets import Bracketed
-from ..pointer import AddressSpace, Pointer
+from ..memory import AddressSpace, Pointer
 from ..simd import scalar_format
 from .coord import Coord
 from .tile_tensor import TileTensor
@@ -67,7 +67,7 @@ def _in_place(operator: str) -> Callable[..., Any]:
 class PointerStorage(TensorOps, metaclass=_StorageMeta):
     """Memory behind a pointer: loads, stores and distances, all checked.
 
-    >>> from tilewright.mojo.pointer import alloc
+    >>> from tilewright.mojo.memory import alloc
     >>> memory = alloc["float32"](4)
     >>> PointerStorage.store(memory, 3, 7.0)
     >>> PointerStorage.load[1](memory, 3)
@@ -89,7 +89,7 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
     def offset(pointer: Pointer, count: Any) -> Pointer:
         """Return the pointer some elements further on.
 
-        >>> from tilewright.mojo.pointer import alloc
+        >>> from tilewright.mojo.memory import alloc
         >>> PointerStorage.offset(alloc["int8"](4), Coord(2)).offset
         2
         """
@@ -99,7 +99,7 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
     def distance(pointer: Pointer, other: Pointer) -> int:
         """Return how many elements lie between two pointers.
 
-        >>> from tilewright.mojo.pointer import alloc
+        >>> from tilewright.mojo.memory import alloc
         >>> memory = alloc["int8"](4)
         >>> PointerStorage.distance(memory + 3, memory)
         3
@@ -110,7 +110,7 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
     def unsafe_ptr(pointer: Pointer) -> Pointer:
         """Return the pointer itself.
 
-        >>> from tilewright.mojo.pointer import alloc
+        >>> from tilewright.mojo.memory import alloc
         >>> PointerStorage.unsafe_ptr(alloc["int8"](4)).offset
         0
         """

@@ -11,15 +11,11 @@ from typing import Any
 from ..._integers import ceil_div
 from ...errors import FormatError, LayoutError
 from ...layout import LayoutLike, as_integer, as_tuple
-from ..builtins import Origin
-from ..dtype import DType
-from ..pointer import AddressSpace
-from ..simd import SIMD, SIMDType, scalar_format
-from ..type_sizes import simd_width_of
+from ..builtins import Origin, simd_width_of
+from ..memory import AddressSpace
+from ..simd import SIMD, DType, SIMDType, scalar_format
 from .coord import ComptimeInt, RuntimeInt, integer_type
-from .int_layout import Layout as IntLayout
-from .strided_layout import TRIVIAL_MEMBERS, RowMajorLayoutType, make_dynamic_layout, static_leaves
-from .tile_layout import Layout, row_major
+from .tile_layout import TRIVIAL_MEMBERS, Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
 
 
 class _Parametrized:
@@ -377,7 +373,7 @@ def matches_layout(pattern: Any, layout: Any) -> bool:
     if pattern is None:
         return True
     if not isinstance(pattern, LayoutLike):
-        return isinstance(layout, Layout if pattern is IntLayout else pattern)
+        return isinstance(layout, getattr(pattern, "_tile_layout_type", pattern))
     if not isinstance(pattern, Layout) or not isinstance(layout, Layout):
         return bool(pattern == layout)
     return bool(static_leaves(pattern) == static_leaves(layout))

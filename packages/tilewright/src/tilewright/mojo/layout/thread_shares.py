@@ -12,21 +12,18 @@ from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout import as_integer, as_tuple, make_layout, product_each
 from ...tensor import cut_modes
-from .int_layout import Layout, to_core
-from .runtime_layout import RuntimeLayout
-from .strided_layout import plain_layout
+from .tile_layout import known_layout, plain_layout
 
 
 def core_layout(layout: Any) -> Any:
     """Return any layout of Mojo as one that tensors take.
 
-    >>> core_layout(Layout.row_major(4, 8))
-    Layout((4, 8), (8, 1))
+    >>> from tilewright.mojo.layout import IntTuple, Layout
+    >>> core_layout(Layout(IntTuple(4), IntTuple(8)))
+    Layout((4,), (8,))
     """
-    if isinstance(layout, RuntimeLayout):
-        return layout.core()
-    core = plain_layout(to_core(layout))
-    if isinstance(layout, Layout) and not isinstance(core.shape, tuple):
+    core = plain_layout(known_layout(layout))
+    if core is not layout and isinstance(core, CoreLayout) and not isinstance(core.shape, tuple):
         return CoreLayout((core.shape,), (core.stride,))
     return core
 
@@ -70,7 +67,7 @@ def distribute_elements(
 ) -> tuple[Any, tuple[int, ...], int]:
     """Return (view, coordinates, offset) of a thread; the thread layout may be nested, and projected on an axis.
 
-    >>> from tilewright.mojo.layout import LayoutTensor
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
     >>> distribute_elements(LayoutTensor(list(range(32)), Layout.row_major(4, 8)), (Layout.row_major(2, 4), 5))[1:]
     ((1, 1), 9)
     """

@@ -8,13 +8,12 @@ from enum import Enum
 from typing import Any
 
 from ...errors import FormatError
-from ...simt.atomics import fence, locate_scalar, update_scalar
+from ...simt.collectives import fence, locate_scalar, update_scalar
 from ..brackets import Bracketed
-from ..dtype import DType, as_dtype
-from ..pointer import Pointer
+from ..memory import Pointer
 from ..scalar_memory import new_memory, number_type_of, scalar_of
-from ..simd import make_scalar
-from .gpu.primitives.warp import larger, smaller
+from ..simd import DType, as_dtype, make_scalar
+from .warp import larger, smaller
 
 __all__ = ["Atomic", "Consistency", "Ordering", "fence"]
 

@@ -11,12 +11,9 @@ import numpy as np
 
 from ...errors import FormatError
 from ...layout import as_integer
-from ..arrays import MemoryArray, Span
 from ..brackets import Bracketed
-from ..dtype import DType
-from ..pointer import Pointer
-from ..simd import SIMD, map_numbers, scalar_format
-from ..simd_arithmetic import operand_of
+from ..memory import MemoryArray, Pointer, Span
+from ..simd import SIMD, DType, map_numbers, operand_of, scalar_format
 
 __all__ = [
     "abs",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ...errors import LayoutError
 from ...simt.kernel_thread import is_inside_kernel
 from ..brackets import Bracketed
-from ..type_sizes import align_of, bit_width_of, simd_width_of, size_of
+from ..builtins import align_of, bit_width_of, simd_width_of, size_of
 
 __all__ = [
     "CompilationTarget",

@@ -1,0 +1,794 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pointers, arrays and spans over one flat store of scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ..errors import CoordinateError, FormatError, LayoutError
+from ..formats import ScalarFormat
+from ..layout import as_integer
+from ..tensor import Storage, Store, as_array, flat_scalars, kernel_stack
+from .brackets import Bracketed, brackets
+from .builtins import MemoryMeta, MemoryType, Origin, format_value, memory_type
+from .scalar_memory import (
+    Cells,
+    check_memory,
+    element_type,
+    new_memory,
+    number_type_of,
+    read_scalar,
+    read_vector,
+    require_numbers,
+    write_scalar,
+    write_vector,
+    zeroed,
+)
+from .simd import SIMD, DType, SIMDType, as_dtype, as_number, scalar_format
+
+
+class AddressSpace(Enum):
+    """The kind of memory that a pointer or tensor is in. On a host it is only a label.
+
+    >>> print(AddressSpace.SHARED)
+    AddressSpace.SHARED
+    """
+
+    GENERIC = 0
+    GLOBAL = 1
+    SHARED = 3
+    CONSTANT = 4
+    LOCAL = 5
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        raise LayoutError(f"expected an address space, such as AddressSpace.SHARED, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledStore(Store):
+    """A store with the address space of its memory, and whether its pointers may come from anywhere.
+
+    >>> LabelledStore.of([1, 2]).address_space
+    <AddressSpace.GENERIC: 0>
+    """
+
+    address_space: AddressSpace = AddressSpace.GENERIC
+    any_origin: bool = False
+
+
+def label_store(store: Store, space: AddressSpace, any_origin: bool = False) -> LabelledStore:
+    """Return a store of the same memory with an address space; `any_origin` forgets where its pointers come from.
+
+    >>> label_store(Store.of([1, 2]), AddressSpace.SHARED).address_space
+    <AddressSpace.SHARED: 3>
+    """
+    is_any = any_origin or (isinstance(store, LabelledStore) and store.any_origin)
+    return LabelledStore(store.data, store.format, store.origin, store.readonly, AddressSpace(space), is_any)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Pointer(metaclass=MemoryMeta):
+    """An element of memory: `offset` elements after the start of its store. Every access is checked.
+
+    >>> pointer = Pointer(Store.of([10, 11, 12]), 1)
+    >>> pointer[0], pointer[1], (pointer + 1).offset
+    (Int64(11), Int64(12), 2)
+    """
+
+    __bracketed__: ClassVar[tuple[str, ...]] = ("type", "origin", "address_space")
+
+    memory: Any  # a Store, or Cells
+    offset: int
+
+    def __post_init__(self) -> None:
+        check_memory(self.memory, self.offset)
+
+    @classmethod
+    def _with_parameters(cls, *parameters: Any, **named: Any) -> MemoryType:
+        """Return `UnsafePointer[type, origin]`; mutability, origin and address space have no effect on a host.
+
+        >>> UnsafePointer.with_parameters("float32", mut=True)
+        UnsafePointer[DType.float32]
+        """
+        return memory_type(cls, (*parameters, *[named[name] for name in ("type", "T") if name in named]))
+
+    # What it points to.
+
+    @property
+    def dtype(self) -> DType:
+        """Return the number type of the scalars.
+
+        >>> Pointer(Store.of([10, 11]), 1).dtype
+        DType.int64
+        """
+        return as_dtype(require_numbers(self.memory, "dtype").format)
+
+    @property
+    def type(self) -> Any:
+        """Return the type of the elements.
+
+        >>> Pointer(Store.of([10, 11]), 1).type
+        SIMD[DType.int64, 1]
+        """
+        return element_type(self.memory)
+
+    T = type  # noqa: A003  (Mojo's names)
+
+    @property
+    def storage(self) -> Any:
+        """Return the object that holds the memory.
+
+        >>> Pointer(Store.of([10, 11]), 1).storage
+        [10, 11]
+        """
+        return self.memory.origin
+
+    @property
+    def mut(self) -> bool:
+        """Return whether the memory can be written.
+
+        >>> Pointer(Store.of(b"ab"), 1).mut
+        False
+        """
+        return not self.memory.readonly
+
+    @property
+    def origin(self) -> Origin:
+        """Return where the pointer comes from.
+
+        >>> Pointer(Store.of([10, 11]), 1).origin
+        Origin(mut=True)
+        """
+        return Origin(self.mut, self.storage)
+
+    @property
+    def address_space(self) -> AddressSpace:
+        """Return the address space of the memory: a label.
+
+        >>> Pointer(Store.of([10, 11]), 1).address_space
+        <AddressSpace.GENERIC: 0>
+        """
+        return getattr(self.memory, "address_space", AddressSpace.GENERIC)
+
+    @property
+    def address(self) -> int:
+        """Return the byte address.
+
+        >>> pointer = Pointer(Store.of(bytearray(16), "float32"), 0)
+        >>> (pointer + 1).address - pointer.address
+        4
+        """
+        if isinstance(self.memory, Cells):
+            return id(self.memory.data) + 8 * self.offset
+        return self.memory.address(self.offset)  # type: ignore[no-any-return]
+
+    # Elements.
+
+    def __getitem__(self, k: Any) -> Any:
+        return read_scalar(self.memory, self.offset + (k if k.__class__ is int else as_integer(k, "an offset")))
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        place = self.offset + (k if k.__class__ is int else as_integer(k, "an offset"))
+        if value.__class__ is SIMD and value.size > 1:
+            write_vector(self.memory, place, value)
+        else:
+            write_scalar(self.memory, place, value)
+
+    def get_subscript(self, *position: Any, unsafe_offset: Any = 0) -> Any:
+        """Return the element it points to, `p[]`, or one further on, by its `position` or `p[unsafe_offset=i]`.
+
+        >>> Pointer(Store.of([10, 11, 12]), 1).get_subscript()
+        Int64(11)
+        """
+        return self[position[0] if position else unsafe_offset]
+
+    def set_subscript(self, value: Any, *position: Any, unsafe_offset: Any = 0) -> None:
+        """Write `value` to the element it points to, `p[] = x`, or to one further on, by its `position`.
+
+        >>> Pointer(Store.of([10, 11, 12]), 1).set_subscript(7, unsafe_offset=1)
+        """
+        self[position[0] if position else unsafe_offset] = value
+
+    @brackets
+    def load(
+        self, parameters: tuple[Any, ...], offset: Any = 0, *, width: int | None = None, **_: Any
+    ) -> Any:  # alignment, volatile and the like are hints
+        """Return the scalar `offset` further on, or as many as the width in brackets: `p.load[width=4](i)`.
+
+        >>> Pointer(Store.of([10, 11, 12]), 0).load[2](1)
+        SIMD[DType.int64, 2](11, 12)
+        """
+        count = parameters[0] if parameters else width
+        place = self.offset + as_integer(offset, "an offset")
+        if count is None:
+            return read_scalar(self.memory, place)
+        return read_vector(require_numbers(self.memory, "load"), place, int(as_integer(count, "a width")))
+
+    unsafe_load = load
+
+    @property
+    def store(self) -> StoreMethod:
+        """Write a scalar or a vector: `p.store(x)`, or further on `p.store[width=4](i, x)`.
+
+        Its attributes are those of the memory: `p.store.data`, `p.store.size`.
+
+        >>> pointer = Pointer(Store.of([10, 11, 12]), 0)
+        >>> pointer.store(1, SIMD(5, 6))
+        >>> pointer[2], pointer.store.size
+        (Int64(6), 3)
+        """
+        return StoreMethod(_store, self)
+
+    unsafe_store = store
+
+    # Arithmetic.
+
+    def __add__(self, count: Any) -> Pointer:
+        """Return a pointer `count` elements further on."""
+        return Pointer(self.memory, self.offset + int(as_integer(count, "a pointer step")))
+
+    __radd__ = unsafe_offset = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Pointer):
+            self._require_same_memory(other)
+            return self.offset - other.offset
+        return self + -as_integer(other, "a pointer step")
+
+    def _require_same_memory(self, other: Pointer) -> None:
+        if other.memory.data is not self.memory.data:
+            raise LayoutError("cannot compare or subtract pointers into different storage")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pointer) and self.memory.data is other.memory.data and self.offset == other.offset
+
+    def __hash__(self) -> int:
+        return hash((id(self.memory.data), self.offset))
+
+    def __lt__(self, other: Pointer) -> bool:
+        self._require_same_memory(other)
+        return self.offset < other.offset
+
+    def __bool__(self) -> bool:
+        return bool(self.memory.size)
+
+    def __int__(self) -> int:
+        return self.address
+
+    # Other views of the same memory.
+
+    @brackets
+    def bitcast(self, parameters: tuple[Any, ...], *, T: Any = None) -> Pointer:  # noqa: N803  (Mojo's name)
+        """Return a pointer to the same bytes as numbers of another type: `p.bitcast[UInt32]()`.
+
+        >>> Pointer(Store.of(np.ones(2, np.float32)), 1).bitcast["uint8"]().offset
+        4
+        """
+        kind = (*parameters, T)[0]
+        new = kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)  # vectors are loaded by their width
+        store = require_numbers(self.memory, "bitcast")
+        old = store.format.itemsize
+        if self.offset * old % new.itemsize or store.data.nbytes % new.itemsize:
+            raise LayoutError(
+                f"cannot read scalar {self.offset} of {store.size} x {store.format.name} as {new}: its bytes are not"
+                f" a multiple of {new.itemsize}"
+            )
+        return Pointer(
+            store.with_fields(data=store.host.view(new.dtype), format=new), self.offset * old // new.itemsize
+        )
+
+    @brackets
+    def address_space_cast(self, parameters: tuple[Any, ...], *, address_space: Any = None) -> Pointer:
+        """Return the same pointer labelled with another address space.
+
+        >>> Pointer(Store.of([1]), 0).address_space_cast[AddressSpace.SHARED]().address_space
+        <AddressSpace.SHARED: 3>
+        """
+        space = AddressSpace((*parameters, address_space)[0])
+        return Pointer(label_store(require_numbers(self.memory, "address_space_cast"), space), self.offset)
+
+    @brackets
+    def as_any_origin(self, parameters: tuple[Any, ...], **_: Any) -> Pointer:
+        """Return the same pointer: origins are labels, and memory lives as long as someone points to it.
+
+        >>> Pointer(Store.of([1]), 0).as_any_origin().offset
+        0
+        """
+        return self
+
+    as_unsafe_any_origin = unsafe_origin_cast = unsafe_mut_cast = origin_cast = mut_cast = as_any_origin
+    as_unsafe_pointer = unsafe_leak = unsafe_value = value = as_any_origin
+
+    def as_immutable(self) -> Pointer:
+        """Return a pointer through which the memory cannot be written.
+
+        >>> Pointer(Store.of([1]), 0).as_immutable().mut
+        False
+        """
+        return Pointer(require_numbers(self.memory, "as_immutable").with_fields(readonly=True), self.offset)
+
+    as_immut = as_imm = get_immutable = as_immutable
+
+    # Life of objects.
+
+    def free(self) -> None:
+        """Do nothing: memory is freed when nobody points to it.
+
+        >>> Pointer(Store.of([1]), 0).free()
+        """
+
+    unsafe_free = free
+
+    def write(self, value: Any) -> None:
+        """Write `value` to the element it points to.
+
+        >>> Pointer(Store.of([1]), 0).write(7)
+        """
+        self[0] = value
+
+    init_pointee_copy = init_pointee_move = unsafe_write = write
+
+    def take_pointee(self) -> Any:
+        """Return the element it points to.
+
+        >>> Pointer(Store.of([1]), 0).take_pointee()
+        Int64(1)
+        """
+        return self[0]
+
+    def destroy_pointee(self) -> None:
+        """Do nothing: objects go away by themselves.
+
+        >>> Pointer(Store.of([1]), 0).destroy_pointee()
+        """
+
+    unsafe_deinit_pointee = destroy_pointee
+
+    def __repr__(self) -> str:
+        kind = self.memory.kind if self.memory.format is None else as_dtype(self.memory.format)
+        return f"<UnsafePointer to scalar {self.offset} of {self.memory.size} x {kind}>"
+
+    def __str__(self) -> str:
+        return hex(self.address)
+
+
+class StoreMethod(Bracketed[None]):
+    """The method `store` of a pointer, with the attributes of its memory.
+
+    >>> StoreMethod(_store, Pointer(Store.of([1, 2]), 0)).data.tolist()
+    [1, 2]
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._owner.memory, name)
+
+
+def _store(
+    pointer: Pointer, parameters: tuple[Any, ...], *offset_and_value: Any, width: int | None = None, **_: Any
+) -> None:
+    count = parameters[0] if parameters else width
+    *offset, value = offset_and_value
+    place = pointer.offset + as_integer(offset[0] if offset else 0, "an offset")
+    write_vector(pointer.memory, place, value, None if count is None else int(count))
+
+
+UnsafePointer = Pointer
+
+
+def _count_elements(*, count: Any = 1, **_: Any) -> Any:
+    return count
+
+
+def _alloc(_: Any, parameters: tuple[Any, ...], count: Any = 1, **named: Any) -> Pointer:
+    kind = (*parameters, named.get("type"), named.get("T"))[0]
+    make = getattr(count, "make", None)  # `alloc[Float32]({count = 16})`
+    size = int(as_integer(count if make is None else make(_count_elements), "the number of elements"))
+    if size < 0:
+        raise LayoutError(f"the number of elements must not be negative, got {size}")
+    return Pointer(allocate(kind, size), 0)
+
+
+def allocate(kind: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) -> Any:
+    """Return new memory for `count` elements of a type, aligned to a cache line; its contents are zeros.
+
+    >>> allocate("float32", 4).size
+    4
+    """
+    dtype = number_type_of(kind)
+    if dtype is None:
+        return new_memory(kind, count)
+    store = new_memory(dtype, count, zeroed(count, dtype.dtype))
+    return store if space is AddressSpace.GENERIC else label_store(store, space)
+
+
+class _Alloc(Bracketed[Pointer]):
+    """`alloc[Float32](16)`: a pointer to new memory.
+
+    >>> alloc["float32"](4)[3]
+    Float32(0.0)
+    """
+
+
+alloc = _Alloc(_alloc)
+
+
+def _point_to(value: Any) -> Pointer:
+    """Return a pointer to a value."""
+    if isinstance(value, (SIMD, int, float)):
+        raise FormatError("a pointer to a local number is not possible here; put it into memory of alloc[T](1)")
+    return Pointer(Cells([value], type(value)), 0)
+
+
+class MemoryArray(metaclass=MemoryMeta):
+    """Elements of memory, from `start` on: what arrays, lists and spans have in common.
+
+    >>> MemoryArray(Store.of([5, 6, 7]), 1, 2)[1]
+    Int64(7)
+    """
+
+    __slots__ = ("_size", "memory", "start")
+
+    def __init__(self, memory: Any, start: int, size: int) -> None:
+        check_memory(memory, start)
+        self.memory, self.start, self._size = memory, start, size
+
+    # What it holds.
+
+    @property
+    def dtype(self) -> DType:
+        """Return the number type.
+
+        >>> MemoryArray(Store.of([5, 6]), 0, 2).dtype
+        DType.int64
+        """
+        return as_dtype(require_numbers(self.memory, "dtype").format)
+
+    @property
+    def T(self) -> Any:  # noqa: N802  (Mojo's name)
+        """Return the type of the elements.
+
+        >>> MemoryArray(Store.of([5, 6]), 0, 2).T
+        SIMD[DType.int64, 1]
+        """
+        return element_type(self.memory)
+
+    ElementType = type = T
+
+    @property
+    def origin(self) -> Origin:
+        """Return where the memory comes from.
+
+        >>> MemoryArray(Store.of([5, 6]), 0, 2).origin
+        Origin(mut=True)
+        """
+        return Origin(not self.memory.readonly, self)
+
+    @property
+    def array(self) -> Any:
+        """Return the numbers as a flat array of NumPy that shares the memory.
+
+        >>> MemoryArray(Store.of([5, 6, 7]), 1, 2).array.tolist()
+        [6, 7]
+        """
+        return require_numbers(self.memory, "array").host[self.start : self.start + self._size]
+
+    def unsafe_ptr(self) -> Pointer:
+        """Return a pointer to the first element.
+
+        >>> MemoryArray(Store.of([5, 6, 7]), 1, 2).unsafe_ptr()[0]
+        Int64(6)
+        """
+        return Pointer(self.memory, self.start)
+
+    # Elements.
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _place(self, k: Any) -> int:
+        index = k if k.__class__ is int else int(as_integer(k, "an index"))
+        if not 0 <= index < self._size:
+            raise CoordinateError(f"index {index} is outside {self._size} elements")
+        return self.start + index
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return self._part(k)
+        return read_scalar(self.memory, self._place(k))
+
+    def _part(self, part: slice) -> Any:
+        begin, end, step = part.indices(self._size)
+        if step != 1:
+            raise LayoutError(f"a span takes consecutive elements, got the step {step}")
+        return Span._of_memory(self.memory, self.start + begin, max(0, end - begin))
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        write_scalar(self.memory, self._place(k), value)
+
+    def get_subscript(self, *position: Any, unsafe_offset: Any = 0, **_: Any) -> Any:
+        """Return an element: `x[unsafe_offset=i]`.
+
+        >>> MemoryArray(Store.of([5, 6]), 0, 2).get_subscript(unsafe_offset=1)
+        Int64(6)
+        """
+        return self[position[0] if position else unsafe_offset]
+
+    def set_subscript(self, value: Any, *position: Any, unsafe_offset: Any = 0, **_: Any) -> None:
+        """Write an element: `x[unsafe_offset=i] = value`.
+
+        >>> MemoryArray(Store.of([5, 6]), 0, 2).set_subscript(9, unsafe_offset=1)
+        """
+        self[position[0] if position else unsafe_offset] = value
+
+    unsafe_get = __getitem__
+
+    def __iter__(self) -> Iterator[Any]:
+        return (read_scalar(self.memory, place) for place in range(self.start, self.start + self._size))
+
+    def __contains__(self, value: object) -> bool:
+        return any(element == value for element in self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (MemoryArray, list, tuple)):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        return self._size > 0
+
+    def fill(self, value: Any) -> Any:
+        """Write `value` to every element; return the array.
+
+        >>> print(MemoryArray(Store.of([5, 6]), 0, 2).fill(1))
+        [1, 1]
+        """
+        for place in range(self.start, self.start + self._size):
+            write_scalar(self.memory, place, value)
+        return self
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(format_value, self))}]"
+
+    def __repr__(self) -> str:
+        if self.memory.format is None:
+            return f"<{type(self).__name__} of {self._size} objects>"
+        return f"<{type(self).__name__} of {self._size} x {self.memory.format.name}>"
+
+
+def values_memory(kind: MemoryType, values: Iterable[Any]) -> Any:
+    """Return new memory with some values, of the type in brackets, or of the first value.
+
+    >>> values_memory(InlineArray["int8", 2], [1, 2]).data.tolist()
+    [1, 2]
+    """
+    items = list(values)
+    element = kind.element if kind.element is not None else kind.dtype
+    if element is None:
+        element = _type_of_item(items[0]) if items else object
+    memory = allocate(element, len(items))
+    if isinstance(memory, Cells):
+        memory.data[:] = items
+    else:
+        memory.host[...] = _fit_items(items, memory.format)
+    return memory
+
+
+def _fit_items(items: list[Any], element: Any) -> Any:
+    """Return numbers as an array of a format; SIMD is converted as Mojo's literals are."""
+    dtype = as_dtype(element)
+    return np.array([as_number(dtype, item) for item in items], dtype.dtype)
+
+
+def _type_of_item(item: Any) -> Any:
+    if isinstance(item, SIMD):
+        return item.dtype if item.size == 1 else SIMD
+    return type(item) if isinstance(item, (int, float, bool)) else object
+
+
+class InlineArray(MemoryArray):
+    """`InlineArray[Float32, 16](uninitialized=True)`, `(fill=0)`, or the values themselves; else zeros.
+
+    >>> print(InlineArray["float32", 4](fill=1.5), InlineArray["int8", 2](1, 2))
+    [1.5, 1.5, 1.5, 1.5] [1, 2]
+    """
+
+    __slots__ = ()
+    __bracketed__: ClassVar[tuple[str, ...]] = ("T", "size")
+    takes_lists: ClassVar[bool] = True
+
+    def __init__(self, *values: Any, fill: Any = None, uninitialized: bool = False) -> None:
+        if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
+            values = tuple(values[0])
+        memory = values_memory(MemoryType(InlineArray, None), values)
+        super().__init__(memory, 0, memory.size)
+
+    @classmethod
+    def _with_parameters(cls, *parameters: Any, size: Any = None, T: Any = None) -> MemoryType:  # noqa: N803
+        """Return the type `InlineArray[T, size]`.
+
+        >>> InlineArray.with_parameters("int8", size=3)
+        InlineArray[DType.int8, 3]
+        """
+        element, count = (*parameters, *[value for value in (T, size) if value is not None], None, None)[:2]
+        is_open = count is None or count is ...
+        return memory_type(cls, element, None if is_open else int(as_integer(count, "the size of an array")))
+
+    @classmethod
+    def _of_type(
+        cls, kind: MemoryType, *values: Any, fill: Any = None, uninitialized: bool = False, **_: Any
+    ) -> InlineArray:
+        if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
+            values = tuple(values[0])
+        if kind.size is not None and len(values) not in (0, kind.size):
+            raise CoordinateError(f"expected {kind.size} values for an array of {kind.size} scalars, got {len(values)}")
+        array = object.__new__(cls)
+        if values:
+            memory = values_memory(kind, values)
+        else:
+            memory = allocate(kind.dtype or kind.element, kind.size or 0)
+        MemoryArray.__init__(array, memory, 0, memory.size)
+        if fill is not None:
+            array.fill(fill if kind.dtype is None else as_number(kind.dtype, fill))
+        return array
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements.
+
+        >>> InlineArray["int8", 3](fill=0).size
+        3
+        """
+        return self._size
+
+    length = size
+
+    def __copy__(self) -> InlineArray:
+        copied = object.__new__(type(self))
+        MemoryArray.__init__(copied, copy_memory(self), 0, self._size)
+        return copied
+
+    copy = __copy__
+
+
+Array = InlineArray
+
+
+def copy_memory(array: MemoryArray) -> Any:
+    """Return new memory with the elements of an array.
+
+    >>> copy_memory(InlineArray["int8", 2](1, 2)).data.tolist()
+    [1, 2]
+    """
+    memory = array.memory
+    part = memory.data[array.start : array.start + array._size]
+    if isinstance(memory, Cells):
+        return Cells(list(part), memory.kind)
+    copied = allocate(as_dtype(memory.format), array._size)
+    copied.host[...] = part
+    return copied
+
+
+class Span(MemoryArray):
+    """A view of the elements of `storage`, an array, a list, a buffer or another span; or of `length` ones at `ptr`.
+
+    >>> span = Span([0, 1, 2, 3])
+    >>> len(span), span[3], span[1:3][0]
+    (4, 3, 1)
+    """
+
+    __slots__ = ()
+    __bracketed__: ClassVar[tuple[str, ...]] = ("T", "origin")
+    takes_lists: ClassVar[bool] = True
+
+    def __init__(self, storage: Any = None, *, ptr: Pointer | None = None, length: Any = None, **_: Any) -> None:
+        if isinstance(storage, Pointer) or ptr is not None:
+            source = storage if isinstance(storage, Pointer) else ptr
+            assert source is not None
+            super().__init__(source.memory, source.offset, int(as_integer(length, "the length of a span")))
+            if not 0 <= self.start <= self.start + self._size <= self.memory.size:
+                raise CoordinateError(f"a span of {self._size} elements exceeds {self.memory.size} of its memory")
+        elif isinstance(storage, MemoryArray):
+            super().__init__(storage.memory, storage.start, len(storage))
+        elif isinstance(storage, (list, tuple)):
+            memory = values_memory(MemoryType(Span, None), storage)
+            super().__init__(memory, 0, memory.size)
+        else:
+            super().__init__(*_share(storage))
+
+    @classmethod
+    def _of_memory(cls, memory: Any, start: int, size: int) -> Span:
+        span = object.__new__(Span)
+        MemoryArray.__init__(span, memory, start, size)
+        return span
+
+    @classmethod
+    def _with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
+        """Return the type `Span[T, origin]`.
+
+        >>> Span.with_parameters("int8", origin=None)
+        Span[DType.int8]
+        """
+        return memory_type(cls, (*parameters, T))
+
+    def copy_from(self, other: Any) -> None:
+        """Copy the elements of an `other` span of the same length.
+
+        >>> span = Span([0, 0])
+        >>> span.copy_from(Span([0, 1]))
+        >>> print(span)
+        [0, 1]
+        """
+        if len(other) != len(self):
+            raise LayoutError(f"cannot copy {len(other)} elements to {len(self)}")
+        for k, value in enumerate(list(other)):
+            self[k] = value
+
+    def as_immutable(self) -> Span:
+        """Return the same span, read-only.
+
+        >>> Span([1, 2]).as_immutable().origin
+        Origin(mut=False)
+        """
+        memory = require_numbers(self.memory, "as_immutable").with_fields(readonly=True)
+        return Span._of_memory(memory, self.start, self._size)
+
+    get_immutable = as_imm = as_immutable
+
+
+def _share(storage: Storage) -> tuple[Store, int, int]:
+    """Return (store, start, size) of an object that exports its memory."""
+    store = Store.of(flat_scalars(as_array(storage)))
+    return store.with_fields(origin=storage), 0, store.size
+
+
+Made = TypeVar("Made")
+
+
+def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = AddressSpace.GENERIC) -> LabelledStore:
+    """Return memory for `count` scalars: inside a kernel one for a block (SHARED) or for a thread, else of the host.
+
+    Inside a kernel it has no values until they are written; on the host it is zeros.
+
+    >>> from tilewright.formats import format_of
+    >>> allocate_on_stack(format_of("float32"), 4).size
+    4
+    """
+    if count < 0:
+        raise LayoutError(f"the number of elements must not be negative, got {count}")
+    stack = kernel_stack.get()
+    if stack is not None:
+        store = stack.allocate_stack("shared" if space is AddressSpace.SHARED else "local", count, element)
+    else:
+        data = zeroed(count, element.dtype)
+        store = Store(data, element, data, False)
+    return label_store(store, space)
+
+
+def tensor_on_stack(
+    element: ScalarFormat, count: int, space: AddressSpace, layout: Any, make: Callable[[Pointer], Made]
+) -> Made:
+    """Return `make(pointer)`, a tensor over new memory of `count` scalars; in shared memory one for a block.
+
+    `layout` is what the tensors that different calls make of the same memory differ in.
+
+    >>> from tilewright.formats import format_of
+    >>> from tilewright.mojo.layout import TileTensor, row_major
+    >>> tile = row_major[2, 2]()
+    >>> tensor_on_stack(format_of("int8"), 4, AddressSpace.LOCAL, tile, lambda p: TileTensor(p, tile)).shape
+    (2, 2)
+    """
+    store, stack = allocate_on_stack(element, count, space), kernel_stack.get()
+    if space is not AddressSpace.SHARED or stack is None:
+        return make(Pointer(store, 0))
+    tensor: Made = stack.share_tensor(store, layout, lambda: make(Pointer(store, 0)))
+    return tensor
