@@ -32,7 +32,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST = (0, 27)  # the first Pyodide with Python 3.12
 NEEDED = re.compile(r"package/(pyodide\.mjs|pyodide\.asm\.\w+|python_stdlib\.zip|pyodide-lock\.json)")
-MOST_BYTES = 200 << 20  # of a download, and of what is in it
+MAX_BYTES = 200 << 20  # of a download, and of what is in it
 ARCHIVE = "tilewright.zip"
 STAND_IN = "stand_in.zip"
 NUMPY = ("numpy", "ml-dtypes")  # as Pyodide's lock file calls them
@@ -119,9 +119,9 @@ def download(address: str) -> bytes:
     if not address.startswith("https://"):
         sys.exit(f"{address} is not an https address")
     with urllib.request.urlopen(address, timeout=60) as answer:
-        data: bytes = answer.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        sys.exit(f"{address} has more than {MOST_BYTES} bytes")
+        data: bytes = answer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        sys.exit(f"{address} has more than {MAX_BYTES} bytes")
     return data
 
 
@@ -144,8 +144,8 @@ def extract_pyodide(archive: bytes, folder: Path) -> str:
             needed = NEEDED.fullmatch(member.name)
             if not member.isfile() or (needed is None and member.name != "package/package.json"):
                 continue
-            if member.size > MOST_BYTES:
-                sys.exit(f"{member.name} has {member.size} bytes, more than {MOST_BYTES}")
+            if member.size > MAX_BYTES:
+                sys.exit(f"{member.name} has {member.size} bytes, more than {MAX_BYTES}")
             data = read_member(members, member)
             if needed is None:
                 version = str(json.loads(data)["version"])

@@ -31,7 +31,7 @@ LAYERS = {
         "_json": "strict JSON",
         "plugins": "chips, formats, readers, recipes, verbs and scenes of other distributions",
         "findings": "what a check found: one class, one JSON form, one text",
-        "plain": "dialect objects unwrapped",
+        "_dialect": "`unwrap`: from a dialect object to the native one",
         "display": "`.show()`, and dialect objects unwrapped",
         "fence": "what Linux takes from a process that runs a stranger's program",
     },

@@ -181,7 +181,7 @@ def test_headers_compile_and_say_the_same(tmp_path):
     prints = "\n".join(f"    print({name}::pages, {name}::cores, {name}::pages_by_core);" for name in names)
     checks = "\n".join(
         f"static_assert({name}::page_bytes == {spec.page_bytes} && {name}::num_pages == {spec.num_pages}"
-        f" && {name}::buffer_address == {spec.first_address});"
+        f" && {name}::buffer_address == {spec.address_on_empty_chip});"
         for name, spec in zip(names, SPECS, strict=True)
     )
     source = tmp_path / "main.cpp"

@@ -167,7 +167,7 @@ def shares_memory(a: Any, b: Any, max_work: int | None = None) -> bool:
     """Return whether two arrays have a byte in common."""
     if not may_share_memory(a, b):
         return False
-    if max(a.nbytes, b.nbytes) > _MOST_BYTES:
+    if max(a.nbytes, b.nbytes) > _MAX_BYTES:
         raise TooHardError("the arrays are too large to find out whether they share memory")
     return not _byte_addresses(a).isdisjoint(_byte_addresses(b))
 
@@ -180,7 +180,7 @@ def may_share_memory(a: Any, b: Any) -> bool:
     return low < other_high and other_low < high
 
 
-_MOST_BYTES = 1 << 18
+_MAX_BYTES = 1 << 18
 
 
 class TooHardError(RuntimeError):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tilewright.errors import MissingPackage
 
-MOST_ELEMENTS = 1 << 24  # of an array; lists of more would fill the memory of a browser
+MAX_ELEMENTS = 1 << 24  # of an array; lists of more would fill the memory of a browser
 
 
 def check_size(count: int) -> None:
@@ -15,10 +15,10 @@ def check_size(count: int) -> None:
 
     >>> check_size(1000)
     """
-    if count > MOST_ELEMENTS:
+    if count > MAX_ELEMENTS:
         raise MissingPackage(
             f"an array of {count} elements needs NumPy, which is not installed; install numpy and ml_dtypes, or use at"
-            f" most {MOST_ELEMENTS} elements"
+            f" most {MAX_ELEMENTS} elements"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_MOST_DIGITS = 17  # of a float of 64 bits
+_MAX_DIGITS = 17  # of a float of 64 bits
 
 
 def shortest_text(value: float, kind: Any) -> str:
@@ -13,7 +13,7 @@ def shortest_text(value: float, kind: Any) -> str:
 
     0.10000000149011612 as float32 is '1e-01'.
     """
-    for digits in range(_MOST_DIGITS):
+    for digits in range(_MAX_DIGITS):
         text = f"{value:.{digits}e}"
         if kind.scalar(float(text)) == value:
             break

@@ -24,7 +24,7 @@ InputKind: TypeAlias = Literal["graph report", "database", "IR", "NoC trace", "t
 
 _HEAD = 1 << 16
 _CHUNK = 1 << 20
-_MOST_SEARCHED = 1 << 28  # bytes in which something known must begin
+_MAX_SEARCHED = 1 << 28  # bytes in which something known must begin
 _OVERLAP = 64
 _BYTECODE = b"ML\xefR"
 _MARK = b"\xef\xbb\xbf"  # that a text is UTF-8
@@ -103,7 +103,7 @@ def _kind_of_brackets(file: SourceFile, start: bytes) -> InputKind:
 def _search(file: SourceFile) -> InputKind | None:
     """Return what begins first in a text: IR, or a value of ttnn."""
     rest = b""
-    for at in range(0, min(file.size, _MOST_SEARCHED), _CHUNK):
+    for at in range(0, min(file.size, _MAX_SEARCHED), _CHUNK):
         text = rest + file.read(at, min(_CHUNK, file.size - at))
         places = [
             (found.start(), kind)

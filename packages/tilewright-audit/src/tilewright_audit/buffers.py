@@ -207,7 +207,7 @@ _REASONS = {
     "bytes per bank": "the fullest bank decides, in aligned pages",
     "cores": "cores of the shard grid that hold a shard are counted, and none if the tensor is interleaved",
 }
-_MOST_SHAPES = 64  # shard shapes to try as an explanation
+_MAX_SHAPES = 64  # shard shapes to try as an explanation
 
 
 @dataclass
@@ -578,7 +578,7 @@ def _other_shards(spec: TensorSpec, node: ReportNode) -> Iterator[TensorSpec]:
     shards = spec.memory.shard_spec
     if shards is None or spec.memory.made_with_nd:
         return
-    for shape in islice(_other_shard_shapes(spec, node), _MOST_SHAPES):
+    for shape in islice(_other_shard_shapes(spec, node), _MAX_SHAPES):
         other = ShardSpec(shards.grid, shape, shards.orientation)
         try:
             candidate = spec.with_memory(MemoryConfig(spec.memory.memory_layout, spec.memory.buffer_type, other))
@@ -607,7 +607,7 @@ def _other_shard_shapes(spec: TensorSpec, node: ReportNode) -> Iterator[tuple[in
     elif not spec.is_tiled:
         yield pages, width
     else:
-        divisors = [k for k in range(1, min(isqrt(pages), _MOST_SHAPES) + 1) if pages % k == 0]
+        divisors = [k for k in range(1, min(isqrt(pages), _MAX_SHAPES) + 1) if pages % k == 0]
         for k in divisors:
             yield k * height, pages // k * width
             yield pages // k * height, k * width

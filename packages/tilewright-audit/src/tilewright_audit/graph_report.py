@@ -22,7 +22,7 @@ MAX_DEPTH = 200  # of objects and arrays that are walked into
 _FEW_CHARACTERS = 1 << 12  # of a window; with fewer, more is read before items are taken
 _PLAIN_DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
-_LONGEST_TOKEN = 16  # an error this close to the end of what was read may be due to the end
+_MAX_TOKEN = 16  # an error this close to the end of what was read may be due to the end
 
 
 class JsonStream:
@@ -246,7 +246,7 @@ class JsonStream:
             except RecursionError:
                 raise self._error("a value is nested too deeply") from None
             except json.JSONDecodeError as problem:
-                open_end = problem.pos > len(self._window) - _LONGEST_TOKEN or problem.msg.startswith("Unterminated")
+                open_end = problem.pos > len(self._window) - _MAX_TOKEN or problem.msg.startswith("Unterminated")
                 ahead = problem.pos - self._at  # reading on moves the window
                 if not (open_end and self._read_more()):
                     raise self._error(problem.msg, self._at + ahead) from None
@@ -254,7 +254,7 @@ class JsonStream:
                 raise self._error(str(problem)) from None
             else:
                 # A number near the end of the window may go on: 1 as 1.5, 1e+9 or 12.
-                begun = self._window[end : end + 1] in (".", "e", "E") and len(self._window) - end < _LONGEST_TOKEN
+                begun = self._window[end : end + 1] in (".", "e", "E") and len(self._window) - end < _MAX_TOKEN
                 ahead = end - self._at
                 if (end < len(self._window) and not begun) or not self._read_more():
                     self._at += ahead

@@ -22,7 +22,7 @@ from .run import Call, LocalBuffer, Run
 
 _LOCAL_FIELDS = {"circular buffer": "cb", "dataflow buffer": "dataflow_buffer", "scratchpad": "scratchpad"}
 
-_MOST_BYTES = 2**40  # of one buffer on a core, so that sums of what a report claims fit 64 bits
+_MAX_BYTES = 2**40  # of one buffer on a core, so that sums of what a report claims fit 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ def _whole_size(one: CheckedBuffer) -> int:
 def _add_tensor(usage: Integers, one: CheckedBuffer, chip: Chip, change: int) -> None:
     """Add the bytes of a tensor to the cores that hold pages of it, or to all if its spec is not known."""
     across, down = usage.shape
-    size = change * min(one.bytes_per_bank, _MOST_BYTES)
+    size = change * min(one.bytes_per_bank, _MAX_BYTES)
     if one.spec is None:
         usage += size
         return
@@ -270,7 +270,7 @@ def _cores_of(spec: TensorSpec) -> Sequence[CoreCoord]:
 
 
 def add_local(usage: Integers, local: LocalBuffer, change: int) -> None:
-    size = change * min(local.size, _MOST_BYTES)
+    size = change * min(local.size, _MAX_BYTES)
     if local.cores is None:
         usage += size
         return
@@ -309,8 +309,8 @@ def _start_of_call(run: Run, time: int) -> int:
     return 0 if call is None else call.start
 
 
-_MOST_NOTES = 10  # of unexpected addresses
-_MOST_NEIGHBOURS = 64  # blocks before one that are looked at: only those that overlap already come between
+_MAX_NOTES = 10  # of unexpected addresses
+_MAX_NEIGHBOURS = 64  # blocks before one that are looked at: only those that overlap already come between
 
 
 def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[AuditFinding]:
@@ -364,11 +364,11 @@ def _find_neighbours(blocks: list[tuple[int, int, int]], block: tuple[int, int, 
     """Return the blocks that a block overlaps: those before it reach into it, those after it begin in it."""
     place = bisect_left(blocks, block)
     overlapping = []
-    for earlier in reversed(blocks[max(0, place - _MOST_NEIGHBOURS) : place]):
+    for earlier in reversed(blocks[max(0, place - _MAX_NEIGHBOURS) : place]):
         if earlier[1] > block[0]:
             overlapping.append(earlier)
             break
-    for later in blocks[place : place + _MOST_NEIGHBOURS]:
+    for later in blocks[place : place + _MAX_NEIGHBOURS]:
         if later[0] >= block[1]:
             break
         overlapping.append(later)
@@ -446,7 +446,7 @@ def replay_addresses(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> 
         if block is not None:
             blocks[index] = block
     unexpected = [each for each in replay.findings if each.kind == "unexpected address"]
-    if len(unexpected) > _MOST_NOTES:  # they have one cause, so that the first speaks for all
+    if len(unexpected) > _MAX_NOTES:  # they have one cause, so that the first speaks for all
         others = [each for each in replay.findings if each.kind != "unexpected address"]
         replay.findings = [replace(unexpected[0], count=len(unexpected)), *others]
     return replay
@@ -511,7 +511,7 @@ def _reserve(allocator: Allocator, address: int, size: int, memory: BufferType) 
         return None
 
 
-_MOST_ADVICE = 4  # searches for a placement that fits
+_MAX_ADVICE = 4  # searches for a placement that fits
 
 
 def find_clashes(
@@ -547,7 +547,7 @@ def find_clashes(
         lowest = _find_lowest(tensors, predicted)
         if lowest is not None and top > lowest[0]:
             reported.add(number)
-            advice = _advise(tensors, chip, top) if len(reported) <= _MOST_ADVICE else ""
+            advice = _advise(tensors, chip, top) if len(reported) <= _MAX_ADVICE else ""
             yield _clash_finding(run, item, time, top, lowest, advice)
 
 
@@ -594,7 +594,7 @@ def _advise(tensors: Mapping[int, CheckedBuffer], chip: Chip, top: int) -> str:
     return f"place it as {answer.alternatives[0]}" if answer.alternatives else ""
 
 
-MOST_NOTES = 10  # of a kind, the most expensive first
+MAX_NOTES = 10  # of a kind, the most expensive first
 
 
 @dataclass(frozen=True, slots=True)
@@ -655,7 +655,7 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
     >>> list(note_idle_tensors(build_run([]), [], Timeline((), Peaks(), None, (), {})))
     []
     """
-    for each in idle[:MOST_NOTES]:
+    for each in idle[:MAX_NOTES]:
         buffer = each.checked.buffer
         freed = "is not freed" if buffer.end is None else f"is freed in {run.name_call(buffer.end)}"
         after = "" if each.last_call is None else f" after {each.last_call.name} (node {each.last_call.number})"

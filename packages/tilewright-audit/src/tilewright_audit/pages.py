@@ -20,7 +20,7 @@ from .findings import AuditFinding
 from .graph_report import Integers, PageBatch, ReportNode, as_integer
 from .run import Call, Run
 
-_MOST_PAGES = 2**40  # of a tensor whose pages are compared; addresses of more do not fit any memory
+_MAX_PAGES = 2**40  # of a tensor whose pages are compared; addresses of more do not fit any memory
 _MANY = 4  # one wrong page in this many means other shards
 
 
@@ -80,7 +80,7 @@ class PageCheck:
             address = int(batch.column("address")[0]) if len(batch) else -1
             self._unknown[address] = self._unknown.get(address, 0) + len(batch)
             return
-        if checked.spec is None or checked.spec.num_pages > _MOST_PAGES:
+        if checked.spec is None or checked.spec.num_pages > _MAX_PAGES:
             return
         tally = self._tallies.get(checked.buffer.number)
         if tally is None:

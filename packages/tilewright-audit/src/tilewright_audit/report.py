@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright._text import count_of, format_bytes, format_table
-from tilewright.display import Shown
+from tilewright.display import Drawable
 from tilewright.findings import Severity
 from tilewright.memory import Chip
 
@@ -18,9 +18,9 @@ from .findings import AuditFinding
 from .memory_use import Peaks, Timeline
 from .reshards import SeenReshard, group_moves
 
-_MOST_SHARES = 8
-_MOST_FINDINGS = 100
-_MOST_RESHARDS = 5
+_MAX_SHARES = 8
+_MAX_FINDINGS = 100
+_MAX_RESHARDS = 5
 _NARROWEST = 40
 _SHORTEST_NAME = 20
 
@@ -50,10 +50,10 @@ class ReportText:
         kind = report.kind if report.chip is None else f"{report.kind}, {report.chip}"
         lines = [*self._wrap(f"{report.name}: {verdict}"), *self._wrap(kind, "  ")]
         lines += [line for key, value in report.facts for line in self._wrap(f"{key}: {value}", "  ", "    ")]
-        for place, finding in enumerate(report.findings[:_MOST_FINDINGS], start=1):
+        for place, finding in enumerate(report.findings[:_MAX_FINDINGS], start=1):
             lines += self._format_finding(f"{place}. ", finding)
-        if len(report.findings) > _MOST_FINDINGS:
-            rest = count_of(len(report.findings) - _MOST_FINDINGS, "other finding")
+        if len(report.findings) > _MAX_FINDINGS:
+            rest = count_of(len(report.findings) - _MAX_FINDINGS, "other finding")
             lines.append(f"and {rest}; --json has all of them")
         if report.is_run:
             lines += [*self._format_memory(), *self._format_reshards()]
@@ -74,12 +74,12 @@ class ReportText:
         head = f"L1: at most {peak.total} of {bank} bytes per core ({share:.0f} %),{where} (node {peak.node})"
         rows = [
             (each.label, each.call, each.cores_text, str(each.bytes_per_core), "idle" if each.idle else "")
-            for each in timeline.shares[:_MOST_SHARES]
+            for each in timeline.shares[:_MAX_SHARES]
         ]
         rows.insert(0, ("held by", "since", "cores", "bytes", ""))
         lines = [*self._wrap(head), *self._format_table(rows)]
-        if len(timeline.shares) > _MOST_SHARES:
-            rest = timeline.shares[_MOST_SHARES:]
+        if len(timeline.shares) > _MAX_SHARES:
+            rest = timeline.shares[_MAX_SHARES:]
             total = format_bytes(sum([each.bytes_per_core for each in rest]))
             lines.append(f"  and {count_of(len(rest), 'other')}, {total}")
         busiest = timeline.busiest_core
@@ -112,11 +112,11 @@ class ReportText:
                 "" if each.microseconds is None else f"{each.microseconds:.1f} us",
                 each.bound_text,
             )
-            for each, count in groups[:_MOST_RESHARDS]
+            for each, count in groups[:_MAX_RESHARDS]
         ]
         rows.insert(0, ("from, to", "at", "bytes", "time", "bound by"))
         lines += self._format_table(rows)
-        rest = len(reshards) - sum([count for _, count in groups[:_MOST_RESHARDS]])
+        rest = len(reshards) - sum([count for _, count in groups[:_MAX_RESHARDS]])
         return [*lines, f"  and {count_of(rest, 'other')}"] if rest > 0 else lines
 
     def _format_table(self, rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -154,7 +154,7 @@ _NO_TIMELINE = Timeline((), Peaks(), None, (), {})
 
 
 @dataclass(frozen=True)
-class AuditReport(Shown):
+class AuditReport(Drawable):
     """What an audit found: `findings`, the worst first, `notes`, and the memory of the run over time.
 
     `counts` are the numbers of compared calls, buffers, tensors, pages, and addresses that the allocator predicts;

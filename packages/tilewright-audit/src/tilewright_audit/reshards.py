@@ -20,9 +20,9 @@ from .findings import AuditFinding
 from .graph_report import ReportNode
 from .run import Run
 
-MOST_NOTES = 5  # the most expensive first
-_MOST_PLANNED = 1 << 22  # pages of all moves whose time is estimated
-_MOST_TRIED = 1 << 15  # pages of a tensor for which other targets are tried
+MAX_NOTES = 5  # the most expensive first
+_MAX_PLANNED = 1 << 22  # pages of all moves whose time is estimated
+_MAX_TRIED = 1 << 15  # pages of a tensor for which other targets are tried
 _RESHARDING = re.compile(r"InterleavedToSharded|ShardedToInterleaved|Reshard")
 
 
@@ -145,7 +145,7 @@ class ReshardPlanner:
 
     def _make_plan(self, source: TensorSpec, target: TensorSpec) -> ReshardPlan | None:
         pages = source.num_pages + target.num_pages
-        if self.pages + pages > _MOST_PLANNED:
+        if self.pages + pages > _MAX_PLANNED:
             return None
         self.pages += pages
         try:
@@ -221,7 +221,7 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
     uses = _count_uses(run)
     moved = {each.buffers[1] for each in reshards}
     firsts = [each for each in reshards if not _is_moved_on(each, moved, uses)]
-    for each, count in group_moves(firsts)[:MOST_NOTES]:
+    for each, count in group_moves(firsts)[:MAX_NOTES]:
         time = each.microseconds
         reason = (
             "" if time is None or each.plan is None else f"about {time:.1f} us, bound by {each.plan.cycles.bound_by}"
@@ -332,7 +332,7 @@ def _advise_other(seen: SeenReshard) -> str:
 
 def _cheapest(seen: SeenReshard) -> LayoutChain | None:
     """Return a target of the same kind that is reached in less time, unless the tensor is too large to try."""
-    if seen.plan is None or seen.plan.source.num_pages > _MOST_TRIED:
+    if seen.plan is None or seen.plan.source.num_pages > _MAX_TRIED:
         return None
     try:
         return next(iter(cheaper_targets(seen.plan, most=1)), None)

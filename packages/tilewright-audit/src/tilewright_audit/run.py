@@ -397,7 +397,7 @@ def _read_local(time: int, node: ReportNode) -> LocalBuffer:
     return LocalBuffer(node.number, LOCAL_KINDS[node.kind], size, address, cores, in_tensor, time, None, device)
 
 
-_MOST_HARVESTED = 4
+_MAX_HARVESTED = 4
 _MAX_EXTENT = 1024  # cores in a row, DRAM banks
 _MAX_ADDRESS = 2**48
 
@@ -456,7 +456,7 @@ def _variants() -> tuple[Chip, ...]:
     sold = [Chip.named(name, dispatch) for dispatch in DISPATCH_MODES for name in _ordered_names()]
     others = []
     for chip in sold:
-        for harvested in range(_MOST_HARVESTED + 1):
+        for harvested in range(_MAX_HARVESTED + 1):
             try:
                 others.append(replace(chip, harvested=harvested))
             except MemoryConfigError:

@@ -267,8 +267,8 @@ def _split_by_address(batch: PageBatch) -> Iterator[tuple[int, PageBatch]]:
         yield address, PageBatch(batch.owner, {name: column[chosen] for name, column in batch.columns.items()})
 
 
-_MOST_OPERATIONS = 20_000
-_MOST_FINDINGS = 1000
+_MAX_OPERATIONS = 20_000
+_MAX_FINDINGS = 1000
 _WINDOW = 64  # operations that only one side has, in a row
 
 
@@ -310,7 +310,7 @@ def compare_with_run(ir: Path, report: Path, kind: str, chip: Chip | None = None
         ("compared", f"{count_of(tensors, 'tensor')} of {count_of(len(pairs), 'operation')}, {same} the same"),
     ]
     notes = [*_note_unmatched(compiled, ran, pairs)]
-    ranked = rank_findings([*findings[:_MOST_FINDINGS], *audited.findings])
+    ranked = rank_findings([*findings[:_MAX_FINDINGS], *audited.findings])
     counts = {**audited.counts, "operations": len(pairs), "tensors": tensors, "same": same}
     return replace(
         audited,
@@ -345,7 +345,7 @@ def list_compiled(path: Path, chip: Chip) -> list[OperationTensors]:
             continue
         if use.line == line and found:
             found[-1] = replace(found[-1], results=(*found[-1].results, spec))
-        elif len(found) < _MOST_OPERATIONS:
+        elif len(found) < _MAX_OPERATIONS:
             found.append(OperationTensors(use.operation, use.place, (spec,)))
         line = use.line
     return found
@@ -369,7 +369,7 @@ def list_ran(run: Run, reader: SpecReader) -> list[OperationTensors]:
     by_number = {node.number: node for node in run.nodes}
     found: list[OperationTensors] = []
     for call in run.calls:
-        if call.frees or len(found) >= _MOST_OPERATIONS:
+        if call.frees or len(found) >= _MAX_OPERATIONS:
             continue
         # the outermost call rarely has its results itself, but the last operation in it does
         ends = [node for node in run.nodes[call.start : call.end + 1] if node.kind == "function_end"]

@@ -33,11 +33,11 @@ from .reshards import group_moves
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_MOST_ENTRIES = 200
-_MOST_LIVES = 24  # tensors and buffers whose lives are drawn
-_MOST_NAMED = 6  # on one core
-_MOST_COLUMNS = 24  # of calls, so that their labels fit
-_LONGEST_NAME = 40
+_MAX_ENTRIES = 200
+_MAX_LIVES = 24  # tensors and buffers whose lives are drawn
+_MAX_NAMED = 6  # on one core
+_MAX_COLUMNS = 24  # of calls, so that their labels fit
+_MAX_NAME = 40
 
 
 @scene_function
@@ -55,7 +55,7 @@ def audit_scene(
     """
     verdict = "clean" if report.clean else count_of(len(report.findings), "finding")
     kind = report.kind if report.chip is None else f"{report.kind}, {report.chip}"
-    listed = [*report.findings, *report.notes][:_MOST_ENTRIES]
+    listed = [*report.findings, *report.notes][:_MAX_ENTRIES]
     panels: list[Panel] = []
     timeline = report.timeline
     if report.chip is not None and timeline.peak is not None:
@@ -86,7 +86,7 @@ def _list_facts(report: AuditReport) -> list[Fact]:
         facts.append(Fact("peak of L1", f"{peak.total} of {bank} bytes per core ({share:.0f} %), in {peak.call}"))
         facts += [
             Fact("held by", f"{each.label}: {each.bytes_per_core} bytes{', idle' if each.idle else ''}")
-            for each in report.timeline.shares[:_MOST_NAMED]
+            for each in report.timeline.shares[:_MAX_NAMED]
         ]
     facts += [
         Fact(
@@ -95,7 +95,7 @@ def _list_facts(report: AuditReport) -> list[Fact]:
             + f"{each.path_text}: {format_bytes(each.bytes_moved)}"
             + ("" if each.microseconds is None else f", about {each.microseconds:.1f} us"),
         )
-        for each, count in group_moves(report.reshards)[:_MOST_NAMED]
+        for each, count in group_moves(report.reshards)[:_MAX_NAMED]
     ]
     return facts
 
@@ -133,9 +133,9 @@ def _name_shares(shares: Sequence[Share]) -> str:
         return "nothing"
     names = [
         f"{each.bytes_per_core} bytes: {_shorten(each.label)}{' (idle)' if each.idle else ''}"
-        for each in shares[:_MOST_NAMED]
+        for each in shares[:_MAX_NAMED]
     ]
-    more = [f"and {count_of(len(shares) - _MOST_NAMED, 'other')}"] if len(shares) > _MOST_NAMED else []
+    more = [f"and {count_of(len(shares) - _MAX_NAMED, 'other')}"] if len(shares) > _MAX_NAMED else []
     return "\n".join(["", *names, *more])
 
 
@@ -145,7 +145,7 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
     Calls in a row share a column if there are too many.
     """
     starts = [call.start for call in timeline.calls] or [0]
-    group = -(-len(starts) // max(1, min(side, _MOST_COLUMNS)))
+    group = -(-len(starts) // max(1, min(side, _MAX_COLUMNS)))
     columns = -(-len(starts) // group)
     rows = [[0] * columns for _ in range(3)]
     level = (0, 0)
@@ -203,7 +203,7 @@ def _life_tracks(timeline: Timeline) -> list[Tracks]:
         end = last if life.end is None else position(life.end)
         return life.bytes_per_core * max(1, end - position(life.start))
 
-    lives = sorted(timeline.lives, key=lambda life: (-cost(life), life.start))[:_MOST_LIVES]
+    lives = sorted(timeline.lives, key=lambda life: (-cost(life), life.start))[:_MAX_LIVES]
     lives.sort(key=lambda life: (life.start, life.node))
     spans = []
     for track, life in enumerate(lives):
@@ -229,4 +229,4 @@ def _kibibytes(size: int) -> int:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 2]}.."
+    return text if len(text) <= _MAX_NAME else f"{text[: _MAX_NAME - 2]}.."

@@ -29,8 +29,8 @@ from .report import AuditReport
 from .reshards import ReshardPlanner, SeenReshard
 
 _SEVERITIES = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}
-_MOST_KINDS = 10_000  # of findings that are counted together
-_MOST_MOVES = 2000
+_MAX_KINDS = 10_000  # of findings that are counted together
+_MAX_MOVES = 2000
 _MOVES = ("ttnn.to_memory_config", "ttnn.to_layout", "ttnn.to_device")
 
 
@@ -105,7 +105,7 @@ class _IrAudit:
         key = use.text, reason
         if key in self.found:
             self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
-        elif len(self.found) < _MOST_KINDS:
+        elif len(self.found) < _MAX_KINDS:
             self.found[key] = AuditFinding(
                 kind,
                 f"{use.place}: {_shorten(use.text)}: {reason}",
@@ -121,7 +121,7 @@ class _IrAudit:
             return None
         key = f"{use.tensor} {use.layout}"
         if key not in self.specs:
-            if len(self.specs) >= _MOST_KINDS:
+            if len(self.specs) >= _MAX_KINDS:
                 self.specs.clear()
             self.specs[key] = _place(use, self.chip)
         spec, problem = self.specs[key]
@@ -133,7 +133,7 @@ class _IrAudit:
 
     def _end_line(self) -> None:
         line = self.line
-        if line.operation not in _MOVES or self.chip is None or len(self.moves) >= _MOST_MOVES:
+        if line.operation not in _MOVES or self.chip is None or len(self.moves) >= _MAX_MOVES:
             return
         if len(line.results) != 1 or not line.operands:
             return
@@ -206,8 +206,8 @@ def _shorten(text: str, most: int = 120) -> str:
 
 _CHUNK = 1 << 20
 _LONGEST = 1 << 16  # characters of one value
-_MOST_NOTES = 50
-_MOST_VALUES = 100_000  # different ones
+_MAX_NOTES = 50
+_MAX_VALUES = 100_000  # different ones
 _PASTED = Path("text")
 
 
@@ -295,7 +295,7 @@ class _TextAudit:
         if key in self.values:
             self.values[key] = replace(self.values[key], count=self.values[key].count + 1)
             return
-        if len(self.values) >= _MOST_VALUES:
+        if len(self.values) >= _MAX_VALUES:
             return
         described, problems = describe_value(text, self.chip)
         self.values[key] = AuditFinding("value", f"line {line}: {text.kind}: {described}", Severity.NOTE, recorded=line)
@@ -320,9 +320,9 @@ class _TextAudit:
         if self.chip is None:
             facts.append(("placement", "not checked; pass --chip (chip=...) for the rules of a chip"))
         notes = list(self.values.values())
-        if len(notes) > _MOST_NOTES:
-            rest = count_of(len(notes) - _MOST_NOTES, "other value")
-            notes = [*notes[:_MOST_NOTES], AuditFinding("scope", f"and {rest}", Severity.NOTE)]
+        if len(notes) > _MAX_NOTES:
+            rest = count_of(len(notes) - _MAX_NOTES, "other value")
+            notes = [*notes[:_MAX_NOTES], AuditFinding("scope", f"and {rest}", Severity.NOTE)]
         counts = {"values": self.total, "different": len(self.values)}
         return AuditReport(
             path, "text", self.chip, rank_findings(self.findings), tuple(notes), counts=counts, facts=tuple(facts)

@@ -296,7 +296,7 @@ def _add_event(runs: list[NocRun], event: NocEvent) -> None:
 Endpoint: TypeAlias = CoreCoord | int
 Request: TypeAlias = tuple[str, "Endpoint | Place | None", int, int]  # kind, other end, bytes, count
 _KERNELS = ("current", "2024")
-_MOST_MISMATCHES = 20
+_MAX_MISMATCHES = 20
 _BARRIER = "barrier"
 
 
@@ -508,7 +508,7 @@ class TraceCheck:
             requests_here = self.recorded[core, mover]
             if (core, mover) not in self.expected and any(kind != _BARRIER for kind, *_ in requests_here):
                 wrong.append((1 << 62, self._unknown_list(core, mover)))
-        yield from [finding for _, finding in sorted(wrong, key=lambda item: item[0])[:_MOST_MISMATCHES]]
+        yield from [finding for _, finding in sorted(wrong, key=lambda item: item[0])[:_MAX_MISMATCHES]]
 
     def _missing_list(self, risc: Risc) -> AuditFinding:
         _, where = self._page_of(risc, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Shown`: the `.show()` method of layouts, tensors, specs, plans and reports.
+"""`Drawable`: the `.show()` method of layouts, tensors, specs, plans and reports.
 
 `tilewright.views` draws them and imports all their packages, so it is imported only when something is shown.
 """
@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import Any
 
 
-class Shown:
+class Drawable:
     """Base class of objects that can be drawn: `.show()`, and pictures in notebooks.
 
     >>> from tilewright import row_major
-    >>> isinstance(row_major(4, 8), Shown)
+    >>> isinstance(row_major(4, 8), Drawable)
     True
     """
 

@@ -74,9 +74,9 @@ class UnreachableError(TransferError):
 class DeviceError(TransferError):
     """A device that is missing, is out of memory, or failed: a `TransferError` that another device would not have.
 
-    >>> from tilewright.copying import cuda_engine
+    >>> from tilewright.copying import cuda
     >>> try:
-    ...     backend = cuda_engine.default_backend()
+    ...     backend = cuda.default_backend()
     ... except DeviceError as problem:
     ...     print("CUDA" in str(problem))
     ... else:

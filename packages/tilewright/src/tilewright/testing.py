@@ -151,7 +151,7 @@ def _buffer_address(spec: TensorSpec, tensor: Any, base: int | None) -> int:
     """Return the address that is given, that of a tensor on a device, or the first one on an empty chip."""
     if base is None and not isinstance(tensor, str):
         base = device_address(tensor)
-    return spec.first_address if base is None else base
+    return spec.address_on_empty_chip if base is None else base
 
 
 def _as_placed(tensor: Any, chip: ChipLike) -> TensorSpec:

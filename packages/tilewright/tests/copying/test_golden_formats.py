@@ -34,8 +34,8 @@ def named(key):
 
 def moved(data, source, target, engine):
     """Return what a plan makes of elements that lie one after another."""
-    memory_layout = Layout(data.size if source.tile_elements == 0 else source.places)
-    assert memory_layout.size == target.places
+    memory_layout = Layout(data.size if source.tile_elements == 0 else source.cosize)
+    assert memory_layout.size == target.cosize
     out = poisoned(target.nbytes, "uint8")
     execute(plan_copy(source, target), data, out, **engine)
     return out

@@ -33,10 +33,10 @@ def place_of(side, name, tile, fill=0):
 def memory_of(place, side, seed):
     """Return the bytes of a source that holds ordinary numbers."""
     values = numbers(np.random.default_rng(seed), side.extents)
-    flat = np.zeros(max(place.places, 1), dtype=np.float32)
+    flat = np.zeros(max(place.cosize, 1), dtype=np.float32)
     flat[side.layout.offsets().reshape(-1)] = values.reshape(-1)
     if str(place.format) in BLOCK_FORMATS:
-        return place.format.pack(flat[: place.places], tile_elements=place.tile_elements)
+        return place.format.pack(flat[: place.cosize], tile_elements=place.tile_elements)
     return cast(flat, place.format).view(np.uint8)
 
 

@@ -203,7 +203,7 @@ def test_tile_shapes():
         assert spec(tile=(height, 32)).num_pages == pages
         tile = ttnn.Tile((height, 32))
         a = ttnn.from_torch(randn(64, 64), layout=ttnn.TILE_LAYOUT, tile=tile)
-        assert (a.get_tile(), a.plain.spec.num_pages) == (tile, pages)
+        assert (a.get_tile(), a.native.spec.num_pages) == (tile, pages)
 
 
 @shows(
@@ -424,7 +424,7 @@ def test_the_second_snippet(device):
 )
 def test_the_second_snippet_is_not_the_figure(device):
     a = ttnn.to_device(ttnn.from_torch(randn(64, 64)), device, memory_config=snippet_config())
-    assert (a.buffer_num_pages(), a.plain.spec.page_shape) == (128, (1, 32))
+    assert (a.buffer_num_pages(), a.native.spec.page_shape) == (128, (1, 32))
     tiled = ttnn.from_torch(randn(64, 64), layout=ttnn.TILE_LAYOUT)
     assert ttnn.to_device(tiled, device, memory_config=snippet_config()).buffer_num_pages() == 4
     assert SHARDED.num_pages == 16
@@ -491,7 +491,7 @@ def test_the_order_of_cores():
         (128, 128), ttnn.CoreGrid(y=2, x=2), ttnn.ShardStrategy.HEIGHT, orientation=ttnn.ShardOrientation.COL_MAJOR
     )
     a = ttnn.from_torch(randn(128, 128), layout=ttnn.TILE_LAYOUT, memory_config=config)
-    on_chip = a.plain.spec.with_chip("wormhole")
+    on_chip = a.native.spec.with_chip("wormhole")
     assert [tuple(on_chip.where(32 * shard, 0).core) for shard in range(4)] == orders["COLUMN-MAJOR"]
 
 

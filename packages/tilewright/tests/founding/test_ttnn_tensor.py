@@ -202,7 +202,7 @@ def test_members_of_a_shape():
 def test_row_major():
     tensor = ttnn.from_torch(counted(4, 4))
     assert tensor.layout == ttnn.ROW_MAJOR_LAYOUT
-    assert np.frombuffer(tensor.plain.raw, np.float32).tolist() == list(range(16))
+    assert np.frombuffer(tensor.native.raw, np.float32).tolist() == list(range(16))
 
 
 @shows("N25", "69-73", "Figure: a 4 x 4 tensor in row-major layout")
@@ -226,8 +226,8 @@ def test_tiles():
     values = counted(64, 96)
     tensor = ttnn.to_layout(ttnn.from_torch(values), ttnn.TILE_LAYOUT)
     assert tensor.layout == ttnn.TILE_LAYOUT
-    assert tensor.plain.spec.page_shape == (32, 32)
-    first_of_tiles = np.frombuffer(tensor.plain.raw, np.float32)[::1024]
+    assert tensor.native.spec.page_shape == (32, 32)
+    first_of_tiles = np.frombuffer(tensor.native.raw, np.float32)[::1024]
     assert first_of_tiles.tolist() == values[::32, ::32].ravel().tolist()
     assert (ttnn.to_numpy(tensor) == values).all()
 
@@ -358,7 +358,7 @@ def test_shared_exponents():
     values = ones(32, 32)
     values[0, 3] = 100
     tensor = ttnn.from_torch(values, dtype=ttnn.bfloat8_b)
-    exponents = np.frombuffer(tensor.plain.raw, np.uint8)[:64]
+    exponents = np.frombuffer(tensor.native.raw, np.uint8)[:64]
     assert exponents[:2].tolist() == [127 + 6, 127]  # 64 <= 100 < 128, and 1 in the group below it
     assert ttnn.to_numpy(tensor)[0, 2:5].tolist() == [1.0, 100.0, 1.0]
 
@@ -487,7 +487,7 @@ def test_higher_ranks_are_folded(device):
 def test_pages_depend_on_layout_and_shape():
     rows, tiles = (ttnn.from_torch(ones(64, 96), layout=layout) for layout in ttnn.Layout)
     assert rows.get_tile() == tiles.get_tile() == ttnn.Tile((32, 32))
-    assert (rows.plain.spec.page_shape, tiles.plain.spec.page_shape) == ((1, 96), (32, 32))
+    assert (rows.native.spec.page_shape, tiles.native.spec.page_shape) == ((1, 96), (32, 32))
 
 
 @shows("N71", "182-183", "On the host the tiles stay in row-major order")
@@ -496,7 +496,7 @@ def test_sharded_on_the_host():
     plain = ttnn.from_torch(values, layout=ttnn.TILE_LAYOUT)
     sharded = ttnn.from_torch(values, layout=ttnn.TILE_LAYOUT, memory_config=sharded_config())
     assert sharded.memory_config().is_sharded()
-    assert bytes(sharded.plain.raw) == bytes(plain.plain.raw)
+    assert bytes(sharded.native.raw) == bytes(plain.native.raw)
 
 
 @shows(
@@ -510,7 +510,7 @@ def test_one_shard_per_core():
     several = ttnn.NdShardSpec([1, 32, 32], ttnn.CoreRange((0, 0), (1, 0)))
     config = ttnn.MemoryConfig(ttnn.BufferType.L1, several)
     spec = ttnn.TensorSpec([5, 32, 32], ttnn.bfloat16, ttnn.TILE_LAYOUT, config)
-    assert spec.plain.with_chip("wormhole_n150").pages().by_core()[0, 0] == [0, 2, 4]
+    assert spec.native.with_chip("wormhole_n150").pages().by_core()[0, 0] == [0, 2, 4]
     with ttnn.strict():
         with pytest.raises(MemoryConfigError, match="cut shards by height, by width or as blocks"):
             ttnn.MemoryConfig(ttnn.BufferType.L1, several)
@@ -532,7 +532,7 @@ def test_strategies_and_orientations():
     spec = tw.TensorSpec((128, 128), "bfloat16", "tile", chip="wormhole_n150")
     second = []
     for orientation in ttnn.ShardOrientation:
-        memory = tw.block_sharded((2, 2), orientation=orientation.plain)
+        memory = tw.block_sharded((2, 2), orientation=orientation.native)
         second.append(spec.with_memory(memory).where(0, 64).core)
     assert second == [(1, 0), (0, 1)]  # x, y
 
@@ -561,7 +561,7 @@ HELD = {(0, 0): [0, 1, 4, 5], (1, 0): [2, 3, 6, 7], (0, 1): [8, 9, 12, 13], (1, 
 @shows("N80", "205-212", "The tiles of 2 x 2 cores, with shards of 64 x 64: C(0, 0) has H0, H1, H4 and H5, and so on")
 @shows("N83", "212", "P is the number of a tile in its core, H that of the host")
 def test_tiles_of_cores(device):
-    spec = sharded_example(device).plain.spec
+    spec = sharded_example(device).native.spec
     assert spec.pages().by_core() == HELD
     for core, pages in HELD.items():
         for number, page in enumerate(pages):
@@ -618,7 +618,7 @@ def test_sharding_in_dram(device):
     shards = ttnn.ShardSpec(ttnn.CoreRange((0, 0), (11, 0)), [32, 32])
     config = ttnn.MemoryConfig(ttnn.TensorMemoryLayout.HEIGHT_SHARDED, ttnn.BufferType.DRAM, shards)
     tensor = ttnn.to_device(ttnn.from_torch(counted(384, 32), layout=ttnn.TILE_LAYOUT), device, config)
-    assert tensor.plain.spec.where(40, 0).bank == 1
+    assert tensor.native.spec.where(40, 0).bank == 1
     assert (ttnn.to_numpy(tensor) == counted(384, 32)).all()
     with ttnn.strict():
         for refused in (
@@ -677,7 +677,7 @@ def test_what_is_no_tensor_is_refused_by_name(name, value):
 def test_tensors_in_other_functions(device):
     tensor = sharded_example(device)
     assert tw.fit(tensor)
-    assert tw.fit([tensor, tensor.spec], "wormhole_n150").tensors[1].spec == tensor.plain.spec
+    assert tw.fit([tensor, tensor.spec], "wormhole_n150").tensors[1].spec == tensor.native.spec
     first = ttnn.to_device(ttnn.from_torch(ones(32, 32)), device)
     explained = tw.explain(tensor, (1, 1))
     assert explained.where.core == (0, 0)

@@ -46,7 +46,7 @@ PARSERS = {
     "ir": "x.mlir",
     "texts": "x.txt",
 }
-MOST_BYTES = 4096
+MAX_BYTES = 4096
 
 
 def seeds(parser: str) -> list[bytes]:
@@ -209,7 +209,7 @@ def fuzz(parser: str, corpus: Path, seconds: int) -> None:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a busy disk must not look like a slow parser
     with tempfile.TemporaryDirectory(dir=memory) as name:
         folder = prepare_folder(parser, Path(name))
-        arguments = [sys.argv[0], f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}", "-rss_limit_mb=2048"]
+        arguments = [sys.argv[0], f"-max_total_time={seconds}", f"-max_len={MAX_BYTES}", "-rss_limit_mb=2048"]
         arguments += ["-timeout=3000", f"-artifact_prefix={corpus}/found-", "-print_final_stats=1", "-verbosity=0"]
         arguments += [f"-dict={corpus}/words", str(corpus / "seeds")]
         atheris.Setup(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .cells import clean_environment, without_compiler
 
-MOST_WHEEL_BYTES = 3_500_000
+MAX_WHEEL_BYTES = 3_500_000
 
 
 @dataclass
@@ -72,8 +72,8 @@ def build_products(root: Path, work: Path, python: str, log: Path, kinds: set[bo
 def problems_of(wheel: Path, is_native: bool) -> list[str]:
     """Return what is wrong with a wheel: its size, its name or whether it holds the native library."""
     found, size = [], wheel.stat().st_size
-    if size > MOST_WHEEL_BYTES:
-        found.append(f"{wheel.name} has {size} bytes, more than {MOST_WHEEL_BYTES}")
+    if size > MAX_WHEEL_BYTES:
+        found.append(f"{wheel.name} has {size} bytes, more than {MAX_WHEEL_BYTES}")
     if wheel.name.endswith("-py3-none-any.whl") == is_native or libraries_in(wheel) != is_native:
         found.append(f"{wheel.name} should hold {'one native library' if is_native else 'no native library'}")
     return found

@@ -35,7 +35,7 @@ def test_bytes_of_a_bank_are_counted_once():
     kinds = {"data": 0, "padding": 0, "exponent": 0, "gap": 0}
     for core in spec.paging.cores:
         for byte in range(spec.bytes_per_bank):
-            kinds[explain_address(spec, core, spec.first_address + byte).kind] += 1
+            kinds[explain_address(spec, core, spec.address_on_empty_chip + byte).kind] += 1
     assert kinds == {"data": 40 * 40, "padding": 64 * 64 - 40 * 40, "exponent": 64 * 64 // 16, "gap": 0}
 
 
@@ -44,7 +44,7 @@ def test_bytes_of_a_bank_are_counted_once():
 )
 def test_nothing_is_said_to_be_nothing(place, address):
     spec = tw.TensorSpec((40, 40), "bfloat8_b", memory=tw.height_sharded((2, 1)), chip="wormhole_n150")
-    assert str(explain_address(spec, place, spec.first_address + address)) == "nothing of this tensor"
+    assert str(explain_address(spec, place, spec.address_on_empty_chip + address)) == "nothing of this tensor"
 
 
 def test_elements_below_a_byte_say_their_bits():
@@ -57,7 +57,7 @@ def test_elements_below_a_byte_say_their_bits():
 
 def test_a_shard_that_ends_early_leaves_a_gap():
     spec = tw.TensorSpec((96, 32), "float32", "tile", memory=tw.height_sharded((2, 1), (64, 32)), chip="wormhole_n150")
-    assert explain_address(spec, (1, 0), spec.first_address + 4096).kind == "gap"
+    assert explain_address(spec, (1, 0), spec.address_on_empty_chip + 4096).kind == "gap"
 
 
 def test_a_bit_outside_a_byte_is_refused():
@@ -97,5 +97,5 @@ def test_a_bank_that_the_chip_does_not_have_is_refused():
     spec = tw.TensorSpec((60, 90), chip="n150")
     for bank in (12, 99, -1):
         with pytest.raises(tw.MemoryConfigError, match=f"DRAM banks 0 to 11, got bank {bank}"):
-            spec.element_at(bank, spec.first_address)
-    assert spec.element_at(11, spec.first_address) == (11, 0)
+            spec.element_at(bank, spec.address_on_empty_chip)
+    assert spec.element_at(11, spec.address_on_empty_chip) == (11, 0)

@@ -130,7 +130,7 @@ def test_sharded_memory_configs():
                 config = None
         assert (config is not None) == result["ok"], case
         if config is not None:
-            assert as_recorded(config.plain) == result["memory_config"], case
+            assert as_recorded(config.native) == result["memory_config"], case
 
 
 def test_swapped_shards_are_announced():
@@ -210,5 +210,5 @@ def test_buffers_and_page_tables(name):
         assert list(spec.page_shape) == case["page_shape"]
         assert (spec.page_bytes, spec.aligned_page_bytes) == (case["page_size"], case["aligned_page_size"])
         assert (spec.num_pages, spec.bytes_per_bank) == (case["num_pages"], case["size_per_bank"])
-        assert spec.first_address == case["address"]
+        assert spec.address_on_empty_chip == case["address"]
         assert np.array_equal(spec.pages().rows(), tables[f"b{case['id']}_pages"])

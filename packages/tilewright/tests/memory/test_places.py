@@ -33,7 +33,7 @@ def test_where_agrees_with_the_placement_and_the_page_table(spec, data):
     table = spec.pages(base=0)
     for coordinate in some_coordinates(spec, data):
         place = spec.where(*coordinate, base=0)
-        found = spec.placement(*coordinate)
+        found = spec.address_layout(*coordinate)
         assert spec.banks[found[spec.axis]] == place.bank
         assert found["addr"] == place.address
         assert table.bank[place.page] == place.bank
@@ -149,7 +149,7 @@ def test_elements_that_straddle_bytes_have_a_place_but_no_layout():
     for at in ((0, 0), (0, 1), (63, 63), (33, 18)):
         assert spec.element_at(spec.where(*at)) == at
     with pytest.raises(MemoryConfigError, match=r"6 bits and cross bytes"):
-        _ = spec.placement
+        _ = spec.address_layout
 
 
 def test_padding_and_gaps_hold_no_element():
@@ -167,7 +167,7 @@ def test_a_scalar_has_a_place():
     spec = TensorSpec((), "float32", chip="wormhole_n150")
     assert spec.where().address == spec.known_chip.base("dram")
     assert spec.element_at(spec.where()) == ()
-    assert spec.placement()["addr"] == 0
+    assert spec.address_layout()["addr"] == 0
 
 
 def test_questions_about_banks_need_a_chip():

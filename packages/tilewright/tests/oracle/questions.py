@@ -30,7 +30,7 @@ def both(ask):
 def raw(tensor):
     """Return the bytes of a tensor of either dialect."""
     if isinstance(tensor, ours.Tensor):
-        return np.frombuffer(tensor.plain.raw, np.uint8)
+        return np.frombuffer(tensor.native.raw, np.uint8)
     return np.from_dlpack(tensor.host_buffer().get_shard(theirs.MeshCoordinate(0, 0))).copy()
 
 

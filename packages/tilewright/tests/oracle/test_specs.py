@@ -97,7 +97,7 @@ def test_shard_page_mapping(data):
             )
             return sorted(((core.x, core.y), list(pages)) for core, pages in mapping if pages)
         paging = sharded_paging(
-            tuple(shape), NdShardSpec(shard, cores(d, grid).plain, orientation.lower(), strategy.lower()), page
+            tuple(shape), NdShardSpec(shard, cores(d, grid).native, orientation.lower(), strategy.lower()), page
         )
         pages_of_core = {}
         for slot, page_number in sorted((paging.slots(number), number) for number in range(paging.num_pages)):

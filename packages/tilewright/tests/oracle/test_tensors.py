@@ -105,7 +105,7 @@ def test_files_cross_over(tmp_path_factory, ask, data):
         return
     theirs.dump_tensor(str(folder / "theirs.tensorbin"), real)
     alike(ours.load_tensor(folder / "theirs.tensorbin"), real)
-    if mine.plain.spec.violations():  # theirs refuses once the tensor goes to a device, ours before it is in a file
+    if mine.native.spec.violations():  # theirs refuses once the tensor goes to a device, ours before it is in a file
         with pytest.raises((MemoryConfigError, OutOfMemory)):
             ours.dump_tensor(folder / "ours.tensorbin", mine)
         return

@@ -23,10 +23,10 @@ def test_filled_tensors():
     """Defaults, padding and conversions as recorded: padding has the value, too, but zeros in blocks."""
     x = ttnn.full((2, 3), 1.5, layout=ttnn.TILE_LAYOUT)
     assert (x.dtype, x.padded_shape, x.storage_type()) == (ttnn.bfloat16, (32, 32), ttnn.StorageType.HOST)
-    assert set(np.asarray(x.plain.pages).view(np.uint16).tolist()) == {0x3FC0}
+    assert set(np.asarray(x.native.pages).view(np.uint16).tolist()) == {0x3FC0}
     blocks = ttnn.ones((2, 3), ttnn.bfloat8_b)
     assert (blocks.layout, blocks.to_list()) == (ttnn.TILE_LAYOUT, [[1.0] * 3] * 2)
-    assert np.asarray(blocks.plain.pages).tolist().count(0x40) == 6
+    assert np.asarray(blocks.native.pages).tolist().count(0x40) == 6
     for number, dtype, expected in [
         (2.5, ttnn.int32, 2),
         (-1, ttnn.uint8, 255),
@@ -129,7 +129,7 @@ def test_copies_into_tensors(device):
     assert (target.to_list(), target.buffer_address()) == (x.to_list(), address)
     host = ttnn.zeros((64, 64), ttnn.bfloat8_b)
     ttnn.copy_device_to_host_tensor(target, host)
-    np.testing.assert_array_equal(host.plain.pages, x.plain.pages)
+    np.testing.assert_array_equal(host.native.pages, x.native.pages)
     for call, message in [
         (lambda: ttnn.copy_host_to_device_tensor(target, x), "in this order"),
         (lambda: ttnn.copy_device_to_host_tensor(x, host), "in this order"),

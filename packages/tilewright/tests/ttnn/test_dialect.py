@@ -166,9 +166,9 @@ def test_what_is_created_is_exact():
 
 def test_pad_values_are_converted_like_the_data():
     x = ttnn.from_torch(np.float32([1]), ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, pad_value=0.1)
-    assert np.frombuffer(x.plain.raw, ml_dtypes.bfloat16)[1] == ml_dtypes.bfloat16(0.1)
+    assert np.frombuffer(x.native.raw, ml_dtypes.bfloat16)[1] == ml_dtypes.bfloat16(0.1)
     x = ttnn.from_torch(np.float32([1]), ttnn.int32, layout=ttnn.TILE_LAYOUT, pad_value=-3.0)
-    assert np.frombuffer(x.plain.raw, np.int32)[1] == -3
+    assert np.frombuffer(x.native.raw, np.int32)[1] == -3
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_tilize_with_val_padding_fills():
     x = ttnn.tilize_with_val_padding(ttnn.from_torch(np.ones((5, 7), np.float32)), (64, 32), 3.0)
     expected = np.full((64, 32), 3, np.float32)
     expected[:5, :7] = 1
-    whole = tw.from_bytes(x.plain.pages, tw.TensorSpec((64, 32), "float32", "tile"))
+    whole = tw.from_bytes(x.native.pages, tw.TensorSpec((64, 32), "float32", "tile"))
     np.testing.assert_array_equal(whole, expected)
 
 
@@ -364,7 +364,7 @@ def test_extra_padding_of_a_device_tensor_survives(device):
     x = ttnn.from_torch(np.ones((5, 7), np.float32)).pad([6, 9], [0, 0], 2.0)
     there = x.to(device)
     assert there.padded_shape == [6, 9]
-    np.testing.assert_array_equal(there.plain.pages, x.plain.pages)
+    np.testing.assert_array_equal(there.native.pages, x.native.pages)
 
 
 # Values that print, compare and refuse.
@@ -451,12 +451,12 @@ def test_a_width_that_shards_pad_is_converted_not_refused(device):
 def test_the_rest_of_the_library_takes_tensors_and_specs_of_the_dialect():
     x = ttnn.from_torch(np.ones((64, 64), np.float32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT)
     with ttnn.manage_device() as device:
-        for subject in (x, x.spec, x.plain, [x, x.spec]):
+        for subject in (x, x.spec, x.native, [x, x.spec]):
             assert tw.fit(subject, "wormhole_n150")
-        placed = x.plain.spec.with_chip(device.chip)
+        placed = x.native.spec.with_chip(device.chip)
         for subject in (ttnn.TensorSpec.wrap(placed), placed):
             assert tw.explain(subject, (33, 5)).where == placed.where(33, 5)
-        assert scene_of(x).title == scene_of(x.plain).title
+        assert scene_of(x).title == scene_of(x.native).title
         assert scene_of(ttnn.TensorSpec.wrap(placed)).title == scene_of(placed).title
     for wrong in (np.ones((3, 4)), 5, ttnn.DRAM_MEMORY_CONFIG):
         with pytest.raises(tw.MemoryConfigError, match="expected a TensorSpec or a tensor"):

@@ -129,4 +129,4 @@ def test_the_figure_of_sixteen_pages(device):
 def test_rows_of_a_sharded_tensor_are_as_wide_as_the_shard():
     spec = ttnn.TensorSpec(ttnn.Shape([64, 64]), ttnn.bfloat16, ttnn.ROW_MAJOR_LAYOUT, ttnn.BufferType.L1)
     grid = ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 1))
-    assert spec.block_sharded(grid).plain.page_shape == (1, 32)
+    assert spec.block_sharded(grid).native.page_shape == (1, 32)

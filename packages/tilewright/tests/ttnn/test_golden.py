@@ -31,7 +31,7 @@ def data():
 
 
 def raw(tensor):
-    return np.frombuffer(tensor.plain.raw, np.uint8)
+    return np.frombuffer(tensor.native.raw, np.uint8)
 
 
 def core_set(ranges):

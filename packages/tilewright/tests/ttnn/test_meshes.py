@@ -194,7 +194,7 @@ def test_tensors_are_distributed_and_joined_in_their_format(mesh):
     assert (tensor.dtype, tensor.tile.tile_shape, tensor.shape) == (ttnn.bfloat8_b, [16, 32], (8, 128))
     back = ttnn.aggregate_tensor(tensor, ttnn.ConcatMeshToTensor(mesh, 0))
     assert back.spec == whole.spec
-    np.testing.assert_array_equal(back.plain.pages, whole.plain.pages)
+    np.testing.assert_array_equal(back.native.pages, whole.native.pages)
 
 
 def test_a_single_part_is_the_whole_however_it_is_joined(mesh):

@@ -36,7 +36,9 @@ def test_files_have_the_names_of_ttnn_and_are_taken_as_they_are(tmp_path):
         without = ttnn.as_tensor(None, cache_file_name=str(tmp_path / "deep" / "w"), **option)
         for cached in (first, again, skipped, without):
             assert cached.spec == fresh.spec
-            np.testing.assert_array_equal(cached.plain.pages, np.asarray(fresh.plain.pages).reshape(-1).view(np.uint8))
+            np.testing.assert_array_equal(
+                cached.native.pages, np.asarray(fresh.native.pages).reshape(-1).view(np.uint8)
+            )
         assert state(path) == before
     assert len(list((tmp_path / "deep").iterdir())) == len(OPTIONS)
 

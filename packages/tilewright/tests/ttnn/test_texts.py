@@ -116,10 +116,10 @@ def test_enums_are_printed_as_in_ttnn_and_equal_those_of_the_core():
     kinds = (ttnn.Layout, ttnn.BufferType, ttnn.TensorMemoryLayout, ttnn.ShardOrientation, ttnn.ShardStrategy)
     for kind in (*kinds, ttnn.ShardDistributionStrategy):
         for member in kind:
-            assert member == member.plain == member
-            assert hash(member) == hash(member.plain)
-            assert kind.of(member.plain) is member
-            assert member.plain not in [other for other in kind if other is not member]
+            assert member == member.native == member
+            assert hash(member) == hash(member.native)
+            assert kind.of(member.native) is member
+            assert member.native not in [other for other in kind if other is not member]
     assert ttnn.ROW_MAJOR_LAYOUT != ttnn.ShardOrientation.ROW_MAJOR
 
 

@@ -88,7 +88,7 @@ def test_the_device_is_the_chip(allocator, tmp_path):
 
 def test_large_plans_are_reported_bank_by_bank(allocator, tmp_path, monkeypatch):
     pages = write_visualizer_report(allocator, tmp_path / "pages")
-    monkeypatch.setattr(ttnn_visualizer, "MOST_PAGES", 0)
+    monkeypatch.setattr(ttnn_visualizer, "MAX_PAGES", 0)
     chunks = write_visualizer_report(allocator, tmp_path / "chunks")
     key = "operation_id, address, bank_id, core_x, core_y, buffer_type"
     summed = f"""select {key}, min(page_address), max(page_address + page_size) - min(page_address), page_size, count(*)

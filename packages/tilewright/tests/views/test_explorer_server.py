@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tilewright.explorer.server import HOST, KEY_HEADER, LONGEST_TARGET, MOST_CONNECTIONS, MOST_FIELDS, Explorer
+from tilewright.explorer.server import HOST, KEY_HEADER, MAX_CONNECTIONS, MAX_FIELDS, MAX_TARGET, Explorer
 
 SPEC = "shape=64x96&dtype=bfloat8_b&chip=wormhole_n150"
 
@@ -138,8 +138,8 @@ def test_bodies_are_refused_before_they_are_read(explorer):
 
 
 def test_long_requests_and_many_fields_are_refused(explorer):
-    assert ask(explorer, "/ask/words/placement?shape=" + "1" * LONGEST_TARGET)[0] == 414
-    assert ask(explorer, "/ask/words/placement?" + "&".join(f"f{k}=1" for k in range(MOST_FIELDS + 1)))[0] == 400
+    assert ask(explorer, "/ask/words/placement?shape=" + "1" * MAX_TARGET)[0] == 414
+    assert ask(explorer, "/ask/words/placement?" + "&".join(f"f{k}=1" for k in range(MAX_FIELDS + 1)))[0] == 400
     assert b" 414 " in raw(explorer, b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\n\r\n")
 
 
@@ -247,7 +247,7 @@ def test_shards_without_a_grid_take_all_cores_or_the_row_of_banks(explorer):
 
 def test_who_drips_bytes_makes_way(explorer):
     """Connections without a whole request are closed for new ones, longest first; whoever asks is answered."""
-    dripping = [socket.create_connection((HOST, explorer.server_port), timeout=20) for _ in range(MOST_CONNECTIONS + 8)]
+    dripping = [socket.create_connection((HOST, explorer.server_port), timeout=20) for _ in range(MAX_CONNECTIONS + 8)]
     try:
         for connection in dripping:
             with suppress(OSError):  # it was closed already

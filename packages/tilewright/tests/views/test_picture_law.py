@@ -101,7 +101,7 @@ def test_pages_are_drawn_where_they_are(spec, data):
     for page, bank, address in zip(table.page.tolist(), table.bank.tolist(), table.address.tolist(), strict=True):
         per_bank.setdefault(bank, []).append((address, page))
     slots = {
-        page: (address - spec.first_address) // spec.aligned_page_bytes
+        page: (address - spec.address_on_empty_chip) // spec.aligned_page_bytes
         for v in per_bank.values()
         for address, page in v
     }
@@ -172,7 +172,7 @@ def test_pages_are_drawn_where_they_are(spec, data):
     assert facts["bytes"].startswith(f"{fitted.total_bytes}, of which {fitted.padding_bytes} padding (")
     assert facts["padded shape"] == " x ".join(map(str, spec.padded_shape))
     assert facts["pages"] == f"{spec.num_pages} of {spec.page_bytes} bytes ({spec.aligned_page_bytes} with alignment)"
-    assert int(facts["address on an empty chip"]) == spec.first_address == fitted.address
+    assert int(facts["address on an empty chip"]) == spec.address_on_empty_chip == fitted.address
     most, mean = max(held.values()), spec.num_pages / len(spec.banks)
     assert facts["imbalance"] == f"{most / mean:.2f} (max/mean)"
     (tone,) = [fact.tone for fact in scene.facts if fact.name == "imbalance"]

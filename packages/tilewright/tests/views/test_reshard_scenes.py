@@ -11,7 +11,7 @@ import pytest
 import tilewright as tw
 from tilewright.views import Grid, Tracks, reshard_scene, scene_of, to_html, to_svg, to_text
 from tilewright.views.html import panel_data
-from tilewright.views.scene import MOST_FLOWS
+from tilewright.views.scene import MAX_FLOWS
 from tilewright.views.scenes.reshards import chip_cells
 
 from .browser import open_browser, watched
@@ -147,7 +147,7 @@ def test_many_flows_are_drawn_in_part_but_kept_in_the_page():
         tw.TensorSpec((2048, 2048), "bfloat16", "tile", memory=tw.width_sharded((8, 8)), chip="n150"),
     )
     scene = reshard_scene(plan)
-    assert f"largest {MOST_FLOWS} of {64 * 63} flows" in scene.note
+    assert f"largest {MAX_FLOWS} of {64 * 63} flows" in scene.note
     assert len(panel_data(scene.panels[0])["flows"]) == 64 * 63
     assert len(to_svg(scene)) < 120_000
 

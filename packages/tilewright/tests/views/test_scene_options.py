@@ -102,7 +102,7 @@ def test_hexadecimal_addresses_change_nothing_else(name):
 def test_hexadecimal_addresses_everywhere_they_are_written():
     scene = views.scene_of(spec((128, 128), "bfloat16"), at=(70, 100), address="hex", label="address")
     text, svg, page = views.to_text(scene), views.to_svg(scene), views.to_html(scene)
-    first = spec((128, 128), "bfloat16").first_address
+    first = spec((128, 128), "bfloat16").address_on_empty_chip
     for words in (text, svg):
         assert f"0x{first:X}" in words
         assert str(first) not in words

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError
 from ..layout import Layout
 
@@ -31,7 +31,7 @@ _BITS = {
 
 
 @dataclass(frozen=True)
-class MatrixAtom(Shown):
+class MatrixAtom(Drawable):
     """A matrix instruction: `shape` is (M, N, K), and `a`, `b`, `c` map threads and values to elements.
 
     `lanes` maps the threads of the layouts to lanes of the warp: the same, except for quad pairs of SM70.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, Linear, Swizzle, as_integer
 from ..tensor import View
@@ -72,7 +72,7 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True)
-class BankReport(Shown):
+class BankReport(Drawable):
     """The bank conflicts of an access to shared memory.
 
     `wavefronts` is the number of passes over the memory, `ideal` that without conflicts, and `phases` those of each

@@ -35,7 +35,7 @@ from ..layout import (
 )
 
 _LISTED = 6  # elements that a sentence lists
-_MOST_PLACES = 32  # of an image that is listed
+_MAX_PLACES = 32  # of an image that is listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _explain_complement(name: str, result: Any, layout: Any, bound: Any = None) 
     operands = (layout,) if bound is None else (layout, bound)
     limit = int(layout.cosize) if bound is None and not layout.axes else product(as_tree(bound or 0))
     steps = []
-    if isinstance(layout, Layout) and not layout.axes and not layout.replicas and 0 < layout.size <= _MOST_PLACES:
+    if isinstance(layout, Layout) and not layout.axes and not layout.replicas and 0 < layout.size <= _MAX_PLACES:
         image = tuple(sorted({int(layout(i)) for i in range(layout.size)}))
         steps.append(AlgebraStep("image", (layout,), image, "the places in use"))
     modes = [] if layout.axes else sorted([(d, n) for n, d in zip(*layout.flat_modes(), strict=True) if d and n > 1])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..conversion import ConversionPlan, ConversionReport, ProgressEvent, Rounding
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
-_MOST_NOTES = 8
+_MAX_NOTES = 8
 _MAX_LISTED = 8  # tensors that were rounded
 
 
@@ -94,10 +94,10 @@ def command(
     plan = plan_conversion(sources, out, to, rules, follow_links, **settings)
     console = Console.current()
     if not console.json:
-        for note in plan.notes[:_MOST_NOTES]:
+        for note in plan.notes[:_MAX_NOTES]:
             console.print_note(f"note: {note}")
-        if len(plan.notes) > _MOST_NOTES:
-            console.print_note(f"note: and {len(plan.notes) - _MOST_NOTES} more like these; --json lists all")
+        if len(plan.notes) > _MAX_NOTES:
+            console.print_note(f"note: and {len(plan.notes) - _MAX_NOTES} more like these; --json lists all")
     if dry_run:
         refuse_options(["part"], "on the plan, which is of all parts")
         seconds = plan.seconds(jobs)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..conversion import CacheReport, ConversionItem, ConversionPlan, ConversionReport, ItemExplanation
     from ..memory import Fit
 
-_MOST_PROBLEMS = 40  # that are printed
+_MAX_PROBLEMS = 40  # that are printed
 _CACHE = ("recipe", "optimizations", "model_dtype", "hf_rope", "instruct", "hf_model", "mesh", "pad_mlp_cores")
 _WRITING = ("resume", "force", "dry_run", "part", "dask")
 _UNUSED_WITH = {  # options that have no effect, by mode
@@ -262,10 +262,10 @@ def _check(
 def _format_check(report: CacheReport) -> str:
     lines = [f"note: {note}" for note in report.notes]
     bad = click.style("bad:", fg="red", bold=True)
-    for each in report.problems[:_MOST_PROBLEMS]:
+    for each in report.problems[:_MAX_PROBLEMS]:
         lines += [f"{bad} {each.file}: {each.problem}", f"     on the card: {each.effect}"]
-    if len(report.problems) > _MOST_PROBLEMS:
-        lines.append(f"... and {len(report.problems) - _MOST_PROBLEMS} more; --json lists all")
+    if len(report.problems) > _MAX_PROBLEMS:
+        lines.append(f"... and {len(report.problems) - _MAX_PROBLEMS} more; --json lists all")
     what = f" for {report.machine}" if report.machine else ""
     if report.recipe is not None:
         lines.append(f"recipe {report.recipe['name']}, which follows {report.recipe['follows']}")

@@ -43,7 +43,7 @@ OPERATIONS = (
 )
 KERNELS = ("current", "2024")
 VIEWS = ("map", "links", "timeline")
-_MOST_PAIRS = 8  # that are listed; pictures and --json have all
+_MAX_PAIRS = 8  # that are listed; pictures and --json have all
 
 
 def _view_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -226,9 +226,9 @@ def _list_pairs(plan: ReshardPlan) -> list[str]:
     rows = [("to", "from", "bytes", "")]
     rows += [
         (_name(reader), _name(origin), str(size), "stays" if reader == origin else "")
-        for (reader, origin), size in pairs[:_MOST_PAIRS]
+        for (reader, origin), size in pairs[:_MAX_PAIRS]
     ]
-    more = len(pairs) - _MOST_PAIRS
+    more = len(pairs) - _MAX_PAIRS
     return [*format_table(rows, right=[2]), *([f"and {more} more; --json lists all of them"] if more > 0 else [])]
 
 

@@ -479,7 +479,7 @@ def _write_report(
 
 
 _SHAPE = re.compile(r"(?:\[[0-9,x ]*\]|[0-9]+(?:[x×][0-9]+)+|[0-9]+)(?::[a-z].*)?")
-_MOST_NAMES = 12  # of a file's tensors that an error lists
+_MAX_NAMES = 12  # of a file's tensors that an error lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -586,5 +586,5 @@ def _open_stored(path: str, name: str | None, device: Any, follow_links: bool) -
 
 
 def _list_names(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} others" if len(names) > _MOST_NAMES else ""
-    return f"it has {', '.join(names[:_MOST_NAMES])}{more}" if names else "it is empty"
+    more = f" and {len(names) - _MAX_NAMES} others" if len(names) > _MAX_NAMES else ""
+    return f"it has {', '.join(names[:_MAX_NAMES])}{more}" if names else "it is empty"

@@ -15,7 +15,7 @@ from .program import follow_links_option, verb
 if TYPE_CHECKING:
     from ..conversion import VerifyReport
 
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 
 @verb("verify")
@@ -65,9 +65,9 @@ def command(
 def _format_answer(report: VerifyReport) -> str:
     lines = [f"note: {note}" for note in report.notes]
     bad = click.style("bad:", fg="red", bold=True)
-    lines += [f"{bad} {each.name}: {each.problem}" for each in report.problems[:_MOST_LINES]]
-    if len(report.problems) > _MOST_LINES:
-        lines.append(f"... and {len(report.problems) - _MOST_LINES} more; --json lists all")
+    lines += [f"{bad} {each.name}: {each.problem}" for each in report.problems[:_MAX_LINES]]
+    if len(report.problems) > _MAX_LINES:
+        lines.append(f"... and {len(report.problems) - _MAX_LINES} more; --json lists all")
     size = format_bytes(sum(each.nbytes for each in report.verdicts))
     if report.problems:
         lines.append(f"{report.out}: {len(report.problems)} of {count_of(len(report.verdicts), 'tensor')} failed")

@@ -432,7 +432,7 @@ def fit_device(
 
 # `retarget_cache`: the weight cache of one machine made into that of another with the same mesh.
 
-_MOST_LISTED = 4  # files in a message
+_MAX_LISTED = 4  # files in a message
 
 
 def plan_retarget(
@@ -481,10 +481,10 @@ def plan_retarget(
     available = {*tensors, *held}
     others = [file.file for file in new.files if file.file not in same and not available.issuperset(file.value.sources)]
     if others:
-        more = f" and {len(others) - _MOST_LISTED} more" if len(others) > _MOST_LISTED else ""
+        more = f" and {len(others) - _MAX_LISTED} more" if len(others) > _MAX_LISTED else ""
         raise FormatError(
             f"{len(others)} of {len(new.files)} files differ in more than their headers, or are missing:"
-            f" {', '.join(others[:_MOST_LISTED])}{more}; give the checkpoint, to make them from it"
+            f" {', '.join(others[:_MAX_LISTED])}{more}; give the checkpoint, to make them from it"
         )
     _validate_hashes(folder, same)
     items = []

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._integers import ceil_div
 from .._text import count_of, format_table
 from ..copying import native
-from ..display import Shown
+from ..display import Drawable
 from ..findings import Finding
 from ..formats import Format, ScalarFormat, cast
 from ..memory import format_devices
@@ -562,7 +562,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TensorComparison(Shown):
+class TensorComparison(Drawable):
     """How one tensor differs from another: figures, the first and the worst difference, and what PCC hides.
 
     `different` counts the elements beyond the tolerance, `unequal` those that are not exactly equal. `max_ulp` is in
@@ -654,7 +654,7 @@ class TensorComparison(Shown):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison(Shown):
+class Comparison(Drawable):
     """How the tensors of two files differ, and which exist in only one of them.
 
     >>> from tilewright.conversion import diff

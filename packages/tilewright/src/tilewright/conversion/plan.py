@@ -24,7 +24,7 @@ from .._files import as_path
 from .._integers import ceil_div, round_up
 from .._text import format_bytes
 from ..copying import Part, count_elements
-from ..display import Shown
+from ..display import Drawable
 from ..errors import FileFormatError, FormatError, MemoryConfigError, OutOfMemory, TilewrightError
 from ..files import (
     IMAGE_SUFFIX,
@@ -366,8 +366,8 @@ def final_path(out: Path, slot: OutputSlot) -> Path:
 
 # `explain_item`: where every piece of a converted tensor comes from, how it is stored, and which device holds it.
 
-_MOST_PIECES = 24  # that are written out
-_MOST_DEVICES = 8
+_MAX_PIECES = 24  # that are written out
+_MAX_DEVICES = 8
 
 
 @dataclass(frozen=True)
@@ -443,7 +443,7 @@ def _dimension_name(dimension: int, rank: int) -> str:
 
 
 @dataclass(frozen=True)
-class ItemExplanation(Shown):
+class ItemExplanation(Drawable):
     """The explanation of one converted tensor: its pieces, the way of its values, and its devices."""
 
     item: ConversionItem
@@ -484,12 +484,12 @@ class ItemExplanation(Shown):
 
     def _piece_lines(self) -> Iterator[str]:
         yield "  pieces"
-        boxes = [format_box(piece.box) for piece in self.pieces[:_MOST_PIECES]]
+        boxes = [format_box(piece.box) for piece in self.pieces[:_MAX_PIECES]]
         width = max(map(len, boxes), default=0)
         for box, piece in zip(boxes, self.pieces, strict=False):
             yield f"    {box:<{width}}  <-  {piece}"
-        if len(self.pieces) > _MOST_PIECES:
-            yield f"    and {len(self.pieces) - _MOST_PIECES} more"
+        if len(self.pieces) > _MAX_PIECES:
+            yield f"    and {len(self.pieces) - _MAX_PIECES} more"
         if self.zeros:
             yield f"    the other {self.zeros} elements are zero"
 
@@ -502,11 +502,11 @@ class ItemExplanation(Shown):
             yield "  devices   every device holds all of it" if mesh.shape == (1, 1) else "  devices   one"
             return
         yield f"  devices   {mesh}"
-        for box, devices in list(windows.items())[:_MOST_DEVICES]:
+        for box, devices in list(windows.items())[:_MAX_DEVICES]:
             named = ", ".join([str(device) for device in devices[:4]]) + (" ..." if len(devices) > 4 else "")
             yield f"    {named}  hold{'s' if len(devices) == 1 else ''}  {format_box(box)}"
-        if len(windows) > _MOST_DEVICES:
-            yield f"    and {len(windows) - _MOST_DEVICES} more parts"
+        if len(windows) > _MAX_DEVICES:
+            yield f"    and {len(windows) - _MAX_DEVICES} more parts"
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as plain data: the pieces, the steps of values, the expression and the devices."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from .._dialect import unwrap
 from ..copying import as_host_array
 from ..errors import LayoutError, TilewrightError
 from ..files import (
@@ -29,7 +30,6 @@ from ..files import (
 from ..formats import Format, format_of
 from ..layout import Box, Layout, LayoutLike, cut_into_slabs, format_tree, largest_slab
 from ..memory import DeviceLike, MemoryConfig, Mesh, Shape, TensorSpec
-from ..plain import to_plain
 from ..tiling import Tiler
 from .comparison import (
     Comparison,
@@ -302,7 +302,7 @@ def collect_tensors(value: Any) -> dict[str, ComparedTensor]:
 
 
 def _as_compared_tensor(value: Any) -> ComparedTensor:
-    value = to_plain(value)
+    value = unwrap(value)
     if isinstance(value, StoredTensor):
         value = decode_small_floats(value)
         return ComparedTensor(value, value.shape, value.format, value.spec, mesh=value.mesh)
@@ -420,7 +420,7 @@ def diff(
     >>> print(found.tensors[0].findings[0])
     B is 2 x A, which is 100 % of the squared error; PCC is the same for any factor
     """
-    descriptions = [to_plain(each) for each in (a, b)]
+    descriptions = [unwrap(each) for each in (a, b)]
     compared = compare_descriptions(*descriptions)
     if compared is not None:
         return compared

@@ -122,7 +122,7 @@ def _plan_tilize(
     source = placement_of(matrix)
     element = source.format if dtype is None else format_of(dtype)
     target = _tiled_placement(matrix.shape, tile, face, transpose, element, fill)
-    return _flat_job(source, target, target.places if matrix.size else 0, out)
+    return _flat_job(source, target, target.cosize if matrix.size else 0, out)
 
 
 def _fill_text(fill: Any) -> str:

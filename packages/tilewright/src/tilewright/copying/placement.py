@@ -325,11 +325,11 @@ class Placement:
         return int(layout.offset if isinstance(layout, Layout) else layout.extended(*([0] * len(self.extents))))
 
     @cached_property
-    def places(self) -> int:
+    def cosize(self) -> int:
         """Return the number of elements of the smallest buffer that holds the placement.
 
         >>> from tilewright import Layout
-        >>> Placement(Layout(4, 2), "int8").places
+        >>> Placement(Layout(4, 2), "int8").cosize
         7
         """
         return int(self.layout.cosize)
@@ -343,8 +343,8 @@ class Placement:
         1088
         """
         if not self.format.has_blocks:
-            return self.places * self.format.itemsize
-        return -(-self.places // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
+            return self.cosize * self.format.itemsize
+        return -(-self.cosize // self.tile_elements) * self.format.bytes_per_tile(self.tile_elements)
 
     def table_offsets(self, tabulated: TabulatedModes) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the offsets in elements of all combinations of `tabulated` digits, with all other digits at 0.

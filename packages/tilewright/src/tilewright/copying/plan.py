@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError
 from ..formats import block_format_of
 from ..layout import (
@@ -317,7 +317,7 @@ Memory = TypeVar("Memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(Shown):
+class Plan(Drawable):
     """How to copy `source` to `target`: loop nests that engines run in any order.
 
     A plan between two block formats has `stages`, plans that run one after the other through scratch memory; its nests
@@ -353,7 +353,7 @@ class Plan(Shown):
         >>> plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("mxfp4", "nvfp4")]).scratch
         32
         """
-        return max((step.target.places for step in self.stages if not step.packs), default=0)
+        return max((step.target.cosize for step in self.stages if not step.packs), default=0)
 
     @property
     def packs(self) -> bool:

@@ -17,12 +17,12 @@ from ..views.scenes.memory_maps import inspection_scene
 from .form import DEFAULT_CHIP, FieldError, render_for_page, spell_mesh, spell_spec
 
 SUFFIXES = (".safetensors", ".gguf", ".tensorbin", ".npy")
-MOST_BYTES = 64 << 20  # of the start of a file
-LARGEST_FILE = 1 << 50
-MOST_TENSORS = 1000  # that are listed
-MOST_DRAWN = 300  # tensors in the picture of a file
-MOST_ENTRIES = 40  # of metadata
-LONGEST_VALUE = 200  # characters of an entry
+MAX_BYTES = 64 << 20  # of the start of a file
+MAX_FILE = 1 << 50
+MAX_TENSORS = 1000  # that are listed
+MAX_DRAWN = 300  # tensors in the picture of a file
+MAX_ENTRIES = 40  # of metadata
+MAX_VALUE = 200  # characters of an entry
 
 
 def describe_file(path: Path) -> dict[str, Any]:
@@ -46,9 +46,9 @@ def describe_file(path: Path) -> dict[str, Any]:
         "bytes": found.nbytes,
         "padding": sum([tensor.padding_bytes for tensor in tensors]),
         "count": len(tensors),
-        "metadata": [[name, value[:LONGEST_VALUE]] for name, value in list(found.metadata.items())[:MOST_ENTRIES]],
-        "tensors": [_describe_tensor(tensor) for tensor in tensors[:MOST_TENSORS]],
-        "scene": render_for_page(inspection_scene(found)) if 0 < len(tensors) <= MOST_DRAWN else None,
+        "metadata": [[name, value[:MAX_VALUE]] for name, value in list(found.metadata.items())[:MAX_ENTRIES]],
+        "tensors": [_describe_tensor(tensor) for tensor in tensors[:MAX_TENSORS]],
+        "scene": render_for_page(inspection_scene(found)) if 0 < len(tensors) <= MAX_DRAWN else None,
     }
 
 
@@ -105,8 +105,8 @@ def start_of_file(name: str, size: int, start: bytes) -> Iterator[Path]:
     plain = PurePosixPath(name.replace("\\", "/")).name
     if Path(plain).suffix not in SUFFIXES or not plain.isprintable() or len(plain) > 200:
         raise FieldError("file", f"{plain[:200]!r} is not a file that is read here; use one of {', '.join(SUFFIXES)}")
-    if not len(start) <= size <= LARGEST_FILE:
-        raise FieldError("file", f"a file has at most {LARGEST_FILE} bytes, and at least those sent, got {size}")
+    if not len(start) <= size <= MAX_FILE:
+        raise FieldError("file", f"a file has at most {MAX_FILE} bytes, and at least those sent, got {size}")
     with TemporaryDirectory(prefix="tilewright-") as folder:
         path = Path(folder, plain)
         with path.open("wb") as file:

@@ -40,10 +40,10 @@ Made = TypeVar("Made")
 # Requests can ask for anything; these limits keep every answer quick.
 DEFAULT_CHIP = "wormhole_n150"
 MAX_CHARACTERS = 400  # characters of one field
-MOST_DIMENSIONS = 8
-MOST_DIGITS = 12
-MOST_CORES = 4096
-MOST_DEVICES = 1024
+MAX_DIMENSIONS = 8
+MAX_DIGITS = 12
+MAX_CORES = 4096
+MAX_DEVICES = 1024
 
 _STRATEGIES = {"height_sharded": height_sharded, "width_sharded": width_sharded, "block_sharded": block_sharded}
 FIELDS = (
@@ -81,7 +81,7 @@ class FieldError(LayoutError):
         self.field = field
 
 
-def parse_integers(fields: FormFields, field: str, example: str, most: int = MOST_DIMENSIONS) -> tuple[int, ...]:
+def parse_integers(fields: FormFields, field: str, example: str, most: int = MAX_DIMENSIONS) -> tuple[int, ...]:
     """Return the integers in a field, written as 4x60x90, 4,60,90 or (4, 60, 90); () if it is empty.
 
     >>> (
@@ -100,8 +100,8 @@ def parse_integers(fields: FormFields, field: str, example: str, most: int = MOS
         raise FieldError(field, f"{text!r} is not {_NOUNS.get(field, 'a whole number')}; write it as {example}")
     if len(parts) > most:
         raise FieldError(field, f"{text!r} has {len(parts)} numbers, expected at most {most}; write it as {example}")
-    if max(map(len, parts)) > MOST_DIGITS:
-        raise FieldError(field, f"a number in {text!r} is too large; use at most {MOST_DIGITS} digits")
+    if max(map(len, parts)) > MAX_DIGITS:
+        raise FieldError(field, f"a number in {text!r} is too large; use at most {MAX_DIGITS} digits")
     return tuple(map(int, parts))
 
 
@@ -127,7 +127,7 @@ def parse_bytes(fields: FormFields, field: str) -> int:
     """
     text = fields.get(field, "").strip()
     count = parse_size(text) if text else 0
-    if count is None or len(str(count)) > MOST_DIGITS:
+    if count is None or len(str(count)) > MAX_DIGITS:
         raise FieldError(field, f"{text!r} is not a size; write it as 64KiB, or as a number of bytes such as 65536")
     return count
 
@@ -153,8 +153,8 @@ def parse_cores(fields: FormFields, chip: Chip) -> CoreRangeSet:
         if not columns or not rows:
             raise FieldError("grid", f"{text!r} is not a grid of cores; give columns x rows, such as 8x8")
         ranges, sizes = [((0, 0), (columns - 1, rows - 1))], [columns * rows]
-    if sum(sizes) > MOST_CORES:
-        raise FieldError("grid", f"{text!r} has {sum(sizes)} cores; use at most {MOST_CORES}")
+    if sum(sizes) > MAX_CORES:
+        raise FieldError("grid", f"{text!r} has {sum(sizes)} cores; use at most {MAX_CORES}")
     return _attribute_errors("grid", lambda: CoreRangeSet(ranges))
 
 
@@ -230,8 +230,8 @@ def parse_mesh(fields: FormFields) -> Mesh | None:
     shape = parse_integers(fields, "mesh", "1x2", 4)
     if not shape:
         return None
-    if not 0 < prod(shape) <= MOST_DEVICES:
-        raise FieldError("mesh", f"{fields['mesh']!r} has {prod(shape)} devices; use 1 to {MOST_DEVICES}")
+    if not 0 < prod(shape) <= MAX_DEVICES:
+        raise FieldError("mesh", f"{fields['mesh']!r} has {prod(shape)} devices; use 1 to {MAX_DEVICES}")
     text = fields.get("cut", "").replace(" ", "")
     words = text.split(",") if text else []
     if not all(re.fullmatch(r"-|-?[0-9]{1,2}", word) for word in words):

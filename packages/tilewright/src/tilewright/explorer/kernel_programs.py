@@ -10,7 +10,7 @@ from typing import Any
 from .form import FieldError, FormFields
 
 LANGUAGES = ("mojo", "python")
-LONGEST_SOURCE = 12_000  # characters of a program
+MAX_SOURCE = 12_000  # characters of a program
 EXAMPLES = {
     "reverse.mojo": "a missing barrier",
     "transpose.mojo": "bank conflicts",
@@ -58,8 +58,8 @@ def parse_program(fields: FormFields) -> tuple[str, str]:
         raise FieldError("language", f"unknown language {language!r}; choose one of {', '.join(LANGUAGES)}")
     if not source.strip():
         raise FieldError("source", "the program is missing; choose an example, or write one")
-    if len(source) > LONGEST_SOURCE:
-        raise FieldError("source", f"the program has {len(source)} characters; use at most {LONGEST_SOURCE}")
+    if len(source) > MAX_SOURCE:
+        raise FieldError("source", f"the program has {len(source)} characters; use at most {MAX_SOURCE}")
     if language == "python" and not can_run_python():
         raise FieldError(
             "language",

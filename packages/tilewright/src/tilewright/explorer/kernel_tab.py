@@ -23,10 +23,10 @@ from .form import FormFields, render_for_page
 from .kernel_programs import parse_program
 
 _PLACE = re.compile(r"<(?:stdin|kernel)>:(?=[0-9])")
-MOST_PRINTED = 20_000  # characters that a program prints
-MOST_REPORTS = 8  # launches that are shown
-MOST_LINES = 60  # accesses that are listed for a launch
-MOST_SIDE = 64  # rows and columns of a picture
+MAX_PRINTED = 20_000  # characters that a program prints
+MAX_REPORTS = 8  # launches that are shown
+MAX_LINES = 60  # accesses that are listed for a launch
+MAX_SIDE = 64  # rows and columns of a picture
 
 
 def describe_kernel(fields: FormFields) -> dict[str, Any]:
@@ -36,16 +36,16 @@ def describe_kernel(fields: FormFields) -> dict[str, Any]:
     '2\\n'
     """
     language, source = parse_program(fields)
-    output = BoundedOutput(MOST_PRINTED)
+    output = BoundedOutput(MAX_PRINTED)
     with redirect_stdout(output):
         problem, reports = (_run_mojo if language == "mojo" else _run_python)(source)
     first = next((k for k, report in enumerate(reports) if not report.clean), 0)
-    start = max(0, min(first, len(reports) - MOST_REPORTS))
+    start = max(0, min(first, len(reports) - MAX_REPORTS))
     return {
         "output": output.getvalue(),
         "error": problem and _name_lines(_shorten(problem)),
         "launches": len(reports),
-        "reports": [describe_report(report) for report in reports[start : start + MOST_REPORTS]],
+        "reports": [describe_report(report) for report in reports[start : start + MAX_REPORTS]],
     }
 
 
@@ -121,15 +121,15 @@ def describe_report(report: KernelReport) -> dict[str, Any]:
                 "cost": str(cost),
                 "ideal": cost.units == cost.ideal,
             }
-            for cost in report.sites[:MOST_LINES]
+            for cost in report.sites[:MAX_LINES]
         ],
-        "scene": render_for_page(kernel_scene(report, side=MOST_SIDE)) if report.touches else None,
+        "scene": render_for_page(kernel_scene(report, side=MAX_SIDE)) if report.touches else None,
     }
 
 
 def _shorten(text: str) -> str:
     """Return what the page shows of an error: a program can raise a text of any length."""
-    return text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]}\n... and more"
+    return text if len(text) <= MAX_PRINTED else f"{text[:MAX_PRINTED]}\n... and more"
 
 
 def _name_lines(text: str) -> str:

@@ -36,11 +36,11 @@ OPERATIONS = {
 """The operations that the page offers, as they are written."""
 STATED = "stated"  # the bytes of an element that the text of the layout states
 ITEM_SIZES = (STATED, "1", "2", "4", "8", "16")
-LONGEST_TEXT = 4000  # characters of a layout
-MOST_SIDE = 64  # rows and columns of a picture
-MOST_OPERAND_SIDE = 32  # of an operand, which only accompanies the result
-MOST_PLACES = 1 << 12  # elements and threads that are listed one by one
-MOST_SEARCHED = 1 << 14  # elements of memory for which a swizzle is searched
+MAX_TEXT = 4000  # characters of a layout
+MAX_SIDE = 64  # rows and columns of a picture
+MAX_OPERAND_SIDE = 32  # of an operand, which only accompanies the result
+MAX_PLACES = 1 << 12  # elements and threads that are listed one by one
+MAX_SEARCHED = 1 << 14  # elements of memory for which a swizzle is searched
 _TILER = re.compile(r"\s*<(.*)>\s*", re.DOTALL)
 
 
@@ -143,8 +143,8 @@ def _parse_layout(fields: FormFields, field: str) -> Any:
     text = fields.get(field, "").strip()
     if not text:
         raise FieldError(field, "the layout is missing; write one, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
-    if len(text) > LONGEST_TEXT:
-        raise FieldError(field, f"the layout has {len(text)} characters; use at most {LONGEST_TEXT}")
+    if len(text) > MAX_TEXT:
+        raise FieldError(field, f"the layout has {len(text)} characters; use at most {MAX_TEXT}")
     shape = parse_integers(fields, "extents", "8x8") or None if field == "notation" else None
 
     return _attribute(field, lambda: _memory_layout(parse_with_spare_shape(text, shape)))
@@ -189,7 +189,7 @@ def _attribute(field: str, make: Callable[[], Made]) -> Made:
 
 
 def _result_picture(fields: FormFields, layout: Any) -> Scene:
-    sides = {} if isinstance(layout, Linear) else {"side": MOST_SIDE, **bank_options(layout, _parse_itemsize(fields))}
+    sides = {} if isinstance(layout, Linear) else {"side": MAX_SIDE, **bank_options(layout, _parse_itemsize(fields))}
     return _attribute("notation", lambda: attribute_scene(fields, lambda options: scene_of(layout, **sides, **options)))
 
 
@@ -198,7 +198,7 @@ def _draw_operand(operand: Any) -> dict[str, Any]:
     if not isinstance(operand, LayoutLike):
         return {"scene": None, "note": "It has no shape of its own to draw."}
     try:
-        return {"scene": render_for_page(scene_of(operand, side=MOST_OPERAND_SIDE, memory=False))}
+        return {"scene": render_for_page(scene_of(operand, side=MAX_OPERAND_SIDE, memory=False))}
     except TilewrightError as problem:
         return {"scene": None, "note": str(problem)}
 
@@ -211,15 +211,15 @@ def _describe_step(step: AlgebraStep) -> dict[str, str]:
 def _require_listable(layout: Any, field: str) -> Any:
     if not isinstance(layout, LayoutLike):
         raise FieldError(field, f"threads need a layout of elements, got {type(layout).__name__}")
-    if layout.size > MOST_PLACES:
-        raise FieldError(field, f"{layout} has {layout.size} elements; at most {MOST_PLACES} are listed here")
+    if layout.size > MAX_PLACES:
+        raise FieldError(field, f"{layout} has {layout.size} elements; at most {MAX_PLACES} are listed here")
     return layout
 
 
 def _thread_picture(fields: FormFields, layout: Any) -> Scene:
     extents = parse_integers(fields, "tile", "16x8", 2)
-    if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MOST_PLACES:
-        raise FieldError("tile", f"a tile has two extents and at most {MOST_PLACES} elements; write it as 16x8")
+    if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MAX_PLACES:
+        raise FieldError("tile", f"a tile has two extents and at most {MAX_PLACES} elements; write it as 16x8")
     return thread_value_scene(_require_listable(layout, "tile"), extents)
 
 
@@ -249,8 +249,8 @@ def _parse_itemsize(fields: FormFields) -> int | None:
 
 def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
     plain = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
-    if not isinstance(plain, LayoutLike) or plain.cosize > MOST_SEARCHED:
-        return {"text": "", "note": f"Swizzles are searched for memory of at most {MOST_SEARCHED} elements."}
+    if not isinstance(plain, LayoutLike) or plain.cosize > MAX_SEARCHED:
+        return {"text": "", "note": f"Swizzles are searched for memory of at most {MAX_SEARCHED} elements."}
     offsets, touched = access_offsets(plain, threads, "the threads")
     try:
         found = find_swizzle([offsets if touched.all() else offsets[touched.all(axis=1)]], itemsize=itemsize)

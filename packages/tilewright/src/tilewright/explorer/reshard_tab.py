@@ -17,8 +17,8 @@ from ..views.scenes.reshards import reshard_facts, reshard_scene
 from .form import FieldError, FormFields, parse_mesh, parse_spec, require_drawable, require_placement
 
 TARGET_FIELDS = ("memory", "buffer", "grid", "shard", "orientation", "distribution")  # with "to_" before them
-MOST_PLAYED = 1 << 16  # requests that are drawn as frames
-MOST_PAGES = 1 << 18  # of a tensor whose reshard is planned on the page
+MAX_PLAYED = 1 << 16  # requests that are drawn as frames
+MAX_PAGES = 1 << 18  # of a tensor whose reshard is planned on the page
 
 
 def list_reshard_choices() -> dict[str, list[str]]:
@@ -53,9 +53,9 @@ def parse_reshard(fields: FormFields) -> ReshardPlan:
     8192
     """
     source = require_placement(require_drawable(parse_spec(fields)))
-    if source.num_pages > MOST_PAGES:
+    if source.num_pages > MAX_PAGES:
         raise FieldError(
-            "shape", f"{source.num_pages} pages are more than are planned here ({MOST_PAGES}); use tilewright reshard"
+            "shape", f"{source.num_pages} pages are more than are planned here ({MAX_PAGES}); use tilewright reshard"
         )
     mesh = parse_mesh(fields)
     try:
@@ -124,8 +124,8 @@ def play_reshard(fields: FormFields) -> dict[str, Any]:
     """
     plan = parse_reshard(fields)
     requests = sum([len(step.requests.nbytes) for step in plan.steps])
-    if requests > MOST_PLAYED:
-        raise FieldError("shape", f"{requests} requests are more than can be played here ({MOST_PLAYED})")
+    if requests > MAX_PLAYED:
+        raise FieldError("shape", f"{requests} requests are more than can be played here ({MAX_PLAYED})")
     animation = animate(plan)
     drawings, frames = draw_frames(animation)
     return {"panels": panel_markup(animation.scene, drawings), "frames": frames}

@@ -25,18 +25,18 @@ from urllib.parse import parse_qsl, urlsplit
 
 from ..version import __version__
 from .answers import ANSWERS, Reply, answer_query, encode_json, guard_answer, refuse
-from .file_tab import MOST_BYTES, describe_file, start_of_file
+from .file_tab import MAX_BYTES, describe_file, start_of_file
 from .form import FieldError, FormFields, parse_integer
 from .kernel_process import run_in_process
 
 HOST = "127.0.0.1"
 PORT = 8654  # tried first, so that links keep working from one run to the next
 KEY_HEADER = "X-Tilewright-Key"
-LONGEST_TARGET = 8192  # characters of a request's path and query
-LONGEST_QUERY = 1 << 16  # bytes of a query that is too long for the request's path
-MOST_FIELDS = 60
-MOST_CONNECTIONS = 32
-MOST_AT_ONCE = 2  # queries answered at a time: they are CPU-bound
+MAX_TARGET = 8192  # characters of a request's path and query
+MAX_QUERY = 1 << 16  # bytes of a query that is too long for the request's path
+MAX_FIELDS = 60
+MAX_CONNECTIONS = 32
+MAX_AT_ONCE = 2  # queries answered at a time: they are CPU-bound
 TIMEOUT = 15.0  # seconds of silence that end a connection, and for a query to have its turn
 
 _KINDS = {
@@ -99,7 +99,7 @@ class Explorer(ThreadingHTTPServer):
     def __init__(self, port: int = PORT) -> None:
         self.key = secrets.token_urlsafe(32)
         self.files = page_files()
-        self.working = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self.working = threading.BoundedSemaphore(MAX_AT_ONCE)
         self._lock = threading.Lock()
         self._waiting: dict[Any, None] = {}  # connections without a complete request, oldest first
         self._answering: set[Any] = set()
@@ -152,7 +152,7 @@ class Explorer(ThreadingHTTPServer):
         A browser sends its request at once, so slow clients are closed first.
         """
         with self._lock:
-            full = len(self._waiting) + len(self._answering) >= MOST_CONNECTIONS
+            full = len(self._waiting) + len(self._answering) >= MAX_CONNECTIONS
             oldest = next(iter(self._waiting), None) if full else None
             if oldest is not None:
                 del self._waiting[oldest]
@@ -229,9 +229,9 @@ class _Handler(BaseHTTPRequestHandler):
         # Refuse other host names that resolve to this machine (DNS rebinding).
         if len(named) != 1 or named[0].strip().lower() not in hosts:
             raise RequestRefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"unknown host; use {self.server.url}")
-        if len(self.path) > LONGEST_TARGET:
+        if len(self.path) > MAX_TARGET:
             raise RequestRefusedError(
-                HTTPStatus.REQUEST_URI_TOO_LONG, f"the request is longer than {LONGEST_TARGET} characters"
+                HTTPStatus.REQUEST_URI_TOO_LONG, f"the request is longer than {MAX_TARGET} characters"
             )
         if self.headers.get("Transfer-Encoding") or self._body_length() > self._most_bytes():
             raise RequestRefusedError(
@@ -254,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Return how many bytes the body may have: only queries have one."""
         if self.command != "POST":
             return 0
-        return MOST_BYTES if urlsplit(self.path).path == "/ask/file" else LONGEST_QUERY
+        return MAX_BYTES if urlsplit(self.path).path == "/ask/file" else MAX_QUERY
 
     def _route_request(self) -> None:
         target = urlsplit(self.path)
@@ -286,9 +286,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _parse_query(self, query: str) -> dict[str, str]:
         try:
-            pairs = parse_qsl(query, max_num_fields=MOST_FIELDS, errors="strict")
+            pairs = parse_qsl(query, max_num_fields=MAX_FIELDS, errors="strict")
         except (ValueError, UnicodeDecodeError):
-            reason = f"the query cannot be parsed, or has more than {MOST_FIELDS} fields"
+            reason = f"the query cannot be parsed, or has more than {MAX_FIELDS} fields"
             raise RequestRefusedError(HTTPStatus.BAD_REQUEST, reason) from None
         return dict(pairs)
 

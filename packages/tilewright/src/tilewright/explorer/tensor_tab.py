@@ -39,9 +39,9 @@ from .form import (
     spell_spec,
 )
 
-MOST_LISTED = 1 << 22  # pages searched for those of a core
-MOST_ROWS = 64  # runs of pages listed for a core
-MOST_SIDE = 64  # rows and columns of a picture on the page
+MAX_LISTED = 1 << 22  # pages searched for those of a core
+MAX_ROWS = 64  # runs of pages listed for a core
+MAX_SIDE = 64  # rows and columns of a picture on the page
 # Where a step of the explanation turns from the value to its detail.
 _DETAIL = re.compile(r",? (?=of |after |shared |which |= buffer )")
 
@@ -116,7 +116,7 @@ def describe_element(fields: FormFields) -> dict[str, Any]:
     spec = require_placement(parse_spec(fields))
     base, note = None, ""
     try:
-        _ = spec.first_address
+        _ = spec.address_on_empty_chip
     except OutOfMemory:
         base, note = 0, "The tensor does not fit on the chip: addresses are relative to its buffer."
     at, why = _requested_element(fields, spec, base)
@@ -212,10 +212,10 @@ def describe_core(fields: FormFields) -> dict[str, Any]:
             raise FieldError("core", str(problem)) from None
     else:
         bank = _parse_bank(fields, spec)
-    if spec.num_pages > MOST_LISTED:
+    if spec.num_pages > MAX_LISTED:
         raise FieldError(
             "shape",
-            f"{spec.num_pages} pages are more than can be listed ({MOST_LISTED}); look at single elements instead",
+            f"{spec.num_pages} pages are more than can be listed ({MAX_LISTED}); look at single elements instead",
         )
     try:
         table = spec.pages()
@@ -232,7 +232,7 @@ def describe_core(fields: FormFields) -> dict[str, Any]:
         "bytes": len(pages) * spec.aligned_page_bytes,
         "bank_bytes": chip.bank_bytes(buffer),
         "rows": _page_rows(spec, pages, table.address[pages]),
-        "more": max(0, _run_starts(pages, table.address[pages], spec).size - MOST_ROWS),
+        "more": max(0, _run_starts(pages, table.address[pages], spec).size - MAX_ROWS),
     }
 
 
@@ -251,7 +251,7 @@ def _page_rows(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any
     ends = np.append(starts[1:], len(pages))
     shards = np.asarray(spec.paging.shard_table()[0]) if spec.memory.is_sharded else None
     rows = []
-    for start, end in zip(starts[:MOST_ROWS].tolist(), ends[:MOST_ROWS].tolist(), strict=True):
+    for start, end in zip(starts[:MAX_ROWS].tolist(), ends[:MAX_ROWS].tolist(), strict=True):
         first, last = int(pages[start]), int(pages[end - 1])
         rows.append(
             {
@@ -279,7 +279,7 @@ def placement_picture(fields: FormFields) -> Scene:
     2
     """
     spec = require_placement(require_drawable(parse_spec(fields)))
-    return attribute_scene(fields, lambda options: spec_scene(spec, side=MOST_SIDE, **options))
+    return attribute_scene(fields, lambda options: spec_scene(spec, side=MAX_SIDE, **options))
 
 
 def mesh_picture(fields: FormFields) -> Scene:
@@ -320,9 +320,9 @@ def memory_picture(fields: FormFields) -> Scene:
 
 # The pipeline of a tensor, drawn: its tiles, and when each is imported, computed and exported.
 
-MOST_BUFFERS = 16
-MOST_TILES_DRAWN = 24
-MOST_TILE_SIDE = 32  # of the tiles, which only accompany the schedule
+MAX_BUFFERS = 16
+MAX_TILES_DRAWN = 24
+MAX_TILE_SIDE = 32  # of the tiles, which only accompany the schedule
 
 
 def pipeline_tiler(fields: FormFields) -> Tiler:
@@ -356,7 +356,7 @@ def tiles_picture(fields: FormFields) -> Scene:
     >>> tiles_picture({"shape": "64x64", "chip": "n150"}).title
     '64 x 64 in tiles of 32 x 64'
     """
-    return tiler_scene(pipeline_tiler(fields), side=MOST_TILE_SIDE, **parse_scene_options(fields))
+    return tiler_scene(pipeline_tiler(fields), side=MAX_TILE_SIDE, **parse_scene_options(fields))
 
 
 def schedule_picture(fields: FormFields) -> Scene:
@@ -367,8 +367,8 @@ def schedule_picture(fields: FormFields) -> Scene:
     """
     scheme = fields.get("scheme") or "double"
     depth = parse_integer(fields, "depth", 3 if scheme in ("buffered", "direct") else 2)
-    if not 1 <= depth <= MOST_BUFFERS:
-        raise FieldError("depth", f"depth {depth} cannot be drawn; use 1 to {MOST_BUFFERS}")
+    if not 1 <= depth <= MAX_BUFFERS:
+        raise FieldError("depth", f"depth {depth} cannot be drawn; use 1 to {MAX_BUFFERS}")
     times = parse_integers(fields, "times", "1x2x1: import, compute, export", 3) or (2, 3, 2)
     if len(times) != 3 or not all(times):
         raise FieldError(
@@ -382,7 +382,7 @@ def schedule_picture(fields: FormFields) -> Scene:
         schedule = Schedule(scheme, min(tiles, 1 << 40), depth=2 if scheme == "double" else depth)
     except TilewrightError as problem:
         raise FieldError("scheme", str(problem)) from None
-    scene = schedule_scene(schedule, times=times, tiles=MOST_TILES_DRAWN)
+    scene = schedule_scene(schedule, times=times, tiles=MAX_TILES_DRAWN)
     return replace(scene, facts=(*scene.facts, _buffer_fact(parse_spec(fields), tiler, schedule)))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .._text import count_of, format_bytes, format_count, format_table
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError
 from ..memory import ChipLike, DeviceLike, MemoryConfig, Mesh, TensorSpec, format_devices, format_steps
 from .remote_file import is_url
@@ -142,7 +142,7 @@ class TensorFacts:
         return {**result, "spec": spec, "mesh": mesh, "parts": parts, "sections": sections, "nbytes": self.nbytes}
 
 
-class Inspection(Shown):
+class Inspection(Drawable):
     """The content of a file or directory: its kind, its files, the metadata of its headers, and a summary per tensor.
 
     >>> import tempfile, numpy as np

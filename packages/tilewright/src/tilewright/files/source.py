@@ -339,7 +339,7 @@ def as_source_file(path: FilePath | SourceFile) -> SourceFile:
     """Return the file at a path, or one that is open already.
 
     >>> as_source_file(SourceFile(__file__)).path.name
-    'source_file.py'
+    'source.py'
     """
     return path if isinstance(path, SourceFile) else SourceFile(path)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._text import format_number
-from ..display import Shown
+from ..display import Drawable
 from ..errors import FormatError, LayoutError
 from ..formats import PackedTiles, split_tiles
 from ..memory import (
@@ -105,7 +105,7 @@ _COLUMNS = 16  # of such a window, side by side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DecodedTile(Shown):
+class DecodedTile(Drawable):
     """One decoded tile of a tensor: its values, and for block formats the exponent of the scale of each element.
 
     Padding elements are NaN in `values` and False in `valid`. The exponent of a scale that is NaN is NaN. Of a tensor
@@ -268,7 +268,7 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredElement(Shown):
+class StoredElement(Drawable):
     """One element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` that of its scale.
 
     `coordinate` is that in the stored tensor. On a mesh, the explanation is for the part of `devices`, which all hold
@@ -316,7 +316,7 @@ class StoredElement(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedElement(Shown):
+class SharedElement(Drawable):
     """One element of a tensor that a `mesh` shares: the `devices` that hold it, and where it is in their part.
 
     >>> mesh = Mesh.dividing((64, 96), (1, 2), 1)

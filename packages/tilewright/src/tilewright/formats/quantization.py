@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import FormatError
 from .blocks import BlockFormat, PackedData, block_format_of, byte_array
 from .scalars import Codes, Floats, FormatLike, Rounding, Singles, to_float32, unpack_codes, validate_rounding
@@ -51,7 +51,7 @@ class Flattening:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class QuantizationReport(Shown):
+class QuantizationReport(Drawable):
     """The errors of an array in a block format. Arrays have one entry per block: the shape of the array, with blocks
     instead of elements along `axis`.
 

@@ -178,7 +178,7 @@ class ScalarFormat(NumberFormat):
         # every float format, and values grow with their patterns up to the largest finite one.
         word = np.dtype(f"u{self.itemsize}")
         smallest = float(np.array([1], dtype=word).view(self.dtype)[0])
-        highest = float(np.array([_LARGEST_CODES[self.name]], dtype=word).view(self.dtype)[0])
+        highest = float(np.array([_MAX_CODES[self.name]], dtype=word).view(self.dtype)[0])
         return Limits(-highest, highest, smallest)
 
     def sections(self, elements: int) -> Sections:
@@ -231,7 +231,7 @@ uint32 = _scalar_format("uint32", np.uint32, "uint")
 uint64 = _scalar_format("uint64", np.uint64, "uint")
 bool_ = _scalar_format("bool", np.bool_, "bool")
 
-_LARGEST_CODES = {
+_MAX_CODES = {
     "float64": 0x7FEFFFFFFFFFFFFF,
     "float32": 0x7F7FFFFF,
     "float16": 0x7BFF,

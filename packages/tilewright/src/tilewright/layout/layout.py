@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import CoordinateError, LayoutError
 from . import evaluation
 from .axes import (
@@ -76,7 +76,7 @@ Kind = TypeVar("Kind", bound="LayoutLike")
 _MAX_CODE_MODES = 256  # an index function has an operation or two for each
 
 
-class LayoutLike(Shown):
+class LayoutLike(Drawable):
     """The interface of all layouts: a shape, and a place for each of its coordinates.
 
     >>> from tilewright import row_major

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError
 from .composed import ComposedLayout, Swizzle
 from .index_code import IndexExpression, Language, write_index_code
@@ -101,7 +101,7 @@ class ColumnSpace:
 Bases: TypeAlias = "Mapping[str, Sequence[Sequence[int] | int]]"
 
 
-class Linear(Shown):
+class Linear(Drawable):
     """A map from the bits of input axes to the bits of output axes, all of them named.
 
     `bases` gives, for each input axis, what each of its bits maps to, low bit first: one number per output axis.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._integers import ceil_div, round_up
 from .._text import count_of, format_bytes
-from ..display import Shown
+from ..display import Drawable
 from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
 from ..formats import format_of
 from .chip import Chip, ChipLike
@@ -126,7 +126,7 @@ class _AddressRange:
         insort(self.blocks, (start, end))
 
 
-class Allocator(Shown):
+class Allocator(Drawable):
     """The allocator of a chip: first fit, in DRAM from the bottom, in L1 from the top.
 
     `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are reserved; `worker_l1_size`

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from .._integers import ceil_div, round_up
 from .._text import canonical_word
-from ..display import Shown
+from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..layout import as_integer
 from .cores import CoreRangeSet, CoresLike
@@ -277,7 +277,7 @@ def _validate_shard_shape(shape: Iterable[int]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class MemoryConfig(Shown):
+class MemoryConfig(Drawable):
     """The memory of a tensor (`buffer_type`), and how `memory_layout` distributes its pages over banks or cores.
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are

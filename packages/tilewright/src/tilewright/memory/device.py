@@ -16,7 +16,7 @@ import numpy as np
 from .._files import PAGE_BYTES, as_path, mmap, write_file
 from .._integers import round_up
 from ..copying import Placement, aligned_empty, as_host_array, execute, placement_of, plan_copy
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError, MemoryConfigError, OutOfMemory
 from ..formats import FormatLike, scalar_format_of
 from ..layout import Layout, PagedLayout, compose
@@ -166,7 +166,7 @@ class BankMemory:
         return self.bytes[first : first + size]
 
 
-class Device(Shown):
+class Device(Drawable):
     """A chip with memory: tensors are allocated, written, read and freed, with every byte where the real chip has it.
 
     Bytes outside of pages keep their values, as on a real chip. `l1_small_size`,

@@ -9,11 +9,11 @@ from math import prod
 from textwrap import fill
 from typing import Any, Protocol, overload, runtime_checkable
 
-from ..display import Shown
+from .._dialect import unwrap
+from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
 from ..layout import Coordinate, Layout, LayoutLike, leaf_coordinates, leaves, row_major
-from ..plain import to_plain
 from .cores import CoreCoord, CoreLike
 from .paging import PageMap, interleaved_paging
 from .shape import Shape
@@ -173,7 +173,7 @@ _INDENT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Shown):
+class Explanation(Drawable):
     """Where one element is, step by step from its coordinate to its byte, with the arithmetic.
 
     >>> from tilewright import block_sharded
@@ -312,7 +312,7 @@ class AddressContent:
     `coordinate` is that of the element, or of the first element of the block of an exponent; `last` is the last one.
 
     >>> spec = TensorSpec((60, 90), "bfloat8_b", memory="l1", chip="n150")
-    >>> print(explain_address(spec, 3, spec.first_address + 5))
+    >>> print(explain_address(spec, 3, spec.address_on_empty_chip + 5))
     the exponent of (37, 0) to (37, 15): page 3, byte 5
     """
 
@@ -391,7 +391,7 @@ def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any 
     bank      3 of the 12 banks of DRAM
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
-    plain = to_plain(spec)
+    plain = unwrap(spec)
     if isinstance(plain, Stored):
         return plain.explain_stored(tuple(coordinate), base, device)
     if device is not None:
@@ -432,7 +432,7 @@ def explain_address(
     """
     if not 0 <= bit < 8:
         raise MemoryConfigError(f"expected a bit from 0 to 7, got {bit}")
-    location = spec.locator.page_at(place, address, spec.first_address if base is None else base)
+    location = spec.locator.page_at(place, address, spec.address_on_empty_chip if base is None else base)
     if location is None:
         return AddressContent("nothing")
     page, byte = location

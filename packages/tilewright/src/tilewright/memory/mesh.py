@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from .._json import expect_integers, expect_keys
-from ..display import Shown
+from ..display import Drawable
 from ..errors import CoordinateError, FileFormatError, LayoutError
 from ..layout import Box
 
@@ -89,7 +89,7 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
-class Mesh(Shown):
+class Mesh(Drawable):
     """The devices that share a tensor: the shape of their mesh, the topology, and the shape of each part.
 
     >>> print(Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)))

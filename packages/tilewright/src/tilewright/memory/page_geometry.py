@@ -420,13 +420,13 @@ class PageGeometry:
         return PageMap(self.paging, self.banks, self.aligned_page_bytes, self.axis)
 
     @cached_property
-    def placement(self) -> LayoutLike:
+    def address_layout(self) -> LayoutLike:
         """Return the layout from a coordinate to its bank or core, and the byte in the buffer there.
 
         The axis `core` counts positions in `paging.cores`. Elements smaller than a byte share an offset.
 
         >>> from tilewright import TensorSpec
-        >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").placement(0, 2, 33, 17)
+        >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").address_layout(0, 2, 33, 17)
         Place(addr=5188, bank=3)
         """
         return self.page_map.place_elements(

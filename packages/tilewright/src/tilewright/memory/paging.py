@@ -2,13 +2,21 @@
 """`Paging`: how pages are distributed over cores; `PageMap`: the bank and address of each page, and the way back.
 
 Pages are cut into shards, and shards are distributed over cores. Interleaved memory has shards of one page, distributed
-round-robin over all banks. Each step is a layout:
+round-robin over all banks. The way of a page is a chain of three layouts:
 
-    widen   page -> page in a grid that is extended to whole shards
-    cut     page in that grid -> slot: pages counted shard by shard (a partial shard at the edge has empty slots)
-    deal    slot -> position of the core in the list of cores, and address
+    pad_to_shards   page -> page in a grid that is extended to whole shards
+    page_to_slot    page in that grid -> slot: pages counted shard by shard (a partial shard has empty slots)
+    slot_to_bank    slot -> position of the core in the list of cores, and address
 
-Placements of elements are the composition of these layouts, and the way back are their inverses.
+A worked example: a grid of 3 x 5 pages, shards of 2 x 2 pages, two cores, pages of 2048 bytes.
+
+    grid (3, 5)          pages 0 1 2 3 4 / 5 6 7 8 9 / 10 11 12 13 14
+    pad_to_shards        (3, 5) -> (4, 6): page 6, at row 1 and column 1, is number 7 of 24 there
+    page_to_slot         (4, 6) is 2 x 3 shards of 2 x 2: page 7 there is slot 3 of shard 0
+    slot_to_bank         shard 0 is the first of core 0: page 6 lives on core 0, at 3 * 2048 = 6144
+
+Placements of elements are the composition of these layouts with the layout of elements in a page, and the way back are
+their inverses.
 """
 
 from __future__ import annotations
@@ -95,20 +103,20 @@ class Paging:
     # In these layouts, modes are innermost first, so that an index counts pages row by row.
 
     @cached_property
-    def widen(self) -> Layout:
+    def pad_to_shards(self) -> Layout:
         """Return the layout from a page to the same page in a grid that is extended to whole shards.
 
-        >>> print(Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).widen)
+        >>> print(Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).pad_to_shards)
         (4,4):(1,6)
         """
         whole = [n * s for n, s in zip(self.shards, self.shard, strict=True)]
         return Layout(tuple(reversed(self.grid)), tuple(_row_major_steps(whole)))
 
     @cached_property
-    def cut(self) -> Layout:
+    def page_to_slot(self) -> Layout:
         """Return the layout from a page in the extended grid to its slot.
 
-        >>> print(Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).cut)
+        >>> print(Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).page_to_slot)
         ((3,2),(2,2)):((1,6),(3,12))
         """
         inside, across = (
@@ -125,14 +133,14 @@ class Paging:
         >>> [Paging((4, 4), (2, 2), (CoreCoord(0, 0),)).slots(page) for page in (0, 1, 2, 4)]
         [0, 1, 4, 2]
         """
-        slots: LayoutLike = compose(self.cut, self.widen)
+        slots: LayoutLike = compose(self.page_to_slot, self.pad_to_shards)
         return slots
 
-    def deal(self, page_bytes: int, axis: Axis) -> Layout:
+    def slot_to_bank(self, page_bytes: int, axis: Axis) -> Layout:
         """Return the layout from slots to the position of a core along `axis`, and address, with pages of `page_bytes`.
 
         >>> from tilewright import core
-        >>> print(Paging((4, 4), (2, 2), tuple(CoreRange((0, 0), (1, 0)).cores())).deal(2048, core))
+        >>> print(Paging((4, 4), (2, 2), tuple(CoreRange((0, 0), (1, 0)).cores())).slot_to_bank(2048, core))
         (4,2,2):(2048@addr,1@core,8192@addr)
         """
         rounds, cores = max(1, self.shards_per_core), len(self.cores)
@@ -149,7 +157,7 @@ class Paging:
         ([0, 0, 1, 1, 0, 0, 1, 1], [0, 1, 0, 1, 2, 3, 2, 3])
         """
         shard, inside = np.zeros((), dtype=np.int64), np.zeros((), dtype=np.int64)
-        for mode, extent in zip(reversed(self.cut.modes), self.grid, strict=True):
+        for mode, extent in zip(reversed(self.page_to_slot.modes), self.grid, strict=True):
             # a single dimension never carries from the position in a shard to the number of the shard
             across, within = np.divmod(mode(np.arange(extent, dtype=np.int64)), self.shard_pages)
             shard, inside = shard[..., None] + across, inside[..., None] + within
@@ -157,7 +165,7 @@ class Paging:
 
     @cached_property
     def _inverse_cut(self) -> LayoutLike:
-        inverse: LayoutLike = left_inverse(self.cut)
+        inverse: LayoutLike = left_inverse(self.page_to_slot)
         return inverse
 
     def page_at(self, slot: int) -> int | None:
@@ -327,14 +335,14 @@ class PageMap:
     axis: Axis
 
     @cached_property
-    def places(self) -> Layout:
+    def slot_layout(self) -> Layout:
         """Return the layout from slots to bank or core, and offset in the buffer.
 
         >>> from tilewright import TensorSpec
-        >>> print(TensorSpec((64, 64), page_layout="tile", chip="wormhole_n150").page_map.places)
+        >>> print(TensorSpec((64, 64), page_layout="tile", chip="wormhole_n150").page_map.slot_layout)
         (1,12,1):(2048@addr,1@bank,2048@addr)
         """
-        return self.paging.deal(self.page_stride, self.axis)
+        return self.paging.slot_to_bank(self.page_stride, self.axis)
 
     @cached_property
     def slot_of_page(self) -> LayoutLike:
@@ -344,21 +352,21 @@ class PageMap:
     @cached_property
     def position_of_slot(self) -> Layout:
         """Return the layout from slots to the position of their core in `paging.cores`."""
-        return (self.places + (0 @ self.axis + 0 @ addr)).project(self.axis)
+        return (self.slot_layout + (0 @ self.axis + 0 @ addr)).project(self.axis)
 
     @cached_property
     def offset_of_slot(self) -> Layout:
         """Return the layout from slots to offsets in the buffer."""
-        return (self.places + (0 @ self.axis + 0 @ addr)).project(addr)
+        return (self.slot_layout + (0 @ self.axis + 0 @ addr)).project(addr)
 
     @cached_property
     def _slot_of_place(self) -> LayoutLike:
         """Return the layout from `position * pages_per_bank + page in the bank` to slots: the inverse of `places`."""
         strides = [
             step.get(self.axis.name, 0) * self._pages_per_bank + step.get(addr.name, 0) // self.page_stride
-            for step in self.places.stride
+            for step in self.slot_layout.stride
         ]
-        inverse: LayoutLike = left_inverse(Layout(self.places.shape, tuple(strides)))
+        inverse: LayoutLike = left_inverse(Layout(self.slot_layout.shape, tuple(strides)))
         return inverse
 
     @cached_property
@@ -386,7 +394,7 @@ class PageMap:
             empty = np.zeros(0, dtype=np.int64)
             return PageTable(empty, empty, empty, empty)
         # The start of each shard is a broadcast sum; with the modes outermost first it comes out in order.
-        shape, stride = self.places.shape, self.places.stride
+        shape, stride = self.slot_layout.shape, self.slot_layout.stride
         starts = Layout(tuple(reversed(shape[1:])), tuple(reversed(stride[1:])), offset=base @ addr).offsets()
         position, address = starts[self.axis].reshape(-1), starts["addr"].reshape(-1)
         cores, banks = np.array(self.paging.cores, dtype=np.int64), np.array(self.banks, dtype=np.int64)
@@ -405,17 +413,17 @@ class PageMap:
         layouts of pages get the elements of a page as one more mode in front.
 
         >>> from tilewright import TensorSpec
-        >>> print(TensorSpec((100, 150), page_layout="tile", chip="wormhole_n150").placement)
+        >>> print(TensorSpec((100, 150), page_layout="tile", chip="wormhole_n150").address_layout)
         (1024,1,12,2):(2@addr,2048@addr,1@bank,2048@addr) o ((16,2,4),(16,2,5)):((16,512,5120),(1,256,1024)) \
 where ((1,16,32),(0,0,0))<100 and ((0,0,0),(1,16,32))<150
         """
         start = page_bytes.offset + 0 @ self.axis + 0 @ addr  # places have both axes
-        deal, cut, widen = self.places, self.paging.cut, self.paging.widen
-        outer = Layout((page_bytes.shape, *deal.shape), (page_bytes.stride, *deal.stride), offset=start)
-        by_shard = Layout((page_elements, *cut.shape), (1, *_scale_strides(cut.stride, page_elements)))
-        grown = Layout((page_elements, *widen.shape), (1, *_scale_strides(widen.stride, page_elements)))
-        placement: LayoutLike = compose(outer, compose(by_shard, compose(grown, host)))
-        return placement
+        to_bank, to_slot, padded = self.slot_layout, self.paging.page_to_slot, self.paging.pad_to_shards
+        outer = Layout((page_bytes.shape, *to_bank.shape), (page_bytes.stride, *to_bank.stride), offset=start)
+        by_shard = Layout((page_elements, *to_slot.shape), (1, *_scale_strides(to_slot.stride, page_elements)))
+        grown = Layout((page_elements, *padded.shape), (1, *_scale_strides(padded.stride, page_elements)))
+        layout: LayoutLike = compose(outer, compose(by_shard, compose(grown, host)))
+        return layout
 
 
 def page_byte_layout(number_format: Format, page_elements: int) -> Layout:

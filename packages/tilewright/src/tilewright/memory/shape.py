@@ -10,7 +10,7 @@ from math import prod
 from typing import TypeAlias
 
 from .._integers import round_up
-from ..display import Shown
+from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..layout import as_integer
 
@@ -18,7 +18,7 @@ FACE, HEIGHTS, WIDTHS = 16, (32, 16, 8, 4, 2, 1), (32, 16)  # of tiles
 _MIN_INDEX_RANK = 4  # missing leading dimensions up to this rank have extent 1
 
 
-class Shape(Shown):
+class Shape(Drawable):
     """The logical and padded extents of a tensor; it compares and indexes as the logical ones.
 
     >>> shape = Shape([14, 28], [32, 32])

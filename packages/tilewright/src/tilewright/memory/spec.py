@@ -9,12 +9,12 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from .._dialect import unwrap
 from ..copying import Leaf, common_leaves
-from ..display import Shown
+from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
 from ..layout import as_integer, leaves
-from ..plain import to_plain
 from .allocator import CircularBuffers, Fit, FitRequest, check_fit
 from .chip import Chip, ChipLike
 from .config import MemoryConfig, MemoryLike, NamedEnum, PageLayout, as_memory
@@ -27,7 +27,7 @@ from .where import ElementLocator, Where, split_place
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TensorSpec(PageGeometry, Shown):
+class TensorSpec(PageGeometry, Drawable):
     """The shape, number format, page layout and memory of a tensor on a chip, which decide where each byte is.
 
     Args:
@@ -136,10 +136,10 @@ class TensorSpec(PageGeometry, Shown):
         return self.replace(dtype=dtype)
 
     @cached_property
-    def first_address(self) -> int:
+    def address_on_empty_chip(self) -> int:
         """Return the address of the tensor on an empty chip.
 
-        >>> TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150").first_address
+        >>> TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150").address_on_empty_chip
         1495040
         """
         chip, buffer = self.known_chip, self.memory.buffer_type
@@ -161,7 +161,7 @@ class TensorSpec(PageGeometry, Shown):
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").where(0, 2, 33, 17).address
         1053828
         """
-        return self.locator.locate(coord, self.first_address if base is None else base)
+        return self.locator.locate(coord, self.address_on_empty_chip if base is None else base)
 
     def element_at(
         self, place: Where | CoreLike | int, address: int | None = None, bit: int = 0, base: int | None = None
@@ -175,7 +175,7 @@ class TensorSpec(PageGeometry, Shown):
         (0, 2, 33, 17)
         """
         bank_or_core, at, bit = split_place(place, address, bit)
-        return self.locator.element_at(bank_or_core, at, self.first_address if base is None else base, bit)
+        return self.locator.element_at(bank_or_core, at, self.address_on_empty_chip if base is None else base, bit)
 
     def pages(self, base: int | None = None) -> PageTable:
         """Return the table of all pages, in a buffer at address `base` or on an empty chip.
@@ -183,7 +183,7 @@ class TensorSpec(PageGeometry, Shown):
         >>> TensorSpec((64, 64), page_layout="tile", chip="n150").pages().bank.tolist()
         [0, 1, 2, 3]
         """
-        return self.page_map.table(self.first_address if base is None else base)
+        return self.page_map.table(self.address_on_empty_chip if base is None else base)
 
     def violations(self) -> list[Violation]:
         """Return the placement rules that the tensor breaks on its chip; without a chip, on all known chips.
@@ -227,7 +227,7 @@ def as_spec(value: Any) -> TensorSpec:
     >>> as_spec(TensorSpec((4, 4))).shape.logical
     (4, 4)
     """
-    plain = to_plain(value)
+    plain = unwrap(value)
     spec = plain if isinstance(plain, TensorSpec) else getattr(plain, "spec", None)
     if not isinstance(spec, TensorSpec):
         raise MemoryConfigError(
@@ -243,14 +243,14 @@ def device_address(value: Any) -> int | None:
     >>> device_address(TensorSpec((4, 4))) is None
     True
     """
-    storage = getattr(to_plain(value), "storage", None)
+    storage = getattr(unwrap(value), "storage", None)
     allocation = getattr(storage, "allocation", None)
     return None if allocation is None else int(allocation.address)
 
 
 def _as_fitted(value: Any) -> TensorSpec:
     """Return the spec of a tensor, or of the storage of a tensor in memory with a layout: one page, in one bank."""
-    plain = to_plain(value)
+    plain = unwrap(value)
     cosize, dtype = getattr(getattr(plain, "layout", None), "cosize", None), getattr(plain, "dtype", None)
     if cosize is None or dtype is None or isinstance(getattr(plain, "spec", None), TensorSpec):
         return as_spec(value)
@@ -259,7 +259,7 @@ def _as_fitted(value: Any) -> TensorSpec:
 
 def _is_local(value: Any) -> bool:
     """Return whether a tensor is in the memory of a core: internal, shared or local."""
-    space = getattr(getattr(to_plain(value), "address_space", None), "name", "")
+    space = getattr(getattr(unwrap(value), "address_space", None), "name", "")
     return bool(getattr(value, "internal", False)) or space in ("SHARED", "LOCAL")
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .._dialect import unwrap
 from .._text import MAX_RANK
 from ..errors import LayoutError
 from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
-from ..plain import to_plain
 from ..ttnn import TtnnText, ttnn_text, write_ttnn
 from .cute_texts import CuteText, write_cute
 from .maps import (
@@ -292,12 +292,12 @@ def write(layout: Any, notation: str, **options: Any) -> str:
     if isinstance(layout, ParsedText) and layout.notation == notation != "ttnn" and not options:
         return str(layout)
     if notation in _PLACEMENT_WRITERS:
-        subject = layout.placement if isinstance(layout, ParsedText) else to_plain(layout)
+        subject = layout.placement if isinstance(layout, ParsedText) else unwrap(layout)
         if isinstance(subject, Linear):
             raise LayoutError(f"{notation} has no text for a linear map; make a TensorSpec or a MemoryConfig of it")
         return _PLACEMENT_WRITERS[notation](subject, **options)
     options = element_options(layout, notation) | options
-    subject = to_plain(layout)
+    subject = unwrap(layout)
     if isinstance(layout, ParsedText):
         subject = layout.layout if notation in ("tilewright", "triton") else layout.memory_layout
     if not isinstance(subject, (LayoutLike, Linear, Swizzle)):

@@ -42,8 +42,8 @@ from .kernel_thread import Dim, RunningMachine
 Row: TypeAlias = "tuple[int, ...]"  # block, thread, warp epoch, operation, kind, epoch, order
 _MAX_RACE_ELEMENTS = 400  # whose accesses are looked at one by one
 _MAX_RACE_ACCESSES = 64  # to one element
-_MOST_SUSPECTS = 100_000
-_MOST_ATOMICS = 10_000  # of a block that are remembered
+_MAX_SUSPECTS = 100_000
+_MAX_ATOMICS = 10_000  # of a block that are remembered
 
 
 class RaceFinder:
@@ -85,8 +85,8 @@ class RaceFinder:
                 self._report_within_block(region, unit, units.where(members))
 
     def _suspect(self, units: LogTable, chosen: Any, number: int, unit: int) -> None:
-        if len(self.suspects) < _MOST_SUSPECTS:
-            part = units.where(np.flatnonzero(chosen)[:_MOST_SUSPECTS])
+        if len(self.suspects) < _MAX_SUSPECTS:
+            part = units.where(np.flatnonzero(chosen)[:_MAX_SUSPECTS])
             columns = zip(part.block.tolist(), part.epoch.tolist(), part.start.tolist(), strict=True)
             self.suspects |= {(block, epoch, number, start * unit) for block, epoch, start in columns}
 
@@ -107,7 +107,7 @@ class RaceFinder:
         columns = (atomics.block, atomics.region, atomics.start, atomics.thread, atomics.epoch, atomics.order)
         for block, *event in zip(*[column.tolist() for column in columns], strict=True):
             events = self._atomics.setdefault(block, [])
-            if len(events) < _MOST_ATOMICS:
+            if len(events) < _MAX_ATOMICS:
                 events.append(tuple(event))
 
     def _report_within_block(self, region: MemoryRegion, unit: int, accesses: LogTable) -> None:
@@ -303,7 +303,7 @@ def dim_at(number: int, extents: Dim) -> Dim:
 
 
 _PERIOD = 128  # bytes after which banks, and the sectors of a line, repeat
-_MOST_PATTERNS = 256  # of one operation that are evaluated
+_MAX_PATTERNS = 256  # of one operation that are evaluated
 
 
 class CostCounter:
@@ -378,7 +378,7 @@ class CostCounter:
 
     def _evaluate(self, entry: AccessOperation, patterns: Counter[bytes]) -> tuple[int, int, int, int, int]:
         """Return (units, ideal, ways, instructions, whether it is an estimate) of the instructions of an operation."""
-        chosen = patterns.most_common(_MOST_PATTERNS)
+        chosen = patterns.most_common(_MAX_PATTERNS)
         units = ideal = instructions = seen = 0
         ways = 1
         for pattern, count in chosen:

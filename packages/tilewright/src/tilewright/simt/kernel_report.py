@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .._text import count_of, format_bytes, format_table
-from ..display import Shown
+from ..display import Drawable
 from ..findings import Severity
 from .access_log import Site
 from .kernel_thread import Dim
@@ -199,7 +199,7 @@ class TouchMap:
 
 
 @dataclass(frozen=True)
-class KernelReport(Shown):
+class KernelReport(Drawable):
     """The report on a launch: `errors` and `warnings`, and per line of source what its accesses cost.
 
     >>> report = KernelReport("scale", Dim(4), Dim(64))

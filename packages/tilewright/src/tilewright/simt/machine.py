@@ -246,8 +246,8 @@ class LaunchPlan:
 
 
 _CHUNK = 400_000  # entries of the log after which it is examined
-_MOST_UNWRITTEN = 10_000
-_MOST_ROUNDS = 50_000  # how often the threads of a block may wait: a loop with a barrier that never ends is an error
+_MAX_UNWRITTEN = 10_000
+_MAX_ROUNDS = 50_000  # how often the threads of a block may wait: a loop with a barrier that never ends is an error
 
 
 class _BlockStopped(Exception):  # noqa: N818  (not an error: the machine goes on with the next block)
@@ -268,7 +268,7 @@ class _MachineLog(AccessLog):
         True
         """
         machine = self._machine
-        if len(machine.unwritten) < _MOST_UNWRITTEN:
+        if len(machine.unwritten) < _MAX_UNWRITTEN:
             thread = machine.thread
             element = (machine.block_number, thread.epoch, region.number, first)
             in_flight = region.written is not None and IN_FLIGHT in region.written[first : first + nbytes]
@@ -495,7 +495,7 @@ class SimtMachine:
         runnable, rounds = threads, 0
         while runnable:
             rounds += 1
-            if rounds > _MOST_ROUNDS:
+            if rounds > _MAX_ROUNDS:
                 self._stop_endless(runnable[0])
             for thread in runnable:
                 self.thread = thread
@@ -532,7 +532,7 @@ class SimtMachine:
         self.stop_block(
             Defect(
                 "endless loop",
-                f"the threads of the block have waited {_MOST_ROUNDS} times",
+                f"the threads of the block have waited {_MAX_ROUNDS} times",
                 (self.witness("waits", place, thread),),
                 "let the condition of the loop become false",
             )

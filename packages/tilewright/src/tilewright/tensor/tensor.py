@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 
 from .._integers import ceil_div
 from ..copying import aligned_empty, as_host_array, copy, execute, export_dlpack, plan_copy
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError, MemoryConfigError, TransferError
 from ..formats import Format, FormatLike, fit_values, format_of
 from ..layout import as_integer
@@ -42,7 +42,7 @@ from .store import Array, Number, Storage
 Kind = TypeVar("Kind", bound="BaseTensor")
 
 
-class BaseTensor(Shown):
+class BaseTensor(Drawable):
     """A tensor spec, and the bytes of its pages on the host (owned or borrowed) or on a device.
 
     >>> BaseTensor.of([[1, 2]]).nbytes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from .._integers import ceil_div
-from ..display import Shown
+from ..display import Drawable
 from ..errors import CoordinateError, LayoutError
 from ..formats import ScalarFormat
 from ..layout import (
@@ -267,7 +267,7 @@ def transpose_pair(pair: PairLayout) -> Any:
 Kind = TypeVar("Kind", bound="View")
 
 
-class View(Shown):
+class View(Drawable):
     """A view of storage through a layout. `TileTensor` adds the operations."""
 
     __slots__ = ("__weakref__", "_extents_", "_layout", "_offset", "_pair", "_quick", "_ragged", "_store")

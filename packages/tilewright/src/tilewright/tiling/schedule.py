@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._files import as_path, write_file
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError
 from .transfers import Transfer
 
@@ -128,7 +128,7 @@ def _describe_order(keys: tuple[TransferKey, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule(Shown):
+class Schedule(Drawable):
     """The phases of a scheme for a number of tiles, inputs and outputs, generated on demand.
 
     Every scheme starts an export as soon as its tile is computed.
@@ -379,7 +379,7 @@ class TraceSpan(NamedTuple):
 
 
 @dataclass
-class Trace(Shown):
+class Trace(Drawable):
     """The actions of a run, recorded as they happen: pass one to a run.
 
     >>> trace = Trace([TraceSpan("import", 0, 0, 0, 10), TraceSpan("compute", 0, 0, 4, 20)])

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._integers import round_up
 from ..copying import CACHE_LINE
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError, TransferError
 from .endpoints import Endpoint, Input, Output, open_endpoint
 from .schedule import Schedule, buffer_bytes, shared_buffer_sizes
@@ -337,7 +337,7 @@ Buffers = dict[str, list[TileBuffer]]
 """Buffers by their name in the schedule, one per operand."""
 
 
-class PipelineSpec(Shown):
+class PipelineSpec(Drawable):
     """Inputs and outputs that are cut into the same number of tiles, the scheme, and the buffers it needs.
 
     Arguments as of `Pipeline`.

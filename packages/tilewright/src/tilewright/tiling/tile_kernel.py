@@ -767,10 +767,10 @@ class TileKernel:
         and not waited for. `groups` is the number of work-groups that share the tiles.
 
         >>> import numpy as np
-        >>> from tilewright.copying import opencl_engine
+        >>> from tilewright.copying import opencl
         >>> from tilewright.tiling import Output, Pipeline, Tiler
         >>> kernel = Pipeline([], [Output(np.zeros(12), Tiler((12,), (5,)))]).kernel("x0", engine="opencl")
-        >>> bool(opencl_engine.unavailable_reason()) or kernel.run().tiles == 3
+        >>> bool(opencl.unavailable_reason()) or kernel.run().tiles == 3
         True
         """
         started = perf_counter()

@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import numpy as np  # noqa: F401  (for the examples)
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import LayoutError, TransferError
 from ..layout import Box
 from ..logs import log_of
@@ -527,7 +527,7 @@ class PlanReport:
 
 
 @dataclass(frozen=True)
-class TilePlan(Shown, Sequence[Task]):
+class TilePlan(Drawable, Sequence[Task]):
     """A sequence of independent tasks, generated on demand, over sources and targets.
 
     `reading` and `writing` are their tilers, `sizes` the bytes of a tile of each; elements outside a source are `pad`.

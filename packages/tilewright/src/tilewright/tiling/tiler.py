@@ -12,7 +12,7 @@ from operator import index
 from typing import Any, TypeAlias
 
 from .._text import canonical_word
-from ..display import Shown
+from ..display import Drawable
 from ..errors import CoordinateError, LayoutError
 from ..layout import Box, empty_box
 from ..memory import TileExplanation
@@ -68,7 +68,7 @@ def _count_axes(values: Sequence[Any]) -> str:
 
 
 @dataclass(frozen=True, init=False)
-class Tiler(Shown):
+class Tiler(Drawable):
     """The tiles of a space of any rank, as a sequence of boxes; axes are outermost first.
 
     Along an axis with space S, tile T, overlap V and augmentation (A, B), tile i starts at i * (T - V) - A, and

@@ -10,10 +10,11 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from .._dialect import unwrap
 from .._integers import round_up
 from .._text import format_bytes
 from ..copying import Placement, aligned_empty, execute, plan_copy
-from ..display import Shown
+from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..layout import Layout, LayoutLike, PagedLayout, compose, left_inverse
 from ..memory import (
@@ -32,7 +33,6 @@ from ..memory import (
     fit,
     placement_violations,
 )
-from ..plain import to_plain
 from ..tensor import DeviceStorage, Tensor
 from . import kernels
 from .estimate import Bound, Estimate, Flows, estimate_requests, link_load
@@ -630,7 +630,7 @@ def choose_steps(
 
     def step(name: str, factory: str, before: TensorSpec = source, after: TensorSpec = target) -> ReshardStep:
         starts = [
-            address if spec is at else alone_address(spec)
+            address if spec is at else nominal_address(spec)
             for spec, at, address in zip((before, after), (source, target), addresses, strict=True)
         ]
         return ReshardStep(name, factory, before, after, starts[0], starts[1], version)
@@ -800,10 +800,10 @@ def _fits(step: ReshardStep) -> bool:
     return needed < chip.bank_bytes("l1")
 
 
-def alone_address(spec: TensorSpec) -> int:
+def nominal_address(spec: TensorSpec) -> int:
     """Return the address of a tensor on an empty chip, also of one that is too large for it.
 
-    >>> alone_address(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150"))
+    >>> nominal_address(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150"))
     1495040
     """
     chip, buffer = spec.known_chip, spec.memory.buffer_type
@@ -814,7 +814,7 @@ _Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, repr=False)
-class ReshardPlan(Shown):
+class ReshardPlan(Drawable):
     """The plan of a reshard from `source` to `target`; make one with `reshard`.
 
     `operation` is what was asked for, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
@@ -896,7 +896,7 @@ class ReshardPlan(Shown):
         if not has_equal_pages(self.source, self.target):
             return None
         pages = left_inverse(self.source.paging.slots)
-        layout: LayoutLike = compose(self.target.page_map.places, compose(self.target.paging.slots, pages))
+        layout: LayoutLike = compose(self.target.page_map.slot_layout, compose(self.target.paging.slots, pages))
         return layout
 
     @cached_property
@@ -1204,7 +1204,7 @@ class ReshardPlan(Shown):
         >>> reshard(spec, spec.with_memory("l1")).run(before).numpy().tolist()
         [[1, 2, 3], [4, 5, 6]]
         """
-        source = to_plain(source)
+        source = unwrap(source)
         if not isinstance(source, (Tensor, Allocation)):
             return [self.run(part) for part in source]
         if isinstance(source, Tensor):
@@ -1324,7 +1324,7 @@ def reshard(
     for spec in (before, after):
         for violation in placement_violations(spec, any_size=True):  # whether both fit is part of the answer
             raise violation.error(str(violation))
-    at = alone_address(before) if source_address is None else source_address
+    at = nominal_address(before) if source_address is None else source_address
     plan = ReshardPlan(
         before,
         after,
@@ -1343,5 +1343,5 @@ def _beside(source: TensorSpec, target: TensorSpec, address: int) -> int:
     """Return where the allocator puts the target on a chip that has only the source."""
     buffer = target.memory.buffer_type
     if buffer.is_l1 != source.memory.buffer_type.is_l1 or buffer is BufferType.L1_SMALL:
-        return alone_address(target)
+        return nominal_address(target)
     return address - target.allocated_bytes if buffer.is_l1 else address + source.allocated_bytes

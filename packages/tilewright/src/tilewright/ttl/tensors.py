@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..layout import Layout, empty_box
 from ..tensor import TileTensor
@@ -44,7 +44,7 @@ from .values import (
 
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
-class tiler_t(struct_t, Shown):
+class tiler_t(struct_t, Drawable):
     """A space, how it is cut, and the number of tiles.
 
     >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).number_of_tiles
@@ -80,10 +80,10 @@ class tiler_t(struct_t, Shown):
         return self._make_tiler("col_major")
 
     @property
-    def plain(self) -> Tiler:
+    def native(self) -> Tiler:
         """Return the tiler of the core without depth and height if the space has none: what is drawn.
 
-        >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).plain.grid
+        >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).native.grid
         (3, 3)
         """
         return self._make_tiler("row_major", len(significant_axes(self.space)))
@@ -269,7 +269,7 @@ def tiles_in_depth(tiler: tiler_t) -> int:
 
 
 @dataclass
-class tensor_t(struct_t, Shown):
+class tensor_t(struct_t, Drawable):
     """The fields of every kind of tensor: base, elem_size, layout, shape, and the element type.
 
     >>> build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3)).layout
@@ -304,13 +304,13 @@ class tensor_t(struct_t, Shown):
         return view
 
     @property
-    def plain(self) -> TileTensor | Layout:
+    def native(self) -> TileTensor | Layout:
         """Return the tensor of the core: the memory seen through the spacings, from the base on; what is drawn.
 
         It is the layout alone if elements are no numbers of the core, such as vectors and structs.
 
         >>> tensor = build_tensor(ext_tensor_t, np.arange(40), shape_t(3, 2), layout_t(10), offset_t(1, 2), 8)
-        >>> tensor.plain[1, 2].item(), tensor.plain.layout
+        >>> tensor.native[1, 2].item(), tensor.native.layout
         (33, Layout((2, 3), (10, 1)))
         """
         extents, space = significant_axes(self.shape), outer_first_shape(self.shape)
@@ -360,7 +360,7 @@ def _field_of_tensor(name: str, description: str) -> Any:
 
 
 @dataclass
-class sub_tensor_t(struct_t, Shown):
+class sub_tensor_t(struct_t, Drawable):
     """A tensor and its origin; base, elem_size, layout, shape and dtype are those of the tensor.
 
     >>> space = build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
@@ -386,9 +386,9 @@ class sub_tensor_t(struct_t, Shown):
         return self.tensor.array()
 
     @property
-    def plain(self) -> TileTensor | Layout:
+    def native(self) -> TileTensor | Layout:
         """Return the tensor of the core, as for a tensor; what is drawn."""
-        return self.tensor.plain
+        return self.tensor.native
 
     @property
     def picture_window(self) -> tuple[tuple[int, ...], Box]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..display import Shown
+from ..display import Drawable
 from ..errors import CoordinateError, LayoutError, TransferError
 from ..formats import fit_values
 from ..layout import Layout, row_major
@@ -121,7 +121,7 @@ dim_t = offset_dim_t = overlap_dim_t = augmented_dim_t = int
 
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
-class shape_t(integers_t, Shown):
+class shape_t(integers_t, Drawable):
     """The extents of a tensor or a tile.
 
     >>> shape_t(4, 3)
@@ -133,10 +133,10 @@ class shape_t(integers_t, Shown):
     depth: int = 1
 
     @property
-    def plain(self) -> Layout:
+    def native(self) -> Layout:
         """Return a layout of the core of this shape, packed: what is drawn.
 
-        >>> shape_t(4, 3).plain
+        >>> shape_t(4, 3).native
         Layout((3, 4), (4, 1))
         """
         return row_major(*significant_axes(self))
@@ -201,7 +201,7 @@ class _positional_t(integers_t):
 
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
-class layout_t(_positional_t, Shown):
+class layout_t(_positional_t, Drawable):
     """The elements from the start of a row, and of a plane, to the start of the next.
 
     >>> layout_t(16)
@@ -236,10 +236,10 @@ class layout_t(_positional_t, Shown):
         return self.row_spacing
 
     @property
-    def plain(self) -> Layout:
+    def native(self) -> Layout:
         """Return a layout of the core with these spacings, padding included: two rows, or two planes; what is drawn.
 
-        >>> layout_t(16).plain, layout_t(16, 160).plain
+        >>> layout_t(16).native, layout_t(16, 160).native
         (Layout((2, 16), (16, 1)), Layout((2, 10, 16), (160, 16, 1)))
         """
         row, plane = self.row_spacing, self.plane_spacing
@@ -259,7 +259,7 @@ class layout_t(_positional_t, Shown):
 
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
-class tile_t(struct_t, Shown):
+class tile_t(struct_t, Drawable):
     """A box of a space: its shape and where it starts.
 
     >>> tile_t(shape_t(4, 3), offset_t(8, 6)).shape.width
@@ -272,13 +272,13 @@ class tile_t(struct_t, Shown):
     offset: offset_t
 
     @property
-    def plain(self) -> Layout:
+    def native(self) -> Layout:
         """Return a layout of the core of the tile's shape, packed: what is drawn.
 
-        >>> tile_t(shape_t(4, 3), offset_t(8, 6)).plain
+        >>> tile_t(shape_t(4, 3), offset_t(8, 6)).native
         Layout((3, 4), (4, 1))
         """
-        return self.shape.plain
+        return self.shape.native
 
     @property
     def picture_title(self) -> str:

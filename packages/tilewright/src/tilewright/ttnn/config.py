@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from .. import memory, tensor
 from .._integers import round_up
 from .._json import parse_json
-from ..display import Shown
+from ..display import Drawable
 from ..errors import MemoryConfigError, TilewrightError
 from ..memory import ROW_BYTES, Sharding, as_spec
 from .strict_rules import check_memory, check_shape, check_spec, check_tile
@@ -51,7 +51,7 @@ class ShardCores(Wrapper[_Shards]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return ttnn_text(self.plain)
+        return ttnn_text(self.native)
 
     __str__ = __repr__
 
@@ -62,7 +62,7 @@ class ShardCores(Wrapper[_Shards]):
         >>> ShardSpec((4, 2), [32, 64]).grid.num_cores()
         8
         """
-        return CoreRangeSet.wrap(self.plain.grid)
+        return CoreRangeSet.wrap(self.native.grid)
 
     @property
     def orientation(self) -> ShardOrientation:
@@ -71,7 +71,7 @@ class ShardCores(Wrapper[_Shards]):
         >>> ShardSpec((4, 2), (32, 64)).orientation
         ShardOrientation.ROW_MAJOR
         """
-        return ShardOrientation.of(self.plain.orientation)
+        return ShardOrientation.of(self.native.orientation)
 
     def num_cores(self) -> int:
         """Return the number of cores.
@@ -79,7 +79,7 @@ class ShardCores(Wrapper[_Shards]):
         >>> NdShardSpec([1, 32], (4, 2)).num_cores()
         8
         """
-        return self.plain.grid.num_cores
+        return self.native.grid.num_cores
 
 
 class ShardSpec(ShardCores[memory.ShardSpec]):
@@ -97,7 +97,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
         shard_shape: Iterable[int],
         shard_orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
     ) -> None:
-        self.plain = memory.ShardSpec(unwrap(grid), shard_shape, memory.ShardOrientation.of(shard_orientation))
+        self.native = memory.ShardSpec(unwrap(grid), shard_shape, memory.ShardOrientation.of(shard_orientation))
 
     @property
     def shape(self) -> list[int]:
@@ -106,7 +106,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
         >>> ShardSpec((4, 2), (32, 64)).shape
         [32, 64]
         """
-        return list(self.plain.shape)
+        return list(self.native.shape)
 
     def to_json(self) -> str:
         """Return the shards as JSON.
@@ -114,7 +114,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
         >>> ShardSpec((1, 1), [32, 64]).to_json()
         '{"grid":[{"end":{"x":0,"y":0},"start":{"x":0,"y":0}}],"orientation":0,"shape":[32,64]}'
         """
-        return to_json(shard_fields(self.plain))
+        return to_json(shard_fields(self.native))
 
 
 class NdShardSpec(ShardCores[memory.NdShardSpec]):
@@ -137,7 +137,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
     ) -> None:
         order = memory.ShardOrientation.of(orientation)
         distribution = memory.ShardDistribution.of(shard_distribution_strategy)
-        self.plain = memory.NdShardSpec(shard_shape, unwrap(grid), order, distribution)
+        self.native = memory.NdShardSpec(shard_shape, unwrap(grid), order, distribution)
 
     @property
     def shard_shape(self) -> list[int]:
@@ -146,7 +146,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
         >>> NdShardSpec([1, 32], (4, 2)).shard_shape
         [1, 32]
         """
-        return list(self.plain.shape)
+        return list(self.native.shape)
 
     @property
     def shard_distribution_strategy(self) -> ShardDistributionStrategy:
@@ -155,7 +155,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
         >>> NdShardSpec([1, 32], (4, 2)).shard_distribution_strategy
         ShardDistributionStrategy.ROUND_ROBIN_1D
         """
-        return ShardDistributionStrategy.of(self.plain.distribution)
+        return ShardDistributionStrategy.of(self.native.distribution)
 
     def to_json(self) -> str:
         """Return the shards as JSON, with the shape, in whose place ttnn writes an error text.
@@ -163,7 +163,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
         >>> NdShardSpec([1, 32], (1, 1)).to_json()[-21:]
         '"shard_shape":[1,32]}'
         """
-        return to_json(shard_fields(self.plain))
+        return to_json(shard_fields(self.native))
 
 
 def shard_fields(shards: memory.ShardSpec | memory.NdShardSpec) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def shard_fields(shards: memory.ShardSpec | memory.NdShardSpec) -> dict[str, Any
 _BUFFER_TYPES = (BufferType, memory.BufferType)
 
 
-class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
+class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
     """The memory of a tensor: `memory_layout`, `buffer_type`, and `shard_spec` or `nd_shard_spec` for its shards.
 
     The form `MemoryConfig(buffer_type, nd_shard_spec)` is accepted, too.
@@ -213,13 +213,13 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
             memory_layout = TensorMemoryLayout.ND_SHARDED
         elif nd_shard_spec is not None:
             memory_layout = TensorMemoryLayout.ND_SHARDED
-        self.plain = memory.MemoryConfig(
+        self.native = memory.MemoryConfig(
             memory.TensorMemoryLayout.of(memory_layout),
             memory.BufferType.of(buffer_type),
             unwrap(shard_spec),
             unwrap(nd_shard_spec),
         )
-        check_memory(self.plain)
+        check_memory(self.native)
 
     @property
     def memory_layout(self) -> TensorMemoryLayout:
@@ -228,7 +228,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         >>> MemoryConfig().memory_layout
         TensorMemoryLayout.INTERLEAVED
         """
-        return TensorMemoryLayout.of(self.plain.memory_layout)
+        return TensorMemoryLayout.of(self.native.memory_layout)
 
     @property
     def buffer_type(self) -> BufferType:
@@ -237,7 +237,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         >>> MemoryConfig().buffer_type
         BufferType.DRAM
         """
-        return BufferType.of(self.plain.buffer_type)
+        return BufferType.of(self.native.buffer_type)
 
     @property
     def shard_spec(self) -> ShardSpec | None:
@@ -246,7 +246,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         >>> MemoryConfig().shard_spec is None
         True
         """
-        return None if self.plain.shard_spec is None else ShardSpec.wrap(self.plain.shard_spec)
+        return None if self.native.shard_spec is None else ShardSpec.wrap(self.native.shard_spec)
 
     @property
     def nd_shard_spec(self) -> NdShardSpec | None:
@@ -255,7 +255,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         >>> MemoryConfig().nd_shard_spec is None
         True
         """
-        return None if self.plain.nd_shard_spec is None else NdShardSpec.wrap(self.plain.nd_shard_spec)
+        return None if self.native.nd_shard_spec is None else NdShardSpec.wrap(self.native.nd_shard_spec)
 
     @property
     def interleaved(self) -> bool:
@@ -264,7 +264,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         >>> MemoryConfig().interleaved
         True
         """
-        return not self.plain.is_sharded
+        return not self.native.is_sharded
 
     def is_sharded(self) -> bool:
         """Return whether the memory is sharded.
@@ -272,7 +272,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         >>> MemoryConfig().is_sharded()
         False
         """
-        return self.plain.is_sharded
+        return self.native.is_sharded
 
     def to_json(self) -> str:
         """Return the config as JSON, which `from_json` reads.
@@ -280,7 +280,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         >>> MemoryConfig().to_json()
         '{"buffer_type":0,"created_with_nd_shard_spec":false,"memory_layout":0,"per_core_allocation":false}'
         """
-        config = self.plain
+        config = self.native
         fields: dict[str, Any] = {
             "buffer_type": config.buffer_type.value,
             "created_with_nd_shard_spec": config.made_with_nd,
@@ -306,7 +306,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
         return cls.wrap(config)
 
     def __repr__(self) -> str:
-        return ttnn_text(self.plain)
+        return ttnn_text(self.native)
 
     __str__ = __repr__
 
@@ -365,8 +365,8 @@ class Tile(Wrapper[memory.Tile]):
         extents: Any = tile_shape
         if hasattr(extents, "__iter__") and not isinstance(extents, str):
             extents = tuple(extents)
-        self.plain = memory.Tile(extents, transpose_tile).require_on_chips()
-        check_tile(self.plain)
+        self.native = memory.Tile(extents, transpose_tile).require_on_chips()
+        check_tile(self.native)
 
     @property
     def tile_shape(self) -> list[int]:
@@ -375,7 +375,7 @@ class Tile(Wrapper[memory.Tile]):
         >>> Tile((8, 32)).tile_shape
         [8, 32]
         """
-        return list(self.plain.shape)
+        return list(self.native.shape)
 
     @property
     def face_shape(self) -> list[int]:
@@ -384,7 +384,7 @@ class Tile(Wrapper[memory.Tile]):
         >>> Tile((8, 32)).face_shape
         [8, 16]
         """
-        return list(self.plain.face_shape)
+        return list(self.native.face_shape)
 
     @property
     def num_faces(self) -> int:
@@ -393,7 +393,7 @@ class Tile(Wrapper[memory.Tile]):
         >>> Tile((8, 32)).num_faces
         2
         """
-        return self.plain.num_faces
+        return self.native.num_faces
 
     @property
     def narrow_tile(self) -> bool:
@@ -402,7 +402,7 @@ class Tile(Wrapper[memory.Tile]):
         >>> Tile((32, 16)).narrow_tile
         True
         """
-        return self.plain.width < 32
+        return self.native.width < 32
 
     @property
     def partial_face(self) -> bool:
@@ -411,7 +411,7 @@ class Tile(Wrapper[memory.Tile]):
         >>> Tile((16, 32)).partial_face
         True
         """
-        return self.plain.height < 32
+        return self.native.height < 32
 
     @property
     def transpose_within_face(self) -> bool:
@@ -420,7 +420,7 @@ class Tile(Wrapper[memory.Tile]):
         >>> Tile((32, 32), transpose_tile=True).transpose_within_face
         True
         """
-        return self.plain.transpose
+        return self.native.transpose
 
     @property
     def transpose_of_faces(self) -> bool:
@@ -429,7 +429,7 @@ class Tile(Wrapper[memory.Tile]):
         >>> Tile((32, 32)).transpose_of_faces
         False
         """
-        return self.plain.transpose
+        return self.native.transpose
 
     def get_tile_size(self, dtype: DataTypeLike) -> int:
         """Return the bytes of a tile of `dtype`.
@@ -437,15 +437,15 @@ class Tile(Wrapper[memory.Tile]):
         >>> Tile((32, 32)).get_tile_size(DataType.BFLOAT16)
         2048
         """
-        return DataType.of(dtype).format.bytes_per_tile(self.plain.elements)
+        return DataType.of(dtype).format.bytes_per_tile(self.native.elements)
 
     def __repr__(self) -> str:
-        return ttnn_text(self.plain)
+        return ttnn_text(self.native)
 
     __str__ = __repr__
 
 
-class TensorProperties(Wrapper[_Plain], Shown):
+class TensorProperties(Wrapper[_Plain], Drawable):
     """Shape, data type, layout and tile of a spec or a tensor.
 
     >>> from tilewright.ttnn import Tensor, TensorSpec
@@ -458,7 +458,7 @@ class TensorProperties(Wrapper[_Plain], Shown):
     @property
     def _core_spec(self) -> memory.TensorSpec:
         """Return the spec of the core; that of a tensor on a mesh is the spec of each of its parts."""
-        return as_spec(self.plain)
+        return as_spec(self.native)
 
     @property
     def shape(self) -> Shape:
@@ -564,8 +564,8 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         elif arguments:
             raise TypeError(f"ttnn.TensorSpec got memory_config and {', '.join(arguments)}; pass one or the other")
         page_layout = memory.PageLayout.of(layout)
-        self.plain = memory.TensorSpec(shape, DataType.of(dtype).format, page_layout, plain_tile, unwrap(config))
-        check_spec(self.plain, on_device=False)
+        self.native = memory.TensorSpec(shape, DataType.of(dtype).format, page_layout, plain_tile, unwrap(config))
+        check_spec(self.native, on_device=False)
 
     @classmethod
     def wrap(cls, value: memory.TensorSpec | TensorSpec) -> TensorSpec:
@@ -575,7 +575,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         DataType.BFLOAT16
         """
         wrapped = super().wrap(value)
-        check_spec(wrapped.plain, on_device=False)
+        check_spec(wrapped.native, on_device=False)
         return wrapped
 
     @property
@@ -585,11 +585,11 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).memory_config.buffer_type
         BufferType.DRAM
         """
-        return MemoryConfig.wrap(self.plain.memory)
+        return MemoryConfig.wrap(self.native.memory)
 
     def __repr__(self) -> str:
         # ttnn writes this text in reports, and prints only the address of the object
-        return ttnn_text(self.plain)
+        return ttnn_text(self.native)
 
     __str__ = __repr__
 
@@ -597,13 +597,13 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
 
     @property
     def _buffer_type(self) -> memory.BufferType:
-        return self.plain.memory.buffer_type
+        return self.native.memory.buffer_type
 
     def _with_sharding(self, sharding: memory.MemoryConfig | Sharding) -> TensorSpec:
-        shards = self.plain.with_memory(sharding).memory.sharding
+        shards = self.native.with_memory(sharding).memory.sharding
         # ttnn derives the memory layout from the shards alone, not from the method that was called
         config = memory.MemoryConfig("nd_sharded", self._buffer_type, nd_shard_spec=shards)
-        return TensorSpec.wrap(self.plain.with_memory(config))
+        return TensorSpec.wrap(self.native.with_memory(config))
 
     def height_sharded(self, grid: CoresLike, orientation: OrientationLike = ShardOrientation.ROW_MAJOR) -> TensorSpec:
         """Return the spec with its height cut over the cores of `grid`, in `orientation` and whole tiles.
@@ -682,7 +682,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         >>> spec.sharded([1, 20, 20], CoreRange((0, 0), (3, 0))).memory_config.nd_shard_spec.shard_shape
         [1, 32, 32]
         """
-        shape, spec = list(shard_shape), self.plain
+        shape, spec = list(shard_shape), self.native
         if shard_alignment is not ShardShapeAlignment.NONE and spec.is_tiled:
             shape[-2:] = [round_up(n, unit) for n, unit in zip(shape[-2:], spec.tile.shape[-len(shape) :], strict=True)]
         elif shard_alignment is ShardShapeAlignment.RECOMMENDED:

@@ -342,8 +342,8 @@ def _bind_allocation(
     if device is None:
         raise MemoryConfigError("an allocation needs a device, such as mesh_device=ttnn.open_mesh_device(...)")
     if isinstance(shape, TensorSpec):
-        return shape.plain, device
+        return shape.native, device
     if bound["dtype"] is None or bound["layout"] is None:
         raise MemoryConfigError("an allocation of a shape needs a dtype and a layout")
     config = bound["memory_config"] or DRAM_MEMORY_CONFIG
-    return TensorSpec(shape, bound["dtype"], bound["layout"], config).plain, device
+    return TensorSpec(shape, bound["dtype"], bound["layout"], config).native, device

@@ -154,7 +154,7 @@ def to_numpy(
     """
     format_ = DataType.of(dtype).format if isinstance(dtype, Enum) else dtype
     if mesh_composer is None:
-        return tensor.plain.numpy(format_)
+        return tensor.native.numpy(format_)
     return PlainTensor.of(tensor.to_numpy(mesh_composer)).numpy(format_)
 
 

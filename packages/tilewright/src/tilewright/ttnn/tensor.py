@@ -322,16 +322,16 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return wrapper
 
     @property
-    def plain(self) -> tensor.Tensor:
+    def native(self) -> tensor.Tensor:
         """Return the tensor of the core; raise if this one is distributed over several devices.
 
-        >>> Tensor(np.ones((5, 7), np.float32)).plain.nbytes
+        >>> Tensor(np.ones((5, 7), np.float32)).native.nbytes
         140
         """
         return self._parts.only()
 
-    @plain.setter
-    def plain(self, value: tensor.Tensor) -> None:
+    @native.setter
+    def native(self, value: tensor.Tensor) -> None:
         self._parts = MeshParts.single(value)
 
     @property
@@ -372,7 +372,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> x.tensor_topology().placements()
         [PlacementShard(0)]
         """
-        self._parts = replace(self._parts, topology=topology.plain)
+        self._parts = replace(self._parts, topology=topology.native)
 
     def device_coords(self) -> list[MeshCoordinate]:
         """Return the coordinates of the devices that hold a part.
@@ -591,7 +591,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2], [2], DataType.BFLOAT16).to_numpy()
         array([1, 2], dtype=bfloat16)
         """
-        return self.plain.numpy() if mesh_composer is None else self._parts.compose(mesh_composer)
+        return self.native.numpy() if mesh_composer is None else self._parts.compose(mesh_composer)
 
     def to_torch(self, mesh_composer: MeshToTensor | None = None) -> Any:
         """Return the values as a torch tensor if torch is imported, as an array otherwise.
@@ -604,7 +604,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         torch = sys.modules.get("torch")
         if torch is None:
             return self.to_numpy(mesh_composer)
-        source = self.plain if mesh_composer is None else tensor.Tensor.of(self.to_numpy(mesh_composer))
+        source = self.native if mesh_composer is None else tensor.Tensor.of(self.to_numpy(mesh_composer))
         return torch.from_dlpack(source)
 
     def to_list(self) -> Any:
@@ -613,7 +613,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).to_list()
         [[1, 2]]
         """
-        return self.plain.numpy().tolist()
+        return self.native.numpy().tolist()
 
     def item(self) -> Any:
         """Return the only element.
@@ -621,19 +621,19 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([2.5], [1], DataType.FLOAT32).item()
         2.5
         """
-        return self.plain.item()
+        return self.native.item()
 
     def __array__(self, *arguments: Any, **options: Any) -> np.ndarray[Any, Any]:
-        return self.plain.__array__(*arguments, **options)
+        return self.native.__array__(*arguments, **options)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.plain.__dlpack__(**options)
+        return self.native.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.plain.__dlpack_device__()
+        return self.native.__dlpack_device__()
 
     def __len__(self) -> int:
-        return len(self.plain)
+        return len(self.native)
 
     # Operations.
 
@@ -775,7 +775,7 @@ def distribute_tensor(tensor: Tensor, mapper: TensorToMesh, mesh_device: MeshDev
     >>> distribute_tensor(Tensor([1, 2, 3, 4], [1, 4]), mapper).shape
     Shape([1, 2])
     """
-    whole = tensor.plain
+    whole = tensor.native
     if whole.device is not None:
         raise LayoutError("distribute_tensor takes a tensor on the host; use from_device first")
     parts = create_parts(
@@ -831,7 +831,7 @@ def from_host_shards(tensors: Sequence[Tensor], mesh_shape: Sequence[int]) -> Te
     shape = MeshShape(mesh_shape)
     if len(tensors) != shape.mesh_size() or not tensors:
         raise LayoutError(f"{shape} needs {max(1, shape.mesh_size())} tensors, got {len(tensors)}")
-    shards = [tensor.plain for tensor in tensors]
+    shards = [tensor.native for tensor in tensors]
     if any(shard.device is not None for shard in shards):
         raise LayoutError("from_host_shards takes tensors on the host; use combine_device_tensors for those on devices")
     _validate_equal_specs(shards)

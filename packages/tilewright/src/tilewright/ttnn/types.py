@@ -42,39 +42,39 @@ _Value = TypeVar("_Value")
 
 
 class Wrapper(Generic[Plain]):
-    """A ttnn value around a core value, `plain`; two are equal if their core values are.
+    """A ttnn value around its `native` value; two are equal if their native values are.
 
-    >>> Wrapper.wrap(5) == Wrapper.wrap(5), Wrapper.wrap(5).plain
+    >>> Wrapper.wrap(5) == Wrapper.wrap(5), Wrapper.wrap(5).native
     (True, 5)
     """
 
-    __slots__ = ("plain",)
-    plain: Plain
+    __slots__ = ("native",)
+    native: Plain
 
     @classmethod
     def wrap(cls, value: Plain | Self) -> Self:
         """Return `value` wrapped; a wrapper is returned unchanged.
 
-        >>> Wrapper.wrap(Wrapper.wrap(5)).plain
+        >>> Wrapper.wrap(Wrapper.wrap(5)).native
         5
         """
         if isinstance(value, cls):
             return value
         wrapper = object.__new__(cls)
-        wrapper.plain = cast(Plain, value)
+        wrapper.native = cast(Plain, value)
         return wrapper
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.plain == unwrap(other)) if isinstance(other, (Wrapper, type(self.plain))) else NotImplemented
+        return bool(self.native == unwrap(other)) if isinstance(other, (Wrapper, type(self.native))) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.plain)
+        return hash(self.native)
 
     def __repr__(self) -> str:
-        return repr(self.plain)
+        return repr(self.native)
 
     def __str__(self) -> str:
-        return str(self.plain)
+        return str(self.native)
 
 
 @overload
@@ -87,7 +87,7 @@ def unwrap(value: Any) -> Any:
     >>> unwrap(Wrapper.wrap(5)), unwrap(5)
     (5, 5)
     """
-    return value.plain if isinstance(value, Wrapper) else value
+    return value.native if isinstance(value, Wrapper) else value
 
 
 def bind_by_type(
@@ -140,26 +140,26 @@ _REMEDIES = {
 
 
 class TtnnEnum(NamedEnum):
-    """An enum of ttnn that stands for one of the core, whose members are `plain`.
+    """An enum of ttnn whose members wrap a `native` enum member.
 
-    >>> Layout.TILE.plain, Layout.TILE == memory.PageLayout.TILE, str(Layout.TILE), cpp_name(Layout.TILE)
+    >>> Layout.TILE.native, Layout.TILE == memory.PageLayout.TILE, str(Layout.TILE), cpp_name(Layout.TILE)
     (PageLayout.TILE, True, 'Layout.TILE', 'Layout::TILE')
     """
 
     @property
-    def plain(self) -> NamedEnum:
+    def native(self) -> NamedEnum:
         """Return the member of the core.
 
-        >>> BufferType.L1.plain is memory.BufferType.L1
+        >>> BufferType.L1.native is memory.BufferType.L1
         True
         """
         return _CORE_ENUMS[type(self).__name__][self.name]
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self.plain is other
+        return self is other or self.native is other
 
     def __hash__(self) -> int:
-        return hash(self.plain)
+        return hash(self.native)
 
     def __str__(self) -> str:
         return repr(self)
@@ -469,7 +469,7 @@ class CoreRange(Wrapper[memory.CoreRange]):
     __slots__ = ()
 
     def __init__(self, start: CoreLike, end: CoreLike | None = None) -> None:
-        self.plain = memory.CoreRange(start, end)
+        self.native = memory.CoreRange(start, end)
 
     @property
     def start(self) -> CoreCoord:
@@ -478,7 +478,7 @@ class CoreRange(Wrapper[memory.CoreRange]):
         >>> CoreRange((1, 0), (3, 1)).start
         1-0
         """
-        return CoreCoord(*self.plain.start)
+        return CoreCoord(*self.native.start)
 
     @property
     def end(self) -> CoreCoord:
@@ -487,7 +487,7 @@ class CoreRange(Wrapper[memory.CoreRange]):
         >>> CoreRange((1, 0), (3, 1)).end
         3-1
         """
-        return CoreCoord(*self.plain.end)
+        return CoreCoord(*self.native.end)
 
     def grid_size(self) -> CoreCoord:
         """Return the columns and rows.
@@ -495,7 +495,7 @@ class CoreRange(Wrapper[memory.CoreRange]):
         >>> CoreRange((1, 0), (3, 1)).grid_size()
         3-2
         """
-        return CoreCoord(self.plain.width, self.plain.height)
+        return CoreCoord(self.native.width, self.native.height)
 
     def contains(self, cores: CoreLike | CoresLike) -> bool:
         """Return whether all `cores` (one core, a range, or a set of ranges) are in the range.
@@ -511,10 +511,10 @@ class CoreRange(Wrapper[memory.CoreRange]):
         >>> CoreRange((0, 0), (3, 1)).to_json()
         '{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}'
         """
-        return to_json(range_fields(self.plain))
+        return to_json(range_fields(self.native))
 
     def __repr__(self) -> str:
-        return ttnn_text(self.plain)
+        return ttnn_text(self.native)
 
     __str__ = __repr__
 
@@ -542,7 +542,7 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         if isinstance(ranges, memory.CoreRange):
             ranges = [ranges]
         kind = set if isinstance(ranges, (set, frozenset)) else list  # a set is sorted
-        self.plain = (
+        self.native = (
             ranges if isinstance(ranges, memory.CoreRangeSet) else memory.CoreRangeSet(kind(map(unwrap, ranges)))
         )
 
@@ -552,7 +552,7 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).ranges()
         [[0-0 - 3-1]]
         """
-        return list(map(CoreRange.wrap, self.plain.ranges))
+        return list(map(CoreRange.wrap, self.native.ranges))
 
     def num_cores(self) -> int:
         """Return the number of cores.
@@ -560,7 +560,7 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).num_cores()
         8
         """
-        return self.plain.num_cores
+        return self.native.num_cores
 
     def size(self) -> int:
         """Return the number of ranges.
@@ -568,7 +568,7 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).size()
         1
         """
-        return len(self.plain)
+        return len(self.native)
 
     def empty(self) -> bool:
         """Return whether the set has no ranges.
@@ -576,7 +576,7 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         >>> CoreRangeSet([]).empty()
         True
         """
-        return not self.plain.ranges
+        return not self.native.ranges
 
     def bounding_box(self) -> CoreRange:
         """Return the smallest range that contains all cores.
@@ -584,7 +584,7 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         >>> CoreRangeSet([CoreRange((0, 0), (3, 1)), CoreRange((5, 5), (5, 5))]).bounding_box()
         [0-0 - 5-5]
         """
-        return CoreRange.wrap(self.plain.bounding_box)
+        return CoreRange.wrap(self.native.bounding_box)
 
     def contains(self, cores: CoreLike | CoresLike) -> bool:
         """Return whether all `cores` (one core, a range, or a set of ranges) are in the set.
@@ -593,8 +593,8 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         False
         """
         if isinstance(cores, tuple):
-            return memory.CoreCoord.of(cores) in self.plain.cores()
-        return set(memory.CoreRangeSet.of(unwrap(cores)).cores()) <= set(self.plain.cores())
+            return memory.CoreCoord.of(cores) in self.native.cores()
+        return set(memory.CoreRangeSet.of(unwrap(cores)).cores()) <= set(self.native.cores())
 
     def to_json(self) -> str:
         """Return the ranges as JSON.
@@ -602,16 +602,16 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).to_json()
         '[{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}]'
         """
-        return to_json(list(map(range_fields, self.plain)))
+        return to_json(list(map(range_fields, self.native)))
 
     def __iter__(self) -> Iterator[CoreRange]:
         return iter(self.ranges())
 
     def __len__(self) -> int:
-        return len(self.plain)
+        return len(self.native)
 
     def __repr__(self) -> str:
-        return ttnn_text(self.plain)
+        return ttnn_text(self.native)
 
     __str__ = __repr__
 
@@ -626,7 +626,7 @@ class CoreGrid(Wrapper[memory.CoreGrid]):
     __slots__ = ()
 
     def __init__(self, y: int, x: int) -> None:
-        self.plain = memory.CoreGrid(y, x)
+        self.native = memory.CoreGrid(y, x)
 
     @property
     def x(self) -> int:
@@ -635,7 +635,7 @@ class CoreGrid(Wrapper[memory.CoreGrid]):
         >>> CoreGrid(y=2, x=3).x
         3
         """
-        return self.plain.x
+        return self.native.x
 
     @property
     def y(self) -> int:
@@ -644,7 +644,7 @@ class CoreGrid(Wrapper[memory.CoreGrid]):
         >>> CoreGrid(y=2, x=3).y
         2
         """
-        return self.plain.y
+        return self.native.y
 
     @property
     def num_cores(self) -> int:
@@ -653,7 +653,7 @@ class CoreGrid(Wrapper[memory.CoreGrid]):
         >>> CoreGrid(y=2, x=3).num_cores
         6
         """
-        return self.plain.num_cores
+        return self.native.num_cores
 
     def __repr__(self) -> str:
         return f"ttnn.CoreGrid(x={self.x}, y={self.y})"
@@ -859,7 +859,7 @@ class TensorTopology(Wrapper[Topology]):
         cuts = tuple([cut_of_placement(each) for each in placements])
         if len(cuts) != len(shape):
             raise LayoutError(f"{shape} needs {len(shape)} placements, got {list(placements)}")
-        self.plain = Topology(tuple(shape), cuts, tuple([tuple(MeshCoordinate(at)) for at in mesh_coords]))
+        self.native = Topology(tuple(shape), cuts, tuple([tuple(MeshCoordinate(at)) for at in mesh_coords]))
 
     def distribution_shape(self) -> MeshShape:
         """Return how many parts there are, per dimension of the distribution.
@@ -867,7 +867,7 @@ class TensorTopology(Wrapper[Topology]):
         >>> TensorTopology((2,), [PlacementReplicate()], [(0, 0), (0, 1)]).distribution_shape()
         MeshShape([2])
         """
-        return MeshShape(self.plain.distribution)
+        return MeshShape(self.native.distribution)
 
     def placements(self) -> list[Placement]:
         """Return what each dimension of the distribution does.
@@ -875,7 +875,7 @@ class TensorTopology(Wrapper[Topology]):
         >>> TensorTopology((2,), [PlacementReplicate()], [(0, 0), (0, 1)]).placements()
         [PlacementReplicate()]
         """
-        return [placement_of_cut(cut) for cut in self.plain.placements]
+        return [placement_of_cut(cut) for cut in self.native.placements]
 
     def mesh_coords(self) -> list[MeshCoordinate]:
         """Return the devices, in the order of the distribution.
@@ -883,7 +883,7 @@ class TensorTopology(Wrapper[Topology]):
         >>> TensorTopology((2,), [PlacementReplicate()], [(0, 0), (0, 1)]).mesh_coords()
         [MeshCoordinate([0, 0]), MeshCoordinate([0, 1])]
         """
-        return [MeshCoordinate(at) for at in self.plain.coordinates]
+        return [MeshCoordinate(at) for at in self.native.coordinates]
 
     def __repr__(self) -> str:
         return f"TensorTopology({self.distribution_shape()}, {self.placements()}, {self.mesh_coords()})"

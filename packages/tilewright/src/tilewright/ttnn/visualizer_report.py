@@ -21,7 +21,7 @@ from ..version import __version__
 if TYPE_CHECKING:
     import sqlite3
 
-MOST_PAGES = 1_000_000  # rows of pages; beyond that, a report has one row per buffer and bank
+MAX_PAGES = 1_000_000  # rows of pages; beyond that, a report has one row per buffer and bank
 DATABASE = "db.sqlite"
 _DEVICE = 0
 
@@ -104,7 +104,7 @@ def _build_tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, l
     tables["devices"] = [_device_row(allocator)]
     tables["report_metadata"] = [("made_by", f"tilewright {__version__}"), ("made_for", str(allocator.chip))]
     pages = sum(block.spec.num_pages for block in blocks if block.spec is not None)
-    in_pages = pages * (len(blocks) + 1) // 2 <= MOST_PAGES
+    in_pages = pages * (len(blocks) + 1) // 2 <= MAX_PAGES
     for step, block in enumerate(blocks, start=1):
         name = names.get(block.number, _default_name(block))
         tables["operations"].append((step, name, 0.0))

@@ -31,7 +31,7 @@ from .svg import (
     track_height,
 )
 
-MOST_FRAMES = 48
+MAX_FRAMES = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _animate_times(subject: Schedule | Pipeline | Trace, **options: Any) -> Anim
     scene = scene_of(subject, **options)
     tracks = [panel for panel in scene.panels if isinstance(panel, Tracks)]
     start, end = tracks[0].start, max(panel.end for panel in tracks)
-    times = tuple(start + (end - start) * frame / MOST_FRAMES for frame in range(MOST_FRAMES + 1))
+    times = tuple(start + (end - start) * frame / MAX_FRAMES for frame in range(MAX_FRAMES + 1))
     captions = tuple(f"{tracks[0].unit} {time:.3g} of {end:.6g}" for time in times)
     captions = (*captions[:-1], f"{tracks[0].unit} {end:.6g} of {end:.6g}")
     return Animation(scene, captions, tuple(PanelSteps(times=times) for _ in scene.panels), 0.12)
@@ -127,7 +127,7 @@ def _animate_copy(subject: Plan, **options: Any) -> Animation:
     scene = scene_of(subject, **options)
     source, target = (_only_grid(panel) for panel in scene.panels[:2])
     order = _order_of_places(target)
-    group = -(-len(order) // MOST_FRAMES)
+    group = -(-len(order) // MAX_FRAMES)
     frame_of = {link: rank // group for rank, link in enumerate(order)}
     reads, writes = (tuple(frame_of.get(link) for link in grid.link) for grid in (source, target))
     what = "elements" if target.block == (1, 1) else "blocks"
@@ -166,7 +166,7 @@ def _animate_reshard(subject: ReshardPlan, **options: Any) -> Animation:
     done, total = 0, sum(int(step.requests.nbytes.sum()) for step in subject.steps)
     for number, step in enumerate(subject.steps, 1):
         which = f"step {number} of {len(subject.steps)}: " if len(subject.steps) > 1 else ""
-        for moves, nbytes in _request_rounds(step, chip_map, MOST_FRAMES // len(subject.steps) or 1):
+        for moves, nbytes in _request_rounds(step, chip_map, MAX_FRAMES // len(subject.steps) or 1):
             for _, target in moves:
                 first.setdefault(target, len(frames))
             frames.append(tuple(numbers.setdefault(pair, len(numbers)) for pair in moves if pair[0] != pair[1]))

@@ -27,8 +27,8 @@ from .scene import Outline, OutlineKind
 
 MAX_SIDE = 128  # cells in a row or column; in larger layouts a cell stands for a block
 _MIN_TILES = 4  # per side, for one cell per tile
-_MOST_OUTLINES = 1024
-_MOST_COUNTED = 1 << 22  # elements that are counted one by one, where padding leaves no box
+_MAX_OUTLINES = 1024
+_MAX_COUNTED = 1 << 22  # elements that are counted one by one, where padding leaves no box
 _NESTING: tuple[tuple[int, OutlineKind], ...] = ((2, "face"), (1, "tile"))  # levels from the outside
 _FLAT: dict[OutlineKind, OutlineKind] = {"face": "slice", "tile": "plane"}  # of modes that are not nested
 Places = NDArray[np.int64]
@@ -174,7 +174,7 @@ class LayoutGrid:
         if extents is not None:
             inside = [np.minimum(at, max(0, n - 1)) for at, n in zip(self.coordinates(), extents, strict=True)]
             number: Places = np.ravel_multi_index(tuple(inside), tuple([max(1, n) for n in extents]))
-        elif prod(self.extents) <= _MOST_COUNTED:
+        elif prod(self.extents) <= _MAX_COUNTED:
             every = LayoutGrid(self.layout, self.extents, self.down, self.across, (1, 1)).valid()
             counted = np.cumsum(every.reshape(-1)).reshape(every.shape) - 1
             number = counted[:: self.block[0], :: self.block[1]]
@@ -218,7 +218,7 @@ class LayoutGrid:
                 n if step is None else step // b
                 for step, b, n in zip(steps, self.block, (self.rows, self.columns), strict=True)
             )
-            if -(-self.rows // high) * -(-self.columns // wide) > _MOST_OUTLINES:
+            if -(-self.rows // high) * -(-self.columns // wide) > _MAX_OUTLINES:
                 continue
             found += [
                 Outline(

@@ -16,7 +16,7 @@ from ..errors import LayoutError
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
 OutlineKind: TypeAlias = Literal["tile", "face", "plane", "slice", "mark", "halo"]
 
-MOST_FLOWS = 300  # arrows in a picture; more hide what is below them
+MAX_FLOWS = 300  # arrows in a picture; more hide what is below them
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Grid:
     values belong together, also across grids. `block` is the number of rows and columns that one cell stands for.
     A grid with `boxes` is drawn as boxes of so many rows and columns, set apart, each with its title and the names of
     its rows, which take the place of the names of rows and columns. `flows` are drawn as arrows between cells, the
-    largest `MOST_FLOWS`; a page draws those of the cell that is pointed at.
+    largest `MAX_FLOWS`; a page draws those of the cell that is pointed at.
 
     >>> grid = Grid(2, 2, (Field("offset", (0, 2, 1, 3), "ramp"),), color="offset", label="offset")
     >>> grid.cell(1, 0)

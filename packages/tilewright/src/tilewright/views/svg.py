@@ -13,7 +13,7 @@ from itertools import groupby
 from math import floor, hypot, log10
 from textwrap import wrap
 
-from .scene import MOST_FLOWS, Fact, Grid, Outline, Scene, Span, Tracks
+from .scene import MAX_FLOWS, Fact, Grid, Outline, Scene, Span, Tracks
 from .scene_options import (
     DARK_INK,
     HEXADECIMAL,
@@ -251,7 +251,7 @@ def draw_flows(grid: Grid, left: float, top: float, width: float, height: float)
     if not flows:
         return []
     paths: dict[float, list[str]] = {}
-    for flow in flows[:MOST_FLOWS]:
+    for flow in flows[:MAX_FLOWS]:
         ends = [
             (left + (cell % grid.columns + 0.5) * width, top + (cell // grid.columns + 0.5) * height)
             for cell in (flow.source, flow.target)
@@ -284,7 +284,7 @@ def arrow_path(start: tuple[float, float], end: tuple[float, float]) -> str:
 # A grid as a drawing: cells, labels, outlines, hatching and axes.
 
 WIDEST, WIDEST_BOXES = 900, 2000  # pixels that the cells of one grid may take, also if it is drawn in boxes
-MOST_LABELS = 4096
+MAX_LABELS = 4096
 _PLAIN, _SMALL = 352, 7  # pixels of a grid without labels, and of its cells if they have to be small
 _LABEL_SIZE, _LABEL_HEIGHT = 11, 18  # of the text in an outline, and the smallest height for it
 _NAME_SIZE = 9
@@ -339,7 +339,7 @@ def choose_geometry(grid: Grid) -> tuple[CellGeometry, list[str]]:
     left, top = int(gutter) + 8, (22 if grid.title else 4) + (12 if grid.column_axis else 0) + 14
     wide = grid.boxes[1] if grid.boxes else grid.columns
     gaps = (grid.columns // wide - 1) * _box_margins(grid)[0]
-    for labels in candidate_labels(grid) if grid.rows * grid.columns <= MOST_LABELS else ():
+    for labels in candidate_labels(grid) if grid.rows * grid.columns <= MAX_LABELS else ():
         longest = max(map(len, labels))
         for size in (11, 10, 9, 8):
             width = max(int(longest * 0.61 * size) + 7, size + 9)
@@ -571,7 +571,7 @@ _SHORT = 300  # pixels of facts that may stand beside anything
 WIDTH = 640  # pixels of the axis
 _TITLE_SIZE = 10
 _GUTTER = 56  # pixels at least, so that the axes of several panels stand under each other
-_MOST_NOTES = 400  # spans that tell about themselves in the picture; a page always does
+_MAX_NOTES = 400  # spans that tell about themselves in the picture; a page always does
 _WIDE = 20_000  # pixels of hatched tracks beyond which strokes are fewer
 
 
@@ -739,7 +739,7 @@ def draw_tracks(tracks: Tracks, scales: dict[str, Scale], number: int = 0, color
     body = [text_element(0, 14, tracks.title, 13, bold=True)] if tracks.title else []
     body += _draw_axis(tracks, left, top, scale, height)
     body.append(f'<g class="tw-tracks" data-panel="{number}" stroke="{DARK_INK}" stroke-width="0.5">')
-    with_notes = len(tracks.spans) <= _MOST_NOTES
+    with_notes = len(tracks.spans) <= _MAX_NOTES
     kinds = hatched_kinds(tracks)
     hatches: dict[str, list[tuple[float, float, float, float]]] = {kind: [] for kind in kinds}
     colors = scales["kind"].colors(span.kind for span in tracks.spans if not span.hatched)

@@ -116,9 +116,9 @@ def _draw_box(
     return found
 
 
-_MOST_NAMES = 32
+_MAX_NAMES = 32
 _FEWEST = 8  # columns of a band
-_MOST_RULED = 16  # rows that may all have a line above them
+_MAX_RULED = 16  # rows that may all have a line above them
 
 _SYMBOLS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SHADES = "@%#*+=-:. "  # dark to pale, like the ramp
@@ -198,7 +198,7 @@ def _grid_legend(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width
         if scale.has_distinct_colors and (
             ink.on or not labelled
         ):  # without colors, only bare cells need to be explained
-            seen = [(k, value) for k, value in enumerate(scale.values) if value in values][:_MOST_NAMES]
+            seen = [(k, value) for k, value in enumerate(scale.values) if value in values][:_MAX_NAMES]
             entries = [
                 _legend_entry(ink, kind_symbol(k), scale.color(value), format_value(value, scale.form))
                 for k, value in seen
@@ -216,7 +216,7 @@ def _track_legend(tracks: Tracks, scales: dict[str, Scale], ink: TerminalStyle, 
     letters = _kind_letters(scales["kind"])
     entries = [_legend_entry(ink, letters[kind], scales["kind"].color(kind), kind) for kind in kinds]
     hatches = [f"{mark} {replace_control_characters(kind)}" for kind, mark in _hatch_marks(tracks).items()]
-    return _wrap_entries([*entries[:_MOST_NAMES], *hatches], width)
+    return _wrap_entries([*entries[:_MAX_NAMES], *hatches], width)
 
 
 def _hatch_marks(tracks: Tracks) -> dict[str, str]:
@@ -490,7 +490,7 @@ def _outline_starts(grid: Grid) -> tuple[dict[int, str], dict[int, str]]:
         for box in grid.outlines:
             if box.kind == kind:
                 bars[box.column], rules[box.row] = kind, kind
-    if grid.rows > _MOST_RULED and len(rules) == grid.rows:
+    if grid.rows > _MAX_RULED and len(rules) == grid.rows:
         rules = {}  # a rule above every row says nothing
     return {k: v for k, v in bars.items() if k}, {k: v for k, v in rules.items() if k}
 

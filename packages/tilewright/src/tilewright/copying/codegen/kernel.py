@@ -107,7 +107,7 @@ class KernelJob:
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
     >>> plan = plan_copy(Placement(Layout(8), "int16"), Placement(Layout(8, 2), "int16"))
-    >>> from .c_language import c_dialect
+    >>> from .c_code import c_dialect
     >>> job = KernelJob("tw_copy_0", plan.source, plan.target, plan.nests[0], c_dialect("opencl"), (16, 16))
     >>> job.sizes, job.axes
     ((2, 2), [LoopAxis(extent=8, steps=(2, 4))])

@@ -409,7 +409,7 @@ def assigns(body: Sequence[ast.stmt], name: str) -> bool:
     return False
 
 
-DEEPEST_PASSING = 10  # functions through which a `mut` argument is passed on
+MAX_PASSING = 10  # functions through which a `mut` argument is passed on
 
 
 class FunctionLowerer(StatementLowerer):
@@ -775,7 +775,7 @@ def find_mutating(body: Sequence[ast.stmt]) -> dict[str, set[int | str]]:
     functions += [(node.name, node) for node in body if isinstance(node, FunctionNode)]
     mutating: dict[str, set[int | str]] = {}
     size = -1
-    for _ in range(DEEPEST_PASSING):
+    for _ in range(MAX_PASSING):
         if size == sum(map(len, mutating.values())):
             break
         size = sum(map(len, mutating.values()))

@@ -265,7 +265,7 @@ REFUSED_STATEMENTS = {
     "global": f"'global' is refused: {NOT_MOJO}",
     "__extension": f"'__extension' is refused: {NOT_YET}",
 }
-LONGEST_CHAIN = 100  # elif after elif, which are nested in the tree
+MAX_CHAIN = 100  # elif after elif, which are nested in the tree
 
 
 class StatementParser(SignatureParser):
@@ -366,8 +366,8 @@ class StatementParser(SignatureParser):
 
     def _parse_if(self, count: int = 0) -> ast.If:
         begin = self.advance()
-        if count > LONGEST_CHAIN:
-            self.fail(f"more than {LONGEST_CHAIN} elif after each other; use a function or a table", begin)
+        if count > MAX_CHAIN:
+            self.fail(f"more than {MAX_CHAIN} elif after each other; use a function or a table", begin)
         condition = self.parse_expression()
         body = self.parse_block(f"the condition of {begin.text}")
         node = self.place(ast.If(test=condition, body=body, orelse=[]), begin)

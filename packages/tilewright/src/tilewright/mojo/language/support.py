@@ -304,7 +304,7 @@ def is_function(value: Any) -> bool:
     return isinstance(value, Function) or hasattr(value, "__code__")
 
 
-LONGEST_STACK = 20  # calls that are shown
+MAX_STACK = 20  # calls that are shown
 TYPE_NAMES = {"int": "Int", "bool": "Bool", "float": "Float64", "str": "String", "tuple": "Tuple", "NoneType": "None"}
 
 
@@ -494,12 +494,12 @@ def describe_failure(problem: BaseException, sources: frozenset[str]) -> str:
         return str(problem)
     lines = [explain(problem)]
     calls = mojo_calls(problem, sources)
-    for k, (place, repetitions) in enumerate(_count_repetitions(calls[::-1])[:LONGEST_STACK]):
+    for k, (place, repetitions) in enumerate(_count_repetitions(calls[::-1])[:MAX_STACK]):
         times = f", {repetitions} times" if repetitions > 1 else ""
         lines.append(f"  {'at' if k == 0 else 'called from'} {place}{times}")
         lines += place.show() if k == 0 else []
-    if len(_count_repetitions(calls)) > LONGEST_STACK:
-        lines.append(f"  and {len(_count_repetitions(calls)) - LONGEST_STACK} more calls")
+    if len(_count_repetitions(calls)) > MAX_STACK:
+        lines.append(f"  and {len(_count_repetitions(calls)) - MAX_STACK} more calls")
     return "\n".join(lines)
 
 

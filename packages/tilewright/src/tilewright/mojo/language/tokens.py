@@ -333,7 +333,7 @@ KEYWORDS = words(
 """Words that cannot be the name of something; others, such as `out` or `ref`, are keywords only in their place."""
 
 CONSTANTS = words("True False None")
-DEEPEST_TREE = 200  # operations inside each other; the compiler of Python is recursive
+MAX_TREE = 200  # operations inside each other; the compiler of Python is recursive
 
 
 class TokenStream:
@@ -408,8 +408,8 @@ class TokenStream:
     def enter(self) -> None:
         """Count one level of nesting; the level ends where the caller subtracts it from `depth`."""
         self.depth += 1
-        if self.depth > DEEPEST_TREE:
-            self.fail(f"the expression has more than {DEEPEST_TREE} levels; use variables for its parts")
+        if self.depth > MAX_TREE:
+            self.fail(f"the expression has more than {MAX_TREE} levels; use variables for its parts")
 
     def column(self, line: int, column: int) -> int:
         """Return a column in bytes of UTF-8, as Python's nodes count it."""

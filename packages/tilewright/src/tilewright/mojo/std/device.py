@@ -103,7 +103,7 @@ class GPUInfo:
     max_registers_per_block: int = 65536
 
 
-_MOST_SHOWN = 1000  # elements of a buffer that are printed; of more, the first and the last three
+_MAX_SHOWN = 1000  # elements of a buffer that are printed; of more, the first and the last three
 
 
 class DeviceBuffer(metaclass=MemoryMeta):
@@ -355,7 +355,7 @@ class HostBuffer(Span):
 def _numbers_text(buffer: HostBuffer) -> str:
     """Return the scalars as Mojo prints those of a buffer."""
     count = len(buffer)
-    if count <= _MOST_SHOWN:
+    if count <= _MAX_SHOWN:
         return f"[{', '.join(map(format_value, as_vector(buffer.array)))}]" if count else "[]"
     first, last = ([format_value(buffer[k]) for k in part] for part in (range(3), range(count - 3, count)))
     return f"[{', '.join(first)}, ..., {', '.join(last)}]"

@@ -11,8 +11,8 @@ from itertools import accumulate
 from types import FunctionType
 from typing import Any
 
+from ..._dialect import unwrap
 from ...errors import LayoutError
-from ...plain import to_plain
 from ...plugins import load_plugin
 from ..scene import Scene
 from ..scene_options import choose_attributes, refuse_unknown_options
@@ -73,7 +73,7 @@ def scene_of(subject: Any, **options: Any) -> Scene:
     function = _find_scene(owner)
     if function is not None:
         return function(subject, **options)
-    own = to_plain(subject)
+    own = unwrap(subject)
     if own is subject:
         known = ", ".join(sorted({name.rpartition(".")[2] for name in SCENES} | {k.__name__ for k in _registered}))
         raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {known}")

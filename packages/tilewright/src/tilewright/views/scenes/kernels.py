@@ -14,8 +14,8 @@ from ..scene_options import SceneOptions, scene_function
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_MOST_PANELS = 12
-_MOST_ELEMENTS = 4096  # of a tensor whose accesses are in a report
+_MAX_PANELS = 12
+_MAX_ELEMENTS = 4096  # of a tensor whose accesses are in a report
 
 
 @scene_function
@@ -24,7 +24,7 @@ def kernel_scene(
     *,
     memory: str | None = None,
     step: int | None = None,
-    side: int = _MOST_ELEMENTS,
+    side: int = _MAX_ELEMENTS,
     **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return who touched what in one block of a launch, from its `report`: the first with a race, else the first.
@@ -49,7 +49,7 @@ def kernel_scene(
     if not chosen:
         names = ", ".join(sorted({touched.memory for touched in report.touches})) or "none"
         raise LayoutError(f"{report.kernel} touched no such memory in that step; the tensors it touched are {names}")
-    shown = chosen[:_MOST_PANELS]
+    shown = chosen[:_MAX_PANELS]
     facts = [
         Fact("launch", f"grid {_extents(report.grid)}, block {_extents(report.block)}"),
         Fact("block", str(shown[0].block)),

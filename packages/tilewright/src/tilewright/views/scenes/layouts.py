@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Memory as a grid, beside the coordinates of a layout: in rows of offsets, by named axes, or tile by tile.
 
-_MOST_FROM_ZERO = 1024  # offsets up to which memory is drawn from its start
-_MOST_BOXES = 256  # tiles that memory is drawn in
+_MAX_FROM_ZERO = 1024  # offsets up to which memory is drawn from its start
+_MAX_BOXES = 256  # tiles that memory is drawn in
 _MOST = MAX_SIDE * MAX_SIDE
 
 
@@ -46,7 +46,7 @@ def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: 
         return None
     ((high, wide),) = boxes
     down, across = grid.rows // high, grid.columns // wide
-    if (down * high, across * wide) != (grid.rows, grid.columns) or down * across > _MOST_BOXES:
+    if (down * high, across * wide) != (grid.rows, grid.columns) or down * across > _MAX_BOXES:
         return None
     tiles = offsets.reshape(down, high, across, wide).transpose(0, 2, 1, 3).reshape(down * across, high * wide)
     if not (np.diff(tiles, axis=1) == 1).all():
@@ -101,7 +101,7 @@ def memory_grid(
     if not others:
         low, high = int(across.min()), int(across.max())
         width = _memory_columns(grid.columns, _row_step(places[first]), high + 1 - min(low, 0))
-        low = 0 if 0 < low <= high < _MOST_FROM_ZERO else low - low % width
+        low = 0 if 0 < low <= high < _MAX_FROM_ZERO else low - low % width
         rows = -(-(high + 1 - low) // width)
         at = across - low
         shape, row_names = (rows, width), tuple(str(low + row * width) for row in range(rows))
@@ -213,10 +213,10 @@ def number_in_bytes(grid: Grid, itemsize: int) -> Grid:
     )
 
 
-_MOST_COUNTED = 1 << 18  # elements that facts are counted on; larger layouts have fewer facts
+_MAX_COUNTED = 1 << 18  # elements that facts are counted on; larger layouts have fewer facts
 
 _WARP = 32  # threads that read at the same time
-_MOST_NESTS = 4  # of the loop nests, those that are written out
+_MAX_NESTS = 4  # of the loop nests, those that are written out
 _OPERATIONS = ("copy ", "fill ", "pack ", "unpack ")
 
 
@@ -383,7 +383,7 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
     [('elements', '32'), ('memory', '32 elements'), ('contiguous, row-major', '1 run of 32')]
     """
     facts = [Fact("layout", str(layout)), Fact("elements", str(layout.size))]
-    small = layout.size <= _MOST_COUNTED
+    small = layout.size <= _MAX_COUNTED
     replicas = getattr(layout, "replicas", ())
     if not (small or isinstance(layout, Layout)):
         pass  # a large composition would have to be evaluated at every coordinate
@@ -566,7 +566,7 @@ def _plan_facts(plan: Plan) -> list[Fact]:
         else:
             facts.append(Fact("loop nest" if line.startswith(_OPERATIONS) else "beside", line.replace(" %", "%")))
     nests = [fact for fact in facts if fact.name == "loop nest"]
-    hidden = nests[_MOST_NESTS:]
+    hidden = nests[_MAX_NESTS:]
     if hidden:
         facts = [fact for fact in facts if fact not in hidden] + [Fact("and", f"{len(hidden)} more, for the edges")]
     return facts

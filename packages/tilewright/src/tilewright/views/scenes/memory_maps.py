@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 UNUSED = "allocated, unused"  # a block is allocated in all banks, but some hold no page of the tensor
 _MAX_LABELED = 16  # tracks on which the label "free" is repeated
-_MOST_PAGES = 64  # of a tensor whose pages are drawn
+_MAX_PAGES = 64  # of a tensor whose pages are drawn
 _CLOSE_UP = 4  # show only the used part if it is less than 1/4 of the memory
 
 
@@ -122,7 +122,7 @@ def _block_spans(track: int, block: Allocation, label: str, each: bool) -> list[
     note = _describe_block(block, label)
     whole = [Span(track, block.address, block.end, label, label, note=note, link=block.number)]
     spec = block.spec
-    if not each or spec is None or spec.num_pages > _MOST_PAGES:
+    if not each or spec is None or spec.num_pages > _MAX_PAGES:
         return whole
     table = spec.pages(base=block.address)
     size = spec.aligned_page_bytes

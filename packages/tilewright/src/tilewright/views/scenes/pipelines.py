@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _UNITS = ("import", "compute", "export")
 _MOST = 12  # tiles of a schedule that are drawn without being asked
 
-_MOST_TILES = 400  # that are outlined
+_MAX_TILES = 400  # that are outlined
 
 
 @scene_function
@@ -216,7 +216,7 @@ def _tile_ids(tiler: Tiler, down: _Axis | None, across: _Axis) -> NDArray[Any]:
 
 def _tile_outlines(tiler: Tiler, down: _Axis | None, across: _Axis) -> list[Outline]:
     grid = tiler.grid[-2:] if down else (1, tiler.grid[-1])
-    if prod(grid) > _MOST_TILES:
+    if prod(grid) > _MAX_TILES:
         return []
     outer = (0,) * (tiler.rank - (2 if down else 1))
     kind: OutlineKind = "halo" if any(tiler.overlap) else "tile"

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 # The pages of a placed tensor on a sheet: which are drawn, and where they lie.
 
-MOST_LINES = 24  # pages in one column, drawn one below the other; more are folded
+MAX_LINES = 24  # pages in one column, drawn one below the other; more are folded
 _FOLDS = (8, 16, 32)  # pages side by side of a folded column
-_MOST_RUNS = 3  # of pages that are written for a core
+_MAX_RUNS = 3  # of pages that are written for a core
 PAGE_FORM, HOST_FORM, CORE_FORM = "P{}", "H{}", "C({})"  # of a page, a page of the host, and a core
-MOST_LISTED = 1 << 14  # pages of a tensor whose cores list theirs
+MAX_LISTED = 1 << 14  # pages of a tensor whose cores list theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class PageSheet:
         """
         (height, width), (high, wide) = spec.physical_shape, spec.page_shape
         rows, columns = height // high, width // wide
-        folded = columns == 1 and rows > MOST_LINES
+        folded = columns == 1 and rows > MAX_LINES
         if folded:
             columns = _fold_width(rows, (1, *spec.paging.shard)[-2] if spec.memory.is_sharded else rows)
             rows = ceil_div(rows, columns)
@@ -141,7 +141,7 @@ class PageSheet:
         ['P0-P3', 'P4-P7']
         """
         paging = self.spec.paging
-        if paging.num_pages > MOST_LISTED:
+        if paging.num_pages > MAX_LISTED:
             return [None] * len(paging.cores)
         page_of_slot = np.full(paging.num_shards * paging.shard_pages, paging.num_pages, dtype=np.int64)
         number = np.arange(paging.num_pages, dtype=np.int64)
@@ -264,7 +264,7 @@ def start_address(spec: TensorSpec) -> int:
     1048640
     """
     try:
-        return spec.first_address
+        return spec.address_on_empty_chip
     except OutOfMemory:
         return 0
 
@@ -285,7 +285,7 @@ def format_runs(pages: list[int]) -> str:
     ('P0-P2 P8', '5 pages')
     """
     starts = [k for k, page in enumerate(pages) if not k or page != pages[k - 1] + 1]
-    if len(starts) > _MOST_RUNS:
+    if len(starts) > _MAX_RUNS:
         return f"{len(pages)} pages"
     ends = [*starts[1:], len(pages)] if starts else []
     runs = [(pages[k], pages[end - 1]) for k, end in zip(starts, ends, strict=True)]
@@ -294,8 +294,8 @@ def format_runs(pages: list[int]) -> str:
 
 # Who holds the pages of a tensor: cores with their pages in boxes, cores with their shards, banks with their pages.
 
-_MOST_NUMBERS = 16  # of shards that are listed for a core
-_MOST_BANKS, _FOLDED_BANKS = 24, 16  # side by side, and in a row if there are more
+_MAX_NUMBERS = 16  # of shards that are listed for a core
+_MAX_BANKS, _FOLDED_BANKS = 24, 16  # side by side, and in a row if there are more
 _BOXED_PAGES, _BOXED_CORES, _BOXED_ROWS = 1024, 64, 96  # most pages, cores and rows that are drawn in boxes
 _BOX_FOLDS = (8, 4, 2)  # pages side by side of a shard that is a column of them
 _BOX_GAP, _BOX_WIDTH = 14, 1000  # pixels between boxes, and of all of them
@@ -319,7 +319,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     cell_width = 7 + 5 * len(f"P{spec.num_pages - 1}")
     most_across = (_BOX_WIDTH // across - _BOX_GAP) // cell_width
     wide = paging.shard[-1]
-    if wide == 1 and paging.shard_pages * paging.shards_per_core > MOST_LINES:  # a column of pages: fold it
+    if wide == 1 and paging.shard_pages * paging.shards_per_core > MAX_LINES:  # a column of pages: fold it
         folds = [n for n in _BOX_FOLDS if n <= most_across]
         wide = next((n for n in folds if paging.shard_pages % n == 0), max(folds, default=1))
     each = ceil_div(paging.shard_pages, wide)
@@ -432,8 +432,8 @@ def core_grid(pages: PageSheet) -> Grid:
 
 
 def _format_shards(shards: range) -> str:
-    more = f" and {len(shards) - _MOST_NUMBERS} more" if len(shards) > _MOST_NUMBERS else ""
-    return ",".join(map(str, shards[:_MOST_NUMBERS])) + more
+    more = f" and {len(shards) - _MAX_NUMBERS} more" if len(shards) > _MAX_NUMBERS else ""
+    return ",".join(map(str, shards[:_MAX_NUMBERS])) + more
 
 
 def bank_page_grid(pages: PageSheet, side: int) -> Grid:
@@ -465,7 +465,7 @@ def bank_page_grid(pages: PageSheet, side: int) -> Grid:
         Field("host page", tuple(page), "ramp", HOST_FORM),
     )
     # More banks than can be read side by side are folded; pages keep their order.
-    folded = count > _MOST_BANKS and count % _FOLDED_BANKS == 0 and rounds * count // _FOLDED_BANKS <= side
+    folded = count > _MAX_BANKS and count % _FOLDED_BANKS == 0 and rounds * count // _FOLDED_BANKS <= side
     wide = _FOLDED_BANKS if folded else count
     starts = [(start + k // count * spec.aligned_page_bytes, k % count) for k in range(0, rounds * count, wide)]
     return Grid(
@@ -607,11 +607,11 @@ def _byte_offsets(spec: TensorSpec, order: NDArray[np.int64]) -> NDArray[np.int6
 def _page_address(spec: TensorSpec, page: int) -> tuple[int, int]:
     """Return the address of a page, and of its buffer: 0 where the tensor does not fit its chip."""
     try:
-        base = spec.first_address
+        base = spec.address_on_empty_chip
     except OutOfMemory:
         base = 0
     paging = spec.paging
-    return base + int(spec.page_map.offset_of_slot(paging.cut(paging.widen(page)))), base
+    return base + int(spec.page_map.offset_of_slot(paging.page_to_slot(paging.pad_to_shards(page)))), base
 
 
 def _face_outlines(spec: TensorSpec) -> tuple[Outline, ...]:
@@ -624,9 +624,9 @@ def _mask_values(values: list[Any], exists: Any) -> tuple[Any, ...]:
     return tuple(value if there else None for value, there in zip(values, exists.tolist(), strict=True))
 
 
-_MOST_SHARDS = 1 << 23  # in a picture
+_MAX_SHARDS = 1 << 23  # in a picture
 _EVEN = 1.25  # times the least that a bank can hold
-_MOST_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
+_MAX_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
 
 
 @scene_function
@@ -649,8 +649,8 @@ def spec_scene(
     if not spec.num_pages:
         raise LayoutError(f"cannot draw {spec}: it has no pages; give every dimension an extent of at least 1")
     shards = spec.paging.num_shards if spec.memory.is_sharded else 0
-    if shards > _MOST_SHARDS or spec.nbytes > _MOST_BYTES:
-        what = f"{shards} shards" if shards > _MOST_SHARDS else f"{spec.nbytes} bytes"
+    if shards > _MAX_SHARDS or spec.nbytes > _MAX_BYTES:
+        what = f"{shards} shards" if shards > _MAX_SHARDS else f"{spec.nbytes} bytes"
         raise LayoutError(f"{what} are too many to draw; draw a part of the tensor, or explain single elements")
     if spec.chip is None:
         return _unplaced_scene(spec, at, side, title, options)
@@ -672,7 +672,7 @@ def spec_scene(
     shape = " x ".join(map(str, spec.shape.logical))
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
     note = pages.note
-    if spec.memory.is_sharded and holders.boxes is None and spec.num_pages <= MOST_LISTED:
+    if spec.memory.is_sharded and holders.boxes is None and spec.num_pages <= MAX_LISTED:
         note = f'{note} Each core holds too many pages to draw them; label="held" names them.'.strip()
     return Scene(title, tuple(panels), tuple(facts), note)
 
@@ -750,7 +750,7 @@ def _rate_imbalance(imbalance: float, counts: NDArray[np.int64]) -> Literal["pla
 
 def _address_fact(spec: TensorSpec) -> Fact:
     try:
-        return Fact("address on an empty chip", str(spec.first_address))
+        return Fact("address on an empty chip", str(spec.address_on_empty_chip))
     except OutOfMemory as problem:
         return Fact("does not fit", f"{problem}; addresses are relative to the buffer", "bad")
 
@@ -775,7 +775,7 @@ def _placement_facts(pages: PageSheet) -> list[Fact]:
 
 _ELEMENT = "·"
 _CHIP = "wormhole_n150"  # of the tensor that shows a config
-_WRAPPED_PAGES, _MOST_ACROSS = 4, 17  # pages of the second round, and side by side, of interleaved memory
+_WRAPPED_PAGES, _MAX_ACROSS = 4, 17  # pages of the second round, and side by side, of interleaved memory
 
 
 @scene_function
@@ -863,7 +863,7 @@ def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
     if sharding is None:
         banks = Chip.named(_CHIP).banks(config.buffer_type)
         pages = banks + min(banks, _WRAPPED_PAGES)
-        across = max([n for n in range(1, _MOST_ACROSS + 1) if pages % n == 0])
+        across = max([n for n in range(1, _MAX_ACROSS + 1) if pages % n == 0])
         spec = TensorSpec((32 * (pages // across), 32 * across), "bfloat16", "tile", memory=config, chip=_CHIP)
         title = f"{config}: {pages} pages in turn over the {banks} banks of {_CHIP}"
         return spec_scene(spec, **{"title": title, **options})  # type: ignore[arg-type]  # which it checks

@@ -30,7 +30,7 @@ from ...traffic import (
     resource_name,
 )
 from ..layout_grid import MAX_SIDE
-from ..scene import MOST_FLOWS, Fact, Field, Flow, Grid, Panel, Scene, Span, Tracks
+from ..scene import MAX_FLOWS, Fact, Field, Flow, Grid, Panel, Scene, Span, Tracks
 from ..scene_options import BYTES, SceneOptionError, SceneOptions, scene_function
 
 if TYPE_CHECKING:
@@ -265,9 +265,9 @@ class LinkMap:
 
 # The timeline of a reshard plan: what its estimate assumes, which is a formula and not a simulation.
 
-_MOST_RISCS = 24  # tracks, of the RISCs with most to do
-_MOST_RESOURCES = 4  # tracks of each kind
-_MOST_ROUNDS = 32  # spans of one RISC; more are drawn as one
+_MAX_RISCS = 24  # tracks, of the RISCs with most to do
+_MAX_RESOURCES = 4  # tracks of each kind
+_MAX_ROUNDS = 32  # spans of one RISC; more are drawn as one
 _KINDS = {
     "source": "L1 that is read",
     "source_both": "L1 that is read",
@@ -293,7 +293,7 @@ def reshard_timeline(plan: ReshardPlan, steps: Sequence[ReshardStep], side: int)
     end = sum(estimate.cycles for estimate in estimates)
     rates = rates_of(plan.noc_map.chip)
     last = float(ceil(end) or 1)
-    risc_names = _busiest_riscs(steps, min(side, _MOST_RISCS))
+    risc_names = _busiest_riscs(steps, min(side, _MAX_RISCS))
     risc_spans: list[Span] = []
     resource_names: dict[str, int] = {}
     resource_spans: list[Span] = []
@@ -376,7 +376,7 @@ def _rounds(requests: Requests, number: int) -> list[tuple[int, int, int]]:
     idle = int(requests.idle_barriers[number])
     barriers, nbytes = requests.barriers[first:last], requests.nbytes[first:last]
     ends = np.flatnonzero(barriers)
-    if len(ends) > _MOST_ROUNDS:
+    if len(ends) > _MAX_ROUNDS:
         return [(last - first, int(nbytes.sum()), int(barriers.sum()) + idle)]
     edges = [0, *(ends + 1).tolist()]
     rounds = [(0, 0, idle)] if idle else []
@@ -395,7 +395,7 @@ def _resource_spans(
     for load in resource_loads(requests, rates):
         kind = _KINDS[load.resource]
         cycles = load.nbytes / load.rate
-        for k in np.argsort(-(issue * load.first + cycles), kind="stable")[:_MOST_RESOURCES].tolist():
+        for k in np.argsort(-(issue * load.first + cycles), kind="stable")[:_MAX_RESOURCES].tolist():
             place, noc = resource_name(requests.noc_map, load.resource, int(load.number[k]))
             where = str(place) if load.resource == "link" else place_name(place)  # type: ignore[arg-type]
             name = (
@@ -493,8 +493,8 @@ def _map_parts(plan: ReshardPlan, steps: Sequence[ReshardStep]) -> tuple[list[Pa
     more = f"; {len(flows) - _LISTED} others" if len(flows) > _LISTED else ""
     facts = [Fact("largest flows", "; ".join(words) + more if words else "none: everything stays on its core")]
     notes = [] if chip_map.known else [f"Where cores of {plan.noc_map.chip.name} are on its network is not known."]
-    if len(flows) > MOST_FLOWS:
-        notes.append(f"Arrows are the largest {MOST_FLOWS} of {len(flows)} flows.")
+    if len(flows) > MAX_FLOWS:
+        notes.append(f"Arrows are the largest {MAX_FLOWS} of {len(flows)} flows.")
     return list(chip_map.panels()), facts, " ".join(notes)
 
 

@@ -174,8 +174,8 @@ def _access_facts(layout: LayoutLike, cell_numbers: Any, columns: int, vector: i
 
 # Scenes for kernels: words that each bank serves, operands of matrix instructions, distributions over threads.
 
-_MOST_PLACES = 1 << 16  # of a linear map that are drawn
-_MOST_COLLISIONS = 4  # that are listed
+_MAX_PLACES = 1 << 16  # of a linear map that are drawn
+_MAX_COLLISIONS = 4  # that are listed
 
 
 @scene_function
@@ -210,7 +210,7 @@ def bank_scene(report: BankReport, **options: Unpack[SceneOptions]) -> Scene:
         Fact("conflicts", str(report), "good" if report.conflict_free else "bad"),
         Fact("wavefronts", f"{report.wavefronts}, without conflicts {report.ideal}"),
         Fact("instructions", str(report.instructions)),
-        *[Fact("waiting", str(clash), "bad") for clash in report.collisions[:_MOST_COLLISIONS]],
+        *[Fact("waiting", str(clash), "bad") for clash in report.collisions[:_MAX_COLLISIONS]],
     ]
     return Scene("bank conflicts", (grid,), tuple(facts))
 
@@ -252,8 +252,8 @@ def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
             f"expected a map to one or two axes, got {list(linear.outputs)}; compose it with another first"
         )
     count = prod(linear.inputs.values())
-    if count > _MOST_PLACES:
-        raise LayoutError(f"a map of {count} places is more than can be drawn; at most {_MOST_PLACES}")
+    if count > _MAX_PLACES:
+        raise LayoutError(f"a map of {count} places is more than can be drawn; at most {_MAX_PLACES}")
     rows, columns = extents if len(extents) == 2 else (1, *extents)
     held: list[list[tuple[int, ...]]] = [[] for _ in range(rows * columns)]
     for place in itertools.product(*[range(extent) for extent in linear.inputs.values()]):
