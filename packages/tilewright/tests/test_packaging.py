@@ -112,7 +112,7 @@ def test_wheel_with_the_native_library(tmp_path):
         assert ask_wheel(wheel, tmp_path / "site") == "None"
         (scripts,) = (tmp_path / "site").glob("*.dist-info/entry_points.txt")
         assert "tilewright = tilewright.cli:main" in scripts.read_text(encoding="utf-8")
-        assert json.loads(ask_command(tmp_path / "site"))["spec"]["shape"] == [4, 60, 90]
+        assert json.loads(ask_command(tmp_path / "site"))["shape"] == [4, 60, 90]
 
 
 @pytest.mark.parametrize(
