@@ -52,12 +52,12 @@ LAYERS = {
         "ttnn": "ttnn's names",
         "ttl": "Khronos TTL's names",
         "cute": "CuTe's names",
+        "simt": "a machine that runs kernels thread by thread",
         "mojo": "Mojo's `TileTensor` and its layouts",
         "notation": "text of other systems, in and out",
     },
     "work": {
         "conversion": "checkpoints converted, prepared, verified, checked and compared",
-        "simt": "a machine that runs kernels thread by thread",
         "testing": "expected pages and assertions, for tests of operations",
     },
     "face": {

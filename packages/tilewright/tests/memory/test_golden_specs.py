@@ -149,7 +149,7 @@ def test_shard_page_maps():
                 sharded_paging(*arguments)
             continue
         paging = sharded_paging(*arguments)
-        places = paging.deal(1, core)(paging.slots(np.arange(paging.num_pages)))
+        places = paging.slot_to_bank(1, core)(paging.slots(np.arange(paging.num_pages)))
         shard, inside = paging.shard_table()
         assert np.array_equal(paging.slots(np.arange(paging.num_pages)), shard * paging.shard_pages + inside)
         found = {}

@@ -130,7 +130,7 @@ class ShowOptions:
         given |= {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
-    def check(self, subject: Drawable, typed: frozenset[str], report: bool) -> None:
+    def check(self, subject: ShowArgument, typed: frozenset[str], report: bool) -> None:
         """Raise if an option was given that has no effect on what is drawn; `typed` are the options of placements."""
         mode = "report" if report else self.mode or ("" if subject.layout is None else "layout")
         for name, modes in _USED_IN.items():
@@ -263,7 +263,7 @@ def command(
     else:
         check_picture_path(output)
     typed = typed_options(click.get_current_context())
-    subjects = [Drawable.parse(text, tensor, follow_links, device, text_shape) for text in things]
+    subjects = [ShowArgument.parse(text, tensor, follow_links, device, text_shape) for text in things]
     for subject in subjects:
         show_options.check(subject, typed, report is not None)
         if text_shape is not None and subject.layout is None and subject.printed is None:
@@ -316,7 +316,7 @@ def picture_text(scene: Scene) -> str:
 
 
 def _build_scene(
-    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
+    subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> Scene:
     """Return the scene that was asked for."""
     from .. import views
@@ -343,7 +343,9 @@ def _build_scene(
     return scenes[0] if len(scenes) == 1 else views.side_by_side(*scenes)
 
 
-def _subject_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]) -> Scene:
+def _subject_scene(
+    subject: ShowArgument, show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
+) -> Scene:
     """Return the scene of one THING."""
     from .. import views
 
@@ -383,7 +385,7 @@ def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
 
 
 def _build_animation(
-    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
+    subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> Animation:
     """Return what happens, step by step: in a pipeline, in a copy between layouts, or in a reshard."""
     from ..traffic import reshard
@@ -404,7 +406,7 @@ def _build_animation(
     )
 
 
-def _make_tiler(subject: Drawable, show_options: ShowOptions) -> Tiler:
+def _make_tiler(subject: ShowArgument, show_options: ShowOptions) -> Tiler:
     from ..tiling import Tiler
 
     shape = subject.extents
@@ -415,7 +417,7 @@ def _make_tiler(subject: Drawable, show_options: ShowOptions) -> Tiler:
     return Tiler(shape, tile, overlap, halo)
 
 
-def _make_schedule(subject: Drawable, show_options: ShowOptions) -> tuple[Schedule, tuple[int, int, int]]:
+def _make_schedule(subject: ShowArgument, show_options: ShowOptions) -> tuple[Schedule, tuple[int, int, int]]:
     """Return the schedule of a pipeline, and the times of import, compute and export."""
     from ..tiling import Schedule
 
@@ -428,7 +430,7 @@ def _make_schedule(subject: Drawable, show_options: ShowOptions) -> tuple[Schedu
     return Schedule(show_options.pipeline, tiles, depth=depth), (times[0], times[1], times[2])
 
 
-def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
+def _tiling_scene(subject: ShowArgument, show_options: ShowOptions) -> Scene:
     from ..views import schedule_scene, tiler_scene
 
     if show_options.pipeline is None:
@@ -437,7 +439,7 @@ def _tiling_scene(subject: Drawable, show_options: ShowOptions) -> Scene:
     return schedule_scene(schedule, times=times, **show_options.scene_options("side"))
 
 
-def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOptions) -> Scene:
+def _error_scene(subject: ShowArgument, show_options: ShowOptions, options: SpecOptions) -> Scene:
     from ..views import block_scene
 
     if subject.stored is None:
@@ -446,7 +448,7 @@ def _error_scene(subject: Drawable, show_options: ShowOptions, options: SpecOpti
 
 
 def _allocate_subjects(
-    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
+    subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> tuple[Allocator, dict[int, str]]:
     """Return an allocator that holds all subjects, and their names by block number."""
     from ..memory import Allocator
@@ -464,7 +466,7 @@ def _allocate_subjects(
 
 
 def _write_report(
-    subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str], folder: str
+    subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str], folder: str
 ) -> Answer:
     from ..ttnn import write_visualizer_report
 
@@ -483,12 +485,12 @@ _MAX_NAMES = 12  # of a file's tensors that an error lists
 
 
 @dataclass(frozen=True, slots=True)
-class Drawable:
+class ShowArgument:
     """One argument of `show`: the text, and the layout, shape or stored tensor that it names.
 
-    >>> Drawable.parse("(4,8):(8,1)").layout
+    >>> ShowArgument.parse("(4,8):(8,1)").layout
     Layout((4, 8), (8, 1))
-    >>> Drawable.parse("512x512:buffer=l1").shape
+    >>> ShowArgument.parse("512x512:buffer=l1").shape
     (512, 512)
     """
 
@@ -508,10 +510,10 @@ class Drawable:
         follow_links: bool = False,
         device: Any = None,
         text_shape: tuple[int, ...] | None = None,
-    ) -> Drawable:
+    ) -> ShowArgument:
         """Return what a text names: an existing file, a shape with settings, or a layout.
 
-        >>> Drawable.parse("4x60x90").shape
+        >>> ShowArgument.parse("4x60x90").shape
         (4, 60, 90)
         """
         if names_file(text):

@@ -233,7 +233,7 @@ class OpenCLBackend(Backend):
         strides = packed_strides(shape, element.itemsize)
         nbytes = max(1, prod(shape) * element.itemsize)
         try:
-            if self.native:
+            if self.plain:
                 buffer = cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, size=nbytes)
                 return DeviceArray(self, buffer, 0, shape, strides, element, buffer)
             array = import_module("pyopencl.array").empty(self.queue, shape, element.dtype)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from .._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ..ttnn import (
+    from ..ttnn.text import (
         TtnnText,
         find_ttnn_values,
         parse_core_ranges,

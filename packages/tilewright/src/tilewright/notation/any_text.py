@@ -13,7 +13,7 @@ from .._text import MAX_RANK
 from ..errors import LayoutError
 from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
-from ..ttnn import TtnnText, ttnn_text, write_ttnn
+from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
 from .cute_texts import CuteText, write_cute
 from .maps import (
     IndexMap,

@@ -24,7 +24,7 @@ from ..memory import (
     TensorMemoryLayout,
     TensorSpec,
 )
-from ..ttnn import MAX_CORE, MAX_RANGES
+from ..ttnn.text import MAX_CORE, MAX_RANGES
 from .maps import AffineMap, read_affine_map
 
 # Types of MLIR as tt-mlir uses them: tensors with an encoding, and memrefs of scalars or tiles; and aliases.

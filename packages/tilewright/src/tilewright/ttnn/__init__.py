@@ -111,20 +111,6 @@ from .tensor import (
     from_host_shards,
     get_device_tensors,
 )
-from .text import (
-    MAX_CORE,
-    MAX_RANGES,
-    TtnnText,
-    find_ttnn_values,
-    parse_core_ranges,
-    parse_dtype,
-    parse_memory_config,
-    parse_shape,
-    parse_tensor_spec,
-    parse_ttnn,
-    ttnn_text,
-    write_ttnn,
-)
 from .types import (
     BORROWED_HOST_STORAGE,
     DEVICE_STORAGE,
