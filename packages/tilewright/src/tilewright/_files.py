@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that are replaced as a whole: whoever looks sees the old one or the new one, never a part.
+"""Replace files and directories atomically.
 
 A draft is written in the same folder, under a name that nobody else has, and renamed when it is complete. Its writer
 holds a lock on it. A draft that nobody holds was left by a process that is gone; the next one that writes to the same

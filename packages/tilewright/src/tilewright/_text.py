@@ -364,7 +364,7 @@ class TextCursor:
     def raw(self) -> str:
         """Return the text up to the next comma or closing bracket that is not inside brackets of its own.
 
-        Brackets in strings do not count, and neither does that of an arrow.
+        Brackets in strings do not count, and neither does the bracket of an arrow.
 
         >>> TextCursor("f(1, 2), 3)", "a call").raw()
         'f(1, 2)'

@@ -151,7 +151,7 @@ def _filter_calls() -> bool:
         (load, 0, 0, 0), (at_least, 0, 1, 0x40000000), (answer, 0, 0, refuse),  # of the x32 interface
         (equal, 0, 1, _CLONE3), (answer, 0, 0, absent),  # its flags cannot be seen; libraries then use clone
         *[entry for number in denied for entry in ((equal, 0, 1, number), (answer, 0, 0, refuse))],
-        (equal, 0, 4, _LIMITS[column]), (load, 0, 0, 16), (equal, 0, 1, 0),  # those of another process are not its own
+        (equal, 0, 4, _LIMITS[column]), (load, 0, 0, 16), (equal, 0, 1, 0),  # another process's are not its own
         (answer, 0, 0, allow), (answer, 0, 0, refuse),
         (equal, 0, 3, _CLONE[column]), (load, 0, 0, 16), (has_bits, 1, 0, _THREAD), (answer, 0, 0, refuse),
         (answer, 0, 0, allow),

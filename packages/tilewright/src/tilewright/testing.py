@@ -51,7 +51,7 @@ def expected_pages(tensor: Any, chip: ChipLike = None, base: int | None = None) 
     Args:
         tensor: a spec, a tensor of any dialect, or a tensor spec that ttnn printed.
         chip: the chip, if the tensor does not say it.
-        base: the address of the buffer; by default that of the tensor, or the first one on an empty chip.
+        base: the address of the buffer; by default the tensor's, or the first one on an empty chip.
 
     Banks of DRAM count as cores (bank, 0).
 
@@ -148,7 +148,7 @@ def _place_text(spec: TensorSpec, table: PageTable, page: int, absolute: bool) -
 
 
 def _buffer_address(spec: TensorSpec, tensor: Any, base: int | None) -> int:
-    """Return the address that is given, that of a tensor on a device, or the first one on an empty chip."""
+    """Return the given address, the address of a tensor on a device, or the first one on an empty chip."""
     if base is None and not isinstance(tensor, str):
         base = device_address(tensor)
     return spec.first_address if base is None else base
@@ -239,7 +239,7 @@ def write_cpp_header(
         path: the file to write.
         name: the namespace.
         chip: the chip, if the tensor does not say it.
-        base: the address of the buffer; by default that of the tensor, or the first one on an empty chip.
+        base: the address of the buffer; by default the tensor's, or the first one on an empty chip.
 
     >>> import tempfile
     >>> from pathlib import Path

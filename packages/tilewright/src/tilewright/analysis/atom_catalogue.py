@@ -50,7 +50,7 @@ class MatrixAtom(Shown):
 
     @property
     def threads(self) -> int:
-        """Return how many threads run the instruction together."""
+        """The number of threads that run the instruction together."""
         return int(self.c.mode(0).size)
 
     def operand(self, name: str) -> tuple[Layout, tuple[int, int]]:
@@ -101,7 +101,7 @@ class CopyAtom:
 
     @property
     def threads(self) -> int:
-        """Return how many threads run the instruction together."""
+        """The number of threads that run the instruction together."""
         return int(self.source.mode(0).size)
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class CopyAtom:
 
 
 def _mode(*pairs: tuple[int, int]) -> tuple[Any, Any]:
-    """Return the extents and strides of a mode from (extent, stride) pairs, without those of extent 1."""
+    """Return the extents and strides of a mode from (extent, stride) pairs, without modes of extent 1."""
     real = [pair for pair in pairs if pair[0] != 1]
     if not real:
         return 1, 0
@@ -421,12 +421,12 @@ class OperandCoverage:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every element of the operand is held, and nothing else."""
+        """Whether every element of the operand is held, and nothing else."""
         return not self.missing and not self.extra
 
     @property
     def is_exact(self) -> bool:
-        """Return whether every element of the operand is held exactly once, and nothing else."""
+        """Whether every element of the operand is held exactly once, and nothing else."""
         return self.is_complete and not self.copies
 
     def __str__(self) -> str:
@@ -458,7 +458,7 @@ class AtomCoverage:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the threads hold every element of all operands, and of C each exactly once."""
+        """Whether the threads hold every element of all operands, and of C each exactly once."""
         return self.a.is_complete and self.b.is_complete and self.c.is_exact
 
     def __str__(self) -> str:

@@ -93,7 +93,7 @@ def conversion(source: Linear, target: Linear, itemsize: int = 4) -> Conversion:
 def _most_missing(source: Linear, target: Linear) -> int:
     """Return how many elements of the target a thread does not hold in the source, at most over all threads.
 
-    The elements of a thread are a coset of those of the first thread. Two cosets share nothing, or as much as the
+    The elements of a thread are a coset of the first thread's elements. Two cosets share nothing, or as much as the
     spaces do; they share something in every thread if the first elements of both never differ by more than the spaces.
     """
     before, after = _columns(source), _columns(target)

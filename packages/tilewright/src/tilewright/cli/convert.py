@@ -119,7 +119,7 @@ def command(
 def _adapt_option_to_files(option: click.Parameter) -> click.Parameter:
     """Return an option as it applies to files, where the source decides the defaults."""
     changes: dict[str, Any] = {
-        "dtype": {"default": None, "show_default": False, "help": "Number format. [that of the source]"},
+        "dtype": {"default": None, "show_default": False, "help": "Number format. [the source's]"},
         "layout": {"help": "Pages: rows, or tiles. [tile]"},
         "alignment": {"hidden": True, "expose_value": True, "type": _UnsupportedOption()},
     }

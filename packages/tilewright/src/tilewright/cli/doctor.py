@@ -41,7 +41,7 @@ class EngineCheck:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the engine is present and gives wrong results."""
+        """Whether the engine is present and gives wrong results."""
         return self.is_right is False
 
 
@@ -57,7 +57,7 @@ class HealthReport:
 
     @property
     def exit_code(self) -> int:
-        """Return 5 if a required package is missing, 1 if an engine gives wrong results, otherwise 0."""
+        """The exit status: 5 if a required package is missing, 1 if an engine gives wrong results, otherwise 0."""
         if any(each.is_required for each in self.missing):
             return ExitCode.MISSING
         return ExitCode.NO if any(each.is_broken for each in self.engines) else ExitCode.OK
@@ -67,7 +67,7 @@ class HealthReport:
 def command() -> Answer:
     """Report which engines work, what is missing, what that costs, and the command that installs it.
 
-    Every engine that is found packs and unpacks a small tensor; the result must equal that of the reference engine. The
+    Every engine that is found packs and unpacks a small tensor; the result must equal the reference engine's. The
     exit status is 1 if it does not, and 5 if a required package is missing or too old. Optional packages may be
     missing.
     """
@@ -331,7 +331,7 @@ def _install_commands(engine: str) -> Iterator[str]:
     if engine == "native":
         yield from _native_library_commands()
     elif engine == "opencl" and installed_version("pyopencl") is not None:
-        yield "pip install 'pyopencl[pocl]'"  # a driver for the processor; that of a device comes from its maker
+        yield "pip install 'pyopencl[pocl]'"  # a driver for the processor; a device's driver comes from its maker
     elif engine == "cuda" and _installed_cupy() is not None:
         yield "nvidia-smi  # lists no device: install NVIDIA's driver"
     else:

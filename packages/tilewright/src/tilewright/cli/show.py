@@ -61,7 +61,7 @@ def check_animation_path(output: str | None) -> str:
 def animate_copy(layouts: Sequence[LayoutLike], **options: Any) -> Animation:
     """Return the copy from the first of `layouts` to the second, or from row-major order to a single one.
 
-    `options` are those of the scene.
+    `options` are the options of the scene.
 
     >>> from tilewright import Layout
     >>> animate_copy([Layout((2, 2))]).captions[-1]
@@ -111,7 +111,7 @@ class ShowOptions:
 
     @property
     def mode(self) -> str:
-        """Return what is drawn: the option that asks for it, or "" for the THING itself.
+        """The subject of the drawing: the option that asks for it, or "" for the THING itself.
 
         >>> ShowOptions(tiles=(8, 8), pipeline="double").mode, ShowOptions().mode
         ('pipeline', '')
@@ -120,7 +120,7 @@ class ShowOptions:
         return asked[0] if asked else ""
 
     def scene_options(self, *names: str) -> dict[str, Any]:
-        """Return the options of every scene that were given, and those of `names`.
+        """Return the common scene options that were given, and the options in `names`.
 
         >>> ShowOptions(label="page,bank", side=4).scene_options("side")
         {'label': ('page', 'bank'), 'side': 4}
@@ -529,12 +529,12 @@ class Drawable:
 
     @property
     def name(self) -> str:
-        """Return the tensor's name in the picture."""
+        """The tensor's name in the picture."""
         return self.stored.name if self.stored is not None else ""
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Return the shape of a tensor."""
+        """The shape of a tensor."""
         found = self.stored.shape if self.stored is not None else self.shape
         if self.printed is not None:
             return self.printed.shape.logical

@@ -280,8 +280,8 @@ class CacheOptions(TypedDict, total=False):
     `model_dtype` the format of the head, "bfloat8_b" or "bfloat16"; `hf_rope` keeps the order of rotary halves;
     `instruct` takes the directory of instruct models; `hf_model` is what HF_MODEL will be where the model is served,
     by default the source as it is spelled, and the names of the model and of the directory go by it; `mesh` is the
-    shape of the mesh, if not that of the machine; `layers` are the only layers to make; `pad_mlp_cores` is
-    PAD_MLP_CORES, by default that of the environment; `max_batch_size` is the batch size that the marker is for.
+    shape of the mesh, if not the machine's; `layers` are the only layers to make; `pad_mlp_cores` is
+    PAD_MLP_CORES, by default from the environment; `max_batch_size` is recorded in the cache's completion marker.
 
     >>> options: CacheOptions = {"optimizations": "accuracy", "layers": [0, 1]}
     """
@@ -371,14 +371,14 @@ class Checkpoint:
 
     @property
     def sources(self) -> list[str]:
-        """Return the names of all stored tensors; those that are cut into several weights count once."""
+        """The names of all stored tensors; those that are cut into several weights count once."""
         # one without elements has no source
         held = [name for own, each in self.tensors.items() for name in each.sources or [own]]
         return list(dict.fromkeys([*held, *self.unread]))
 
     @property
     def memory_dtype(self) -> ScalarFormat:
-        """Return the type that the checkpoint is loaded as: as config.json says, or else the type of its tensors."""
+        """The type that the checkpoint is loaded as: from config.json, or else the type of its tensors."""
         stored = {each.name for each in self.formats.values()} & _LOADED_DTYPES
         own = stored.pop() if len(stored) == 1 else "bfloat16"
         name = self.config.get("dtype") or self.config.get("torch_dtype") or own
@@ -488,17 +488,17 @@ class WeightCache:
 
     @property
     def directory(self) -> str:
-        """Return the directory of the files, below the one that the user names."""
+        """The directory of the files, below the one that the user names."""
         return "" if self.recipe.directory is None else str(self.run.evaluate(self.recipe.directory))
 
     @cached_property
     def files(self) -> tuple[CacheFile, ...]:
-        """Return the files."""
+        """The files."""
         return tuple([self._build_file(output) for output in self.run.outputs(self.options.get("layers"))])
 
     @cached_property
     def unused(self) -> tuple[str, ...]:
-        """Return the tensors of the checkpoint that no file is made from, in any layer."""
+        """The tensors of the checkpoint that no file is made from, in any layer."""
         outputs = self.files if self.options.get("layers") is None else self.run.outputs()
         used = {name for each in outputs for name in each.value.sources}
         return tuple([name for name in self.checkpoint.sources if name not in used])
@@ -613,7 +613,7 @@ class WeightCache:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all layers are made."""
+        """Whether all layers are made."""
         layers = self.options.get("layers")
         return layers is None or set(layers) == set(range(self.run.names["layers"]))
 

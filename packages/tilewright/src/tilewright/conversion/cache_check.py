@@ -86,7 +86,7 @@ class FileName:
 
     @property
     def is_optional(self) -> bool:
-        """Return whether it is a cache of keys and values, which is zero and made at will.
+        """Whether it is a cache of keys and values, which is all zeros and can be recreated at any time.
 
         >>> FileName("kvcache_torch.Size([1, 8, 1024, 64])", "BFLOAT8_B", "TILE").is_optional
         True
@@ -95,7 +95,7 @@ class FileName:
 
     @property
     def may_be_padded(self) -> bool:
-        """Return whether a device may get nothing but zeros.
+        """Whether a device may get nothing but zeros.
 
         >>> FileName("output_lm_head_1_split_shard_0_1024_mode_0", "BFLOAT8_B", "TILE").may_be_padded
         True
@@ -155,7 +155,7 @@ def _list_formats(names: dict[str, FileName], expected: Sequence[CacheFile] | No
 def _check_unknown(
     files: Iterable[str], names: dict[str, FileName], expected: Sequence[CacheFile]
 ) -> Iterator[CacheProblem]:
-    """Yield files that the recipe does not have; those of another mode are known by their weight."""
+    """Yield files that the recipe does not have; files of another mode are recognised by their weight."""
     weights = {file.name for file in expected}
     for file in files:
         parsed = names.get(file)
@@ -211,7 +211,7 @@ def _check_layers(weights: dict[str, str]) -> Iterator[CacheProblem]:
 
 
 def _check_splits(weights: dict[str, str]) -> Iterator[CacheProblem]:
-    """Yield splits of the head that are missing, and those of a second splitting."""
+    """Yield splits of the head that are missing, and splits of a second splitting."""
     splits: dict[int, dict[int, str]] = {}
     for weight, file in weights.items():
         if (found := _SPLIT.fullmatch(weight)) is not None:
@@ -441,7 +441,7 @@ def check_cache(
         memory: the most bytes of memory to use.
         jobs: the number of threads.
         progress: called with the number of checked files, and the number of all files.
-        options: those of `plan_cache`, where they cannot be seen from the cache.
+        options: as in `plan_cache`, where they cannot be seen from the cache.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -580,7 +580,7 @@ def _compare_bytes(
     if entry is None or entry.output.file != name:
         return None
     same = hash_range(folder.path / name, 0, entry.output.end) == entry.output.sha256
-    return "" if same else "has changed since it was made: its SHA-256 is not that of the manifest"
+    return "" if same else "has changed since it was made: its SHA-256 differs from the manifest's"
 
 
 def _compare_headers(file: CacheFile, held: Tensorbin) -> Iterator[CacheProblem]:

@@ -178,7 +178,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 }
 """The architectures by their name in GGUF. Mistral is "llama" there, and so is Mixtral, which has experts."""
 
-# The keys of config.json, and those of the metadata after the name of the architecture.
+# The keys of config.json, and the metadata keys after the name of the architecture.
 _INTEGERS = {
     "hidden_size": "embedding_length",
     "intermediate_size": "feed_forward_length",
@@ -330,7 +330,7 @@ def build_config(architecture: Architecture, metadata: Mapping[str, str], stored
 
 
 def _choose_dtype(stored: Mapping[str, StoredTensor]) -> str:
-    """Return the type that the model is loaded as: that of its matrices, bfloat16 if they have several."""
+    """Return the type to load the model as: the type of its matrices, bfloat16 if they have several."""
     kinds = {tensor.kind: tensor.format for tensor in stored.values() if len(tensor.shape) > 1}
     kind, element = next(iter(kinds.items())) if len(kinds) == 1 else ("", None)
     return element.name if element is not None and kind in ("F32", "F16") else "bfloat16"

@@ -110,7 +110,7 @@ class OutputTable:
 
     @property
     def per_layer(self) -> bool:
-        """Return whether there is such a file for every layer."""
+        """Whether there is such a file for every layer."""
         return "{layer}" in self.name.text
 
 
@@ -164,7 +164,7 @@ class RecipeFile:
 
     @property
     def is_family(self) -> bool:
-        """Return whether the file describes a family of models."""
+        """Whether the file describes a family of models."""
         return bool(self.model_types or self.weights or self.extends)
 
 
@@ -352,7 +352,7 @@ GIVEN_NAMES = (
 """What the user and the machine decide, by the names that expressions use."""
 
 RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "weight", "has_weight", "environment")
-"""The functions that a recipe has besides those of all expressions."""
+"""The functions of recipes, in addition to the functions of all expressions."""
 
 _MAX_BYTES = 1 << 20  # of a file
 
@@ -449,7 +449,7 @@ class Recipe:
         )
 
     def outputs(self, family: Family) -> tuple[OutputTable, ...]:
-        """Return the files of a `family`: those of the recipe, and its own.
+        """Return the files of a `family`: the recipe's files, and its own.
 
         >>> recipe = Recipe.load()
         >>> len(recipe.outputs(recipe.families["llama"])) == len(recipe.output)
@@ -527,13 +527,13 @@ class Recipe:
 
 
 def add_outputs(tables: tuple[OutputTable, ...], more: tuple[OutputTable, ...]) -> tuple[OutputTable, ...]:
-    """Return the files of two tables; those of the second replace those of the same name."""
+    """Return the files of two tables; files of the second replace files of the same name."""
     names = {table.name.text for table in more}
     return (*[table for table in tables if table.name.text not in names], *more)
 
 
 def recipe_names() -> list[str]:
-    """Return the names of the recipes that come with tilewright, and of those of plug-ins.
+    """Return the names of the recipes that come with tilewright or with plug-ins.
 
     >>> recipe_names()
     ['tt_transformers']
@@ -616,9 +616,9 @@ Formats = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Optimizations:
-    """The number formats of groups of weights: those of a `mode`, with `layers` or `all_layers` set otherwise.
+    """The number formats of groups of weights: the formats of a `mode`, with exceptions in `layers` or `all_layers`.
 
-    A layer of `layers` may be None: it is listed, but its formats are those of the mode.
+    A layer of `layers` may be None: it is listed, but has the formats of the mode.
 
     >>> Optimizations.of("accuracy", Recipe.load()).mode
     'accuracy'

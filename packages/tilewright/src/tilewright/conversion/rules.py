@@ -57,7 +57,7 @@ def _stack(*tensors: Any) -> Assembly:
 
 
 def _pairs(tensor: Assembly, heads: int = 1) -> Assembly:
-    """Return the rows of every head in pairs, one of each half: from the order of rotated halves to that of pairs."""
+    """Return the rows of every head in pairs, one of each half: from rotated halves to interleaved pairs."""
     rows, rest = tensor.shape[0], tensor.shape[1:]
     half = rows // heads // 2
     axes = range(3, 3 + len(rest))
@@ -336,7 +336,7 @@ _FOREIGN_KEYS = {  # keys of other libraries, where the closest match would be w
 class Settings:
     """How a tensor is converted; None means not set.
 
-    `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` are those of the pages. `transpose` swaps the last two
+    `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` describe the pages. `transpose` swaps the last two
     dimensions (true), or permutes all of them (a list). `shard` is "height", "width", "block", "nd" or "dims", over the
     cores of `grid`; `buffer` is "dram" or "l1"; `memory` is a memory config, in Python. `skip` leaves the tensor
     out, and `rename` gives it another name, in which {1} is what the first `*` of the pattern matched.
@@ -446,7 +446,7 @@ class Settings:
 class Rules:
     """Patterns with settings, in order, on top of the settings for all tensors.
 
-    Patterns are those of the shell: `*`, `?` and `[...]` match any text (dots included), one character, and one of
+    Patterns are shell patterns: `*`, `?` and `[...]` match any text (dots included), one character, and one of
     several. A dtype for all tensors applies to floating-point tensors only, and so does a float format in a line with
     such a pattern; integers and bools keep theirs unless a line has their exact name, or an integer format.
 
@@ -576,7 +576,7 @@ _WIDER_THAN_BFLOAT16 = ("float64", "float32", "float16")
 class ConversionTarget:
     """The target of one tensor: its spec, padding value, the mesh that shares it, and a note for the user.
 
-    `spec` is that of each device's part if there is a `mesh`. How the values come from the source is for the manifest:
+    `spec` describes each device's part if there is a `mesh`. How the values come from the source is for the manifest:
     `order` permutes the dimensions of one source, as `numpy.transpose` does (None leaves them as they are), and `value`
     is an expression over several sources.
 

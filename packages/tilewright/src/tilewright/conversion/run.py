@@ -60,7 +60,7 @@ _MAX_BUFFER_BYTES = 24 << 20
 
 
 class MemoryPlan(NamedTuple):
-    """How the memory of a conversion is shared: threads, the bytes of each one's slabs, and those of a buffer."""
+    """How the memory of a conversion is shared: threads, the bytes of each one's slabs, and the bytes of a buffer."""
 
     threads: int
     slab_bytes: int
@@ -176,7 +176,7 @@ class TensorJob:
 
     @property
     def can_be_hashed_later(self) -> bool:
-        """Return whether all of the output is in one buffer."""
+        """Whether all of the output is in one buffer."""
         return self._is_buffered and len(self._strips) == 1
 
     def steps(self) -> Iterator[tuple[OpenStrip, Slab]]:
@@ -552,7 +552,7 @@ def convert(
     """Convert the tensors of files to tiled files at `out`, and return a report.
 
     Args:
-        sources, out, to, rules, follow_symlinks, for_all: those of `plan_conversion`.
+        sources, out, to, rules, follow_symlinks, for_all: as in `plan_conversion`.
         memory: the most bytes of memory to use, however large the tensors are.
         jobs: the number of threads, by default one more than there are cores.
         resume: keep what an earlier run finished. An existing `out` is otherwise an error.
@@ -587,7 +587,7 @@ def run_plan(
 ) -> ConversionReport:
     """Run a `plan` and return a report.
 
-    `memory`, `jobs`, `resume`, `force`, `part`, `executor` and `progress` are those of `convert`.
+    `memory`, `jobs`, `resume`, `force`, `part`, `executor` and `progress` are as in `convert`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:

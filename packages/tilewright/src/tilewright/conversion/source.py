@@ -41,7 +41,7 @@ _TYPE_CODES = {np.dtype(np.float32): 1, np.dtype(ml_dtypes.bfloat16): 3}  # of n
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """Of so many `values`, so many are `rounded`; the `largest_error` is the largest difference of finite numbers.
+    """Rounding statistics: `rounded` of `values` elements changed; `largest_error` is over finite numbers.
 
     `nan` and `infinite` count such values of the source, and `out_of_range` its finite values that are too large for
     the format that they are converted to.
@@ -61,7 +61,7 @@ class Rounding:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether no value was changed.
+        """Whether no value was changed.
 
         >>> Rounding(1024, 3, 0.25).is_exact
         False
@@ -70,7 +70,7 @@ class Rounding:
 
     @property
     def exceptional(self) -> dict[str, int]:
-        """Return how many values are NaN, infinite or out of range, where there are any.
+        """The numbers of values that are NaN, infinite or out of range, where there are any.
 
         >>> Rounding(1024, nan=2).exceptional
         {'nan': 2}
@@ -408,7 +408,7 @@ def hash_range(path: Path, start: int, end: int) -> str:
 
 
 def hash_tensor(tensor: StoredTensor) -> str:
-    """Return the SHA-256 of the bytes of a stored tensor, those of its sections one after the other.
+    """Return the SHA-256 of the bytes of a stored tensor, its sections one after the other.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> hash_tensor(store_arrays({"x": np.frombuffer(b"abc", np.uint8)})["x"])[:8]
@@ -719,7 +719,7 @@ class AssembledSource:
 
     @property
     def format(self) -> Format | None:
-        """Return the number format of the sources: the widest, if they have several."""
+        """The number format of the sources: the widest, if they have several."""
         formats = [tensor.format for tensor in self.tensors.values()]
         known = [each for each in formats if each is not None]
         return None if len(known) < len(formats) or not known else max(known, key=lambda each: each.bits)
@@ -730,7 +730,7 @@ class AssembledSource:
 
     @property
     def kind(self) -> str:
-        """Return the types of the sources, as their files name them."""
+        """The types of the sources, as their files name them."""
         return ", ".join(dict.fromkeys([tensor.kind for tensor in self.tensors.values()]))
 
     def _element(self, name: str) -> ScalarFormat:
@@ -779,7 +779,7 @@ class AssembledSource:
         return tuple(units)
 
     def box_bytes(self, box: Box, spec: TensorSpec) -> int:
-        """Return the memory that reading a box takes, and that of its values if they have to be gathered."""
+        """Return the memory for reading a box, and for its values if they have to be gathered."""
         total, parts = 0, []
         for part, reading in self._readings(box):
             tensor = self.tensors[part.source]
@@ -885,7 +885,7 @@ class AssembledSource:
         box: Box | None = None,
         start: int = 0,
     ) -> Rounding:
-        """Return how the values that `pack` wrote with these arguments differ from those of the sources."""
+        """Return how the values that `pack` wrote with these arguments differ from the values of the sources."""
         targets = (*self.through, spec.dtype)
         packed = host_placement(spec)
         if box is not None:

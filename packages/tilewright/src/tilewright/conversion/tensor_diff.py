@@ -68,7 +68,7 @@ class DescriptionComparison:
 
     @property
     def differences(self) -> list[tuple[str, str, str]]:
-        """Return the rows in which A and B differ.
+        """The rows in which A and B differ.
 
         >>> compare_descriptions(Shape((2, 3)), Shape((2, 4))).differences[0]
         ('shape', '[2, 3]', '[2, 4]')
@@ -77,7 +77,7 @@ class DescriptionComparison:
 
     @property
     def same(self) -> bool:
-        """Return whether no row differs.
+        """Whether no row differs.
 
         >>> compare_descriptions(Shape((2, 3)), Shape((2, 3))).same
         True
@@ -246,8 +246,8 @@ def row_pieces(start: int, count: int, width: int, max_elements: int = 1 << 14) 
 class ComparedTensor:
     """One side of a comparison: an array or a stored tensor, read box by box in the shape of the other side.
 
-    `shape` is that of the source, or its dimensions permuted (`order` has those of the source), or differs in
-    dimensions of extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it is that of each
+    `shape` is the source's, or its dimensions permuted (`order` has the source's dimensions), or differs in
+    dimensions of extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it describes each
     device's part.
 
     >>> ComparedTensor(np.zeros((1, 2, 3)), (2, 3), None).read(Box((0, 0), (1, 2))).shape

@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Return whether there is no problem.
+        """Whether there is no problem.
 
         >>> Verdict("x", 1088, "its bytes have changed").is_good
         False
@@ -95,7 +95,7 @@ class VerifyReport:
 
     @property
     def problems(self) -> list[Verdict]:
-        """Return the verdicts with a problem.
+        """The verdicts with a problem.
 
         >>> VerifyReport("out", "npy", True, (Verdict("x", 1088, None),)).problems
         []

@@ -121,7 +121,7 @@ class WorkFolder:
 
     @property
     def has_records(self) -> bool:
-        """Return whether a tensor is finished.
+        """Whether a tensor is finished.
 
         >>> WorkFolder(Path("nowhere"), single=False).has_records
         False
@@ -233,7 +233,7 @@ class ExistingOutput:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether a finished conversion, or any file of that name, exists."""
+        """Whether a finished conversion, or any file of that name, exists."""
         return self.plan.out.exists() if self.plan.is_single_file else (self.plan.out / MANIFEST_NAME).exists()
 
     def validate(self, allow_unfinished: bool, resume: bool, force: bool) -> None:

@@ -277,7 +277,7 @@ def make_runner(plan: Plan, threads: int = 1, engine: str | None = None, streami
     """Return a function that runs a plan from a source address to a target address, without any checks.
 
     The caller guarantees that both sides have the memory that the plan accesses, that the target is writeable, and that
-    they do not overlap. `engine` and `threads` are those of `execute`. With `streaming`, stores bypass the caches: for
+    they do not overlap. `engine` and `threads` are as in `execute`. With `streaming`, stores bypass the caches: for
     a target that is larger than the caches although the plan is not.
 
     >>> from tilewright import Layout
@@ -604,7 +604,7 @@ def run_copy(
         array: the source.
         out: the target, or None for a new array.
         options: further arguments of the planner.
-        threads, engine: those of `execute`.
+        threads, engine: as in `execute`.
 
     >>> from tilewright.copying.operations import plan_pack
     >>> run_copy(plan_pack, np.ones(1024, np.float32), None, ("bfloat8_b", 1024), None, None).nbytes
@@ -636,7 +636,7 @@ def run_copies(
 ) -> list[Any]:
     """Return the results of a copy of several arrays; on a CUDA device, neighbours of one signature share launches.
 
-    The results of a launch are parts of one allocation. The arguments are those of `run_copy`.
+    The results of a launch are parts of one allocation. The arguments are as in `run_copy`.
 
     >>> from tilewright.copying.operations import plan_pack
     >>> [packed.nbytes for packed in run_copies(plan_pack, [np.ones(1024)] * 2, ("bfloat8_b", 1024), None, None)]
@@ -820,8 +820,8 @@ class BoundPlan:
             plan: the copy to run.
             source: an array in host or device memory.
             target: another one, writeable.
-            threads: those of `execute`.
-            engine: that of `execute`.
+            threads: as in `execute`.
+            engine: as in `execute`.
         """
         self.plan, self.source, self.target = plan, source, target
         self._run = _bind_plan(plan, source, target, threads, engine)

@@ -44,7 +44,7 @@ class TiledMma:
 
     @property
     def thread_layout(self) -> Any:
-        """Return the layout of threads: (thread of the atom, M, N, K).
+        """The layout of threads: (thread of the atom, M, N, K).
 
         >>> print(make_tiled_mma("SM80_16x8x8_F32F16F16F32_TN", Layout((2, 2, 1))).thread_layout)
         (32,2,2,1):(1,32,64,128)
@@ -53,12 +53,12 @@ class TiledMma:
 
     @property
     def threads(self) -> int:
-        """Return how many threads take part."""
+        """The number of threads that take part."""
         return int(self.thread_layout.size)
 
     @property
     def tile_shape(self) -> tuple[int, ...]:
-        """Return how much of M, N and K all threads do at once."""
+        """The extents of M, N and K that all threads cover at once."""
         counts = [product(extent) for extent in as_tuple(self.thread_layout.shape)[1:]]
         sizes = [extent * count for extent, count in zip(self.atom.shape, counts, strict=True)]
         return tuple(
@@ -223,7 +223,7 @@ class TiledCopy:
 
     @property
     def threads(self) -> int:
-        """Return how many threads take part."""
+        """The number of threads that take part."""
         return int(self.layout_tv.mode(0).size)
 
     def _divide(self, layout: Any, side: Layout) -> Any:

@@ -103,7 +103,7 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
     problems: dict[str, str] = {}
 
     def draw_part(field: str, draw: Callable[[], Any]) -> Any:
-        """Return what `draw` returns if the field is filled; its errors are those of the field alone."""
+        """Return the result of `draw` if the field is filled; its errors belong to the field alone."""
         if not fields.get(field, "").strip():
             return None
         try:

@@ -117,7 +117,7 @@ class Explorer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Return the address of the page, without the key.
+        """The address of the page, without the key.
 
         >>> with Explorer(port=0) as explorer:
         ...     explorer.url == f"http://127.0.0.1:{explorer.server_port}/"

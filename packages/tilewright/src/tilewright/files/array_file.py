@@ -85,7 +85,7 @@ def create_array(
     chunks: Sequence[int] | None = None,
     shards: Sequence[int] | None = None,
 ) -> Iterator[Any]:
-    """Yield an array of `shape` and `dtype` to write into; `chunks` and `shards` are those of a zarr array.
+    """Yield an array of `shape` and `dtype` to write into; `chunks` and `shards` are for zarr arrays.
 
     What is at `path` appears when the context ends without an error, and not otherwise; behind a URL it is
     written in place.

@@ -45,7 +45,7 @@ class ByteRange:
 
     @property
     def size(self) -> int:
-        """Return the number of bytes.
+        """The number of bytes.
 
         >>> ByteRange("x", 10, 12, "").size
         2
@@ -82,7 +82,7 @@ class ByteRange:
 class SourceEntry:
     """A tensor of the source: its bytes, and the file's name of their type.
 
-    A quantised tensor has other `sections`, (file, start, end) each; the hash is that of all bytes in this order.
+    A quantised tensor has other `sections`, (file, start, end) each; the hash covers all bytes in this order.
 
     >>> SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32").to_json()["dtype"]
     'F32'
@@ -131,7 +131,7 @@ class ManifestEntry:
 
     A tensor that is one source has the `order` of its dimensions, or None if that is the source's. One that is put
     together has `value`, an expression over its sources, and `through`, the formats that its values are rounded to on
-    the way. `mesh` is how devices share it; `spec` is then that of each part. `exceptional` counts values of the source
+    the way. `mesh` is how devices share it; `spec` then describes each part. `exceptional` counts values of the source
     that are NaN, infinite or out of range, where there are any.
 
     >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)

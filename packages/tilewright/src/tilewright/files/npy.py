@@ -155,7 +155,7 @@ def reject_overlaps(ranges: list[tuple[int, int]]) -> None:
 
 
 class UnpackedFile(SourceFile):
-    """Bytes that are made from those of another file, on first use, in a nameless temporary file.
+    """Bytes derived from another file on first use, in a nameless temporary file.
 
     A subclass has a `_copy_to`, which writes them.
 
@@ -327,7 +327,7 @@ class NpyLayout(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all elements."""
+        """The bytes of all elements."""
         return prod(self.shape) * self.dtype.itemsize
 
 

@@ -120,7 +120,7 @@ def _decode_block(parts: NDArray[np.uint8], ends: NDArray[np.intp], name: str) -
 
 
 _GRAPH = 7  # the field of a model
-_INITIALIZER, _SPARSE_INITIALIZER = 5, 15  # those of a graph
+_INITIALIZER, _SPARSE_INITIALIZER = 5, 15  # fields of a graph
 _DIMS, _DATA_TYPE, _SEGMENT, _NAME, _RAW_DATA, _EXTERNAL_DATA, _LOCATION = 1, 2, 3, 8, 9, 13, 14  # of a tensor
 _FLOAT_DATA, _INT32_DATA, _INT64_DATA, _DOUBLE_DATA, _UINT64_DATA = 4, 5, 7, 10, 11
 _EXTERNAL = 1  # the location of data beside the file

@@ -392,7 +392,7 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     @property
     def files(self) -> list[Path]:
-        """Return the paths of the files that hold the tensors.
+        """The paths of the files that hold the tensors.
 
         >>> import tempfile, numpy
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -404,7 +404,7 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all tensors.
+        """The bytes of all tensors.
 
         >>> import tempfile, numpy
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -607,7 +607,7 @@ def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
 
 
 def _find_fallback_files(folder: Path, names: list[str], follow_symlinks: bool) -> list[Path]:
-    """Return the files of the first fallback kind that a directory has; of PyTorch models, that of transformers."""
+    """Return the files of the first fallback type in a directory; for PyTorch models, as transformers does."""
     for kind in [*(kind for kind in FILE_KINDS if kind.fallback), *added_kinds()]:
         own = [_TORCH_MODEL] if _TORCH_MODEL in names and _TORCH_MODEL.endswith(kind.suffixes) else names
         paths = [resolve_inside(folder, name, follow_symlinks) for name in own if name.endswith(kind.suffixes)]
@@ -631,7 +631,7 @@ def find_caches_below(folder: Path) -> list[Path]:
 
 
 def store_arrays(arrays: Mapping[str, Any]) -> TensorFile:
-    """Return arrays, also those of other libraries on the host, as if they had been read from a file.
+    """Return arrays, including other libraries' arrays on the host, as if they had been read from a file.
 
     >>> import numpy as np
     >>> store_arrays({"w": np.ones((2, 3), np.float32)})["w"].read().tolist()

@@ -587,7 +587,7 @@ class Tensorbin:
 
     @property
     def mesh(self) -> Mesh:
-        """Return the mesh: its shape, the topology, and the shape of each part.
+        """The mesh: its shape, the topology, and the shape of each part.
 
         >>> print(Tensorbin(TensorSpec((4,), "uint8"), b"abcd").mesh)
         1 x 1 devices; each holds 4

@@ -82,12 +82,12 @@ class StorageRef:
 
     @property
     def itemsize(self) -> int:
-        """Return the bytes of an element; of an untyped storage, elements are bytes."""
+        """The bytes of an element; of an untyped storage, elements are bytes."""
         return TORCH_TYPES.get(self.kind, 1)
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the storage."""
+        """The bytes of the storage."""
         return self.count * self.itemsize
 
 
@@ -107,7 +107,7 @@ class TensorRef:
 
     @property
     def end(self) -> int:
-        """Return the index after the last element of the storage that the tensor uses."""
+        """The index after the last element of the storage that the tensor uses."""
         if 0 in self.shape:
             return self.offset
         return self.offset + sum([(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]) + 1
@@ -295,7 +295,7 @@ def _rebuild_from_type(arguments: tuple[Any, ...]) -> TensorRef:
         raise FileFormatError(f"expected a torch.Tensor or Parameter that is made by a function, got {_show(kind)}")
     result = rebuild(function, arguments[2])
     if not isinstance(result, TensorRef):
-        raise FileFormatError(f"the pickle makes a tensor with {function}, which makes none")
+        raise FileFormatError(f"{function} does not construct a tensor")
     return result
 
 

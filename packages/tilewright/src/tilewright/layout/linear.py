@@ -69,7 +69,7 @@ class ColumnSpace:
 
     @property
     def rank(self) -> int:
-        """Return how many columns are independent.
+        """The number of independent columns.
 
         >>> ColumnSpace([1, 1]).rank
         1
@@ -165,7 +165,7 @@ class Linear(Shown):
 
     @property
     def inputs(self) -> dict[str, int]:
-        """Return the extents of the input axes.
+        """The extents of the input axes.
 
         >>> Linear.identity(8, "lane", "row").inputs
         {'lane': 8}
@@ -174,7 +174,7 @@ class Linear(Shown):
 
     @property
     def outputs(self) -> dict[str, int]:
-        """Return the extents of the output axes.
+        """The extents of the output axes.
 
         >>> Linear.identity(8, "lane", "row").outputs
         {'row': 8}
@@ -183,7 +183,7 @@ class Linear(Shown):
 
     @property
     def bases(self) -> dict[str, list[tuple[int, ...]]]:
-        """Return what each bit of each input axis maps to, low bit first.
+        """The image of each bit of each input axis, low bit first.
 
         >>> Linear.identity(4, "lane", "row").bases
         {'lane': [(1,), (2,)]}
@@ -196,7 +196,7 @@ class Linear(Shown):
 
     @property
     def rank(self) -> int:
-        """Return how many output bits can be reached independently.
+        """The number of output bits that can be reached independently.
 
         >>> Linear({"lane": [1, 1]}, {"row": 4}).rank
         1
@@ -205,7 +205,7 @@ class Linear(Shown):
 
     @property
     def is_injective(self) -> bool:
-        """Return whether different inputs have different outputs.
+        """Whether different inputs have different outputs.
 
         >>> Linear({"lane": [1, 1]}, {"row": 4}).is_injective
         False
@@ -214,7 +214,7 @@ class Linear(Shown):
 
     @property
     def is_surjective(self) -> bool:
-        """Return whether every output is reached.
+        """Whether every output is reached.
 
         >>> Linear({"lane": [1, 0]}, {"row": 2}).is_surjective
         True
@@ -223,7 +223,7 @@ class Linear(Shown):
 
     @property
     def is_bijective(self) -> bool:
-        """Return whether the map has an inverse.
+        """Whether the map has an inverse.
 
         >>> Linear({"lane": [2, 1]}, {"row": 4}).is_bijective
         True
@@ -289,7 +289,7 @@ class Linear(Shown):
     def inverse(self) -> Linear:
         """Return the inverse; of a map that reaches all outputs in several ways, a right inverse.
 
-        Of several inputs with the same output it gives that of the earliest bits: repeated lanes are not used.
+        Of several inputs with the same output it gives the one with the earliest bits: repeated lanes are not used.
 
         >>> Linear({"lane": [2, 1]}, {"row": 4}).inverse().bases
         {'row': [(2,), (1,)]}
@@ -322,7 +322,7 @@ class Linear(Shown):
         return Linear._of_columns(self._inputs, outer._inputs, columns)
 
     def __mul__(self, other: Linear) -> Linear:
-        """Return the product: `other` acts on the bits above those of this map, axis by axis.
+        """Return the product: `other` acts on the bits above this map's, axis by axis.
 
         >>> (Linear.identity(2, "lane", "row") * Linear.identity(4, "lane", "row")).inputs
         {'lane': 8}

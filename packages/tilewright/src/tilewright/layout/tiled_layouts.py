@@ -24,7 +24,7 @@ from .tuples import Nested, Shape, ShapeArgument, as_tree, as_tuple, product, pr
 
 
 def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
-    """Return `layout` cut into (tile, rest): the coordinates inside a tile, and those of the tiles.
+    """Return `layout` cut into (tile, rest): the coordinates inside a tile, and the coordinates of the tiles.
 
     `tiler` is an integer, a layout, None (leave the mode whole), or a tuple of these, which cuts mode by mode:
     ((tile, rest), (tile, rest), ...). `strided=True` raises if the result is not strided, `exact=True` if the tiles do

@@ -55,7 +55,7 @@ class Allocation:
 
     @property
     def end(self) -> int:
-        """Return the address after the last byte.
+        """The address after the last byte.
 
         >>> Allocation(0, BufferType.DRAM, 1024, 64).end
         1088
@@ -356,7 +356,7 @@ class FitTensor:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes in all banks that the tensor takes, or would take.
+        """The bytes in all banks that the tensor takes, or would take.
 
         >>> from tilewright import TensorSpec, fit
         >>> fit(TensorSpec((60, 90), "bfloat16", "tile", memory="l1"), "wormhole_n150").tensors[0].total_bytes
@@ -419,7 +419,7 @@ class Fit:
 
     @property
     def first_problem(self) -> FitTensor | None:
-        """Return the first tensor that does not fit, None if there is none.
+        """The first tensor that does not fit, None if there is none.
 
         >>> from tilewright import TensorSpec, fit
         >>> fit([TensorSpec((64, 64)), TensorSpec((1 << 20, 1 << 20))], "n150").first_problem.spec.shape
@@ -477,7 +477,7 @@ def check_fit(
 ) -> Fit:
     """Return whether specs, or arguments of a `spec_type`, fit a chip together; `reserved` are sizes for `Allocator`.
 
-    `names` are those of the tensors, and `mesh` is the shape of the mesh whose devices hold as much each.
+    `names` are the tensors' names, and `mesh` is the shape of the mesh whose devices hold as much each.
 
     >>> from tilewright import TensorSpec
     >>> bool(check_fit([TensorSpec((64, 64), memory="l1")], TensorSpec, "n150", 100_000))
@@ -553,7 +553,7 @@ def row_width_multiple(spec: TensorSpec) -> int:
 
 
 def _select_chip(requests: list[FitRequest], chip: ChipLike | None) -> Chip:
-    """Return the chip to use, or that of the first request that has one."""
+    """Return the chip to use, or the chip of the first request that has one."""
     if chip is not None:
         return Chip.of(chip)
     for request in requests:
@@ -664,7 +664,7 @@ class Alternative:
 
     @property
     def bytes_per_bank(self) -> int:
-        """Return the bytes that the alternative needs in each bank.
+        """The bytes that the alternative needs in each bank.
 
         >>> from tilewright import TensorSpec
         >>> next(alternatives(TensorSpec((64, 64), memory="l1"), TensorSpec, "n150")).bytes_per_bank

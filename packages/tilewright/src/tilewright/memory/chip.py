@@ -171,7 +171,7 @@ class Chip:
 
     @cached_property
     def compute_grid(self) -> CoreCoord:
-        """Return (columns, rows) of the cores that programs can use.
+        """(columns, rows) of the cores that programs can use.
 
         >>> Chip.named("blackhole_p150").compute_grid
         CoreCoord(x=11, y=10)
@@ -182,7 +182,7 @@ class Chip:
 
     @cached_property
     def l1_cores(self) -> tuple[CoreCoord, ...]:
-        """Return the core of each L1 bank, in the shuffled order of banks.
+        """The core of each L1 bank, in the shuffled order of banks.
 
         >>> [tuple(core) for core in Chip.named("wormhole_n150").l1_cores[:3]]
         [(1, 4), (4, 4), (4, 1)]
@@ -213,7 +213,7 @@ class Chip:
 
     @cached_property
     def _bank_numbers(self) -> dict[bool, dict[CoreCoord, int]]:
-        """Return the number of the (first) bank of each core, of L1 (True) and of DRAM (False)."""
+        """The number of the (first) bank of each core, of L1 (True) and of DRAM (False)."""
         return {
             is_l1: {core: bank for bank, core in reversed(list(enumerate(self.bank_cores(buffer))))}
             for is_l1, buffer in ((True, BufferType.L1), (False, BufferType.DRAM))
@@ -305,7 +305,7 @@ class Chip:
 
     @property
     def allocation_alignment(self) -> int:
-        """Return the alignment of allocations in bytes, in any memory.
+        """The alignment of allocations in bytes, in any memory.
 
         >>> Chip.named("wormhole_n150").allocation_alignment
         32
@@ -352,7 +352,7 @@ def _is_l1(buffer: BufferTypeLike) -> bool:
 
 
 def chip_names() -> list[str]:
-    """Return the names of the known chips, those of plug-ins included.
+    """Return the names of the known chips, including plug-ins' chips.
 
     >>> chip_names()[:2]
     ['blackhole_p100', 'blackhole_p150']

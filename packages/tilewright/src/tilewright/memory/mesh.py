@@ -173,7 +173,7 @@ class Mesh(Shown):
 
     @property
     def global_shape(self) -> tuple[int, ...]:
-        """Return the shape of the entire tensor.
+        """The shape of the entire tensor.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).global_shape
         (64, 64)
@@ -229,7 +229,7 @@ class Mesh(Shown):
 
     @property
     def is_replicated(self) -> bool:
-        """Return whether every device holds the entire tensor.
+        """Whether every device holds the entire tensor.
 
         >>> Mesh.dividing((64, 96), (1, 2), None).is_replicated
         True
@@ -238,7 +238,7 @@ class Mesh(Shown):
 
     @property
     def summary(self) -> str:
-        """Return the mesh and its cuts in a few characters, for tables.
+        """The mesh and its cuts in a few characters, for tables.
 
         >>> Mesh.dividing((64, 96), (2, 4), (None, 1)).summary, Mesh.dividing((64, 96), (2, 4), None).summary
         ('2x4, 4 along 1', '2x4, replicated')

@@ -80,7 +80,7 @@ class Where(NamedTuple):
 
     @property
     def address(self) -> int:
-        """Return the address of the element's byte in its bank.
+        """The address of the element's byte in its bank.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((32, 32), "int32", "tile", chip="wormhole_n150").where(0, 1).address
@@ -115,7 +115,7 @@ class Where(NamedTuple):
 class ElementLocator:
     """Finds elements of a tensor by coordinate, and coordinates by address; all that a spec decides is prepared once.
 
-    Pages lie where those of the spec do, or where `pages` says.
+    Pages lie where the spec places them, or as given by `pages`.
 
     >>> from tilewright import TensorSpec
     >>> locator = TensorSpec((4, 4), "int32", chip="wormhole_n150").locator

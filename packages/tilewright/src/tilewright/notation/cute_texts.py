@@ -36,8 +36,8 @@ _PREFIX = re.compile(r"\b(?:const|struct|class)\s+|\{\s*\}")
 class CuteText:
     """A layout of CuTe with what its text says besides it.
 
-    `pointer` is the kind of pointer, `bits` those of its elements and `address` its text; `swizzle` is the one that was
-    printed, which acts on bytes if there is a pointer behind it. `layout` counts elements.
+    `pointer` is the kind of pointer, `bits` the width of its elements and `address` its text; `swizzle` is the one that
+    was printed, which acts on bytes if there is a pointer behind it. `layout` counts elements.
 
     >>> atom = parse_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)")
     >>> print(atom.layout, atom.pointer, atom.bits, atom.swizzle)
@@ -280,7 +280,7 @@ def _has_places(tree: Any) -> bool:
 
 
 def _scale_swizzle(swizzle: Swizzle, bits: int, to_bytes: bool = False) -> Swizzle:
-    """Return a swizzle of bytes as one of elements of so many bits, or the other way round."""
+    """Return a swizzle of bytes as one of elements of a given width in bits, or the other way round."""
     if bits < 8 or bits & (bits - 1):
         raise FileFormatError(f"a swizzle of bytes cannot be one of elements of {bits} bits")
     steps = (bits // 8).bit_length() - 1

@@ -59,7 +59,7 @@ def strided_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
 
 
 def compact_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
-    """Return the leaves of a compact `layout` in order of their strides, the largest first, without those of extent 1.
+    """Return the leaves of a compact `layout` in order of their strides, the largest first, without leaves of extent 1.
 
     Raises if it has an offset, gaps or overlaps, which `notation` cannot say.
 
@@ -421,7 +421,7 @@ class IndexMap:
 
 
 def index_digit(part: StridedPart, names: Sequence[str]) -> Term:
-    """Return the part of an index that a `part` of a layout strides over, where `names` are those of the indices.
+    """Return the part of an index that a `part` of a layout strides over, where `names` are the names of the indices.
 
     >>> index_digit(strided_parts(Layout(((2, 4, 3),)), "a map")[1], ("i",)).format()
     'i floordiv 2 mod 4'
@@ -577,7 +577,7 @@ class StridedMemref:
 
     @property
     def layout(self) -> Any:
-        """Return the layout from indices to elements; raise if a number of it is dynamic.
+        """The layout from indices to elements; raises if one of its numbers is dynamic.
 
         >>> parse_strided_memref("memref<2x3xf32>").layout
         Layout((2, 3), (3, 1))

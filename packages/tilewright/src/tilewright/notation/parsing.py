@@ -143,7 +143,7 @@ def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
 
 
 def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
-    """Return a layout from our own text or CuTe's; the error is that of our own parser, which says where."""
+    """Return a layout from our own text or CuTe's; the error comes from our own parser, which states the position."""
     try:
         return parse_own(text)
     except LayoutError as own_problem:

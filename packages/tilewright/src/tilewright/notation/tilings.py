@@ -49,7 +49,7 @@ class TiledDimensions:
 
     @property
     def size(self) -> int:
-        """Return the number of elements with those of the padding.
+        """The number of elements, padding included.
 
         >>> TiledDimensions.of((3, 5)).split((2, 2)).size
         24
@@ -145,7 +145,7 @@ class XlaShape:
 
     @property
     def layout(self) -> Any:
-        """Return the layout from coordinates to the element in the buffer.
+        """The layout from coordinates to the element in the buffer.
 
         >>> parse_xla("f32[8,4]{1,0:T(2,2)}").layout(3, 1)
         11
@@ -154,7 +154,7 @@ class XlaShape:
 
     @property
     def padded_size(self) -> int:
-        """Return the elements of the buffer, with padding.
+        """The elements of the buffer, with padding.
 
         >>> parse_xla("f32[3,5]{1,0:T(2,2)}").padded_size
         24
@@ -389,7 +389,7 @@ def parse_onednn(text: str) -> OnednnTag:
     numbers = _number_letters(letters)
     if numbers is None:
         raise FileFormatError(
-            f"{text!r} is not a oneDNN tag: its letters are neither a, b, c, ... nor those of a known domain"
+            f"{text!r} is not a oneDNN tag: its letters are neither a, b, c, ... nor the letters of a known domain"
         )
     order = tuple([numbers[letter] for letter in letters])
     blocked = {letter for _, letter in blocks}
@@ -405,7 +405,7 @@ def parse_onednn(text: str) -> OnednnTag:
 
 
 def has_tag_letters(text: str) -> bool:
-    """Return whether the letters of a `text` are those of a tag or of an alias.
+    """Return whether a `text` has the letters of a tag or of an alias.
 
     >>> has_tag_letters("nChw16c"), has_tag_letters("hello")
     (True, False)
@@ -546,7 +546,7 @@ def parse_mosaic(text: str) -> MosaicTiling:
 
 
 def write_mosaic(layout: LayoutLike) -> str:
-    """Return the tiling that stores an array as a `layout` does; one without tiles is that of whole rows.
+    """Return the tiling that stores an array as a `layout` does; a layout without tiles gives whole rows.
 
     >>> from tilewright import row_major
     >>> write_mosaic(parse_mosaic("Tiling((32, 32)(16, 16))").layout((64, 96))), write_mosaic(row_major(4, 8))

@@ -259,7 +259,7 @@ class TensorType:
 
 
 def parse_tensor_type(text: str, aliases: Aliases | None = None) -> TensorType:
-    """Return the tensor type of a `text`; `aliases` are those of its file, which its element type may be one of.
+    """Return the tensor type of a `text`; `aliases` are its file's, one of which may be its element type.
 
     >>> parse_tensor_type("tensor<f32>").shape, parse_tensor_type("tensor<?x8xi1>").shape
     ((), (None, 8))
@@ -392,7 +392,7 @@ class MlirLayout:
 
     @property
     def is_in_l1(self) -> bool:
-        """Return whether the memory is L1, where every core of the grid holds a part.
+        """Whether the memory is L1, where every core of the grid holds a part.
 
         >>> parse_mlir_layout("#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<8xf32, #dram>, <interleaved>>").is_in_l1
         False
@@ -401,7 +401,7 @@ class MlirLayout:
 
     @property
     def is_sharded(self) -> bool:
-        """Return whether each core holds a shard.
+        """Whether each core holds a shard.
 
         >>> parse_mlir_layout("#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<8xf32, #dram>, <interleaved>>").is_sharded
         False
@@ -433,7 +433,7 @@ class MlirLayout:
 
     @property
     def unplaced(self) -> list[str]:
-        """Return the named parts that a spec does not have: a mesh, the map of the grid, and those that are unknown.
+        """The named parts that a spec does not have: a mesh, the map of the grid, and those that are unknown.
 
         >>> text = "#ttnn.ttnn_layout<(d0) -> (d0), <1, (d0) -> (d0)>, memref<8xf32, #dram>, <interleaved>, a = 3>"
         >>> parse_mlir_layout(text).unplaced
@@ -506,7 +506,7 @@ def is_test_pattern(text: str) -> bool:
 
 
 def parse_mlir_layout(text: str, aliases: Mapping[str, str] | None = None) -> MlirLayout:
-    """Return the layout of a `text` of tt-mlir, or of the alias that it is; `aliases` are those of its file, by name.
+    """Return the layout of a `text` of tt-mlir, or of an alias; `aliases` are its file's, by name.
 
     >>> parse_mlir_layout(
     ...     "#ttnn.ttnn_layout<(d0) -> (0, d0), <1x1>, memref<1x8xf32, #dram>, <interleaved>>"
@@ -655,15 +655,15 @@ class LayoutVerdict:
 
     rule: Literal["satisfied", "violated", "ignored"]  # ignored: the layout asks for it, or extents are not known
     severity: Severity
-    memref: tuple[int, ...]  # that of the layout
-    expected: tuple[int, ...] | None  # that of the rule; None if it gives none
+    memref: tuple[int, ...]  # the layout's
+    expected: tuple[int, ...] | None  # the rule's; None if it gives none
     reason: str = ""
 
 
 def check_layout(layout: MlirLayout, tensor: TensorType) -> LayoutVerdict:
     """Return the verdict of the compiler's shape rule on a `layout` of a `tensor` type.
 
-    Layouts written by hand, and those of older compilers, often use another convention: that is a note. A memref that
+    Layouts written by hand or by older compilers often use another convention: that is a note. A memref that
     reserves more than the tensor needs is a warning, one that is too small is an error.
 
     >>> from tilewright.notation import parse_mlir_layout, parse_tensor_type
@@ -817,7 +817,7 @@ def write_mlir_layout(spec: Any) -> str:
         return str(spec)
     if not isinstance(spec, TensorSpec):
         raise LayoutError(
-            f"tt-mlir's layouts are those of tensors in the memory of a chip, got {type(spec).__name__} {spec!s:.60};"
+            f"tt-mlir's layouts describe tensors in the memory of a chip, got {type(spec).__name__} {spec!s:.60};"
             " make a TensorSpec of it, with a shape, an element type and a memory config"
         )
     layout = mlir_layout_of(spec)

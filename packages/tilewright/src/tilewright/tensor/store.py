@@ -109,7 +109,7 @@ class Store:
 
     @property
     def size(self) -> int:
-        """Return the number of scalars.
+        """The number of scalars.
 
         >>> Store.of(bytearray(8)).size
         8
@@ -118,7 +118,7 @@ class Store:
 
     @property
     def host(self) -> Array:
-        """Return the scalars as an array; raise if only a device can access them.
+        """The scalars as an array; raises if only a device can access them.
 
         >>> Store.of(bytearray(2)).host.tolist()
         [0, 0]
@@ -136,7 +136,7 @@ class Store:
 
     @property
     def is_on_host(self) -> bool:
-        """Return whether the host can access the scalars, or a kernel on it.
+        """Whether the host can access the scalars, or a kernel on it.
 
         >>> Store.of([1]).is_on_host
         True
@@ -174,7 +174,7 @@ class DeviceMemory:
 
     @property
     def size(self) -> int:
-        """Return the number of scalars.
+        """The number of scalars.
 
         >>> DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).size
         3

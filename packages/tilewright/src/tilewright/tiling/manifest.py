@@ -227,7 +227,7 @@ def _raise_if_unidentified(path: Path, compute: Any) -> None:
 
 
 def _task_range(path: Path, recorded: dict[str, Any], tasks: range) -> range:
-    """Return the range of tasks of a part; raise if it is not within that of the plan."""
+    """Return the range of tasks of a part; raise if it is not within the range of the plan."""
     span = recorded.get(_RANGE)
     if isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span):
         part = range(span[0], span[1])
@@ -343,7 +343,7 @@ class UnidentifiedError(Exception):
 
 
 def name_compute(compute: Any) -> str:
-    """Return the qualified name of a compute, or that of its type.
+    """Return the qualified name of a compute, or of its type.
 
     >>> name_compute(np.negative), name_compute(functools.partial(np.clip, a_min=0))
     ('numpy.negative', 'functools.partial(numpy.clip)')

@@ -226,7 +226,7 @@ class Pipeline(PipelineSpec):
         """Yield the tiles one by one, imported; a tile's outputs are exported when the next tile is requested.
 
         Leaving the loop early, by break or by an exception, waits for started transfers; the current tile is then not
-        exported. `trace`, `progress` and `cancel` are those of `run`.
+        exported. `trace`, `progress` and `cancel` are as in `run`.
 
         >>> import numpy as np
         >>> from tilewright.tiling import Input, Output
@@ -346,7 +346,7 @@ class Pipeline(PipelineSpec):
                 are computed for every element of the first output's tile. `in0(i0 + 1, i1)` is any element of an
                 input's tile, relative to the indices `i0`, `i1` of the current element; `x0`, `x1` are its coordinates
                 in the array, `tile` is the number of the tile.
-            engine: "opencl" or "cuda"; by default that of an operand's memory, or OpenCL.
+            engine: "opencl" or "cuda"; by default the engine of an operand's memory, or OpenCL.
             each: "element", or "tile": the statements then run once per tile, by all threads, and store with
                 `set_out0(value, i0, i1)`.
             functions: C functions that the compute may call.
@@ -422,14 +422,14 @@ def stream(
         tile: the extents of an output tile; by default chosen to fit `memory_limit`.
         overlap: how far an input tile extends beyond its output tile, on both sides or as (before, after) per axis.
         pad: what an input tile holds outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
-        scheme, depth, queue: those of `Pipeline`.
+        scheme, depth, queue: as in `Pipeline`.
         workers: threads beside the caller, as of `Pipeline`; by default 1, and one per core for zarr and other stores
             that decode in parallel.
         memory_limit: the most bytes that buffers and cached chunks may take.
         order: the order of the tiles, as of `Tiler`.
-        dtype: the element type of a created target, by default that of the source.
-        chunks: the chunks of a created target, by default those of the source.
-        progress, cancel, trace: those of `Pipeline.run`.
+        dtype: the element type of a created target, by default the source's.
+        chunks: the chunks of a created target, by default the source's.
+        progress, cancel, trace: as in `Pipeline.run`.
         concurrent: allow calling the compute for several tiles at once, in each worker and in the caller.
 
     >>> a, b = np.arange(12.0).reshape(3, 4), np.zeros((3, 4))

@@ -349,7 +349,7 @@ _PROCESS_TOKEN = uuid4().hex
 
 
 def this_process() -> str:
-    """Return a text that identifies this process among those of all machines."""
+    """Return a text that identifies this process among the processes of all machines."""
     return f"process {os.getpid()} on {platform.node()} ({_PROCESS_TOKEN[:8]})"
 
 

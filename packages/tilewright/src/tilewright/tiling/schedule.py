@@ -178,7 +178,7 @@ class Schedule(Shown):
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """Return the names of the buffers; each operand has a buffer of every name it uses.
+        """The names of the buffers; each operand has a buffer of every name it uses.
 
         >>> Schedule("buffered", 9, depth=3).buffers
         ('in0', 'in1', 'in2', 'out0', 'out1', 'out2')
@@ -347,7 +347,7 @@ class PipelineReport:
 
     @property
     def bytes_per_second(self) -> float:
-        """Return the bandwidth of the transfers, both directions together.
+        """The bandwidth of the transfers, both directions together.
 
         >>> PipelineReport(1, 2.0, 3, 1, 0).bytes_per_second
         2.0
@@ -370,7 +370,7 @@ class TraceSpan(NamedTuple):
 
     @property
     def duration(self) -> int:
-        """Return the duration in nanoseconds.
+        """The duration in nanoseconds.
 
         >>> TraceSpan("wait", 3, 0, 5, 7).duration
         2
@@ -410,7 +410,7 @@ class Trace(Shown):
 
     @property
     def wall(self) -> float:
-        """Return the seconds from the start of the first action to the end of the last.
+        """The seconds from the start of the first action to the end of the last.
 
         >>> Trace([TraceSpan("import", 0, 0, 0, 10**9), TraceSpan("compute", 0, 0, 10**9, 3 * 10**9)]).wall
         3.0
@@ -421,7 +421,7 @@ class Trace(Shown):
 
     @property
     def hidden(self) -> float:
-        """Return the fraction of the transfer time that overlaps a compute, from 0 to 1.
+        """The fraction of the transfer time that overlaps a compute, from 0 to 1.
 
         >>> Trace([TraceSpan("import", 0, 0, 0, 10), TraceSpan("compute", 0, 0, 20, 30)]).hidden
         0.0

@@ -2,8 +2,8 @@
 """Arrays in stores (zarr, HDF5, Dask, anything that slices): where they are, their chunks, whether two share bytes.
 
 Zarr, HDF5 and Dask make a new object at each access, so object identity says nothing. A store is identified by its
-folder, file, URL or dictionary, and by the array's name in it. The libraries are not imported for that: whoever has
-their objects has imported them.
+folder, file, URL or dictionary, and by the array's name in it. The libraries are not imported for that: a caller that
+has their objects has imported them.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _is_from_package(array: Any, package: str) -> bool:
 
 
 def inner_arrays(array: Any) -> Iterator[Any]:
-    """Yield the NumPy, zarr and HDF5 arrays that a wrapper reads: arrays of its shape, or those of its Dask graph.
+    """Yield the NumPy, zarr and HDF5 arrays that a wrapper reads: arrays of its shape, or the arrays of its Dask graph.
 
     >>> class Sliced:
     ...     def __init__(self, array):
@@ -629,7 +629,7 @@ class ZarrChunks:
         self._scratch = threading.local()
 
     def read(self, box: Slices) -> Array:
-        """Return the elements of a box; those of one chunk without a copy."""
+        """Return the elements of a box; elements of one chunk are not copied."""
         indices = self._indices(box)
         if len(indices) == 1:
             return self._read_chunk(indices[0])[self._inside_chunk(indices[0], box)]
@@ -759,7 +759,7 @@ def open_zarr_chunks(array: Any) -> ZarrChunks | None:
 
 
 def _stores_as_in_memory(serializer: Any, dtype: np.dtype[Any]) -> bool:
-    """Return whether the stored bytes of a chunk are those of its array."""
+    """Return whether a chunk is stored as the bytes of its array."""
     description = serializer.to_dict()
     if description.get("name") != "bytes":
         return False

@@ -58,7 +58,7 @@ class ChunkGrids:
 
     @cached_property
     def units(self) -> tuple[int, ...] | None:
-        """Return what tiles are multiples of: the chunks of all outputs, or of all inputs; None without chunks."""
+        """The unit that tiles are multiples of: the chunks of all outputs, or of all inputs; None without chunks."""
         chunks = [shape for shape, _ in self.writes or self.reads if len(shape) == len(self.space)]
         if not chunks or 0 in self.space:
             return None
@@ -67,11 +67,11 @@ class ChunkGrids:
 
     @cached_property
     def decoded_bytes(self) -> int:
-        """Return the bytes of the largest chunk that is decoded."""
+        """The bytes of the largest chunk that is decoded."""
         return max([prod(shape) * size for shape, size in self.reads], default=0)
 
     def candidates(self) -> Iterator[tuple[int, ...]]:
-        """Yield tiles to choose from: multiples of the chunks, also of those of the inputs, up to the space."""
+        """Yield candidate tiles: multiples of the chunks, also of the inputs' chunks, up to the space."""
         axes = []
         for axis, (n, unit) in enumerate(zip(self.space, self.units or (), strict=True)):
             joint = lcm(unit, *[shape[axis] for shape, _ in self.reads])

@@ -439,7 +439,7 @@ class PipelineSpec(Shown):
 
     @cached_property
     def buffer_bytes(self) -> int:
-        """Return the bytes of all buffers."""
+        """The bytes of all buffers."""
         return buffer_bytes(self.scheme, self.depth, *self._tile_bytes())
 
     def _tile_bytes(self) -> tuple[list[int], list[int]]:

@@ -109,12 +109,12 @@ class ExecutorSource:
 
     @property
     def can_replace(self) -> bool:
-        """Return whether a factory can make another executor."""
+        """Whether a factory can make another executor."""
         return self._factory is not None
 
     @property
     def owns_processes(self) -> bool:
-        """Return whether the current executor was made here and runs in processes that can be killed."""
+        """Whether the current executor was made here and runs in processes that can be killed."""
         return self.can_replace and hasattr(self.current, "_processes")
 
     def replace(self) -> None:
@@ -584,7 +584,7 @@ class TilePlan(Shown, Sequence[Task]):
 
     @property
     def tasks(self) -> list[Task]:
-        """Return all tasks as a list.
+        """All tasks as a list.
 
         >>> [task.number for task in plan_tiles(np.zeros(10), np.zeros(10), tile=(4,)).tasks]
         [0, 1, 2]
@@ -593,7 +593,7 @@ class TilePlan(Shown, Sequence[Task]):
 
     @property
     def peak_memory(self) -> int:
-        """Return the most memory that the tiles of a task take.
+        """The most memory that the tiles of a task take.
 
         >>> plan_tiles(np.zeros(10), np.zeros(10), tile=(4,)).peak_memory
         96

@@ -98,7 +98,7 @@ class Transfer:
 
     @property
     def finished(self) -> bool:
-        """Return whether the transfer is over, with or without an error."""
+        """Whether the transfer is over, with or without an error."""
         return not self._finish_lock.locked()
 
     def join(self) -> None:
@@ -318,7 +318,7 @@ class TransferEvent:
 
     @property
     def finished(self) -> bool:
-        """Return whether all transfers are over.
+        """Whether all transfers are over.
 
         >>> TransferEvent(InlineQueue()).finished
         True

@@ -317,7 +317,7 @@ class BufferedOperand(NamedTuple):
 
 
 class CopyTable(NamedTuple):
-    """The copies of a batch of tiles, with addresses relative to those of arrays, fills and buffers.
+    """The copies of a batch of tiles, with addresses relative to arrays, fills and buffers.
 
     >>> from tilewright.tiling import ExternalTensor
     >>> operand = BufferedOperand(MemoryEndpoint(ExternalTensor(np.arange(6))), Tiler((6,), (2,)), TileBuffer(64))

@@ -12,7 +12,7 @@ from .plan import ReshardPlan
 
 
 def bank_balance(subject: TensorSpec | ReshardPlan) -> BalanceReport:
-    """Return how evenly bytes are spread over banks: those of a tensor, or those a reshard moves to and from DRAM.
+    """Return how evenly bytes are spread over banks: the bytes of a tensor, or those a reshard moves to and from DRAM.
 
     `subject` is a spec with a chip, or a plan. Banks without any count as idle.
 

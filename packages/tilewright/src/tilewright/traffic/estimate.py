@@ -28,7 +28,7 @@ class NocRates:
 
     `profiled_issue` is the cost of a request while the profiler of NoC events runs; otherwise it is one of `read_issue`
     and `write_issue`, for L1 and for interleaved DRAM. `source`, `dram`, `link` and `reader` are rates; `source_both`
-    and `reader_both` are those of both networks together.
+    and `reader_both` are for both networks together.
 
     >>> rates_of(Chip.named("n150")).dram
     22
@@ -121,7 +121,7 @@ class Estimate:
 
     @property
     def microseconds(self) -> float:
-        """Return the time in microseconds at the clock of the chip.
+        """The time in microseconds at the clock of the chip.
 
         >>> Estimate(1350.0, Bound("nothing", None, 0, 0.0), 1350, False, "not calibrated").microseconds
         1.0

@@ -112,7 +112,7 @@ reshard moves pages; convert first
 
 
 def has_equal_pages(source: TensorSpec, target: TensorSpec) -> bool:
-    """Return whether the pages of `source` are those of `target`, with the same numbers.
+    """Return whether `source` and `target` have the same pages, with the same numbers.
 
     >>> from tilewright import width_sharded
     >>> rows = TensorSpec((4, 64), chip="n150")
@@ -264,7 +264,7 @@ class Requests:
 
     @cached_property
     def position(self) -> Integers:
-        """Return the position of each request in the list of its RISC.
+        """The position of each request in the list of its RISC.
 
         >>> noc = NocMap.of("n150")
         >>> Requests.none(noc).position.tolist()
@@ -275,7 +275,7 @@ class Requests:
 
     @cached_property
     def counts(self) -> Integers:
-        """Return the number of requests of each RISC.
+        """The number of requests of each RISC.
 
         >>> Requests.none(NocMap.of("n150")).counts.tolist()
         []
@@ -284,7 +284,7 @@ class Requests:
 
     @cached_property
     def barrier_counts(self) -> Integers:
-        """Return the number of barriers of each RISC.
+        """The number of barriers of each RISC.
 
         >>> Requests.none(NocMap.of("n150")).barrier_counts.tolist()
         []
@@ -318,7 +318,7 @@ class Requests:
 
     @cached_property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """Return the bytes of each pair (to, from) of endpoints.
+        """The bytes of each pair (to, from) of endpoints.
 
         >>> Requests.none(NocMap.of("n150")).traffic
         {}
@@ -330,7 +330,7 @@ class Requests:
 
     @cached_property
     def reads(self) -> RequestLists:
-        """Return the reads and barriers of each RISC that reads, in order.
+        """The reads and barriers of each RISC that reads, in order.
 
         >>> dict(Requests.none(NocMap.of("n150")).reads)
         {}
@@ -339,7 +339,7 @@ class Requests:
 
     @cached_property
     def written(self) -> RequestLists:
-        """Return the writes and barriers of each RISC that writes, in order.
+        """The writes and barriers of each RISC that writes, in order.
 
         >>> dict(Requests.none(NocMap.of("n150")).written)
         {}
@@ -513,7 +513,7 @@ class TransferRuns:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes of all runs.
+        """The bytes of all runs.
 
         >>> TransferRuns(NocMap.of("n150"), *[np.array([8])] * 8).total_bytes
         64

@@ -87,7 +87,7 @@ class StepBuffer:
 class ReshardStep:
     """An operation that moves a tensor from `source` to `target`: the device operation, and its program factory.
 
-    Addresses are those of the buffers, and `version` is that of the kernels: "2024" or "current".
+    Addresses are the buffers', and `version` is the kernels': "2024" or "current".
 
     >>> from tilewright import height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -112,7 +112,7 @@ class ReshardStep:
 
     @property
     def requests(self) -> Requests:
-        """Return the reads and writes of all RISCs, as arrays.
+        """The reads and writes of all RISCs, as arrays.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -124,7 +124,7 @@ class ReshardStep:
 
     @property
     def reads(self) -> RequestLists:
-        """Return the reads and barriers of each RISC that reads, in order.
+        """The reads and barriers of each RISC that reads, in order.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -136,7 +136,7 @@ class ReshardStep:
 
     @property
     def writes(self) -> RequestLists:
-        """Return the writes and barriers of each RISC that writes, in order.
+        """The writes and barriers of each RISC that writes, in order.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -148,7 +148,7 @@ class ReshardStep:
 
     @property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """Return the bytes of each pair (to, from) of endpoints, those through a buffer on the way included.
+        """The bytes of each pair (to, from) of endpoints, those through a buffer on the way included.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -160,7 +160,7 @@ class ReshardStep:
 
     @cached_property
     def num_reads(self) -> int:
-        """Return the number of reads of all RISCs.
+        """The number of reads of all RISCs.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -172,7 +172,7 @@ class ReshardStep:
 
     @cached_property
     def num_writes(self) -> int:
-        """Return the number of writes of all RISCs.
+        """The number of writes of all RISCs.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -184,7 +184,7 @@ class ReshardStep:
 
     @cached_property
     def num_barriers(self) -> int:
-        """Return the number of barriers of all RISCs.
+        """The number of barriers of all RISCs.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -196,7 +196,7 @@ class ReshardStep:
 
     @cached_property
     def request_bytes(self) -> tuple[int, int]:
-        """Return the sizes of the smallest and of the largest request; (0, 0) if there is none.
+        """The sizes of the smallest and of the largest request; (0, 0) if there is none.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -209,7 +209,7 @@ class ReshardStep:
 
     @cached_property
     def runtime_arguments(self) -> int | None:
-        """Return the words of runtime arguments of all RISCs, or None if they are not known.
+        """The words of runtime arguments of all RISCs, or None if they are not known.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -222,7 +222,7 @@ class ReshardStep:
 
     @cached_property
     def most_arguments(self) -> int | None:
-        """Return the words of runtime arguments of the RISC with most, or None if they are not known.
+        """The words of runtime arguments of the RISC with most, or None if they are not known.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -235,7 +235,7 @@ class ReshardStep:
 
     @cached_property
     def buffers(self) -> tuple[StepBuffer, ...]:
-        """Return the L1 that the operation uses, in the tensors and beyond.
+        """The L1 that the operation uses, in the tensors and beyond.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -257,7 +257,7 @@ class ReshardStep:
 
     @property
     def interleaved_dram(self) -> bool:
-        """Return whether one side is interleaved in DRAM, where requests take longer to issue.
+        """Whether one side is interleaved in DRAM, where requests take longer to issue.
 
         >>> from tilewright import reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -269,7 +269,7 @@ class ReshardStep:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Return what is doubtful about the kernel that the runtime chooses.
+        """The doubts about the kernel that the runtime chooses.
 
         >>> from tilewright import height_sharded, reshard
         >>> rows = TensorSpec((8, 8), memory=height_sharded((2, 1)), chip="n150")
@@ -285,7 +285,7 @@ class ReshardStep:
 
     @property
     def extra_l1(self) -> int:
-        """Return the bytes of L1 per core that the operation needs beside the tensors.
+        """The bytes of L1 per core that the operation needs beside the tensors.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -818,8 +818,8 @@ class ReshardPlan(Shown):
     """The plan of a reshard from `source` to `target`; make one with `reshard`.
 
     `operation` is what was asked for, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
-    while it runs; `source_address` and `target_address` are those of the buffers. On a mesh, all `devices` do the same
-    at the same time; everything is per device.
+    while it runs; `source_address` and `target_address` are the buffers' addresses. On a mesh, all `devices` do the
+    same at the same time; everything is per device.
 
     >>> from tilewright import block_sharded, height_sharded, reshard
     >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
@@ -843,7 +843,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def noc_map(self) -> NocMap:
-        """Return the network of the chip.
+        """The network of the chip.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -855,7 +855,7 @@ class ReshardPlan(Shown):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to do, since source and target are equal.
+        """Whether there is nothing to do, since source and target are equal.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -872,7 +872,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def transfers(self) -> TransferRuns:
-        """Return the bytes that move, as strided runs from an address of a core or bank to another.
+        """The bytes that move, as strided runs from an address of a core or bank to another.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -884,7 +884,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def layout(self) -> LayoutLike | None:
-        """Return the layout from a slot of the source to its place in the target: a placement composed with an inverse.
+        """The layout from a slot of the source to its place in the target: a placement composed with an inverse.
 
         Slots count the pages of the source shard by shard. None if rows are cut into different pages.
 
@@ -901,7 +901,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """Return the bytes of each pair (reader, source): to a core or DRAM bank, from a core or DRAM bank.
+        """The bytes of each pair (reader, source): to a core or DRAM bank, from a core or DRAM bank.
 
         Pages that stay on their core are in it. What a copy takes through other cores is in `steps`.
 
@@ -916,7 +916,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def total_bytes(self) -> int:
-        """Return the bytes that move, those that stay on their core included.
+        """The bytes that move, those that stay on their core included.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -928,7 +928,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def local_bytes(self) -> int:
-        """Return the bytes that stay on their core or in their DRAM bank.
+        """The bytes that stay on their core or in their DRAM bank.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -940,7 +940,7 @@ class ReshardPlan(Shown):
 
     @property
     def local(self) -> float:
-        """Return the share of bytes that stay on their core or in their DRAM bank; 1 if nothing moves.
+        """The share of bytes that stay on their core or in their DRAM bank; 1 if nothing moves.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -952,7 +952,7 @@ class ReshardPlan(Shown):
 
     @property
     def noc_bytes(self) -> int:
-        """Return the bytes that cross the network.
+        """The bytes that cross the network.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -964,7 +964,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def bytes_in(self) -> dict[Endpoint, int]:
-        """Return the bytes that each core or DRAM bank gets from others.
+        """The bytes that each core or DRAM bank gets from others.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -976,7 +976,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def bytes_out(self) -> dict[Endpoint, int]:
-        """Return the bytes that each core or DRAM bank sends to others.
+        """The bytes that each core or DRAM bank sends to others.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -990,7 +990,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def steps(self) -> tuple[ReshardStep, ...]:
-        """Return the operations that the runtime runs, in order; none if source and target are equal.
+        """The operations that the runtime runs, in order; none if source and target are equal.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1008,7 +1008,7 @@ class ReshardPlan(Shown):
 
     @property
     def reads(self) -> RequestLists:
-        """Return the reads and barriers of each (core, RISC, NoC), in order, as runs.
+        """The reads and barriers of each (core, RISC, NoC), in order, as runs.
 
         A run is (source, bytes of one read, count) or ("barrier", count).
 
@@ -1021,7 +1021,7 @@ class ReshardPlan(Shown):
 
     @property
     def writes(self) -> RequestLists:
-        """Return the writes and barriers of each (core, RISC, NoC), in order, as runs.
+        """The writes and barriers of each (core, RISC, NoC), in order, as runs.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1033,7 +1033,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def runtime_arguments(self) -> int | None:
-        """Return the words of runtime arguments of all RISCs and steps, or None if they are not known.
+        """The words of runtime arguments of all RISCs and steps, or None if they are not known.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1047,7 +1047,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def links(self) -> dict[Link, int]:
-        """Return the bytes that cross each link of the network, over all steps; the busiest first.
+        """The bytes that cross each link of the network, over all steps; the busiest first.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1062,7 +1062,7 @@ class ReshardPlan(Shown):
 
     @property
     def busiest_link(self) -> tuple[Link, int] | None:
-        """Return the link that most bytes cross, and how many; None if none is used.
+        """The link that most bytes cross, and their number; None if no link is used.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1074,7 +1074,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def banks(self) -> dict[int, int]:
-        """Return the bytes that each DRAM bank is read and written, over all steps.
+        """The bytes that each DRAM bank is read and written, over all steps.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1117,7 +1117,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def cycles(self) -> Estimate:
-        """Return the estimated time of all steps, what bounds it, and what the estimate is worth.
+        """The estimated time of all steps, its bound, and the reliability of the estimate.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1129,7 +1129,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def peak_l1(self) -> dict[CoreCoord, int]:
-        """Return the most bytes of L1 in use on each core while source and target are both there, buffers included.
+        """The most bytes of L1 in use on each core while source and target are both there, buffers included.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1155,7 +1155,7 @@ class ReshardPlan(Shown):
 
     @cached_property
     def fit(self) -> Fit:
-        """Return whether source and target fit the chip together, beside the buffers of the steps.
+        """Whether source and target fit the chip together, beside the buffers of the steps.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1169,7 +1169,7 @@ class ReshardPlan(Shown):
 
     @property
     def fits(self) -> bool:
-        """Return whether source and target fit the chip together, beside the buffers of the steps.
+        """Whether source and target fit the chip together, beside the buffers of the steps.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1299,7 +1299,7 @@ def reshard(
             since recordings are made with it.
         source_address: the address of the source buffer, by default that on an empty chip.
         target_address: the address of the target buffer, by default beside the source on an empty chip.
-        devices: the number of devices of a mesh that hold such a tensor each; the plan is that of one of them.
+        devices: the number of devices of a mesh that hold such a tensor each; the plan is for one of them.
 
     >>> from tilewright import height_sharded, width_sharded
     >>> rows = TensorSpec((64, 64), memory=height_sharded((2, 1)), chip="n150")

@@ -428,7 +428,7 @@ class import_double_buffering_t(_double_buffering_t):
     prolog, epilog = 1, 0
 
     def step(self, next_tile: tile_t) -> Any:
-        """Wait for the running import, start that of `next_tile`, and return the imported tile."""
+        """Wait for the running import, start importing `next_tile`, and return the imported tile."""
         wait(1, self._transfers.event)
         self._transfers.begin_import(next_tile, self._index)
         self._index = 1 - self._index
@@ -594,7 +594,7 @@ def start_import_double_buffering(
 ) -> Any:
     """Return an import scheme that has started to import its first tile, `first`.
 
-    `buffer_1`, `buffer_2`, `external` and `event` are those of `create_import_double_buffering`.
+    `buffer_1`, `buffer_2`, `external` and `event` are as in `create_import_double_buffering`.
 
     >>> from tilewright import ttl
     >>> outside = ttl.create_const_ext_tensor(bytearray(range(9)), ttl.create_shape(9), 1)
@@ -646,7 +646,7 @@ def start_simplex_buffering(
 ) -> Any:
     """Return a simplex scheme that has started to import its first tile, `first`.
 
-    `buffer_1`, `buffer_2`, `buffer_3`, `ext_in`, `ext_out`, `event_in`, `event_out` and `shipped` are those of
+    `buffer_1`, `buffer_2`, `buffer_3`, `ext_in`, `ext_out`, `event_in`, `event_out` and `shipped` are as in
     `create_simplex_buffering`.
 
     >>> from tilewright import ttl

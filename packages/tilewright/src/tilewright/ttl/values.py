@@ -134,7 +134,7 @@ class shape_t(integers_t, Shown):
 
     @property
     def plain(self) -> Layout:
-        """Return a layout of the core of this shape, packed: what is drawn.
+        """A packed native layout of this shape, for drawing.
 
         >>> shape_t(4, 3).plain
         Layout((3, 4), (4, 1))
@@ -143,7 +143,7 @@ class shape_t(integers_t, Shown):
 
     @property
     def picture_title(self) -> str:
-        """Return the extents in TTL's order.
+        """The extents in TTL's order.
 
         >>> shape_t(4, 3).picture_title
         'shape_t: 4 x 3 (width x height)'
@@ -228,7 +228,7 @@ class layout_t(_positional_t, Shown):
 
     @property
     def total_row_length(self) -> int:
-        """Return the row spacing, by the name that TTL's tutorial uses.
+        """The row spacing, by the name that TTL's tutorial uses.
 
         >>> layout_t(16).total_row_length
         16
@@ -237,7 +237,7 @@ class layout_t(_positional_t, Shown):
 
     @property
     def plain(self) -> Layout:
-        """Return a layout of the core with these spacings, padding included: two rows, or two planes; what is drawn.
+        """A native layout with these spacings, padding included, for drawing: two rows, or two planes.
 
         >>> layout_t(16).plain, layout_t(16, 160).plain
         (Layout((2, 16), (16, 1)), Layout((2, 10, 16), (160, 16, 1)))
@@ -249,7 +249,7 @@ class layout_t(_positional_t, Shown):
 
     @property
     def picture_title(self) -> str:
-        """Return the spacings.
+        """The spacings.
 
         >>> layout_t(16, 160).picture_title
         'layout_t: row spacing 16, plane spacing 160; the first two planes'
@@ -273,7 +273,7 @@ class tile_t(struct_t, Shown):
 
     @property
     def plain(self) -> Layout:
-        """Return a layout of the core of the tile's shape, packed: what is drawn.
+        """A packed native layout of the tile's shape, for drawing.
 
         >>> tile_t(shape_t(4, 3), offset_t(8, 6)).plain
         Layout((3, 4), (4, 1))
@@ -282,7 +282,7 @@ class tile_t(struct_t, Shown):
 
     @property
     def picture_title(self) -> str:
-        """Return shape and offset in TTL's order.
+        """Shape and offset in TTL's order.
 
         >>> tile_t(shape_t(4, 3), offset_t(8, 6)).picture_title
         'tile_t: 4 x 3 (width x height) at (8, 6)'
@@ -579,7 +579,7 @@ class pointer:
 
     @property
     def step(self) -> int:
-        """Return the bytes of one element, 1 for void.
+        """The bytes of one element, 1 for void.
 
         >>> pointer(bytearray(4)).step
         1
@@ -617,7 +617,7 @@ class pointer:
 
     @property
     def address(self) -> int:
-        """Return the address that the pointer holds.
+        """The address that the pointer holds.
 
         >>> a = np.zeros(4)
         >>> (pointer(a) + 1).address - a.ctypes.data

@@ -63,7 +63,7 @@ def from_torch(
 
     Args:
         tensor: the array.
-        dtype: the data type, by default that of the array or the one ttnn has instead.
+        dtype: the data type, by default the array's or the one ttnn has instead.
         spec: all properties at once, instead of `dtype`, `tile`, `layout` and `memory_config`.
         tile: the tile, by default 32 x 32.
         pad_value: the value of padding, by default 0.
@@ -143,7 +143,7 @@ def to_torch(
 def to_numpy(
     tensor: Tensor, dtype: DataTypeLike | None = None, mesh_composer: MeshToTensor | None = None
 ) -> np.ndarray[Any, Any]:
-    """Return the values as an array of `dtype`, by default that of the tensor; block formats become float32.
+    """Return the values as an array of `dtype`, by default the tensor's; block formats become float32.
 
     `mesh_composer` says how the parts of a tensor on a mesh are joined.
 
@@ -571,7 +571,7 @@ def interleaved_to_sharded(
         shard_shape: the shape of a shard, if `grid` are cores.
         shard_scheme: whether height, width or both are cut, if `grid` are cores.
         shard_orientation: the order of the cores, if `grid` are cores.
-        output_dtype: the data type, by default that of the tensor.
+        output_dtype: the data type, by default the tensor's.
         keep_l1_aligned: ignored.
 
     >>> from tilewright.ttnn import CoreGrid, TensorMemoryLayout, manage_device, zeros

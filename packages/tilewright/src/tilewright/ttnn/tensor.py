@@ -83,7 +83,7 @@ def create_tensor(
     memory_config: MemoryConfig | None = None,
     col_tilize: bool = False,
 ) -> tensor.Tensor:
-    """Return the core tensor that ttnn makes of an array; the arguments are those of `ttnn.from_torch`.
+    """Return the core tensor that ttnn makes of an array; the arguments are as in `ttnn.from_torch`.
 
     >>> create_tensor(np.ones((5, 7), np.float16)).dtype
     format_of('bfloat16')
@@ -110,9 +110,9 @@ def create_tensor(
 def create_parts(
     source: ArrayLike, mesh_mapper: TensorToMesh | None = None, dtype: DataTypeLike | None = None, **properties: Any
 ) -> MeshParts:
-    """Return the parts that ttnn makes of an array, cut as `mesh_mapper` says; the others are those of `create_tensor`.
+    """Return the parts that ttnn makes of an array, cut as `mesh_mapper` says; the others are as in `create_tensor`.
 
-    The data type is that of the array as a whole, and each part is padded and packed on its own.
+    The data type is chosen for the array as a whole, and each part is padded and packed on its own.
 
     >>> create_parts(np.ones((5, 7), np.float32)).first.nbytes
     140
@@ -243,7 +243,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         tensor: the array, or a ttnn tensor; also called `data`.
         arguments: `shape`, `data_type`, `device`, `layout`, `mem_config`, `tile` and `pad_value` by their type.
         shape: the shape, if the values are a flat list.
-        data_type: by default that of the array, or the one ttnn has instead.
+        data_type: by default the array's, or the one ttnn has instead.
         device: the device it goes to, by default the host.
         layout: by default tiles for block formats, rows otherwise.
         mem_config: the memory it lies in on a device; also called `memory_config`.
@@ -323,7 +323,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     @property
     def plain(self) -> tensor.Tensor:
-        """Return the tensor of the core; raise if this one is distributed over several devices.
+        """The native tensor; raises if this one is distributed over several devices.
 
         >>> Tensor(np.ones((5, 7), np.float32)).plain.nbytes
         140
@@ -336,7 +336,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     @property
     def parts(self) -> MeshParts:
-        """Return the parts, by the coordinate of the device that holds them; a tensor without a mesh has one.
+        """The parts, by the coordinate of the device that holds them; a tensor without a mesh has one.
 
         >>> list(Tensor(np.ones((5, 7), np.float32)).parts.by_device)
         [(0, 0)]
@@ -348,7 +348,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return self._parts.first.spec
 
     def map(self, change: Callable[[tensor.Tensor], tensor.Tensor]) -> Tensor:
-        """Return this tensor with `change` applied to the tensor of the core, or to that of each device of a mesh.
+        """Return this tensor with `change` applied to the native tensor, or to the tensor of each device of a mesh.
 
         >>> Tensor([1, 2], [2], DataType.INT32).map(lambda part: part.reshape(2, 1)).shape
         Shape([2, 1])
@@ -383,7 +383,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return [MeshCoordinate(at) for at in self._parts.by_device]
 
     def show(self, to: Any = None, **options: Any) -> None:
-        """Draw the tensor, or the mesh of devices that share it; `to` and `options` are those of every `show`.
+        """Draw the tensor, or the mesh of devices that share it; `to` and `options` are as in every `show`.
 
         >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper
         >>> mapper = create_mesh_mapper((1, 2), MeshMapperConfig(None, 1))
@@ -430,7 +430,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     @property
     def padded_shape(self) -> Shape:
-        """Return the padded shape.
+        """The padded shape.
 
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).padded_shape
         Shape([32, 32])
@@ -439,7 +439,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     @property
     def spec(self) -> TensorSpec:
-        """Return the spec.
+        """The spec.
 
         >>> Tensor(np.ones((5, 7), np.float32)).spec.dtype
         DataType.FLOAT32
@@ -584,7 +584,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
     # Values.
 
     def to_numpy(self, mesh_composer: MeshToTensor | None = None) -> np.ndarray[Any, Any]:
-        """Return the values as an array; bfloat16 as that of ml_dtypes, block formats as float32.
+        """Return the values as an array; bfloat16 as in ml_dtypes, block formats as float32.
 
         `mesh_composer` says how the parts of a tensor on a mesh are joined.
 

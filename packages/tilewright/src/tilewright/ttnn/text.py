@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structures that ttnn prints: cores, shapes, tiles, shards, memory configs and tensor specs, each at a cursor.
 
-None of these functions calls itself: the depth of a text is that of its type.
+None of these functions calls itself: a text nests as deeply as its type.
 """
 
 from __future__ import annotations
@@ -490,7 +490,7 @@ def _read_tensor(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
             extra[name] = value
         if cursor.at < found.start():
             cursor.expect(",")
-    cursor.at = found.end()  # also if the brackets of the storage do not match, as those of older shards
+    cursor.at = found.end()  # also if the brackets of the storage do not match, as in older shards
     spec: TensorSpec = _class_reader("TensorSpec", extra)(cursor)
     cursor.expect(")")
     return spec
@@ -533,7 +533,7 @@ class TtnnText:
 
     @property
     def has_placement(self) -> bool:
-        """Return whether a memory config says where pages are: a sharded memory layout alone does not.
+        """Whether a memory config determines where pages are: a sharded memory layout alone does not.
 
         >>> parse_ttnn(
         ...     "MemoryConfig(memory_layout=TensorMemoryLayout::BLOCK_SHARDED,buffer_type=BufferType::L1,"
@@ -633,7 +633,7 @@ def parse_shape(text: str) -> Shape:
 
 
 def parse_dtype(text: str) -> Format:
-    """Return the number format that ttnn printed as `text`, in Python's spelling or that of C++.
+    """Return the number format that ttnn printed as `text`, in Python's or C++'s spelling.
 
     >>> parse_dtype("DataType::BFLOAT8_B").name, parse_dtype("DataType.FP8_E4M3").name
     ('bfloat8_b', 'float8_e4m3')

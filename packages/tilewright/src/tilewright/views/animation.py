@@ -98,7 +98,7 @@ class Animation:
 def animate(subject: Any, **options: Any) -> Animation:
     """Return what happens in `subject`, step by step: a schedule, pipeline or trace, a copy plan, or a reshard.
 
-    `options` are those of its scene. `views.save` writes the result as a page that plays it (.html).
+    `options` are the options of its scene. `views.save` writes the result as a page that plays it (.html).
 
     >>> from tilewright.tiling import Schedule
     >>> animate(Schedule("double", 3)).captions[-1]

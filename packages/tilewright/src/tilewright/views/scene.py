@@ -97,9 +97,9 @@ class Grid:
 
     `valid` tells data from padding (empty: all is data); the legend calls padding `hatched`. Cells with equal `link`
     values belong together, also across grids. `block` is the number of rows and columns that one cell stands for.
-    A grid with `boxes` is drawn as boxes of so many rows and columns, set apart, each with its title and the names of
+    A grid with `boxes` is drawn as boxes of that many rows and columns, set apart, each with its title and the names of
     its rows, which take the place of the names of rows and columns. `flows` are drawn as arrows between cells, the
-    largest `MOST_FLOWS`; a page draws those of the cell that is pointed at.
+    largest `MOST_FLOWS`; a page draws the flows of the cell under the pointer.
 
     >>> grid = Grid(2, 2, (Field("offset", (0, 2, 1, 3), "ramp"),), color="offset", label="offset")
     >>> grid.cell(1, 0)
@@ -155,7 +155,7 @@ class Grid:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the names of the attributes that label the cells.
+        """The names of the attributes that label the cells.
 
         >>> Grid(1, 1, (Field("page", (0,)), Field("core", ("0,0",))), label=("core", "page")).labels
         ('core', 'page')

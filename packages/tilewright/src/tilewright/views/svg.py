@@ -241,7 +241,7 @@ _FEW = 64  # flows that are drawn darker
 
 
 def draw_flows(grid: Grid, left: float, top: float, width: float, height: float) -> list[str]:
-    """Return the largest flows of a `grid` as one group; `left` and `top` are those of its cells, each of this size.
+    """Return the largest flows of a `grid` as one group; its cells start at `left` and `top`, each of this size.
 
     >>> from tilewright.views.scene import Flow
     >>> draw_flows(Grid(1, 2, flows=(Flow(0, 1, 64),)), 0, 0, 40, 40)[0].count("<path")

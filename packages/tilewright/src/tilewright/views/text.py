@@ -395,12 +395,12 @@ def _split_bands(grid: Grid, scales: dict[str, Scale], width: int, height: int, 
 
 
 def _fit_alone(grid: Grid, width: int, requested: bool) -> bool:
-    """Return whether the labels of a grid fit; those that were requested may not be replaced by those of its color."""
+    """Return whether the labels of a grid fit; requested labels may not be replaced by the labels of its color."""
     return labels_fit(replace(grid, color="") if requested else grid, width)
 
 
 def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: int) -> bool:
-    """Return whether the labels that a grid has, rather than those of its color, are written into its cells."""
+    """Return whether a grid's own labels, rather than the labels of its color, are written into its cells."""
     alone = replace(grid, color="")
     if grid.boxes is not None:
         clean = replace_control_characters

@@ -67,7 +67,7 @@ class _ThreadShare:
 
     @property
     def contiguous(self) -> bool:
-        """Return whether the elements are accessed in vectors."""
+        """Whether the elements are accessed in vectors."""
         return self.run > 1
 
     def axes(self, size: int, code_bytes: int) -> list[LoopAxis]:

@@ -277,7 +277,7 @@ class _Phase:
     """The reading or the writing of a box: which words of which rows a thread has.
 
     `named` are the digits of a thread and of its repeats, the word among them as the axis after the last one; `rows`
-    are those of rows.
+    belong to rows.
     """
 
     def __init__(
@@ -387,7 +387,7 @@ def _store_box(phase: _Phase) -> list[str]:
 def _walk_run(axes: Sequence[LoopAxis], box: StagedBox, per_word: int) -> tuple[list[str], list[str]]:
     """Return statements that declare `at`, the place of element `i` of a run in shared memory, and that advance it.
 
-    `i` may be up to `per_word - 1` before the run; its digits are those of a later index, which is not negative.
+    `i` may be up to `per_word - 1` before the run; its digits are taken from a later index, which is not negative.
     """
     axes_of_run = box.runs[1]
     steps = [axes[k].steps[SHARED] or 0 for k in axes_of_run]

@@ -31,7 +31,7 @@ def kernel_scene(
 
     There is a panel for each tensor and each step between barriers; `memory` chooses a tensor by its name, `step`
     one step. Cells are colored by thread, races are marked. At most `side` rows and columns are drawn. `options`
-    are those of every scene.
+    are the common scene options.
 
     >>> import numpy as np
     >>> from tilewright.simt import launch, thread_idx

@@ -130,7 +130,7 @@ def _row_step(offsets: Any) -> int:
 
 
 def _memory_columns(columns: int, row_step: int, size: int) -> int:
-    """Return the number of offsets per row: that of a row of the layout with what is beside it, if it is at most 64."""
+    """Return the number of offsets per row: a row of the layout with its surroundings, if that is at most 64."""
     whole_rows = columns == row_step >= 4 and size <= 32 * columns
     if columns < row_step <= min(64, size) or whole_rows:
         return row_step
@@ -234,9 +234,9 @@ def layout_scene(
 
     `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. It is numbered in
     elements, or in bytes if their `itemsize` is given. `side` is the most rows and columns that are drawn, and `title`
-    that of the picture. `options` are those of every scene: cells have the attributes `offset`, or the names of axes,
-    and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by row;
-    padding has none.
+    the picture's title. `options` are the common scene options: cells have the attributes `offset`, or the names of
+    axes, and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by
+    row; padding has none.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -431,7 +431,7 @@ def swizzle_scene(
 
     `swizzle` is composed with `layout`; a composition with a swizzle can be given as it is. There are `banks` banks,
     `width` bytes wide, and elements of `itemsize` bytes: without it, 4 are assumed, as the picture tells. `side` is the
-    most rows and columns that are drawn. `options` are those of every scene.
+    most rows and columns that are drawn. `options` are the common scene options.
 
     >>> from tilewright import row_major
     >>> scene = swizzle_scene(Swizzle(5, 0, 5), row_major(32, 32))
@@ -513,7 +513,7 @@ def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptio
     """Return both memories of a `plan`, painted by where elements lie in the source, so that the copy can be followed.
 
     Memories with more than `side` rows or columns are shown as coordinates, in blocks, painted by place. `options` are
-    those of every scene.
+    the common scene options.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copying import Placement, plan_copy

@@ -434,7 +434,7 @@ def reshard_scene(
     arrive and those that leave), "links" (the load of each link of both networks) or "timeline" (what the estimate
     assumes: when requests are issued, and how long each resource is busy), or several of them. `step` draws one
     operation of the plan, counted from 1, rather than all. `side` is the most tracks of the timeline, and
-    `title` that of the picture. `options` are those of every scene.
+    `title` the picture's title. `options` are the common scene options.
 
     >>> from tilewright import TensorSpec, block_sharded, height_sharded, reshard
     >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
