@@ -227,7 +227,7 @@ class CheckedBuffer:
 
     @property
     def label(self) -> str:
-        """Return the tensor in a few words.
+        """The tensor in a few words.
 
         >>> from tilewright.memory import BufferType
         >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0), TensorSpec((4, 8)), tensor_id=5).label
@@ -240,7 +240,7 @@ class CheckedBuffer:
 
     @property
     def bytes_per_bank(self) -> int:
-        """Return the recorded bytes in each bank, or the bytes of the model if none were recorded.
+        """The recorded bytes in each bank, or the bytes of the model if none were recorded.
 
         >>> from tilewright.memory import BufferType
         >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).bytes_per_bank
@@ -501,7 +501,7 @@ class BufferCheck:
                 f" has {expected}",
                 size,
                 expected,
-                "the size of a tensor is that of its logical elements",
+                "the size of a tensor is the size of its logical elements",
             )
 
     def _check_shards(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[AuditFinding]:

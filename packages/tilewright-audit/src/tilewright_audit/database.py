@@ -61,7 +61,7 @@ class ReportDatabase:
 
     @property
     def schema_version(self) -> str:
-        """Return the version of the schema, or nothing if the database does not say.
+        """The version of the schema, or nothing if the database does not say.
 
         >>> ReportDatabase(SourceFile(__file__), {}, {"schema_version": "3.5"}).schema_version
         '3.5'
@@ -202,7 +202,7 @@ class Operation:
 
     @property
     def keys(self) -> list[Key]:
-        """Return the memory and address of its buffers.
+        """The memory and address of its buffers.
 
         >>> Operation(1, "ttnn.add", buffers=[{"address": 64, "buffer_type": 1}]).keys
         [(1, 64)]

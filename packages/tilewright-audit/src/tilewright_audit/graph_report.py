@@ -56,7 +56,7 @@ class JsonStream:
 
     @property
     def byte(self) -> int:
-        """Return the offset in the file of the next token.
+        """The offset in the file of the next token.
 
         >>> JsonStream(__file__, "the text").byte
         0
@@ -66,7 +66,7 @@ class JsonStream:
 
     @property
     def at_end(self) -> bool:
-        """Return whether nothing but white space is left.
+        """Whether nothing but white space is left.
 
         >>> JsonStream(__file__, "the text").at_end
         False
@@ -413,7 +413,7 @@ class GraphReport:
 
     @property
     def has_pages(self) -> bool:
-        """Return whether the report was made with detailed tracing of buffers.
+        """Whether the report was made with detailed tracing of buffers.
 
         >>> GraphReport(as_source_file(__file__), ()).has_pages
         False

@@ -69,7 +69,7 @@ class Moment:
 
     @property
     def total(self) -> int:
-        """Return the sum of both.
+        """The sum of both.
 
         >>> Moment(3, 8, "ttnn.add", 4096, 0).total
         4096
@@ -96,7 +96,7 @@ class Share:
 
     @property
     def cores_text(self) -> str:
-        """Return on how many cores it is.
+        """The number of cores that hold it.
 
         >>> Share(8, "circular buffer", "ttnn.add", 2048, 1497088).cores_text
         'all'
@@ -154,7 +154,7 @@ class Timeline:
 
     @property
     def busiest_core(self) -> tuple[CoreCoord, int] | None:
-        """Return the core with the highest mark, and the mark; None if L1 was not used.
+        """The core with the highest mark, and the mark; None if L1 was not used.
 
         >>> Timeline((), Peaks(), None, (), {CoreCoord(0, 0): 5, CoreCoord(1, 0): 7}).busiest_core
         (CoreCoord(x=1, y=0), 7)
@@ -613,7 +613,7 @@ class IdleTensor:
 
     @property
     def cost(self) -> int:
-        """Return bytes per bank times calls.
+        """Bytes per bank times calls.
 
         >>> from tilewright.memory import BufferType
         >>> from .run import RunBuffer

@@ -195,7 +195,7 @@ class PageCheck:
             yield self._make_finding(
                 checked, "shard shape",
                 f"{tally.wrong} of {tally.count} pages are not where {spec.memory} puts them",
-                str(tally.wrong), "0", "so many wrong pages mean other shards, or another order of the cores", 1,
+                str(tally.wrong), "0", "this many wrong pages mean other shards, or another order of the cores", 1,
             )  # fmt: skip
 
     def _make_finding(
@@ -272,7 +272,7 @@ class ListedBuffer:
 
     @property
     def end(self) -> int:
-        """Return the address after the last byte.
+        """The address after the last byte.
 
         >>> ListedBuffer(1024, 1, 64, 0, 0).end
         1088

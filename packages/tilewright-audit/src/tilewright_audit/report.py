@@ -177,7 +177,7 @@ class AuditReport(Shown):
 
     @property
     def name(self) -> str:
-        """Return the name of the file, with its folder for a database, since those are all called alike.
+        """The name of the file, with its folder for a database, since those are all called alike.
 
         >>> AuditReport(Path("reports/resnet/db.sqlite"), "database", Chip.named("n150")).name
         'resnet/db.sqlite'
@@ -188,7 +188,7 @@ class AuditReport(Shown):
 
     @property
     def clean(self) -> bool:
-        """Return whether nothing is wrong; notes do not count.
+        """Whether nothing is wrong; notes do not count.
 
         >>> AuditReport(Path("a"), "graph report", Chip.named("n150"), (AuditFinding("size", "wrong"),)).clean
         False
@@ -197,7 +197,7 @@ class AuditReport(Shown):
 
     @property
     def is_run(self) -> bool:
-        """Return whether this is the audit of a run, which has calls and memory over time.
+        """Whether this is the audit of a run, which has calls and memory over time.
 
         >>> AuditReport(Path("a.mlir"), "IR", None).is_run
         False
@@ -206,7 +206,7 @@ class AuditReport(Shown):
 
     @property
     def peaks(self) -> Peaks:
-        """Return the peaks of L1, as ttnn counts them.
+        """The peaks of L1, as ttnn counts them.
 
         >>> AuditReport(Path("a"), "graph report", Chip.named("n150")).peaks.l1
         0
@@ -215,7 +215,7 @@ class AuditReport(Shown):
 
     @property
     def exit_status(self) -> int:
-        """Return the exit status of a command with this answer: 0 if clean, 1 if not; 2 is a file that is not readable.
+        """The exit status of a command with this answer: 0 if clean, 1 if not; 2 is for an unreadable file.
 
         >>> AuditReport(Path("a"), "graph report", Chip.named("n150")).exit_status
         0

@@ -286,7 +286,7 @@ class OperationTensors:
 
     @property
     def short_name(self) -> str:
-        """Return the name without its dialect or module, by which both sides are matched.
+        """The name without its dialect or module, by which both sides are matched.
 
         >>> OperationTensors("ttnn.transformer.softmax", "1:1", ()).short_name
         'softmax'

@@ -68,7 +68,7 @@ class NocEvent:
 
     @property
     def kind(self) -> str:
-        """Return "read", "write", "barrier" (when it ends), "zone" or "other".
+        """The type: "read", "write", "barrier" (when it ends), "zone" or "other".
 
         >>> NocEvent("READ_BARRIER_END", (1, 1), "BRISC", "NOC_1", 0).kind
         'barrier'
@@ -111,7 +111,7 @@ class NocRun:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes of all events together.
+        """The bytes of all events together.
 
         >>> NocRun("barrier", "NOC_0", None, 0, 1, 0, 0).total_bytes
         0
@@ -138,7 +138,7 @@ class NocTrace:
 
     @property
     def traffic(self) -> dict[tuple[Place, Place], int]:
-        """Return the bytes that each core read, by (reader, source).
+        """The bytes that each core read, by (reader, source).
 
         >>> NocTrace({}).traffic
         {}
@@ -147,7 +147,7 @@ class NocTrace:
 
     @property
     def written(self) -> dict[tuple[Place, Place], int]:
-        """Return the bytes that each core wrote to one other node, by (writer, target).
+        """The bytes that each core wrote to one other node, by (writer, target).
 
         >>> NocTrace({}).written
         {}
@@ -164,7 +164,7 @@ class NocTrace:
 
     @property
     def cycles(self) -> int | None:
-        """Return the cycles from the first transfer anywhere to the end of the last barrier, if there are both.
+        """The cycles from the first transfer anywhere to the end of the last barrier, if there are both.
 
         >>> NocTrace(
         ...     {
@@ -183,7 +183,7 @@ class NocTrace:
 
     @property
     def kernel_cycles(self) -> int | None:
-        """Return the cycles from the start of the first kernel to the end of the last barrier, if both are known.
+        """The cycles from the start of the first kernel to the end of the last barrier, if both are known.
 
         >>> NocTrace({}).kernel_cycles is None
         True
@@ -368,7 +368,7 @@ class Candidate:
 
     @property
     def lists(self) -> dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]]:
-        """Return the requests of each RISC in order."""
+        """The requests of each RISC in order."""
         owner = self.plan if self.step is None else self.step
         found: dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]] = {}
         for kind, lists in (("read", owner.reads), ("write", owner.writes)):
@@ -426,7 +426,7 @@ class TraceCheck:
 
     @property
     def matching(self) -> int:
-        """Return how many RISCs did as planned."""
+        """The number of RISCs that ran as planned."""
         empty: list[Request] = []
         return sum([self.recorded.get(key, empty) == requests for key, (_, requests) in self.expected.items()])
 
