@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second wall around a stranger's program: the process gives up what a program never needs.
+"""The second wall around a stranger's program: the process gives up rights that a program never needs.
 
 The Mojo front end lets a program reach nothing of Python. If it has a hole, the process behind it still cannot read the
 user's files, write any, start another process or use the network: Linux takes these away for good (resource limits,
-Landlock, a seccomp filter). `raise_fence` returns what it could not take away, for the page to say. `tilewright run`
-stands behind the same wall, without the limits.
+Landlock, a seccomp filter). `raise_fence` returns the rights it could not take away, for the page to show.
+`tilewright run` stands behind the same wall, without the limits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CLONE, _CLONE3, _LIMITS = (56, 220), 435, (302, 261)
 
 
 def raise_fence(folders: Iterable[str] = (), limited: bool = True) -> list[str]:
-    """Take from this process, for good, what a program does not need; return what could not be taken away.
+    """Take from this process, for good, rights that a program does not need; return those that remain.
 
     Files of Python, of the packages that the library needs and of the system's libraries can still be read.
 

@@ -106,8 +106,8 @@ class WarpAccess:
 def access_offsets(memory: Any, threads: Any, caller: str, active: Any = None) -> tuple[Array, Array]:
     """Return the offsets of an access, one row per thread, and which of them are data of `active` threads.
 
-    `memory` is a layout; `threads` maps threads and their values to its coordinates. Without `threads`, `memory` says
-    all: a layout whose first mode counts threads, a tensor (its offsets, not its values), or a table of offsets.
+    `memory` is a layout; `threads` maps threads and their values to its coordinates. Without `threads`, `memory` is
+    a layout whose first mode counts threads, a tensor (its offsets, not its values), or a table of offsets.
 
     >>> from tilewright import Layout
     >>> access_offsets(Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4)), "this")[0].tolist()
@@ -274,7 +274,7 @@ def _require_aligned(addresses: Array, active: Array, size: int, caller: str) ->
 
 
 def validate_itemsize(itemsize: int | None, access: Any, caller: str) -> tuple[int, str]:
-    """Return the bytes of an element (`itemsize`, the tensor `access` decides, or 4), and what was assumed.
+    """Return the bytes of an element (`itemsize`, the tensor `access` decides, or 4), and the assumption.
 
     >>> validate_itemsize(None, [0, 1], "this"), validate_itemsize(2, [0, 1], "this")
     ((4, 'assuming elements of 4 bytes'), (2, ''))
@@ -637,7 +637,7 @@ class RunReport:
 def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
     """Return the runs of consecutive offsets, in row-major order; padding ends a run.
 
-    `offsets` are integers, a layout or a `TileTensor`; `valid` says which integers are not padding.
+    `offsets` are integers, a layout or a `TileTensor`; `valid` marks the integers that are not padding.
 
     >>> from tilewright import row_major, col_major
     >>> print(contiguous_runs(row_major(4, 8).offsets()), contiguous_runs(col_major(4, 8).offsets()), sep=", ")

@@ -2,7 +2,7 @@
 """Matrix and copy instructions: which thread holds which element of which operand.
 
 An operand is a layout from (thread, value) to a column-major offset: A has m + k * M, B has n + k * N and C has
-m + n * M. The layouts follow from a few rules; the tables say which instructions exist.
+m + n * M. The layouts follow from a few rules; the tables list the existing instructions.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class MatrixAtom(Shown):
 
 @dataclass(frozen=True)
 class CopyAtom:
-    """A copy instruction, in bits: `source` and `target` map (thread, bit of its value) to a bit of what is copied.
+    """A copy instruction, in bits: `source` and `target` map (thread, bit of its value) to a bit of the copied data.
 
     >>> load = atoms["SM75_U32x4_LDSM_N"]
     >>> load.source
@@ -404,7 +404,7 @@ class OperandCoverage:
     """What threads hold of an operand of `extents` elements: `values` each, of which `missing` and `extra` are wrong.
 
     Elements are column-major offsets: `missing` ones no thread holds, `extra` ones are outside the operand. `copies` is
-    how many (thread, value) pairs hold an element that another one holds, too.
+    how many (thread, value) pairs hold an element that another one also holds.
 
     >>> operand = OperandCoverage("A", (16, 16), 32, 8, (), (), 0)
     >>> print(operand, operand.is_exact)
@@ -440,7 +440,7 @@ class OperandCoverage:
 
 @dataclass(frozen=True, slots=True)
 class AtomCoverage:
-    """What the threads of a matrix instruction hold of `a`, `b` and `c`.
+    """The elements of `a`, `b` and `c` that the threads of a matrix instruction hold.
 
     >>> from tilewright.analysis import atoms
     >>> coverage = atom_coverage(atoms["SM80_16x8x8_F32F16F16F32_TN"])
@@ -469,7 +469,7 @@ class AtomCoverage:
 
 
 def atom_coverage(atom: MatrixAtom) -> AtomCoverage:
-    """Return what the threads of a matrix instruction `atom` hold of each operand; for atoms of one's own, too.
+    """Return the elements of each operand that the threads of a matrix instruction `atom`, known or new, hold.
 
     >>> from dataclasses import replace
     >>> from tilewright import Layout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright doctor`: which engines work, what is missing, what that costs and how to install it."""
+"""`tilewright doctor`: which engines work, the missing ones, their cost and how to install them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VARIABLES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EngineCheck:
-    """The check of one engine: why it is missing, or what it runs on and whether its results are right."""
+    """The check of one engine: why it is missing, or its device and whether its results are right."""
 
     name: str
     problem: str | None
@@ -114,7 +114,7 @@ def _check_engine(name: str) -> EngineCheck:
         return EngineCheck(name, problem, "", None)
     try:
         return EngineCheck(name, None, _describe_hardware(name, known), _matches_reference(name))
-    except Exception as failure:  # whatever a driver raises is what the user wants to know
+    except Exception as failure:  # the user wants to know any error of a driver
         return EngineCheck(name, f"found, but it fails: {type(failure).__name__}: {failure}", "", False)
 
 
@@ -319,7 +319,7 @@ def missing_optional_packages() -> list[MissingPart]:
 
 
 def missing_engine(name: str) -> MissingPart:
-    """Return what a missing engine costs, and the commands that install it.
+    """Return the cost of a missing engine, and the commands that install it.
 
     >>> missing_engine("cuda").commands
     ("pip install 'tilewright[cuda]'",)

@@ -180,7 +180,7 @@ def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None
 
 
 def _format_report(report: ConversionReport, root: str, has_all: bool) -> str:
-    """Return what was made, of all layers or of some, and how to use it; `root` is what TT_CACHE_PATH is to name."""
+    """Return a summary of the cache, of all layers or of some, and how to use it; `root` is for TT_CACHE_PATH."""
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
     reused = f", {report.reused} already done" if report.reused else ""
     amounts = f"{format_bytes(report.bytes_in)} read, {format_bytes(report.bytes_out)} written"

@@ -131,7 +131,7 @@ class ShowOptions:
         return {name: value for name, value in given.items() if value is not None}
 
     def check(self, subject: Drawable, typed: frozenset[str], report: bool) -> None:
-        """Raise if an option was given that has no effect on what is drawn; `typed` are the options of placements."""
+        """Raise if an option was given that has no effect on the drawing; `typed` are the options of placements."""
         mode = "report" if report else self.mode or ("" if subject.layout is None else "layout")
         for name, modes in _USED_IN.items():
             if not _is_asked(getattr(self, name)) or mode in modes:
@@ -509,7 +509,7 @@ class Drawable:
         device: Any = None,
         text_shape: tuple[int, ...] | None = None,
     ) -> Drawable:
-        """Return what a text names: an existing file, a shape with settings, or a layout.
+        """Return the subject of a text: an existing file, a shape with settings, or a layout.
 
         >>> Drawable.parse("4x60x90").shape
         (4, 60, 90)

@@ -70,7 +70,8 @@ _REFUSED = (
     ),
 )
 _IMAGES = r"(^|\.)(vision\w*|visual|image\w*|audio\w*|\w*projector)\."
-# What a server of the language model leaves out as well, and why. A pattern that ends with a dot is of a whole module.
+# Tensors that a server of the language model leaves out as well, and why. A pattern that ends with a dot is of a whole
+# module.
 _IGNORED = (
     (r"inv_freq|rotary_emb|rope_(freqs|factors)", "rotary frequencies are computed from the configuration"),
     (_IMAGES, "it belongs to images or sound, and the cache is of the language model"),
@@ -106,7 +107,7 @@ _UNRELATED = frozenset((
 ))  # fmt: skip
 """Fields of config.json that are read elsewhere, or that change neither weights nor their order."""
 
-# Fields that say whether there are tensors: the pattern of their names, and an example.
+# Fields that announce tensors: the pattern of their names, and an example.
 _QKV_BIAS = (r"\.(q|k|v|qkv)_proj\.bias$", "model.layers.0.self_attn.q_proj.bias")
 _HEAD_NORM = (r"\.[qk]_norm\.weight$", "model.layers.0.self_attn.q_norm.weight")
 _ANNOUNCED = {
@@ -118,7 +119,7 @@ _ANNOUNCED = {
 }
 
 # Weights that the cache has wherever there are tensors, and the models that have them in transformers: of these types,
-# or of these if config.json says attention_bias = true.
+# or of these if config.json has attention_bias = true.
 _OPTIONAL = (
     (_QKV_BIAS[0], ("qwen2",), ("llama", "gemma", "gemma2", "qwen3")),
     (_HEAD_NORM[0], ("qwen3",), ()),
@@ -330,7 +331,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a recipe needs to know of a checkpoint: how the user spells it, its config.json, and its tensors.
+    """The facts about a checkpoint that a recipe needs: the user's spelling, its config.json, and its tensors.
 
     `tensors` are assemblies of one source each, and `formats` their number formats; those without one are `unread`.
     `notes` are about the checkpoint itself.
@@ -414,7 +415,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class CacheFile:
-    """A file of a cache: what it is put together from, the spec of each device's part, and how devices share it."""
+    """A file of a cache: its sources, the spec of each device's part, and how devices share it."""
 
     name: str
     file: str
@@ -440,7 +441,7 @@ class WeightCache:
     Args:
         checkpoint: the checkpoint.
         machine: the name of the machine.
-        options: what else decides the cache.
+        options: the other choices that decide the cache.
 
     >>> from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
     >>> weights = sample_llama()
@@ -628,7 +629,7 @@ class WeightCache:
         )
 
     def marker(self) -> dict[str, bytes]:
-        """Return the file that says that the cache is complete, by name; none if it is not, or the recipe has none."""
+        """Return the file that marks the cache as complete, by name; none if it is not, or the recipe has none."""
         if not self.recipe.marker or not self.is_complete:
             return {}
         names = self.run.names
@@ -660,7 +661,7 @@ class WeightCache:
         return {marker_name(variant): json.dumps(body).encode()}
 
     def record(self) -> dict[str, Any]:
-        """Return what the manifest says of the cache: the recipe, the machine, the options, and the checkpoint."""
+        """Return the manifest's record of the cache: the recipe, the machine, the options, and the checkpoint."""
         # without where the user has the checkpoint: the same everywhere
         options: dict[str, Any] = {
             key: value for key, value in self.options.items() if key not in ("recipe", "hf_model")
@@ -784,7 +785,7 @@ def open_checkpoint(
 
 
 def _with_notes(checkpoint: Checkpoint, file: TensorFile) -> Checkpoint:
-    """Return a checkpoint that also names what its files have, and what was not read of them."""
+    """Return a checkpoint that also lists the content of its files, and the parts that were not read."""
     return replace(checkpoint, notes=(*checkpoint.notes, *file.notes))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`CacheFolder`: an existing weight cache: its files, and what its path, headers and manifest say about it."""
+"""`CacheFolder`: an existing weight cache: its files, and the facts in its path, headers and manifest."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class CacheFolder:
         return name
 
     def machine(self, recipe: Recipe) -> str | None:
-        """Return the name of the machine that the manifest or the path says; None if they say nothing."""
+        """Return the name of the machine in the manifest or the path; None if they have none."""
         if self.record is not None:
             return str(self.record.get("machine"))
         above = self.path.parent
@@ -125,7 +125,7 @@ class CacheFolder:
         return name if _DIRECTORY.fullmatch(self.path.name) and name in recipe.devices else None
 
     def options(self) -> CacheOptions:
-        """Return the options that the manifest, or the path, says."""
+        """Return the options in the manifest or the path."""
         if self.record is not None:
             return read_options(self.record)
         found = _DIRECTORY.fullmatch(self.path.name)
@@ -146,10 +146,10 @@ class CacheFolder:
     def describe(
         self, checkpoint: Checkpoint | None, machine: str | None = None, **options: Unpack[CacheOptions]
     ) -> WeightCache:
-        """Return what the cache should be, for a checkpoint, or the one that the manifest describes.
+        """Return the cache as it should be, for a checkpoint, or for the one in the manifest.
 
-        What is not said by `machine` and `options` is taken from the manifest, the path and the headers; of the modes
-        of optimization, it is the one that most files are of.
+        Facts that `machine` and `options` leave open are taken from the manifest, the path and the headers; of the
+        modes of optimization, it is the one that most files are of.
         """
         recipe = options.get("recipe") or self.recipe
         if checkpoint is None:
@@ -255,7 +255,7 @@ def prepare(
         source, out, machine, options: as in `plan_cache`.
         memory: the most bytes of memory to use, however large the tensors are.
         jobs: the number of threads, by default one more than there are cores.
-        resume: keep what an earlier run finished. An existing cache is otherwise an error.
+        resume: keep the finished work of an earlier run. An existing cache is otherwise an error.
         force: replace an existing cache.
         part: (i, n) makes part i of n, for batch systems.
         executor: distributes files over any `concurrent.futures` executor that sees the same directories.
@@ -295,7 +295,7 @@ class DeviceTensor:
 
 
 def list_device_tensors(source: Holdings, placement: Mapping[str, Any] | None = None) -> list[DeviceTensor]:
-    """Return what a device holds of the tensors of a file, directory or plan.
+    """Return a device's parts of the tensors of a file, directory or plan.
 
     `placement` are arguments of a `TensorSpec` for tensors whose file does not place them, and override its format.
 
@@ -454,7 +454,7 @@ def plan_retarget(
         machine: the other machine, such as "P150".
         source: the checkpoint. A cache that tilewright made needs it only where more than headers differ, and the head
             is not tied to the embedding.
-        original: the machine that the cache is for, if its path does not say so.
+        original: the machine that the cache is for, if its path does not name it.
         options: as in `plan_cache`, where they cannot be seen from the cache.
 
     >>> import tempfile
@@ -515,7 +515,7 @@ def _find_root(path: Path, directory: str) -> Path:
 
 
 def _validate_hashes(folder: CacheFolder, files: set[str]) -> None:
-    """Raise if one of these files has changed since it was made, as far as a manifest says."""
+    """Raise if one of these files has changed since it was made, as far as a manifest shows."""
     recorded = [] if folder.manifest is None else [entry.output for entry in folder.manifest.entries.values()]
 
     def has_changed(output: ByteRange) -> bool:

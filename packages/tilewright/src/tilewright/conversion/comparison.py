@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a comparison: figures and differences per tensor, and what a correlation coefficient hides."""
+"""The results of a comparison: figures and differences per tensor, also where a correlation coefficient hides them."""
 
 from __future__ import annotations
 
@@ -387,7 +387,7 @@ class Counts:
 
 
 def find_hidden_errors(moments: Moments, counts: Counts) -> list[HiddenError]:
-    """Return what the correlation of two tensors hides, from their sums and counts.
+    """Return the differences that the correlation of two tensors hides, from their sums and counts.
 
     >>> import numpy as np
     >>> a = np.linspace(-1, 1, 100)
@@ -567,8 +567,8 @@ class TensorComparison(Shown):
 
     `different` counts the elements beyond the tolerance, `unequal` those that are not exactly equal. `max_ulp` is in
     steps of `ulp_format`, the coarser of the two. `error_map` has the largest error of every `map_block` of rows and
-    columns. `problem` says why they could not be compared, and `order` how the dimensions of B were permuted for it.
-    `exceptional_a` and `exceptional_b` count values that are NaN or infinite, and in A those out of B's range.
+    columns. `problem` is the reason why they could not be compared, and `order` how the dimensions of B were permuted
+    for it. `exceptional_a` and `exceptional_b` count values that are NaN or infinite, and in A those out of B's range.
 
     >>> from tilewright.conversion import diff
     >>> found = diff(np.zeros((4, 4)), np.eye(4)).tensors[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ConversionPlan`: what a conversion will do: tensors, bytes in and out, padding, time."""
+"""`ConversionPlan`: the tensors, bytes in and out, padding and time of a conversion, before it runs."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ def encode_safetensors_head(
 class ConversionItem:
     """One tensor to convert.
 
-    `recorded` is the manifest entry of a file whose pages are copied as they are: what it was made from at first.
-    `made_as` are the expressions of a recipe that say how it is put together, for explanations.
+    `recorded` is the manifest entry of a file whose pages are copied as they are, with its original sources.
+    `made_as` are the expressions of a recipe that put it together, for explanations.
 
     >>> [field for field in ConversionItem.__dataclass_fields__]
     ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded', 'made_as']
@@ -374,7 +374,7 @@ _MOST_DEVICES = 8
 class Piece:
     """A box of the output, and the range of the source that fills it.
 
-    `source_box` is None where the elements are not a box of the source. `changes` says what happens on the way.
+    `source_box` is None where the elements are not a box of the source. `changes` lists the conversions on the way.
     """
 
     box: Box
@@ -960,7 +960,7 @@ def _note_unused_elements(
     """Yield a note for each tensor of which the values of rules leave out elements."""
     if all(settings.value is None for _, settings in rules.lines):
         return
-    used = count_elements([output.source.value for output in outputs])  # of skipped ones, too: these were named
+    used = count_elements([output.source.value for output in outputs])  # including skipped ones: these were named
     for name, tensor in tensors.items():
         size = prod(tensor.shape)
         if tensor.host is not None and used[name] < size:

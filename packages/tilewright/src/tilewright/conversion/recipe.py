@@ -71,7 +71,7 @@ class Expression(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a recipe does not cover: the condition, and the message."""
+    """A case that a recipe does not cover: the condition, and the message."""
 
     when: Expression
     message: Expression
@@ -349,7 +349,7 @@ GIVEN_NAMES = (
     "device", "rows", "columns", "devices", "ring", "architecture", "banks", "source_name", "model_name", "mode",
     "model_dtype", "hf_rope", "instruct", "pad_mlp_cores",
 )  # fmt: skip
-"""What the user and the machine decide, by the names that expressions use."""
+"""The choices of the user and the machine, by the names that expressions use."""
 
 RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "weight", "has_weight", "environment")
 """The functions of recipes, in addition to the functions of all expressions."""
@@ -359,7 +359,7 @@ _MAX_BYTES = 1 << 20  # of a file
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models: its weights by key, and what it adds to the files, formats, values and functions of a recipe.
+    """A family of models: its weights by key, and additions to the files, formats, values and functions of a recipe.
 
     >>> Recipe.load("tt_transformers").families["qwen2"].model_types
     ('qwen2',)
@@ -394,7 +394,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe: what the files of a cache are, for which machines, and how families of models name their weights.
+    """A recipe: the files of a cache, for which machines, and how families of models name their weights.
 
     >>> recipe = Recipe.load("tt_transformers")
     >>> recipe.families["llama"].model_types, len(recipe.devices), recipe.follows[:22]
@@ -466,7 +466,7 @@ class Recipe:
         return {"name": self.name, "revision": self.revision, "follows": self.follows}
 
     def _add(self, file: RecipeFile) -> Recipe:
-        """Return the recipe with what a file adds to all families; the file's own counts first."""
+        """Return the recipe with a file's additions to all families; the file's own entries count first."""
         shared: dict[str, Any] = {}
         if not file.is_family:
             shared = {

@@ -339,7 +339,7 @@ class Settings:
     `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` describe the pages. `transpose` swaps the last two
     dimensions (true), or permutes all of them (a list). `shard` is "height", "width", "block", "nd" or "dims", over the
     cores of `grid`; `buffer` is "dram" or "l1"; `memory` is a memory config, in Python. `skip` leaves the tensor
-    out, and `rename` gives it another name, in which {1} is what the first `*` of the pattern matched.
+    out, and `rename` gives it another name, in which {1} is the match of the first `*` of the pattern.
 
     `value` is an expression for the tensor, over `this` and `tensor(name)`; a line that matches no tensor makes a new
     one of that name with it, or several: `each` are lists of values for names in braces. `mesh` is the shape of a mesh
@@ -594,7 +594,7 @@ class ConversionTarget:
 
 @dataclass(frozen=True)
 class OutputTensor:
-    """A tensor to write: its name, what it is put together from, and its own settings.
+    """A tensor to write: its name, its sources, and its own settings.
 
     `asked` is the float format that a pattern with wildcards has for it if it holds integers, which keep their own.
 
@@ -611,7 +611,7 @@ class OutputTensor:
 def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[OutputTensor]:
     """Yield the tensors that the rules make of `tensors`: each of them, and those that lines with a `value` add.
 
-    Tensors that new ones are made from are left out, unless a line says `skip = false`.
+    Tensors that new ones are made from are left out, unless a line has `skip = false`.
 
     >>> import tempfile, numpy
     >>> from tilewright import open_tensors
@@ -681,7 +681,7 @@ def _rename(name: str, rules: Rules) -> str:
 
 
 def _fill_in(text: str, matched: tuple[str, ...]) -> str:
-    """Return a text with what the stars of a pattern matched in the place of {1}, {2} and so on."""
+    """Return a text with the matches of a pattern's stars in place of {1}, {2} and so on."""
 
     def part(found: re.Match[str]) -> str:
         number = int(found[1])

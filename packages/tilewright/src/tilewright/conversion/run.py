@@ -159,7 +159,7 @@ class TensorJob:
     ) -> None:
         self.item, self.threads, self._buffers = item, threads, buffers
         slot, self.final, self._drafts = item.slot, final_path(out, item.slot), drafts
-        self._begin = slot.start if slot.shared else 0  # of what is written here
+        self._begin = slot.start if slot.shared else 0  # of the bytes written here
         self.output_hashes = PieceHashes(self._begin)
         self.source_hashes = PieceHashes(*[tensor.byte_range[0] for tensor in item.source.tensors.values()])
         self._boxes, self._windows = PagedBoxes(item.target.spec), slabs.windows
@@ -502,9 +502,9 @@ class ProgressEvent:
 
 @dataclass(frozen=True, slots=True)
 class ConversionReport:
-    """What a conversion did; it is not `complete` while other parts are missing.
+    """The result of a conversion; it is not `complete` while other parts are missing.
 
-    `rounding` says for each tensor that was converted how many of its values were rounded, and by how much at most,
+    `rounding` has for each converted tensor the number of rounded values, and the largest change,
     and how many are NaN, infinite or out of range; `notes` name the tensors that have such values.
 
     >>> ConversionReport("out", "npy", 4, 0, 0, 96, 608, 0.5, True).converted
@@ -555,7 +555,7 @@ def convert(
         sources, out, to, rules, follow_symlinks, for_all: as in `plan_conversion`.
         memory: the most bytes of memory to use, however large the tensors are.
         jobs: the number of threads, by default one more than there are cores.
-        resume: keep what an earlier run finished. An existing `out` is otherwise an error.
+        resume: keep the finished work of an earlier run. An existing `out` is otherwise an error.
         force: replace an existing `out`.
         part: (i, n) converts part i of n, for batch systems.
         executor: distributes tensors over any `concurrent.futures` executor that sees the same files.

@@ -32,7 +32,7 @@ from ..formats import Format, ScalarFormat, find_scalar_format, format_of, out_o
 from ..layout import Box, Layout, compose, cut_into_slabs, largest_slab, row_major
 from ..memory import TensorSpec, host_placement
 
-# How values differ from their source: `Rounding` says how many a conversion has changed, and by how much at most.
+# How values differ from their source: `Rounding` counts the values that a conversion changed, with the largest change.
 
 _LARGEST = sys.float_info.max
 _CHUNK = 1 << 17  # elements at a time
@@ -372,7 +372,7 @@ class OutputFile:
         self._call_with_path(lambda: os.fsync(self._handle))
 
     def close(self) -> None:
-        """Close what was opened here; the handle stays open."""
+        """Close the files opened here; the handle stays open."""
         if self._direct is not None:
             os.close(self._direct)
             self._direct = None
@@ -785,7 +785,7 @@ class AssembledSource:
             tensor = self.tensors[part.source]
             elements = reading.elements
             total += elements * tensor.dtype.itemsize
-            if not is_plain(tensor):  # as stored, too
+            if not is_plain(tensor):  # also as stored
                 host = tensor.pages.spec
                 total += ceil_div(elements * host.page_bytes, host.page_elements)
             parts.append(part)
@@ -915,7 +915,7 @@ class AssembledSource:
         """Return how many values of a box, which `parts` were read for, are NaN, infinite or out of range."""
         targets = (*self.through, spec.dtype)
         total = Rounding(0)
-        if any(has_exceptional(each.values, targets) for each in parts):  # what was read may be more than the box
+        if any(has_exceptional(each.values, targets) for each in parts):  # more than the box may have been read
             wide = replace(self, through=(self._wide_format(spec),))
             extents = largest_slab(box.shape, (1,) * len(box.shape), lambda slab: prod(slab) <= _COUNTED_AT_A_TIME)
             for small in cut_into_slabs(box.shape, extents):

@@ -345,7 +345,7 @@ def _conversion_order(a: ComparedTensor, b: ComparedTensor) -> tuple[int, ...] |
 def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool | None = None) -> ComparedTensor:
     """Return b with the shape of a: dimensions of extent 1 are added or removed, `transpose` swaps the last two.
 
-    By default, the dimensions of a file that was converted from the other one are those that its manifest says.
+    By default, the dimensions of a file that was converted from the other one are taken from its manifest.
 
     >>> match_shape(*[_as_compared_tensor(np.zeros(shape)) for shape in ((2, 3), (1, 2, 3))]).shape
     (2, 3)
@@ -408,10 +408,11 @@ def diff(
             is the least correlation.
         tensors: names or patterns of the tensors to compare; by default all.
         transpose: True: B has its last two dimensions swapped. By default, if one file was converted from the other
-            with its dimensions permuted, as its manifest says, they are compared in the order of A; False does not.
+            with its dimensions permuted, according to its manifest, they are compared in the order of A; False does
+            not.
         memory: the most bytes of memory to use.
         progress: called with the number of compared elements, and the number of all elements.
-        device: one device of a mesh, by coordinate or number: only what it holds is compared.
+        device: one device of a mesh, by coordinate or number: only its part is compared.
 
     >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
     >>> found = diff(x, 2 * x)
@@ -460,7 +461,7 @@ def diff(
 
 
 def _select_device(a: ComparedTensor, b: ComparedTensor, device: DeviceLike) -> tuple[ComparedTensor, ComparedTensor]:
-    """Return what a device holds of two tensors; of one that is not on a mesh, the same box."""
+    """Return a device's parts of two tensors; for a tensor that is not on a mesh, the same box."""
     mesh = a.mesh or b.mesh
     if mesh is None:
         return a, b

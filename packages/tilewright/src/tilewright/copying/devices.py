@@ -329,7 +329,7 @@ _DISABLED = ("0", "off", "none")
 
 
 class PlanCache(Generic[Compiled]):
-    """What an engine compiled from plans, looked up by the identity of the plan and a key; safe under threads.
+    """An engine's programs compiled from plans, looked up by the identity of the plan and a key; safe under threads.
 
     `table_bytes` returns the bytes of tables that an entry holds. The cache is emptied when it holds too many plans or
     too many bytes.

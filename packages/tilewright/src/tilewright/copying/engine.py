@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`execute`: runs a plan on the engine that is asked for, that the environment names, or the fastest that supports it.
+"""`execute`: run a plan on the requested engine, the environment's choice, or the fastest that supports it.
 
 If a device has no code for a format, engine "auto" copies the data through the host instead, with a warning.
 """
@@ -244,7 +244,7 @@ def as_operand(array: Any) -> Any:
 
 
 def load_engine(name: str) -> ModuleType:
-    """Return the module of a device engine, "opencl" or "cuda"; its `unavailable_reason()` says whether it can run.
+    """Return the module of a device engine, "opencl" or "cuda"; its `unavailable_reason()` tells whether it can run.
 
     >>> reason = load_engine("opencl").unavailable_reason()
     >>> reason is None or "OpenCL" in reason
@@ -361,7 +361,7 @@ def validate_operands(plan: Plan, source: Operand, target: Operand) -> tuple[Buf
 def _validate_memory(plan: Plan, source: Buffer, target: Buffer, same_memory: bool = True) -> None:
     """Raise if the memory of two operands, on host or device, is too small, read-only, or overlaps.
 
-    `same_memory` says that the addresses of both are in the same memory, so that they can overlap.
+    `same_memory` means that the addresses of both are in the same memory, so that they can overlap.
     """
     if not target.writeable:
         raise TransferError("the target is read-only; pass a writeable array as out")
@@ -458,7 +458,7 @@ def _warn_once(topic: str, reason: str) -> None:
         warnings.warn(f"copying through the host: {reason}", RuntimeWarning, stacklevel=4)
 
 
-# What a repeated copy needs of the arrays of a library, in as few calls as possible: of NumPy, torch and CuPy.
+# The attributes of arrays that a repeated copy needs, in as few calls as possible: of NumPy, torch and CuPy.
 
 Signature = tuple[Hashable, ...]
 
@@ -467,7 +467,7 @@ class ArrayLibrary(Protocol):
     """The calls that describe and make the arrays of one library."""
 
     def signature(self, array: Any) -> Signature:
-        """Return what a plan depends on."""
+        """Return the properties that a plan depends on."""
 
     def address(self, array: Any) -> int:
         """Return the address of the first element."""
@@ -583,7 +583,7 @@ _ENGINE, _THREADS = [
 
 @dataclass(frozen=True, slots=True)
 class CopyJob:
-    """What a copy by name does: its plan, or None if there is nothing to copy, and shape and format of its result."""
+    """A copy by name: its plan, or None if there is nothing to copy, and shape and format of its result."""
 
     plan: Plan | None
     shape: tuple[int, ...]

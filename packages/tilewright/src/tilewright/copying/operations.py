@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The copies that users ask for by name: tilize, untilize, relayout, copy, pack and unpack. Each runs one plan."""
+"""Copies by name: tilize, untilize, relayout, copy, pack and unpack. Each runs one plan."""
 
 from __future__ import annotations
 

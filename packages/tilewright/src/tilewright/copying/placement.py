@@ -52,7 +52,7 @@ class LoopNest:
     """A loop nest: extents, and for each loop its step in bytes in the source, the target and the scale section.
 
     `copy` copies and converts elements, `fill` writes the padding value, `pack` and `unpack` process whole blocks:
-    `element_offsets` are the byte offsets of a block's elements on the scalar side, and `data_mask` says which of them
+    `element_offsets` are the byte offsets of a block's elements on the scalar side, and `data_mask` marks which of them
     are data. `clear` writes zero bytes into the gap between the sections of a tile.
 
     >>> LoopNest("copy", (4, 8), (32, 4), (4, 16)).elements
@@ -536,7 +536,7 @@ def address_of(array: np.ndarray[Any, Any]) -> int:
         return address
 
 
-_first_byte: Any = ctypes.c_char.from_buffer  # NumPy's stubs do not say that arrays are buffers
+_first_byte: Any = ctypes.c_char.from_buffer  # NumPy's stubs do not declare arrays as buffers
 
 
 def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:

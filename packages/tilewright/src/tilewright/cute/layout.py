@@ -464,11 +464,11 @@ def _lowest_bit(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
-# What the core gives, as CuTe has it: static integers, no padding, and views where tensors go in.
+# Native results, as CuTe has them: static integers, no padding, and views where tensors go in.
 
 
 def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `function` of layouts that takes tensors, too: the result is a view of the tensor's memory.
+    """Return a `function` of layouts that also takes tensors: the result is a view of the tensor's memory.
 
     >>> from tilewright import cute
     >>> tensor = TileTensor([0.0] * 8, cute.Layout((2, 4)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CuTe's tiled instructions: how atoms are repeated over threads and values, and what each thread has."""
+"""CuTe's tiled instructions: how atoms are repeated over threads and values, and which elements each thread has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .queries import upcast
 
 
 def _partition(target: Any, divide: Any, coord: Any) -> Any:
-    """Return what a coordinate selects of a divided layout or tensor."""
+    """Return the part of a divided layout or tensor that a coordinate selects."""
     layout = target.layout if isinstance(target, TileTensor) else target
     part, offset = slice_and_offset(coord, divide(layout))
     selected = part + offset if offset else part
@@ -155,15 +155,15 @@ class ThreadMma:
     thread: int
 
     def partition_A(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand A, `target`."""
+        """Return the thread's part of operand A, `target`."""
         return self.mma.partition_A(target, self.thread)
 
     def partition_B(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand B, `target`."""
+        """Return the thread's part of operand B, `target`."""
         return self.mma.partition_B(target, self.thread)
 
     def partition_C(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand C, `target`."""
+        """Return the thread's part of operand C, `target`."""
         return self.mma.partition_C(target, self.thread)
 
 

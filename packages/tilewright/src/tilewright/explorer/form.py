@@ -65,7 +65,7 @@ _NOUNS = {
     "at": "the index of an element",
     "core": "a core",
     "times": "a list of times",
-}  # what a field of several integers holds
+}  # the content of a field of several integers
 _RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
 
 

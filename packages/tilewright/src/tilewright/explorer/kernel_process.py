@@ -24,7 +24,7 @@ def run_in_process(fields: FormFields) -> dict[str, Any]:
     >>> run_in_process({"source": "def main():\\n    print(2 * 3)"})["output"]
     '6\\n'
     """
-    parse_program(fields)  # refuses what is not run, without a process
+    parse_program(fields)  # refuses programs that are not run, without a process
     command = [sys.executable, "-m", f"{__package__}.kernel_tab"]
     try:
         done = subprocess.run(

@@ -30,7 +30,7 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 MAX_HEADER_BYTES = 1 << 28  # the largest vocabularies take a tenth of it
 _FIRST_READ = 1 << 16
-_MAX_KEY_BYTES = (1 << 16) - 1  # what the format allows
+_MAX_KEY_BYTES = (1 << 16) - 1  # the limit of the format
 _MAX_RANK = 4
 _MAX_ELEMENTS = 1 << 56
 _MAX_DEPTH = 4  # of arrays in arrays
@@ -113,7 +113,7 @@ def text_of(value: GgufValue) -> str:
     if isinstance(value, float):
         with np.errstate(over="ignore"):
             single = np.float32(value)
-        return str(single if float(single) == value else value)  # the shortest text of what was stored
+        return str(single if float(single) == value else value)  # the shortest text of the stored value
     return str(value)
 
 

@@ -46,7 +46,7 @@ class TensorFacts:
 
     On a `mesh` of devices, `shape` is the shape of the entire tensor, `spec` the spec of each device's part, and
     `parts` states which devices hold what. The `sections` of a quantised tensor are its codes and scales. `problem`
-    says why values cannot be read, if they cannot.
+    is the reason why values cannot be read, if they cannot.
 
     >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes
     6528

@@ -24,7 +24,7 @@ from .stored_tensor import IMAGE_SUFFIX, INDEX_SUFFIX, StoredTensor, read_bank_i
 from .tensorbin import read_tensorbin_tensor
 
 MANIFEST_NAME = "tilewright.json"
-MARKER_PREFIX = ".weights_complete."  # of files that say that a weight cache is complete, for its readers
+MARKER_PREFIX = ".weights_complete."  # of files that mark a weight cache as complete, for its readers
 EXCEPTIONAL = frozenset({"nan", "infinite", "out_of_range"})  # values that are counted
 _VERSION = 1
 _HEX = frozenset("0123456789abcdef")
@@ -225,7 +225,7 @@ class ManifestEntry:
 class ConversionManifest:
     """The result of a conversion: the kind of files, the version of tilewright, and an entry per tensor.
 
-    `recipe` is what a weight cache was made from: the recipe, its revision, the machine and so on, as plain data.
+    `recipe` is the origin of a weight cache: the recipe, its revision, the machine and so on, as plain data.
     `metadata` is the free text that the sources carried.
 
     >>> ConversionManifest("tensorbin", "0.0.1").to_bytes()[:40]

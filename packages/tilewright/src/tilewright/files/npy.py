@@ -39,7 +39,7 @@ _ZIP_ERRORS: tuple[type[Exception], ...] = (
     NotImplementedError,
     RuntimeError,
     ValueError,
-    LookupError,  # of an empty name, say
+    LookupError,  # of an empty name, for instance
     EOFError,
     OverflowError,
 )
@@ -93,7 +93,7 @@ class FileStream(io.RawIOBase):
 
 @contextmanager
 def open_zip(file: SourceFile) -> Iterator[zipfile.ZipFile]:
-    """Yield the zip archive in a file; what is wrong with it is a `FileFormatError`.
+    """Yield the zip archive in a file; any defect raises a `FileFormatError`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -39,7 +39,7 @@ class WireField(NamedTuple):
 
 
 def read_fields(file: SourceFile, start: int, end: int, name: str) -> Iterator[WireField]:
-    """Yield the fields of the message from `start` to `end` of a file; what they hold is not read.
+    """Yield the fields of the message from `start` to `end` of a file; their contents are not read.
 
     `name` is what messages of errors call it.
 
@@ -259,7 +259,7 @@ class _TensorMessage:
         if self._type not in _KINDS:
             raise FileFormatError(f"{self.name[:80]!r} has unknown data type {self._type}; known are {sorted(_KINDS)}")
         kind, bits, element, field = _KINDS[self._type]
-        if prod([max(1, n) for n in self._dims]) >= 1 << 58:  # negative dimensions, too
+        if prod([max(1, n) for n in self._dims]) >= 1 << 58:  # also of negative dimensions
             raise FileFormatError(f"{self.name[:80]!r} has an implausible shape {self._dims}")
         elements = prod(self._dims)
         nbytes = -(-elements * bits // 8)

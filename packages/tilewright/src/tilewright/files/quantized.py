@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantised checkpoints: which of their tensors belong together, and the tensors that these make.
 
-Names and shapes decide; the configuration is asked for what they do not say, such as the size of blocks whose last one
+Names and shapes decide; the configuration supplies the rest, such as the size of blocks whose last one
 is short, and must agree. What fits no convention is refused when it is read, with the reason, and never read unscaled.
 """
 
@@ -24,7 +24,7 @@ from ..memory import TensorSpec
 from .source import SourceFile, read_json
 from .stored_tensor import Array, Decoder, StoredPart, StoredTensor
 
-# `QuantizationConfig`: what the configuration of a checkpoint says of its quantised weights.
+# `QuantizationConfig`: the configuration of a checkpoint's quantised weights.
 
 _MAX_CONFIG_BYTES = 10_000_000
 _CONFIG_FILES = ("config.json", "hf_quant_config.json")
@@ -32,7 +32,7 @@ _CONFIG_FILES = ("config.json", "hf_quant_config.json")
 
 @dataclass(frozen=True, slots=True)
 class WeightScheme:
-    """What a configuration says of quantised weights; None where it says nothing.
+    """The configuration of quantised weights; None for absent fields.
 
     >>> WeightScheme(bits=8, block=(128, 128)).group is None
     True
@@ -93,7 +93,7 @@ def _read_scheme(data: Mapping[str, Any]) -> WeightScheme:
 
 
 def read_quantization_config(open_beside: Callable[[str], SourceFile]) -> QuantizationConfig | None:
-    """Return what the configuration files of a checkpoint say of quantisation, None if nothing.
+    """Return the quantisation in the configuration files of a checkpoint, None if there is none.
 
     `open_beside` opens a file next to the checkpoint, or raises FileNotFoundError.
 
@@ -119,7 +119,7 @@ _BYTES = np.arange(256, dtype=np.uint8)
 
 
 class QuantizedContent(Protocol):
-    """What a quantised tensor is made from, and how boxes of it are read."""
+    """The sections of a quantised tensor, and how boxes of it are read."""
 
     @property
     def name(self) -> str:
@@ -408,7 +408,7 @@ class ScaledCodes:
         return np.swapaxes(numbers, -1, -2)[..., : ceil_div(self.shape[-2], self.group[0]), :]
 
     def __getstate__(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # without what is cached
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached values
 
     def locate(self, at: tuple[int, ...]) -> tuple[int, int | None]:
         """Return the file offsets of the code and the scale of the element `at` a coordinate."""
@@ -608,13 +608,13 @@ def _type_of(tensor: StoredTensor) -> str:
 
 @dataclass(frozen=True)
 class _Checkpoint:
-    """The tensors of a checkpoint by name, and what its configuration says."""
+    """The tensors of a checkpoint by name, and its configuration."""
 
     tensors: Mapping[str, StoredTensor]
     config: QuantizationConfig | None
 
     def join(self, tensor: StoredTensor) -> StoredTensor | None:
-        """Return what is made from a tensor of codes and those beside it, None if it is something else."""
+        """Return the tensor made from a tensor of codes and its neighbours, None if it is something else."""
         base, end = _base_name(tensor.name), "_" + tensor.name.rpartition("_")[2]
         makers = {"_blocks": self._join_blocks, "_packed": self._join_packed, "_qdata": self._join_torchao}
         make = makers.get(end, self._join_weight)
@@ -630,7 +630,7 @@ class _Checkpoint:
         return QuantizedTensor.of(base, content)
 
     def join_readable(self, tensor: StoredTensor) -> StoredTensor:
-        """Return what is made from a tensor of codes that is like another one, from which a tensor was made."""
+        """Return the tensor made from a tensor of codes that is like another, already recognised one."""
         joined = self.join(tensor)
         assert joined is not None
         return joined

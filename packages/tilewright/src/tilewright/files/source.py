@@ -386,7 +386,7 @@ class ArraySource(SourceFile):
         self._map = None
         self._bytes: ByteArray = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self.size = self._bytes.size
-        # stands for the time of a file: other content must not be taken for what an earlier run has converted
+        # stands for the time of a file: other content must not be taken for the input of an earlier run
         self.time = int.from_bytes(hashlib.sha256(self._bytes.data).digest()[:7], "little")
 
     def __getstate__(self) -> Any:

@@ -147,7 +147,7 @@ _MAX_GAPS = 4  # if that is not more than this many times as much
 
 @dataclass(frozen=True, slots=True)
 class PartReading:
-    """How a part is read: runs of `count` elements of its source, and its layout over what they hold together.
+    """How a part is read: runs of `count` elements of its source, and its layout over their joint content.
 
     >>> from tilewright.copying.assembly import Assembly
     >>> PartReading.of(Assembly.of("w", (2, 3)).transpose().parts[0], 4).layout
@@ -337,7 +337,7 @@ class StoredTensor:
     ) -> StoredTensor:
         """Return a tensor of contiguous elements, row-major, or column-major if `fortran`.
 
-        `name` and `kind` are what the file calls the tensor and its type, `element` is its number format, byte by byte
+        `name` and `kind` are the file's names of the tensor and its type, `element` is its number format, byte by byte
         `swapped` if it is big-endian. It has this `shape` and takes `nbytes` of `file` from `start` on.
 
         >>> from tilewright import format_of
@@ -406,7 +406,7 @@ class StoredTensor:
     ) -> StoredTensor:
         """Return a tensor that is stored as the pages of `spec`, contiguous or scattered by an `image`.
 
-        `name` and `kind` are what the file calls the tensor and its type; the pages are in `file` from `start` on.
+        `name` and `kind` are the file's names of the tensor and its type; the pages are in `file` from `start` on.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "bfloat8_b"), SourceFile(__file__), 64).nbytes
         1088

@@ -109,7 +109,7 @@ class DecodedTile(Shown):
     """One decoded tile of a tensor: its values, and for block formats the exponent of the scale of each element.
 
     Padding elements are NaN in `values` and False in `valid`. The exponent of a scale that is NaN is NaN. Of a tensor
-    without tiles, this is a window of 32 x 32, or what the tensor has of it: `face` is None, and there is no padding.
+    without tiles, this is a window of 32 x 32, clipped to the tensor: `face` is None, and there is no padding.
 
     >>> import tempfile
     >>> from tilewright.files import inspect

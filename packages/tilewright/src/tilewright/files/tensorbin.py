@@ -668,7 +668,7 @@ class Tensorbin:
 
 
 def read_tensorbin(path: FilePath) -> Tensorbin:
-    """Return what the tensorbin file at `path` holds; its data are mapped, not read, while anyone refers to them.
+    """Return the tensor of the tensorbin file at `path`; its data are mapped, not read, while anyone refers to them.
 
     >>> import tempfile
     >>> from pathlib import Path

@@ -535,7 +535,7 @@ def block_format_of(value: FormatLike) -> BlockFormat:
     return number_format
 
 
-# `CodeTable`: what the codes of a quantised tensor stand for; and the scales that they are multiplied by.
+# `CodeTable`: the values of a quantised tensor's codes, and the scales that multiply them.
 
 _FLOAT8 = {
     "float8_e4m3": ml_dtypes.float8_e4m3fn,

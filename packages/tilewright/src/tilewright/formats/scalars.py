@@ -70,7 +70,7 @@ class Limits:
 class NumberFormat:
     """The base of `ScalarFormat` and `BlockFormat`.
 
-    `has_blocks` says which of the two a format is: in a block format, neighbouring elements share a scale, so that a
+    `has_blocks` tells the two apart: in a block format, neighbouring elements share a scale, so that a
     single element has no bytes of its own.
 
     >>> from tilewright.formats import bfloat8_b, bfloat16
@@ -537,8 +537,8 @@ class TwosComplement(_EqualSteps):
 class SmallFloat:
     """A binary float: sign, exponent (bias 2^(exponent_bits-1) - 1) and mantissa, with subnormals and negative zero.
 
-    `specials` says what the highest codes mean: "none" (all are finite, as in OCP FP6 and FP4), "nan" (only the very
-    last is NaN, as in float8_e4m3fn) or "ieee" (the highest exponent holds infinity and NaN, as in float8_e5m2).
+    `specials` gives the meaning of the highest codes: "none" (all are finite, as in OCP FP6 and FP4), "nan" (only the
+    very last is NaN, as in float8_e4m3fn) or "ieee" (the highest exponent holds infinity and NaN, as in float8_e5m2).
 
     >>> e2m1 = SmallFloat(2, 1)
     >>> e2m1.decode(np.arange(8, dtype=np.uint8)).tolist()

@@ -279,7 +279,7 @@ def _format_terms(step: Step) -> list[str]:
     """Return the text of every term of a step, such as ["1@bank", "64@addr"]."""
     if not isinstance(step, Place):
         return [str(step)]
-    # a zero step along an axis still says that places lie on that axis
+    # a zero stride along an axis still means that places lie on that axis
     return [f"{amount}@{name}" if name else str(amount) for name, amount in step._parts.items() if name or amount] or [
         "0"
     ]

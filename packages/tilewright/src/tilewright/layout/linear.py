@@ -77,7 +77,7 @@ class ColumnSpace:
         return len(self._pivots)
 
     def _reduce(self, vector: int) -> tuple[int, int]:
-        """Return what is left of a vector outside the space, and the columns that give the rest of it."""
+        """Return the rest of a vector outside the space, and the columns that give the rest of it."""
         rest, used = 0, 0
         while vector:
             pivot = self._pivots.get(vector.bit_length())
@@ -104,7 +104,7 @@ Bases: TypeAlias = "Mapping[str, Sequence[Sequence[int] | int]]"
 class Linear(Shown):
     """A map from the bits of input axes to the bits of output axes, all of them named.
 
-    `bases` gives, for each input axis, what each of its bits maps to, low bit first: one number per output axis.
+    `bases` gives, for each input axis, the image of each of its bits, low bit first: one number per output axis.
     `outputs` gives the extent of each output axis. The map of any input is the XOR of the maps of its bits.
 
     >>> tile = Linear({"register": [(0, 1)], "lane": [(0, 2), (1, 0)]}, {"row": 2, "column": 4})
@@ -146,7 +146,7 @@ class Linear(Shown):
         """Return a strided or swizzled layout as a linear map from its modes `dim0`, `dim1`, ... to `axis`.
 
         Raises a `LayoutError` if it is not linear: extents must be powers of two, and no bit may carry into another.
-        A `Swizzle` takes `extents`, the number of offsets; its input is `axis`, too.
+        A `Swizzle` takes `extents`, the number of offsets; its input is also `axis`.
 
         >>> from tilewright import compose, row_major
         >>> linear = Linear.of(compose(Swizzle(1, 0, 2), row_major(4, 4)))
@@ -161,7 +161,7 @@ class Linear(Shown):
             return cls._of_columns({axis: bits}, {axis: bits}, [int(layout(1 << k)) for k in range(bits)])
         return _linear_of_layout(layout, axis)
 
-    # What it is.
+    # Properties.
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -299,7 +299,7 @@ class Linear(Shown):
         ).divide(self)
 
     def divide(self, outer: Linear) -> Linear:
-        """Return the map C for which `C.then(outer)` is this map: where `outer` has what this map has.
+        """Return the map C for which `C.then(outer)` is this map.
 
         `outer` must have the same output axes, and must reach every output of this map.
 

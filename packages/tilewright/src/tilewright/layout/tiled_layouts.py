@@ -225,7 +225,7 @@ def flat_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) 
 def blocked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> Any:
     """Return `block` repeated as a grid of whole blocks: mode by mode ((block, copies), ...).
 
-    `tiler` says where the copies go, `strided=True` raises if the result is not strided.
+    `tiler` places the copies, `strided=True` raises if the result is not strided.
 
     >>> blocked_product(Layout((2, 2)), Layout((2, 2)))
     Layout(((2, 2), (2, 2)), ((1, 4), (2, 8)))
@@ -236,7 +236,7 @@ def blocked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bo
 def raked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> Any:
     """Return `block` repeated with its elements spread out: mode by mode ((copies, block), ...).
 
-    `tiler` says where the copies go, `strided=True` raises if the result is not strided.
+    `tiler` places the copies, `strided=True` raises if the result is not strided.
 
     >>> raked_product(Layout((2, 2)), Layout((2, 2)))
     Layout(((2, 2), (2, 2)), ((4, 1), (8, 2)))

@@ -337,8 +337,8 @@ _STRATEGIES = {"block sharded": block_sharded, "height sharded": height_sharded,
 class FitTensor:
     """One tensor of a `Fit`: its bytes per bank, padding and address, and its problems and warnings.
 
-    Padding is what the banks with pages of the tensor allocate for it beyond its data, see `TensorSpec.padding_parts`.
-    A tensor that breaks a rule is not allocated, and has no bytes and no padding.
+    Padding is the space that the banks with pages of the tensor allocate beyond its data, see
+    `TensorSpec.padding_parts`. A tensor that breaks a rule is not allocated, and has no bytes and no padding.
 
     >>> from tilewright import TensorSpec, fit
     >>> fit(TensorSpec((60, 90), "bfloat16", "tile", memory="l1"), "wormhole_n150").tensors[0].bytes_per_bank
@@ -392,7 +392,7 @@ class Fit:
     """Whether tensors and circular buffers fit a chip together, the problems, and alternatives.
 
     On a `mesh` of devices, this is for each of them. `remedies` are changes of all tensors together that would fit.
-    `scope` says what was counted, where that is not all that a user may expect, and `notes` are about the request.
+    `scope` states the extent of the count, where a user may expect more, and `notes` are about the request.
 
     >>> from tilewright import TensorSpec, fit
     >>> print(fit(TensorSpec((2048, 2048), "float32", "tile", memory="l1"), "wormhole_n150"))

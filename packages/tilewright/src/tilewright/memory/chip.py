@@ -34,7 +34,7 @@ _RANGE = _MODULUS - 2  # the generator yields 1 to _MODULUS - 1
 class Chip:
     """A chip: its grid of cores, and the banks of L1 and DRAM with their address ranges and alignments.
 
-    `name` and `arch` say which chip, `grid` how many columns and rows of cores. L1 of every core goes from `l1_base`
+    `name` and `arch` identify the chip, `grid` is the columns and rows of cores. L1 of every core goes from `l1_base`
     to `l1_end`; each of the `dram_banks` from one of `dram_bases` to `dram_end`. Pages begin at multiples of
     `l1_alignment` and `dram_alignment`. `dispatch` is "fast" or "slow": fast dispatch reserves `dispatch_lines` rows
     or columns of cores. `harvested` is the number of rows or columns (`harvested_from`) that are disabled. `dram_noc`

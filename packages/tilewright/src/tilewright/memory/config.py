@@ -281,7 +281,7 @@ class MemoryConfig(Shown):
     """The memory of a tensor (`buffer_type`), and how `memory_layout` distributes its pages over banks or cores.
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are
-    there). The config of a `TensorSpec` has the equivalent other form, too, which equality ignores.
+    there). The config of a `TensorSpec` also has the equivalent other form, which equality ignores.
 
     >>> MemoryConfig("height_sharded", "l1", ShardSpec((8, 1), [32, 64])).is_sharded
     True
@@ -581,7 +581,7 @@ def nd_sharded(
     distribution: ShardDistribution | str = "round_robin_1d",
     buffer_type: BufferTypeLike = "l1",
 ) -> MemoryConfig:
-    """Return the config with shards of `shard_shape`, of any rank; `distribution` says how they are distributed.
+    """Return the config with shards of `shard_shape`, of any rank; `distribution` is their distribution over cores.
 
     `core_grid`, `orientation` and `buffer_type` are as in `height_sharded`.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`explain`: where an element is, with the arithmetic of each step; `explain_address`: what is at an address."""
+"""`explain`: where an element is, with the arithmetic of each step; `explain_address`: the element at an address."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ class Explanation(Shown):
 
 @dataclass(frozen=True, slots=True)
 class AddressContent:
-    """What is at an address: "data", "padding", an "exponent", a "gap" between or inside pages, or "nothing".
+    """The content of an address: "data", "padding", an "exponent", a "gap" between or inside pages, or "nothing".
 
     `coordinate` belongs to the element, or to the first element of the block of an exponent; `last` is the last one.
 
@@ -422,7 +422,7 @@ def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any 
 def explain_address(
     spec: TensorSpec, place: CoreLike | int, address: int, bit: int = 0, base: int | None = None
 ) -> AddressContent:
-    """Return what is at an `address` of `place`, a core (x, y) or bank: an element, padding, an exponent, or nothing.
+    """Return the content of an `address` of `place`, core (x, y) or bank: an element, padding, an exponent, or nothing.
 
     `spec` is the tensor's spec, `bit` the bit in the byte, and `base` the address of the buffer, by default the address
     on an empty chip.

@@ -293,13 +293,13 @@ def fit(
     return check_fit(requests, TensorSpec, chip, circular_buffers, l1_small_size, trace_region_size)
 
 
-# What a change of a tensor costs: nothing (a view), a copy of bytes, or taking elements out of their tiles.
+# The cost of a change of a tensor: nothing (a view), a copy of bytes, or taking elements out of their tiles.
 
 Mode = list[tuple[int, int | None]]  # (extent, step) of the leaves of one dimension, innermost first
 
 
 class ChangeKind(NamedEnum):
-    """What a change costs: a view copies nothing, a copy copies bytes, untilize takes elements out of their tiles.
+    """The cost of a change: a view copies nothing, a copy copies bytes, untilize takes elements out of their tiles.
 
     >>> ChangeKind.of("view")
     ChangeKind.VIEW
@@ -312,7 +312,7 @@ class ChangeKind(NamedEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpecChange:
-    """A new spec for a tensor, and what the change costs in the banks (`kind`) and on the host (`on_host`).
+    """A new spec for a tensor, and the cost of the change in the banks (`kind`) and on the host (`on_host`).
 
     >>> print(reshape_spec(TensorSpec((2, 64, 64), page_layout="tile"), (128, 64)))
     VIEW: [128, 64]: every element stays where it is

@@ -18,8 +18,8 @@ Coordinate = tuple[int, ...]
 class Where(NamedTuple):
     """Where one element is: matrix, tile and face, page, shard, core and bank, address.
 
-    What a tensor does not have is None: tiles of a row-major tensor, shards of an interleaved one, the exponent of a
-    scalar format.
+    Fields that a tensor does not have are None: tiles of a row-major tensor, shards of an interleaved one, the exponent
+    of a scalar format.
 
     Args:
         coordinate: the element, in the logical shape.

@@ -43,7 +43,7 @@ _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # a
 
 @dataclass(frozen=True)
 class ParsedText:
-    """A text of another system: its `notation`, its `value` with all that it says, and the `layout` that it means.
+    """A text of another system: its `notation`, its `value` with all details, and the `layout` that it means.
 
     >>> parsed = parse("bf16[8,128]{1,0:T(8,128)(2,1)}")
     >>> parsed.notation, parsed.layout(1, 0), parsed.value.dtype
@@ -280,7 +280,7 @@ def write(layout: Any, notation: str, **options: Any) -> str:
     """Return a layout in a `notation`, or raise with the reason why it has no such text.
 
     `layout` is a layout, a linear map, a swizzle, or what `parse` returned. "ttnn" and "tt-mlir" are about the memory
-    of a chip, and take a `TensorSpec`, a `MemoryConfig` and the like. `options` are what the notation says besides,
+    of a chip, and take a `TensorSpec`, a `MemoryConfig` and the like. `options` are the notation's other fields,
     such as `dtype` for "xla", "memref" and "triton"; by default the text's, if `layout` was parsed from one.
 
     >>> from tilewright import Layout

@@ -34,7 +34,7 @@ _PREFIX = re.compile(r"\b(?:const|struct|class)\s+|\{\s*\}")
 
 @dataclass(frozen=True)
 class CuteText:
-    """A layout of CuTe with what its text says besides it.
+    """A layout of CuTe with the other facts in its text.
 
     `pointer` is the kind of pointer, `bits` the width of its elements and `address` its text; `swizzle` is the one that
     was printed, which acts on bytes if there is a pointer behind it. `layout` counts elements.
@@ -55,7 +55,7 @@ class CuteText:
 
 
 def parse_cute(text: str) -> CuteText:
-    """Return what a `text` of CuTe describes, in any of its spellings.
+    """Return the object that a `text` of CuTe describes, in any of its spellings.
 
     >>> parse_cute("Layout<Shape<Int<4>,_8>,Stride<_8,_1>>").layout
     Layout((4, 8), (8, 1))
@@ -187,7 +187,7 @@ class _CuteReader:
         return self._build(shape, stride)
 
     def _plain_tuple(self, shape: Any) -> Any:
-        """Return what a lone tuple or number stands for: CuTe's layouts of a shape are column-major."""
+        """Return the layout that a lone tuple or number stands for: CuTe's layouts of a shape are column-major."""
         if isinstance(shape, Place):
             return CuteText(shape)  # a basis, E<1>
         if _has_places(shape):

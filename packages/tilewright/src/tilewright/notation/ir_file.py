@@ -237,7 +237,7 @@ def _capture(text: str, at: int, stop: re.Pattern[str]) -> tuple[str | None, int
     return ("".join([*parts, text[start:limit]]) if is_last_line else None), limit if is_last_line else at
 
 
-# Other attributes of tt-mlir that say where tensors are: cores, shards, memory configs, ND and metal layouts.
+# Other attributes of tt-mlir that place tensors: cores, shards, memory configs, ND and metal layouts.
 
 _MNEMONIC = re.compile(r"#(?:ttnn|ttcore|tt)\.(\w+)", re.ASCII)
 _KEY = re.compile(r"([A-Za-z_]\w*)\s*=", re.ASCII)
@@ -637,7 +637,7 @@ def _find(chunks: Iterable[str]) -> Iterator[LayoutUse]:
                 parts = (use.text, use.tensor, use.layout, use.verdict, use.problem)
                 yield LayoutUse(item.line, item.column, *parts, item.name, item.is_result)
             continue
-        cache.clear()  # what an alias stands for may change
+        cache.clear()  # the meaning of an alias may change
         if item.kind == "split":
             aliases.clear()
             fresh.clear()
@@ -656,7 +656,7 @@ def _find(chunks: Iterable[str]) -> Iterator[LayoutUse]:
 
 
 def _read_use(item: IrItem, aliases: dict[str, str]) -> LayoutUse | None:
-    """Return what a tensor type says about its layout, or None if it has none."""
+    """Return the layout part of a tensor type, or None if it has none."""
     tensor = None
     try:
         if "," not in item.text or is_test_pattern(item.text):

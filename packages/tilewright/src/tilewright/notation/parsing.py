@@ -62,7 +62,7 @@ NOTATIONS = ("tilewright", "cute", *_READERS)
 def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
     """Return the layout that `text` describes, in the notation of any known system.
 
-    What `str` prints of our layouts, and what CuTe prints, is a layout. Other texts say more, such as an element type:
+    The text of our layouts, and of CuTe's, gives a layout. Other texts have more, such as an element type:
     they are a `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's
     tags; `notation` names the system where the form does not tell.
 

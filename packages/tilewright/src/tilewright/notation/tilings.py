@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiles within tiles: what XLA, Mosaic and oneDNN do to the dimensions of an array before it is stored row by row."""
+"""Tiles within tiles: how XLA, Mosaic and oneDNN tile the dimensions of an array before it is stored row by row."""
 
 from __future__ import annotations
 
@@ -438,7 +438,7 @@ def write_onednn(layout: LayoutLike) -> OnednnTag:
     parts, shape, stored = tiled_parts(layout, "oneDNN"), logical_extents(layout), stored_extents(layout)
     outer = next((k for k, part in enumerate(parts) if not part.is_last), len(parts))  # parts before the blocks
     tag = _tag_of(parts, outer, len(shape))
-    for count in range(outer, -1, -1):  # the only block of a padded dimension is its last part, too
+    for count in range(outer, -1, -1):  # the only block of a padded dimension is also its last part
         if (found := _tag_of(parts, count, len(shape))).padded_shape(shape) == stored:
             return found
     raise LayoutError(f"{layout} has more padding than the blocks of {tag} need; oneDNN pads to whole blocks")

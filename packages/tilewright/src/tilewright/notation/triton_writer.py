@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Triton's types from linear maps and from layouts of shared memory, with the encoding that people would write.
 
-The few parameters of an encoding are read off the map, or tried; what is found is written only if its own map is the
+The few parameters of an encoding are read off the map, or tried; the result is written only if its own map is the
 same. Other maps are written as linear encodings.
 """
 

@@ -194,7 +194,7 @@ def _element_text(tile: tuple[int, int] | None, dtype: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Memref:
-    """What each core, or each bank, holds: a block of `shape`, of tiles or of scalars, in a memory.
+    """The content of each core, or each bank: a block of `shape`, of tiles or of scalars, in a memory.
 
     >>> memref = read_memref(TextCursor("memref<1x4x!ttcore.tile<32x32, bf16>, #dram>", "a memref"), {})
     >>> memref.shape, memref.tile, memref.dtype, memref.space
@@ -205,7 +205,7 @@ class Memref:
     tile: tuple[int, int] | None
     dtype: str
     space: str
-    extra: tuple[str, ...] = ()  # what is between the element type and the memory
+    extra: tuple[str, ...] = ()  # fields between the element type and the memory
 
     def __str__(self) -> str:
         extents = "".join([f"{n}x" for n in self.shape])
@@ -447,7 +447,7 @@ class MlirLayout:
     def to_spec(self, tensor: TensorType, chip: Chip | str | None = None) -> TensorSpec:
         """Return the spec of a `tensor` type with this layout on a `chip`, or raise if ttnn has no such placement.
 
-        It is what the runtime makes of the two: the map and the memref of interleaved memory are the compiler's own.
+        It is the runtime's combination of the two: the map and the memref of interleaved memory are the compiler's own.
 
         >>> from tilewright.notation import parse_tensor_type
         >>> layout = parse_mlir_layout(
@@ -808,7 +808,7 @@ def mlir_layout_of(spec: TensorSpec) -> MlirLayout:
 
 
 def write_mlir_layout(spec: Any) -> str:
-    """Return the #ttnn.ttnn_layout of a tensor `spec`, or of an `MlirLayout`; raise if the text would not say it all.
+    """Return the #ttnn.ttnn_layout of a tensor `spec`, or of an `MlirLayout`; raise if the text would lose information.
 
     >>> write_mlir_layout(TensorSpec((32, 64), "float32"))
     '#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<32x64xf32, #ttnn.buffer_type<dram>>, <interleaved>>'

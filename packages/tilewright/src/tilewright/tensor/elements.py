@@ -548,7 +548,7 @@ class Scalars:
         first = int(self.tensor._offset)
         spans = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
         low, high = (first + sum(span for span in spans if (span < 0) == is_low) for is_low in (True, False))
-        if low < 0 or high >= data.size:  # NumPy would not say so
+        if low < 0 or high >= data.size:  # NumPy would not report it
             raise LayoutError(f"a view of scalars {low} to {high} exceeds its storage, which has {data.size}")
         return strided_view(data[first : first + 1], shape, steps, not self.tensor._store.readonly)
 

@@ -187,7 +187,7 @@ class DeviceMemory:
         >>> DeviceMemory(format_of("int8"), np.arange(5, dtype=np.int8)).section(1, 2).tolist()
         [1, 2]
         """
-        if not 0 <= start <= start + size <= self.size:  # a device would not say so
+        if not 0 <= start <= start + size <= self.size:  # a device would not report it
             raise LayoutError(f"scalars {start} to {start + size - 1} exceed device memory, which has {self.size}")
         if not isinstance(self.array, DeviceArray):
             return self.array[start : start + size]
@@ -423,7 +423,7 @@ def _flatten_axes(layout: Any, steps: dict[str, int]) -> Any:
 
 
 def scalar_bounds(layout: Layout | ComposedLayout, offset: int, size: int) -> tuple[int, int]:
-    """Return the lowest and the highest valid place; wider bounds if those are inside storage of that size, too.
+    """Return the lowest and the highest valid place; wider bounds if those are also inside storage of that size.
 
     >>> scalar_bounds(Layout((4, 8), (8, 1)), 2, 100)
     (2, 33)

@@ -324,7 +324,7 @@ class BaseTensor(Shown):
 class Tensor(BaseTensor):
     """A tensor: a spec, and the bytes of its pages on the host (owned or borrowed) or on a device.
 
-    Operations return new tensors; `made_by` says whether they are a view of the same bytes, a copy, or needed an
+    Operations return new tensors; `made_by` tells whether they are a view of the same bytes, a copy, or needed an
     untilize, and `tilewright.memory` predicts that from specs alone. NumPy and DLPack see the logical values; `raw` are
     the bytes of the pages.
 
@@ -357,7 +357,7 @@ class Tensor(BaseTensor):
         return here._repage(spec.retile_spec(here.spec, page_layout, new_tile), pad_value)
 
     def to_dtype(self, dtype: FormatLike) -> Tensor:
-        """Return the tensor in the number format `dtype`; padding is converted, too, and block formats get tiles.
+        """Return the tensor in the number format `dtype`; padding is also converted, and block formats get tiles.
 
         >>> Tensor.of([[1.5, 2.5]]).to_dtype("int32").numpy().tolist()
         [[1, 2]]
@@ -537,7 +537,7 @@ class Tensor(BaseTensor):
         return self._from_pages(change, to_bytes(self.numpy(), spec))
 
     def _kind(self, change: SpecChange) -> ChangeKind:
-        """Return what a change costs where this tensor is."""
+        """Return the cost of a change where this tensor is."""
         return change.on_host if self.device is None else change.kind
 
     def _as_view(self, change: SpecChange, offset: int = 0) -> Tensor:

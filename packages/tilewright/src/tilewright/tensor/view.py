@@ -78,7 +78,7 @@ def vector_layout(pair: PairLayout) -> Any:
 def cut_modes(pair: PairLayout, cuts: Sequence[Cut], keep: Sequence[bool] | None = None) -> tuple[Any, int]:
     """Return (pair, shift): every mode cut, and how far the first element of the result is from the first of `pair`.
 
-    `keep` says which modes stay; the others are cut to one index and dropped.
+    `keep` marks the modes that stay; the others are cut to one index and dropped.
 
     >>> print(*cut_modes(pair_layout(Layout((9, 8), (8, 1))), [(6, 3, 1), (4, 4, 1)]))
     ((3,4),()):((8,1),()) 52

@@ -299,7 +299,7 @@ class MappedEndpoint(MemoryEndpoint):
             if self._touched < RELEASE_AFTER:
                 return
             self._touched = 0
-        # the file keeps what was written: only our claim to the pages is dropped
+        # the file keeps the data: only our claim to the pages is dropped
         self._map.madvise(mmap.MADV_DONTNEED)
 
 
@@ -814,7 +814,7 @@ class FileReference:
 class ObjectReference:
     """An array object: threads share it, and zarr arrays and the like may be sent to other processes.
 
-    `description` is what the array was when the reference was made.
+    `description` describes the array when the reference was made.
 
     >>> ObjectReference(np.zeros(3)).open(writing=True).shape
     (3,)
@@ -848,7 +848,7 @@ class ObjectReference:
 class NameReference:
     """The name of a stored array, such as `a.zarr` or `a.h5::x`, which is opened wherever a task runs.
 
-    `description` is what the array was when the reference was made.
+    `description` describes the array when the reference was made.
 
     >>> NameReference("a.zarr").name
     'a.zarr'

@@ -150,7 +150,7 @@ class ScheduledRun:
             try:
                 queue.wait(list(self.running.values()))
             finally:
-                for transfer in self.running.values():  # what a queue has dropped must not run later
+                for transfer in self.running.values():  # dropped transfers must not run later
                     transfer.abandon(TransferError("the run is over"))
                     transfer.join()
                 if own_queue is not None:
@@ -421,7 +421,7 @@ def stream(
             `int64_t` extents. It is called for one tile at a time, in order. None copies the source.
         tile: the extents of an output tile; by default chosen to fit `memory_limit`.
         overlap: how far an input tile extends beyond its output tile, on both sides or as (before, after) per axis.
-        pad: what an input tile holds outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
+        pad: the content of an input tile outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
         scheme, depth, queue: as in `Pipeline`.
         workers: threads beside the caller, as of `Pipeline`; by default 1, and one per core for zarr and other stores
             that decode in parallel.
@@ -502,7 +502,7 @@ def default_workers(arrays: Sequence[Any]) -> int:
 
 
 def open_source(source: Any, targets: Sequence[Any]) -> Any:
-    """Return the array of a source; HDF5 has to open a file that targets are written to for writing, too.
+    """Return the array of a source; HDF5 has to open a file with targets for writing as well.
 
     >>> open_source(np.zeros(3), []).shape
     (3,)

@@ -5,10 +5,10 @@ What travels to a worker is the plan and a range of numbers; the boxes are made 
 batch, and its tasks share their buffers.
 
 A task may run in another process, which might have its own copy of an array. So the first result of a process whose
-bytes are not all equal is compared with what the calling process sees.
+bytes are not all equal is compared with the view of the calling process.
 
 A thread cannot be stopped from outside. With a timeout, the tasks of a batch run in a thread of their own. When one
-takes too long, the batch ends without it; that thread may go on computing, but what it computes is not written.
+takes too long, the batch ends without it; that thread may go on computing, but its result is not written.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ def run_batch(
         numbers: the tasks to run.
         compute: the user's function.
         recorded: checksums of earlier runs; a task whose result is still there does not run again.
-        record: compute checksums of what is read and written.
+        record: compute checksums of all data read and written.
         gate: nothing is written after it is closed.
         origin: where the batch was submitted.
         timeout: the most seconds that a task may take.

@@ -68,7 +68,7 @@ class Export(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Wait for transfers; `events` says how many events the wait names.
+    """Wait for transfers; `events` is the number of events that the wait names.
 
     >>> print(Wait((TransferKey("import", 3), TransferKey("export", 2))))
     wait[import 3, export 2]
@@ -325,14 +325,14 @@ SCHEMES: dict[str, Callable[[Schedule], Iterator[Phase]]] = {
 }
 
 
-# What a run did: `PipelineReport` with its totals, and `Trace` with every action, which Perfetto can show.
+# The record of a run: `PipelineReport` with its totals, and `Trace` with every action, which Perfetto can show.
 
 
 @dataclass(frozen=True)
 class PipelineReport:
-    """What a run did: tiles, seconds, bytes read and written by transfers, and bytes of buffers.
+    """The record of a run: tiles, seconds, bytes read and written by transfers, and bytes of buffers.
 
-    `read_amplification` is what the sources delivered, with halos and whole chunks, over what they hold.
+    `read_amplification` is the bytes that the sources delivered, with halos and whole chunks, over the bytes they hold.
 
     >>> PipelineReport(tiles=4, seconds=0.5, bytes_in=10**9, bytes_out=10**9, buffer_bytes=1 << 20).bytes_per_second
     4000000000.0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in stores (zarr, HDF5, Dask, anything that slices): where they are, their chunks, whether two share bytes.
 
-Zarr, HDF5 and Dask make a new object at each access, so object identity says nothing. A store is identified by its
+Zarr, HDF5 and Dask make a new object at each access, so object identity is meaningless. A store is identified by its
 folder, file, URL or dictionary, and by the array's name in it. The libraries are not imported for that: a caller that
 has their objects has imported them.
 """
@@ -120,7 +120,7 @@ def are_same_array(source: HasRegions, target: HasRegions) -> bool:
 
 
 class StoreLocation(NamedTuple):
-    """Where an array is stored, equal for all handles of it; `private` says why other processes cannot open it.
+    """Where an array is stored, equal for all handles of it; `private` is why other processes cannot open it.
 
     >>> StoreLocation(("file", "/data/a.zarr")).private
     ''
@@ -343,7 +343,7 @@ def reject_array_wrappers(array: Any, name: str) -> None:
 
 
 def chunk_shape(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of what an array is written in: its shards or chunks; None if it has none.
+    """Return the shape of the units in which an array is written: its shards or chunks; None if it has none.
 
     >>> chunk_shape(np.zeros(3)) is None
     True
@@ -352,7 +352,7 @@ def chunk_shape(array: Any) -> tuple[int, ...] | None:
 
 
 def read_chunk_shape(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of what an array is read in: its chunks, also those inside shards; None if it has none.
+    """Return the shape of the units in which an array is read: chunks, also inside shards; None if it has none.
 
     >>> read_chunk_shape(np.zeros(3)) is None
     True

@@ -18,7 +18,7 @@ from .schedule import buffer_bytes
 from .stores import chunk_shape, read_chunk_shape
 from .tiler import Extents, Margins, as_extents, as_margins
 
-# Tiles of arrays that are stored in chunks: which tiles consist of whole chunks, and what they cost.
+# Tiles of arrays that are stored in chunks: which tiles consist of whole chunks, and their cost.
 
 Chunks = tuple[tuple[int, ...], int]
 """The shape of a chunk, and the bytes of an element."""
@@ -30,7 +30,7 @@ TILE_BYTES = 32 << 10
 """Bytes that could be decoded in the time that handling a tile takes."""
 
 SPLIT_CHUNKS = 1.25
-"""What it costs, along an axis, if tiles begin inside chunks: those who share a chunk wait for each other."""
+"""The cost, along an axis, of tiles that begin inside chunks: tiles that share a chunk wait for each other."""
 
 _MAX_CANDIDATES = 4096
 

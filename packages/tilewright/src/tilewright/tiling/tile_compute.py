@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute of a tile: running a function on it, checking what it wrote, stopping it; and computes by name.
+"""The compute of a tile: running a function on it, checking its output, stopping it; and computes by name.
 
 `Step` holds the arrays of a tile. `run_compute` calls the function and rejects results that would be lost. `WriteGate`
 keeps a computed tile from being written after its run has ended.

@@ -730,7 +730,7 @@ class TileKernel:
         self.source = self._program.text()
 
     def _validate_pipeline(self, pipeline: PipelineSpec) -> None:
-        """Raise if a pipeline needs what a kernel cannot do."""
+        """Raise if a pipeline needs features that a kernel lacks."""
         if pipeline.scheme not in (*SCHEME_BUFFERS, "buffered"):
             raise TransferError(
                 f"a kernel cannot use scheme {pipeline.scheme!r}; use 'double', 'duplex', or 'buffered' with a depth"

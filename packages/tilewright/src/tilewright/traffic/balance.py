@@ -33,7 +33,7 @@ def bank_balance(subject: TensorSpec | ReshardPlan) -> BalanceReport:
 
 
 def reader_balance(plan: ReshardPlan) -> BalanceReport:
-    """Return how evenly the cores of a reshard `plan` share what is read over the network.
+    """Return how evenly the cores of a reshard `plan` share the reads over the network.
 
     >>> from tilewright import height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Estimate`: the time of a kernel's requests, and what bounds it.
+"""`Estimate`: the time of a kernel's requests, and its bound.
 
     cycles = barrier * B + max(issue * R, max over resources r of (issue * first(r) + bytes(r) / rate(r)))
 
@@ -104,9 +104,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimated `cycles`, what they are bound by, and what they are worth.
+    """Estimated `cycles`, their bound, and their reliability.
 
-    `calibrated` says whether recordings of this kind were compared, and `expected_error` with which result.
+    `calibrated` tells whether such recordings were compared, and `expected_error` with which result.
 
     >>> estimate = Estimate(1000.0, Bound("issue", None, 0, 650.0), 1000, True, CALIBRATED)
     >>> int(estimate), estimate.microseconds
@@ -261,7 +261,7 @@ def issue_cycles(requests: Requests, rates: NocRates, profiler: bool, interleave
 def estimate_requests(requests: Requests, profiler: bool = False, interleaved_dram: bool = False) -> Estimate:
     """Return the estimated time of `requests`, from the first one to the end of the last barrier.
 
-    With `profiler`, the time while NoC events are recorded. `interleaved_dram` says whether one side is interleaved in
+    With `profiler`, the time while NoC events are recorded. `interleaved_dram` tells whether one side is interleaved in
     DRAM, where requests take longer to issue.
 
     >>> estimate_requests(Requests.none(NocMap.of("n150"))).cycles

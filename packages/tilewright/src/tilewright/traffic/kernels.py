@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels that move pages: which RISC of which core reads or writes what, in which order, and its barriers.
+"""The kernels that move pages: which RISC of which core reads or writes which pages, in which order, and its barriers.
 
 The order of interleaved-to-sharded and of the generic reshard (`generic_kernel`) was recorded on a card; the others
 follow the kernels' source. Each function takes a `KernelInput` and returns the requests with the number of words of
@@ -281,7 +281,7 @@ _READS_UNDER_WAY, _BYTES_PER_READ = 512, 1152  # of all cores together, between 
 
 
 class KernelCalls(NamedTuple):
-    """What a kernel does: its `requests`, and the words of runtime `arguments` of each RISC, if they are known.
+    """The work of a kernel: its `requests`, and the words of runtime `arguments` of each RISC, if they are known.
 
     >>> KernelCalls(Requests.none(NocMap.of("n150")), None).arguments is None
     True

@@ -288,7 +288,7 @@ def chrome_trace(plan: ReshardPlan, path: str | PathLike[str] | None = None) -> 
     """Return the timeline of a `plan` as a Chrome trace: a process per core, a thread per RISC, an event per run.
 
     A RISC issues its requests one after the other and waits at its barriers; the waits are stretched so that the last
-    RISC ends when the estimate does. Times are microseconds. With `path`, it is written to that file, too.
+    RISC ends when the estimate does. Times are microseconds. With `path`, it is also written to that file.
 
     >>> from tilewright import TensorSpec, height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -358,7 +358,7 @@ def npe_workload(
 
     Each transfer starts when its RISC issues it, after the steps before, without waiting for barriers: the simulator
     counts all phases from cycle 0. The injection rate is the rate of L1 or of a DRAM bank, and `golden_result` has the
-    estimated cycles. With `path`, it is written to that file, too. More than `most_transfers` runs are refused.
+    estimated cycles. With `path`, it is also written to that file. More than `most_transfers` runs are refused.
 
     >>> from tilewright import TensorSpec, height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")

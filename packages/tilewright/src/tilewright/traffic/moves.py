@@ -152,7 +152,7 @@ def page_moves(
     itemsize = source.dtype.storage_format.itemsize
     widths = source.page_bytes, target.page_bytes
     unit = gcd(*widths)
-    # whole units move, so that a little of the padding of rows does, too
+    # whole units move, and with them a little of the padding of rows
     width = round_up((source.shape.logical[-1] if source.shape.logical else 1) * itemsize, unit)
     steps = (unit,) if whole_units else widths
     edges = np.unique(np.concatenate([np.array([width]), *[np.arange(0, width, step) for step in steps]]))
@@ -181,7 +181,7 @@ Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 def run_lengths(continues: Booleans) -> Integers:
     """Return for each entry how many entries there are from it on to the end of its run.
 
-    `continues[k]` says whether entry k + 1 belongs to the run of entry k; there is one entry more than these.
+    `continues[k]` tells whether entry k + 1 belongs to the run of entry k; there is one entry more than these.
 
     >>> run_lengths(np.array([True, True, False, True])).tolist()
     [3, 2, 1, 2, 1]

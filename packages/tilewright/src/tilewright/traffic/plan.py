@@ -427,7 +427,7 @@ def _paged(size: int, starts: Integers) -> Placement:
     return Placement(compose(PagedLayout(size, starts), flat), "uint8")
 
 
-# A reshard plan as plain values, for JSON: what a command prints, and what a page draws.
+# A reshard plan as plain values, for JSON: printed by a command, and drawn by a page.
 
 
 def plan_to_json(plan: ReshardPlan, transfers: bool = False, reads: bool = False) -> dict[str, Any]:
@@ -529,11 +529,11 @@ def _lists(lists: RequestLists) -> list[dict[str, Any]]:
     ]
 
 
-# The text of a reshard plan: what moves, what the runtime does, and what it costs.
+# The text of a reshard plan: the moves, the runtime's operations, and their cost.
 
 
 def explain_plan(plan: ReshardPlan) -> str:
-    """Return what a `plan` does and what it costs, line by line.
+    """Return the operations of a `plan` and their cost, line by line.
 
     >>> from tilewright import TensorSpec, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -573,7 +573,7 @@ def explain_plan(plan: ReshardPlan) -> str:
 
 
 def _explain_step(step: ReshardStep) -> list[str]:
-    """Return what a step does, line by line."""
+    """Return the text of a step, line by line."""
     smallest, largest = step.request_bytes
     sizes = f"{smallest} bytes each" if smallest == largest else f"{smallest} to {largest} bytes each"
     requests = f"{step.num_reads} reads, {step.num_writes} writes of {sizes}, {step.num_barriers} barriers"
@@ -792,10 +792,10 @@ def _asked_step(
 
 
 def _fits(step: ReshardStep) -> bool:
-    """Return whether the buffers of a step fit L1; the runtime does not ask what the tensors need beside them."""
+    """Return whether the buffers of a step fit L1; the runtime ignores the space of the tensors beside them."""
     chip = step.source.known_chip
     needed = step.extra_l1
-    if step.operation == TO_SHARDED and step.target.is_tiled:  # a scratch buffer is counted for tiles, too
+    if step.operation == TO_SHARDED and step.target.is_tiled:  # a scratch buffer is also counted for tiles
         needed += SCRATCH_ROWS * round_up(step.target.page_bytes + chip.dram_alignment, chip.dram_alignment)
     return needed < chip.bank_bytes("l1")
 
@@ -817,7 +817,7 @@ _Key = TypeVar("_Key")
 class ReshardPlan(Shown):
     """The plan of a reshard from `source` to `target`; make one with `reshard`.
 
-    `operation` is what was asked for, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
+    `operation` is the requested one, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
     while it runs; `source_address` and `target_address` are the buffers' addresses. On a mesh, all `devices` do the
     same at the same time; everything is per device.
 
@@ -903,7 +903,7 @@ class ReshardPlan(Shown):
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
         """The bytes of each pair (reader, source): to a core or DRAM bank, from a core or DRAM bank.
 
-        Pages that stay on their core are in it. What a copy takes through other cores is in `steps`.
+        Pages that stay on their core are in it. Detours of a copy through other cores are in `steps`.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1090,7 +1090,7 @@ class ReshardPlan(Shown):
         ]
         return dict(sorted(_sum_by(parts).items()))
 
-    # What it costs.
+    # Cost.
 
     def estimate(self, profiler: bool | None = None) -> Estimate:
         """Return the estimated time of all steps, with the `profiler` of NoC events on or off.
@@ -1225,13 +1225,13 @@ class ReshardPlan(Shown):
         return run_steps(self.steps, device, source)
 
     def _validate_spec(self, spec: TensorSpec) -> None:
-        """Raise unless a tensor of this spec is what the plan moves."""
+        """Raise unless the plan moves a tensor of this spec."""
         chip = self.source.chip
         if spec.with_chip(chip) != self.source:
             raise MemoryConfigError(f"the plan moves {self.source}, got {spec}; plan a reshard of that")
 
     def explain(self) -> str:
-        """Return what the plan does and what it costs, as text.
+        """Return the operations of the plan and their cost, as text.
 
         >>> from tilewright import reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1292,7 +1292,7 @@ def reshard(
     Args:
         source: the spec of the tensor where it is, or the tensor.
         target: the spec of the tensor where it should be.
-        op: the operation: "to_memory_config" (what the runtime would choose), "reshard", "interleaved_to_sharded",
+        op: the operation: "to_memory_config" (the runtime's choice), "reshard", "interleaved_to_sharded",
             "sharded_to_interleaved", "copy", "read" (target cores read page by page) or "write" (source cores write).
         kernel: "current", or "2024": the kernels of December 2024, which most recordings were made with.
         profiler: whether the profiler of NoC events is on, which slows down each request; by default for "2024" only,
@@ -1335,7 +1335,7 @@ def reshard(
         _beside(before, after, at) if target_address is None else target_address,
         devices,
     )
-    _ = plan.steps  # refuses what the runtime cannot do
+    _ = plan.steps  # refuses plans that the runtime cannot run
     return plan
 
 

@@ -67,7 +67,7 @@ class event_t(TransferEvent):
 
 
 class transaction_t(NamedTuple):
-    """What a transfer copies: a tile, the box of it that is inside, and where that lands in which internal buffer.
+    """The copy of a transfer: a tile, the box of it that is inside, and where that lands in which internal buffer.
 
     >>> tile = tile_t(shape_t(4, 3), offset_t(8, 6))
     >>> print(transaction_t("import", tile, offset_t(8, 6), shape_t(2, 1), 0, None))
@@ -569,7 +569,7 @@ class simplex_buffering_t:
         wait(1, self._in.event)
         turning = self._index
         leaving = self._out.begin_export(self._tile_out, turning)
-        # the import, with the zeros around it, overwrites what the export still reads
+        # the import, with the zeros around it, overwrites data that the export still reads
         after = () if leaving is None or self._shipped else (leaving,)
         self._in.begin_import(next_in, turning, after)
         arrived, self._tile_in, self._tile_out = self._tile_in, copy(next_in), copy(tile_out)

@@ -121,7 +121,7 @@ TYPED_NAMES = [
         *[f"create_empty_{kind}_{element}_{sub}tensor" for kind in _KINDS for sub in ("", "sub_")],
     )
 ]
-"""The names with an element type in them that TTL declares; `typed_name` gives what each of them means."""
+"""The names with an element type in them that TTL declares; `typed_name` gives the meaning of each."""
 
 
 def valid_int_tensor(tensor: Any) -> int:

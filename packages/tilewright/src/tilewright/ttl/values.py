@@ -23,7 +23,7 @@ _Struct = TypeVar("_Struct", bound="struct_t")
 class struct_t:
     """A struct of C: fields can be assigned, and a struct that is stored in a field is copied, as C copies it.
 
-    `structs` says which fields are structs, and of which kind.
+    `structs` lists the fields that are structs, with their class.
 
     >>> from tilewright.ttl import layout_t
     >>> spacing = layout_t(16)
@@ -81,7 +81,7 @@ class integers_t(struct_t):
 
 
 def require_integer(value: Any, name: str) -> int:
-    """Return `value` as an integer of Python; `name` says what it is for.
+    """Return `value` as an integer of Python; `name` is for the error message.
 
     >>> require_integer(True, "tile_id")
     1
@@ -93,7 +93,7 @@ def require_integer(value: Any, name: str) -> int:
 
 
 def require_struct(kind: type[_Struct], value: Any, name: str) -> _Struct:
-    """Return `value` if it is a struct of a kind; `name` says what it is for.
+    """Return `value` if it is a struct of a kind; `name` is for the error message.
 
     >>> from tilewright.ttl import shape_t
     >>> require_struct(shape_t, shape_t(4), "tile")
@@ -493,7 +493,7 @@ def ARRAYSIZE(array: Any) -> int:
 
 
 def packed_layout(shape: shape_t) -> layout_t:
-    """Return the layout without gaps: what a tensor has when none is given.
+    """Return the layout without gaps, the default of a tensor.
 
     >>> packed_layout(shape_t(6, 5, 4))
     layout_t(row_spacing=6, plane_spacing=30)
@@ -613,7 +613,7 @@ class pointer:
             return NotImplemented
         return self.address == other.address
 
-    __hash__ = None  # type: ignore[assignment]  # positions compare by address, which says nothing about content
+    __hash__ = None  # type: ignore[assignment]  # positions compare by address, which is independent of content
 
     @property
     def address(self) -> int:

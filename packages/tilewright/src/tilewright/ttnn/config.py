@@ -120,7 +120,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
 class NdShardSpec(ShardCores[memory.NdShardSpec]):
     """Shards of `shard_shape`, of any rank, dealt to the cores of `grid` in `orientation`.
 
-    `shard_distribution_strategy` says how they are dealt: round robin, or as a grid.
+    `shard_distribution_strategy` is their distribution: round robin, or as a grid.
 
     >>> NdShardSpec([1, 32, 64], (4, 2)).shard_shape
     [1, 32, 64]
@@ -185,7 +185,7 @@ _BUFFER_TYPES = (BufferType, memory.BufferType)
 class MemoryConfig(Wrapper[memory.MemoryConfig], Shown):
     """The memory of a tensor: `memory_layout`, `buffer_type`, and `shard_spec` or `nd_shard_spec` for its shards.
 
-    The form `MemoryConfig(buffer_type, nd_shard_spec)` is accepted, too.
+    The form `MemoryConfig(buffer_type, nd_shard_spec)` is also accepted.
 
     >>> MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1).is_sharded()
     False
@@ -673,9 +673,9 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: DistributionLike = ShardDistributionStrategy.ROUND_ROBIN_1D,
     ) -> TensorSpec:
-        """Return the spec in shards of `shard_shape`, rounded up as `shard_alignment` says, over `grid`.
+        """Return the spec in shards of `shard_shape`, rounded up to `shard_alignment`, over `grid`.
 
-        Shards visit cores in `orientation`, distributed as `shard_distribution_strategy` says.
+        Shards visit cores in `orientation`, distributed by `shard_distribution_strategy`.
 
         >>> from tilewright.ttnn import CoreRange
         >>> spec = TensorSpec([4, 50, 70], DataType.BFLOAT16, Layout.TILE)

@@ -32,7 +32,7 @@ def full(
     memory_config: MemoryConfig | None = None,
     output_tensor: object = None,
 ) -> Tensor:
-    """Return a tensor of one value, which fills its padding, too, unless its format has blocks.
+    """Return a tensor of one value, which also fills its padding unless its format has blocks.
 
     Args:
         shape: the shape.
@@ -324,7 +324,7 @@ def allocate_tensor_on_host(
 
 
 def _replicated_everywhere(device: MeshDevice) -> Topology:
-    """Return the topology of what is allocated on a mesh: every dimension of the mesh replicates."""
+    """Return the topology of an allocation on a mesh: every dimension of the mesh replicates."""
     devices = tuple([tuple(at) for at in device.shape.coordinates()])
     return Topology(tuple(device.shape), (None,) * len(device.shape), devices)
 

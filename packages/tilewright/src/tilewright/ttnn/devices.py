@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: simulated chips that are opened by number, and what lies in their memory."""
+"""Devices: simulated chips that are opened by number, and the contents of their memory."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from .types import (
 )
 
 DEFAULT_CHIP = "wormhole_n150"
-AnyDevice: TypeAlias = "memory.Device | MeshDevice"  # what a tensor can be on
+AnyDevice: TypeAlias = "memory.Device | MeshDevice"  # the devices that can hold a tensor
 OpenDevice: TypeAlias = "Device | MeshDevice"
 _OPEN: dict[int, Device] = {}
 _DEFAULT: list[OpenDevice] = []
 
 
 class ChipProperties:
-    """What a device and a mesh of equal devices say about their chip.
+    """The chip properties of a device and of a mesh of equal devices.
 
     >>> Device("blackhole_p150").arch()
     'blackhole'
@@ -530,7 +530,7 @@ def _system_mesh_shape() -> MeshShape:
 
 
 class MeshConfig:
-    """What the configs of mappers and composers share: the shape and the start of the distribution in the mesh.
+    """The common part of the configs of mappers and composers: the shape and the start of the distribution in the mesh.
 
     >>> MeshConfig((2, 4), None).mesh_shape_override
     MeshShape([2, 4])
@@ -651,7 +651,7 @@ class MeshComposerConfig(MeshConfig):
         return f"MeshComposerConfig(dims: {list(self.dims)}{self._override_text()})"
 
 
-# Mesh mappers, which say how an array is cut for the devices of a mesh, and composers, which join its parts again.
+# Mesh mappers, which cut an array for the devices of a mesh, and composers, which join its parts again.
 
 
 def _place_distribution(mesh: MeshShape, config: MeshConfig, count: int) -> tuple[MeshShape, list[MeshCoordinate]]:
@@ -690,7 +690,7 @@ def _mesh_shape(mesh_device: OpenDevice | Sequence[int]) -> MeshShape:
 
 
 class TensorToMesh:
-    """A mesh mapper: it says which part of a tensor each device of a mesh gets.
+    """A mesh mapper: it chooses the part of a tensor for each device of a mesh.
 
     Args:
         mesh_shape: the shape of the mesh.
@@ -827,7 +827,7 @@ def ShardTensor2dMesh(  # noqa: N802  (ttnn's name)
 
 
 class MeshToTensor:
-    """A mesh composer: it says how the parts on the devices of a mesh are joined.
+    """A mesh composer: it joins the parts on the devices of a mesh.
 
     Args:
         mesh_shape: the shape of the mesh.
@@ -964,7 +964,7 @@ class MeshParts:
     def distribute(
         cls, values: np.ndarray[Any, Any], mapper: TensorToMesh, create: Callable[[Any], tensor.Tensor]
     ) -> MeshParts:
-        """Return `values` cut as `mapper` says; `create` makes a tensor of each part, once for all its replicas.
+        """Return `values` cut by `mapper`; `create` makes a tensor of each part, once for all its replicas.
 
         >>> from tilewright.ttnn import MeshMapperConfig
         >>> mapper = TensorToMesh((1, 2), MeshMapperConfig(None, 1))
@@ -1060,7 +1060,7 @@ class MeshParts:
         return replace(self.map(lambda part: part.from_device()), device=None)
 
     def compose(self, composer: MeshToTensor) -> np.ndarray[Any, Any]:
-        """Return the values of the parts, joined as `composer` says.
+        """Return the values of the parts, joined by `composer`.
 
         >>> parts = MeshParts.single(tensor.Tensor.of([[1, 2]]))
         >>> from tilewright.ttnn import MeshComposerConfig

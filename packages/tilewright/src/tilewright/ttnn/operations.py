@@ -37,7 +37,7 @@ from .types import (
     unwrap,
 )
 
-LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
+LARGE_RECIPROCAL = 2.0**127  # the result of a block format for 1 / 0
 
 
 # Conversions from and to arrays.
@@ -145,7 +145,7 @@ def to_numpy(
 ) -> np.ndarray[Any, Any]:
     """Return the values as an array of `dtype`, by default the tensor's; block formats become float32.
 
-    `mesh_composer` says how the parts of a tensor on a mesh are joined.
+    `mesh_composer` joins the parts of a tensor on a mesh.
 
     >>> to_numpy(from_torch(np.ones((1, 2), np.float32), dtype=DataType.BFLOAT4_B)).tolist()
     [[1.0, 1.0]]
@@ -355,7 +355,7 @@ def pad(
     """Return a larger tensor, filled with `value`; `start_and_value` may give the start and the value by position.
 
     `padding` is a pair (before, after) per dimension, optionally followed by the value; or the new shape, followed by
-    the start of the data in it and optionally by the value. `memory_config` says where the result goes;
+    the start of the data in it and optionally by the value. `memory_config` is the memory of the result;
     `use_multicore` and `sub_core_grids` are ignored.
 
     >>> pad(from_torch(np.ones((2, 2), np.float32)), [(0, 1), (1, 0)], 5).to_list()
@@ -439,7 +439,7 @@ def untilize(
 ) -> Tensor:
     """Return the tensor in rows, without padding; block formats, which have no rows, become float32.
 
-    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+    `memory_config` is the memory of the result; `use_multicore` and `sub_core_grids` are ignored.
 
     >>> untilize(tilize(from_torch(np.ones((5, 7), np.float32)))).padded_shape
     Shape([5, 7])
@@ -461,7 +461,7 @@ def tilize_with_val_padding(
 ) -> Tensor:
     """Return the tensor in tiles, padded to `output_tensor_shape` with `pad_value`, converted to `dtype`.
 
-    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+    `memory_config` is the memory of the result; `use_multicore` and `sub_core_grids` are ignored.
 
     >>> tilize_with_val_padding(from_torch(np.ones((5, 7), np.float32)), (64, 32), 3.0).padded_shape
     Shape([64, 32])
@@ -507,7 +507,7 @@ def untilize_with_unpadding(
 ) -> Tensor:
     """Return the tensor in rows, from the origin up to and including `output_tensor_end`.
 
-    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+    `memory_config` is the memory of the result; `use_multicore` and `sub_core_grids` are ignored.
 
     >>> untilize_with_unpadding(tilize(from_torch(np.ones((5, 7), np.float32))), (2, 3)).shape
     Shape([3, 4])
@@ -633,7 +633,7 @@ _FUNCTIONS = {
 
 
 def _validate_sharding(function: str, tensor: Tensor, source: bool, config: MemoryConfig, target: bool) -> None:
-    """Raise unless the tensor and the memory config are sharded, or interleaved, as the function says."""
+    """Raise unless the tensor and the memory config are sharded, or interleaved, as the function requires."""
     found = (tensor.is_sharded(), config.is_sharded())
     if found != (source, target):
         raise MemoryConfigError(

@@ -61,7 +61,7 @@ def reshape_values(
 
 
 _BFLOAT16 = format_of("bfloat16")
-# Types that ttnn does not have, and what it stores them in by default.
+# Types that ttnn does not have, and the types in which it stores them by default.
 _DEFAULT_FORMATS = {
     "bool": "uint8",
     "float16": "bfloat16",
@@ -110,7 +110,7 @@ def create_tensor(
 def create_parts(
     source: ArrayLike, mesh_mapper: TensorToMesh | None = None, dtype: DataTypeLike | None = None, **properties: Any
 ) -> MeshParts:
-    """Return the parts that ttnn makes of an array, cut as `mesh_mapper` says; the others are as in `create_tensor`.
+    """Return the parts that ttnn makes of an array, cut by `mesh_mapper`; other arguments are as in `create_tensor`.
 
     The data type is chosen for the array as a whole, and each part is padded and packed on its own.
 
@@ -188,7 +188,7 @@ def default_format(source: ArrayLike) -> Format:
 def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) -> None:
     """Raise unless every number is a value of a format that nobody asked for; `choice` names who chose it.
 
-    What is not a number stays that, and an infinity an infinity.
+    A NaN stays a NaN, and an infinity an infinity.
 
     >>> require_exact(np.float16([0.5, np.nan, np.inf]), format_of("bfloat16"), "by default")
     """
@@ -201,7 +201,7 @@ def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) ->
             raise FormatError(f"{choice}; pass a dtype: {str(problem).partition(';')[0]}") from None
     else:
         stored = cast(values, element)
-    changed = (stored != values) & (values == values)  # what is not a number differs from itself
+    changed = (stored != values) & (values == values)  # a NaN differs from itself
     if changed.any():
         index = np.unravel_index(int(changed.argmax()), changed.shape)
         place = f" at {', '.join(map(str, index))}" if index else ""
@@ -286,7 +286,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         reject_unsupported(preserve_nan_values=preserve_nan_values, enable_bfloat_opt=enable_bfloat_opt)
         if tensor is not None and data is not None:
             raise TypeError("ttnn.Tensor got both tensor and data; pass one of them")
-        source: Any = data if tensor is None else tensor  # what is not an array is rejected below
+        source: Any = data if tensor is None else tensor  # other objects than arrays are rejected below
         if None not in (mem_config, memory_config):
             raise TypeError("ttnn.Tensor got both mem_config and memory_config, which mean the same; pass one of them")
         config = memory_config if mem_config is None else mem_config
@@ -586,7 +586,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
     def to_numpy(self, mesh_composer: MeshToTensor | None = None) -> np.ndarray[Any, Any]:
         """Return the values as an array; bfloat16 as in ml_dtypes, block formats as float32.
 
-        `mesh_composer` says how the parts of a tensor on a mesh are joined.
+        `mesh_composer` joins the parts of a tensor on a mesh.
 
         >>> Tensor([1, 2], [2], DataType.BFLOAT16).to_numpy()
         array([1, 2], dtype=bfloat16)
@@ -596,7 +596,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
     def to_torch(self, mesh_composer: MeshToTensor | None = None) -> Any:
         """Return the values as a torch tensor if torch is imported, as an array otherwise.
 
-        `mesh_composer` says how the parts of a tensor on a mesh are joined.
+        `mesh_composer` joins the parts of a tensor on a mesh.
 
         >>> Tensor([1, 2], [2], DataType.INT32).to_torch().tolist()
         [1, 2]
@@ -742,7 +742,7 @@ Result = TypeVar("Result")
 
 
 def takes_tensor(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return a function that refuses what is not a `ttnn.Tensor` as its first argument, `tensor`.
+    """Return a function that accepts only a `ttnn.Tensor` as its first argument, `tensor`.
 
     >>> takes_tensor(lambda tensor: tensor.dtype)(3)
     Traceback (most recent call last):
@@ -768,7 +768,7 @@ def takes_tensor(function: Callable[Arguments, Result]) -> Callable[Arguments, R
 
 @takes_tensor
 def distribute_tensor(tensor: Tensor, mapper: TensorToMesh, mesh_device: MeshDevice | None = None) -> Tensor:
-    """Return a host `tensor` cut as `mapper` says, on the host or on `mesh_device`.
+    """Return a host `tensor` cut by `mapper`, on the host or on `mesh_device`.
 
     >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper
     >>> mapper = create_mesh_mapper(MeshShape(1, 2), MeshMapperConfig(None, 1))
@@ -791,7 +791,7 @@ def distribute_tensor(tensor: Tensor, mapper: TensorToMesh, mesh_device: MeshDev
 
 @takes_tensor
 def aggregate_tensor(tensor: Tensor, composer: MeshToTensor) -> Tensor:
-    """Return the parts of `tensor`, joined as `composer` says, as one tensor on the host.
+    """Return the parts of `tensor`, joined by `composer`, as one tensor on the host.
 
     >>> from tilewright.ttnn import MeshComposerConfig, create_mesh_composer
     >>> halves = from_host_shards([Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])], MeshShape(1, 2))
@@ -821,7 +821,7 @@ def get_device_tensors(tensor: Tensor) -> list[Tensor]:
 def from_host_shards(tensors: Sequence[Tensor], mesh_shape: Sequence[int]) -> Tensor:
     """Return one tensor over a mesh of `mesh_shape` of host `tensors`, one for each device.
 
-    As in ttnn, they count as parts along dimension 0; `update_tensor_topology` says otherwise.
+    As in ttnn, they count as parts along dimension 0; `update_tensor_topology` changes that.
 
     >>> from_host_shards(
     ...     [Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])], MeshShape(1, 2)

@@ -842,8 +842,8 @@ class TensorTopology(Wrapper[Topology]):
 
     Args:
         distribution_shape: how many parts there are, per dimension of the distribution.
-        placements: what each dimension of the distribution does: `PlacementShard(dim)` or `PlacementReplicate()`.
-        mesh_coords: the device of each part, the last dimension of the distribution fastest.
+        placements: the placement of each dimension of the distribution: `PlacementShard(dim)` or
+        `PlacementReplicate()`. mesh_coords: the device of each part, the last dimension of the distribution fastest.
 
     >>> topology = TensorTopology(MeshShape([2]), [PlacementShard(0)], [MeshCoordinate(0, 0), MeshCoordinate(0, 1)])
     >>> topology.placements()
@@ -870,7 +870,7 @@ class TensorTopology(Wrapper[Topology]):
         return MeshShape(self.plain.distribution)
 
     def placements(self) -> list[Placement]:
-        """Return what each dimension of the distribution does.
+        """Return the placement of each dimension of the distribution.
 
         >>> TensorTopology((2,), [PlacementReplicate()], [(0, 0), (0, 1)]).placements()
         [PlacementReplicate()]

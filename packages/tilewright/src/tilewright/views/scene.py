@@ -16,16 +16,16 @@ from ..errors import LayoutError
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
 OutlineKind: TypeAlias = Literal["tile", "face", "plane", "slice", "mark", "halo"]
 
-MOST_FLOWS = 300  # arrows in a picture; more hide what is below them
+MOST_FLOWS = 300  # arrows in a picture; more hide the cells below them
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """An attribute of the cells of a grid: its name, and one value per cell, row by row.
 
-    `scale` says how values become colors: distinct ones for a `category`, ordered ones along a `ramp`, or from pale to
-    dark as `heat`. `form` says how they are written, as in `str.format`. A cell without the attribute has the value
-    None.
+    `scale` is the way values become colors: distinct ones for a `category`, ordered ones along a `ramp`, or from pale
+    to dark as `heat`. `form` is the way they are written, as in `str.format`. A cell without the attribute has the
+    value None.
 
     >>> Field("bank", (0, 1, 0, 1)).scale
     'category'
@@ -49,7 +49,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A box drawn around cells: its first row and column, its size, and what it stands for.
+    """A box drawn around cells: its first row and column, its size, and its meaning.
 
     >>> Outline(0, 16, 16, 16, "face", "face 1").label
     'face 1'
@@ -289,7 +289,7 @@ class Tracks:
                 raise LayoutError(f"{span}: expected a track from 0 to {len(self.names) - 1} and end >= start")
 
     def first(self, count: int) -> Tracks:
-        """Return the first `count` tracks; the title says how many there are.
+        """Return the first `count` tracks; the title states how many there are.
 
         >>> Tracks(("bank 0", "bank 1"), title="banks").first(1).title
         'banks (the first 1 of 2)'
@@ -316,7 +316,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the list above the panels: what it is about, and lines of names and values that explain it.
+    """An entry of the list above the panels: its subject, and lines of names and values that explain it.
 
     >>> entry = Entry("page 3 is elsewhere", (("remedy", "compare the cores"),), "bad")
     >>> entry.tone

@@ -336,7 +336,8 @@ class SceneOptions(TypedDict, total=False):
     """The options of every scene.
 
     `label` names the attribute, or the attributes, written into the cells; `color` the one that colors them; `address`
-    is "decimal" or "hex" and says how addresses and offsets are written. Cells that lack an attribute keep their own.
+    is "decimal" or "hex" and decides how addresses and offsets are written. Cells that lack an attribute keep their
+    own.
 
     >>> options: SceneOptions = {"label": "page", "address": "hex"}
     >>> sorted(options)

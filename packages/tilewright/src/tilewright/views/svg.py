@@ -423,7 +423,7 @@ def _draw_contents(grid: Grid, cells: CellGeometry, labels: list[str], scales: d
 def _draw_boxes(
     grid: Grid, cells: CellGeometry, labels: list[str], scales: dict[str, Scale], step: tuple[int, int]
 ) -> tuple[list[str], list[str]]:
-    """Return the titles and row names of the boxes, and what is in them; `step` leads from a box to the next."""
+    """Return the titles and row names of the boxes, and their content; `step` leads from a box to the next."""
     names, parts = [f'<g font-family="{MONO}">'], []
     for down, row in enumerate(grid.box_grids()):
         for across, box in enumerate(row):

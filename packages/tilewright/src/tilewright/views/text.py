@@ -443,7 +443,7 @@ def _fit_labels(grid: Grid, gutter: int, width: int, height: int) -> tuple[_Text
     for labels in candidate_labels(grid):
         labels = [replace_control_characters(label) for label in labels]
         empty = bool(grid.valid) and not any(grid.valid)
-        cell = max(map(len, labels)) or int(empty)  # hatching needs a width, too
+        cell = max(map(len, labels)) or int(empty)  # hatching also needs a width
         for shown_bars in (bars, {}):
             if cell and gutter + grid.columns * (cell + 1) + 2 * len(shown_bars) <= width:
                 lines = rules if shown_bars or not bars else {}
@@ -491,7 +491,7 @@ def _outline_starts(grid: Grid) -> tuple[dict[int, str], dict[int, str]]:
             if box.kind == kind:
                 bars[box.column], rules[box.row] = kind, kind
     if grid.rows > _MOST_RULED and len(rules) == grid.rows:
-        rules = {}  # a rule above every row says nothing
+        rules = {}  # a rule above every row conveys nothing
     return {k: v for k, v in bars.items() if k}, {k: v for k, v in rules.items() if k}
 
 

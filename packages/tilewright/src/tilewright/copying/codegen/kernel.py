@@ -14,7 +14,7 @@ from ...formats import BlockFormat, block_format_of
 from ..placement import LoopNest, Placement
 from .c_code import INT_MAX, CDialect, LoopAxis, raw_type
 
-MAX_SHIFTS = 8  # of an index, to compute what a table would hold
+MAX_SHIFTS = 8  # of an index, to compute the entries of a table
 MAX_STATIC_SHARED = 48 << 10  # bytes of shared memory that a CUDA kernel can declare; more is dynamic
 EDGE_THREADS = 1 << 16  # kernels with fewer threads are merged into one launch
 WIDEST = 16  # bytes that one thread can load or store at once

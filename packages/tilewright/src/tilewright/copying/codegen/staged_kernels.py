@@ -129,7 +129,7 @@ def _make_box(axes: Sequence[LoopAxis], sizes: Sequence[int], goals: Sequence[in
     box = StagedBox(tuple(taken), runs, (rows[0], rows[1]))
     read, written = (box.run_length(side) * sizes[side] for side in (0, 1))
     ragged = prod([-(-axis.extent // n) * n / axis.extent for axis, n in zip(axes, taken, strict=True)]) - 1
-    small = 256 / prod(taken)  # what a work-group costs beside its elements
+    small = 256 / prod(taken)  # the cost of a work-group beside its elements
     cost = (SECTOR + words[0]) / 2 / read + (SECTOR + words[1]) / written + ragged / 2 + small
     return StagedBox(box.taken, box.runs, box.rows, cost)
 

@@ -81,8 +81,8 @@ def memory_grid(
     """Return memory as a grid, colored like the grid of coordinates; None if it is too large to draw.
 
     `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, the others
-    down. `scalars` are the offsets of the scalars of an element from its first one; `padding` says whether padding
-    has places, and `requested` names attributes of the coordinates that memory is to have, too.
+    down. `scalars` are the offsets of the scalars of an element from its first one; `padding` tells whether padding
+    has places, and `requested` names attributes of the coordinates that memory is to have as well.
 
     >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
     >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
@@ -263,7 +263,7 @@ def layout_panels(
     """Return the coordinates as a grid, and memory as a second one if it is small enough to draw.
 
     `extra` are further attributes, of which the last is the label; `requested` names attributes that are to be there,
-    also in memory. `scalars` are the offsets of the scalars of an element from its first one, `padding` says whether
+    also in memory. `scalars` are the offsets of the scalars of an element from its first one, `padding` tells whether
     padding has places, and `folded` draws memory in rows even where it could be drawn tile by tile.
 
     >>> from tilewright import row_major
@@ -376,7 +376,7 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
     """Return the facts shown beside the picture of a layout.
 
     `scalars` are the offsets of the scalars of an element from its first one, () if they are not known, and `padding`
-    says whether padding has places. Memory is counted from the first scalar to the last.
+    tells whether padding has places. Memory is counted from the first scalar to the last.
 
     >>> from tilewright import row_major
     >>> [(fact.name, fact.value) for fact in layout_facts(row_major(4, 8))][1:4]

@@ -174,7 +174,7 @@ def _free_blocks(allocations: tuple[Allocation, ...], start: int, end: int) -> l
 
 
 def _free_ranges(taken: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
-    """Return what is left between `start` and `end`."""
+    """Return the rest between `start` and `end`."""
     found = []
     for first, last in sorted(taken):
         if start < first:

@@ -161,7 +161,7 @@ def _coverage_facts(cell_numbers: Any, count: int) -> list[Fact]:
 
 
 def _access_facts(layout: LayoutLike, cell_numbers: Any, columns: int, vector: int, itemsize: int) -> list[Fact]:
-    """Return what the first access of the first 32 threads costs, in global and in shared memory."""
+    """Return the cost of the first access of the first 32 threads, in global and in shared memory."""
     cells = cell_numbers[:_WARP, :vector]
     offsets = np.asarray(layout.extended(cells // columns, cells % columns))
     moved = coalescing(offsets, itemsize=itemsize)
@@ -238,7 +238,7 @@ def atom_scene(atom: MatrixAtom, **options: Unpack[SceneOptions]) -> Scene:
 
 @scene_function
 def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
-    """Return what a `linear` map has at each element: its register, lane and warp, or its offset.
+    """Draw the owner of each element under a `linear` map: its register, lane and warp, or its offset.
 
     The map must have one or two output axes; `options` are the common scene options.
 
