@@ -91,7 +91,7 @@ class ReportText:
         return lines
 
     def _format_reshards(self) -> list[str]:
-        """Return the operations that only moved data, as a table: bytes, time, and what they were."""
+        """Return the operations that only moved data, as a table: bytes, time, and name."""
         reshards = self.report.reshards
         if not reshards:
             return []
@@ -155,7 +155,7 @@ _NO_TIMELINE = Timeline((), Peaks(), None, (), {})
 
 @dataclass(frozen=True)
 class AuditReport(Shown):
-    """What an audit found: `findings`, the worst first, `notes`, and the memory of the run over time.
+    """The result of an audit: `findings`, the worst first, `notes`, and the memory of the run over time.
 
     `counts` are the numbers of compared calls, buffers, tensors, pages, and addresses that the allocator predicts;
     `facts` are lines of names and values about the whole file. The chip is None where none was needed.

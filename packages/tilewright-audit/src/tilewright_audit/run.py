@@ -85,7 +85,7 @@ class RunBuffer:
     allocation: ReportNode | None = None
     node: ReportNode | None = None
     tensors: list[ReportNode] = field(default_factory=list)
-    request: ReportNode | None = None  # what the call that allocated it was asked for, as the node of a tensor
+    request: ReportNode | None = None  # the request of the call that allocated it, as the node of a tensor
     deallocation: ReportNode | None = None
     end: int | None = None
     last_use: int | None = None
@@ -376,7 +376,7 @@ def _memory_of(node: ReportNode) -> BufferType | None:
 
 
 def _read_request(call: ReportNode) -> ReportNode | None:
-    """Return what a call that creates a tensor was asked for, as the node of a tensor, or None for other calls."""
+    """Return the request of a call that creates a tensor, as the node of a tensor, or None for other calls."""
     if not call.text("name").endswith("create_device_tensor"):
         return None
     starts = {"shape": "Shape(", "dtype": "DataType::", "layout": "Layout::", "memory_config": "MemoryConfig("}

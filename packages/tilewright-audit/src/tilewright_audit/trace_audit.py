@@ -121,7 +121,7 @@ class NocRun:
 
 @dataclass(frozen=True)
 class NocTrace:
-    """What each data mover did, in order, as runs of equal events; and when kernels began.
+    """The actions of each data mover, in order, as runs of equal events; and when kernels began.
 
     `skipped` is the number of entries that are no events.
 
@@ -231,7 +231,7 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
 
 
 def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:
-    """Yield the events of the trace at `path` one by one, None for an entry that is no event.
+    """Yield the events of the trace at `path` one by one, None for an entry that is not an event.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -277,7 +277,7 @@ zone='BRISC-KERNEL begin')
 
 
 def _read_place(data: dict[str, Any], across: str, down: str) -> Place | None:
-    x, y = as_integer(data.get(across)), as_integer(data.get(down))  # -1 is no place
+    x, y = as_integer(data.get(across)), as_integer(data.get(down))  # -1 is not a place
     return None if x is None or y is None else (x, y)
 
 
@@ -360,7 +360,7 @@ def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a trace may be of: a plan, or one of its steps when it has several."""
+    """The possible subjects of a trace: a plan, or one of its steps when it has several."""
 
     plan: ReshardPlan
     step: ReshardStep | None
