@@ -180,7 +180,7 @@ def canonical_word(word: str) -> str:
 
 
 def suggest_key(key: str, known: Collection[str]) -> str:
-    """Return what to write instead of an unknown `key`: the `known` one that is nearest, or else the list of them.
+    """Return a suggestion instead of an unknown `key`: the `known` one that is nearest, or else the list of them.
 
     >>> suggest_key("dtyp", ["dtype", "tile"]), suggest_key("x", ["dtype", "tile"])
     ("did you mean 'dtype'?", 'known keys: dtype, tile')
@@ -321,7 +321,7 @@ class TextCursor:
     def items(
         self, closing: str, read: Callable[[], _Item], most: int = MAX_RANK, is_python: bool = False
     ) -> list[_Item]:
-        """Return what `read` returns, again and again up to a `closing` bracket, with commas between, `most` times.
+        """Return the results of `read`, repeated up to a `closing` bracket, with commas between, `most` times.
 
         `is_python` allows a comma after the last one, as in (128,).
 

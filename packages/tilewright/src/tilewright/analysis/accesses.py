@@ -132,7 +132,7 @@ def _active_threads(active: Any, count: int, caller: str) -> Array:
 
 
 def _find_elements(memory: Any, index: Array, touched: Array, caller: str) -> tuple[Array, Array]:
-    """Return where `memory` has the elements of each `index`, and which of them are touched and no padding."""
+    """Return where `memory` has the elements of each `index`, and which of them are touched and not padding."""
     layout = memory.layout if isinstance(memory, View) else memory
     if not isinstance(layout, LayoutLike):
         raise LayoutError(f"{caller}: with threads, memory must be a layout or a tensor, got {type(memory).__name__}")

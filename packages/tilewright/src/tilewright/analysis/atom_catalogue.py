@@ -401,7 +401,7 @@ atoms = AtomCatalogue()
 
 @dataclass(frozen=True, slots=True)
 class OperandCoverage:
-    """What threads hold of an operand of `extents` elements: `values` each, of which `missing` and `extra` are wrong.
+    """The threads' share of an operand of `extents` elements: `values` each, with `missing` and `extra` ones.
 
     Elements are column-major offsets: `missing` ones no thread holds, `extra` ones are outside the operand. `copies` is
     how many (thread, value) pairs hold an element that another one also holds.

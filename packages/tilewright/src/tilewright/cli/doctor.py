@@ -119,7 +119,7 @@ def _check_engine(name: str) -> EngineCheck:
 
 
 def _describe_hardware(name: str, driver: Any) -> str:
-    """Return what hardware an engine runs on."""
+    """Return the hardware that an engine runs on."""
     if driver is None:
         return "NumPy, always available"
     if name == "native":
@@ -249,7 +249,7 @@ class MissingPart:
 
 
 def list_all_plugins() -> dict[str, str]:
-    """Return what plug-ins add, by group and name, and the package of each; none of them is loaded.
+    """Return the additions of plug-ins, by group and name, and the package of each; none of them is loaded.
 
     >>> all(" " in name for name in list_all_plugins())
     True

@@ -439,7 +439,7 @@ def stated_by_file(tensor: StoredTensor, typed: frozenset[str]) -> frozenset[str
 
 
 def list_assumptions(spec: TensorSpec, known: Iterable[str]) -> dict[str, str]:
-    """Return what decides where a `spec` lies though nobody stated it: its dtype, page layout and chip.
+    """Return the assumptions about the placement of a `spec`: its dtype, page layout and chip.
 
     `known` names the options that were typed, and those whose place a file or a printed text takes.
 

@@ -82,7 +82,7 @@ def add_flag(name: str, help_text: str) -> Callable[[Any], Any]:
 
 
 def refuse_options(names: Iterable[str], where: str) -> None:
-    """Raise if one of the options of the running verb was typed that have no effect, in the words of `where`.
+    """Raise if an option without effect was given to the running verb, in the words of `where`.
 
     >>> with click.Context(click.Command("show")):
     ...     refuse_options(["dtype"], "on a layout")

@@ -89,7 +89,7 @@ _tiles_option, _memory_option = _option_in("Tiles"), _option_in("Memory")
 
 @dataclass(frozen=True, slots=True)
 class ShowOptions:
-    """What to draw of the subjects, as given on the command line."""
+    """The requested parts of the drawing, as given on the command line."""
 
     at: tuple[int, ...] | None = None
     page: int | None = None
@@ -385,7 +385,7 @@ def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
 def _build_animation(
     subjects: list[Drawable], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> Animation:
-    """Return what happens, step by step: in a pipeline, in a copy between layouts, or in a reshard."""
+    """Animate a pipeline, a copy between layouts, or a reshard, step by step."""
     from ..traffic import reshard
     from ..views import animate
 
@@ -562,7 +562,7 @@ class Drawable:
         return options.build_spec(self.extents)
 
     def assumptions(self, spec: TensorSpec, typed: frozenset[str]) -> dict[str, str]:
-        """Return what decides where the tensor lies though neither it nor an option states it."""
+        """Return the assumptions about the tensor's placement that neither it nor an option states."""
         stated = STATED_BY_TEXT if self.printed is not None else SpecOptions.setting_names(self.settings)
         return list_assumptions(
             spec, typed | (stated if self.stored is None else stated_by_file(self.stored, typed) | stated)

@@ -137,7 +137,7 @@ def describe_tensors(
         family: the family of the model.
         layers: the number of layers of the model, None if the recipe has no such number.
         experts: the number of experts of a layer, likewise.
-        tied: tensors in the place of which the embedding is written.
+        tied: tensors that the embedding replaces.
 
     >>> list(describe_tensors(["model.layers.2.mlp.up_proj.weight"], "llama", 2, 0))
     ['unused: model.layers.2.mlp.up_proj.weight: config.json says that the model has 2 layers']
@@ -274,7 +274,7 @@ _COMPARED_BYTES = 1 << 26  # at a time
 
 
 class CacheOptions(TypedDict, total=False):
-    """What decides a weight cache besides the checkpoint and the machine.
+    """The choices behind a weight cache besides the checkpoint and the machine.
 
     `recipe` is the name of a recipe, or the path of its file or folder; `optimizations` the number formats:
     "performance" (the default), "accuracy", a decoder config (JSON), or text such as "precision_cfg = {wqkv: bf16}";
@@ -524,7 +524,7 @@ class WeightCache:
         )
 
     def _describe_parts(self) -> Iterator[str]:
-        """Yield notes on tensors of which weights are made from some elements only."""
+        """Yield notes on tensors that weights use only in part."""
         sizes: dict[str, int] = {}
         for each in self.checkpoint.tensors.values():  # whole ones, and parts of stacked ones
             sizes |= {name: max(sizes.get(name, 0), prod(each.shape)) for name in each.sources}
@@ -750,7 +750,7 @@ def _may_be_gguf(source: FilePath) -> bool:
 
 
 def _spell_checkpoint(source: FilePath) -> str:
-    """Return how the user spells a checkpoint; owner/model for one of the hub."""
+    """Return the user's spelling of a checkpoint; owner/model for a checkpoint of the hub."""
     text = os.fspath(source)
     if remote := _HUB_URL.fullmatch(text):
         return remote[1]

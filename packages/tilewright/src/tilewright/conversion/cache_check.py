@@ -76,7 +76,7 @@ class FileName:
 
     @classmethod
     def parse(cls, file: str) -> FileName | None:
-        """Return the parts of the name of a `file`, None if it is not named like one of a cache.
+        """Return the parts of the name of a `file`, None if it is not named like a file of a cache.
 
         >>> FileName.parse("notes.tensorbin") is None
         True

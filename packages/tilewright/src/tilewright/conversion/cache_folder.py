@@ -283,7 +283,7 @@ Holdings: TypeAlias = "str | os.PathLike[str] | TensorFile | StoredTensor | Tens
 
 @dataclass(frozen=True, slots=True)
 class DeviceTensor:
-    """What one device holds of a tensor: its name, the spec or its arguments, and the mesh that shares it.
+    """One device's part of a tensor: its name, the spec or its arguments, and the mesh that shares it.
 
     >>> DeviceTensor("w", TensorSpec((4, 4))).mesh is None
     True

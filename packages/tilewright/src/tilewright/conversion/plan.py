@@ -957,7 +957,7 @@ def plan_conversion(
 def _note_unused_elements(
     tensors: Mapping[str, StoredTensor], outputs: Iterable[OutputTensor], rules: Rules
 ) -> Iterator[str]:
-    """Yield a note for each tensor of which the values of rules leave out elements."""
+    """Yield a note for each tensor with elements that the values of rules leave out."""
     if all(settings.value is None for _, settings in rules.lines):
         return
     used = count_elements([output.source.value for output in outputs])  # including skipped ones: these were named

@@ -458,7 +458,7 @@ class Recipe:
         return add_outputs(self.output, family.output)
 
     def to_json(self) -> dict[str, str]:
-        """Return what identifies the recipe, as manifests record it.
+        """Return the identity of the recipe, as manifests record it.
 
         >>> sorted(Recipe.load().to_json())
         ['follows', 'name', 'revision']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules: patterns with settings, in order, of which the last match wins; and the targets that they choose."""
+"""Rules: an ordered list of patterns with settings, where the last match wins; and the targets that they choose."""
 
 from __future__ import annotations
 
@@ -491,7 +491,7 @@ class Rules:
         return result
 
     def note_unused_lines(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield a note for each line that matches some of these names, and of which a setting never counts.
+        """Yield a note for each line that matches some of these names but has a setting that never counts.
 
         >>> list(Rules.of({"a*": {"dtype": "int8"}, "*": {"dtype": "int32"}}).note_unused_lines(["a", "b"]))
         ["the rule 'a*' has no effect: later ones replace what it sets"]

@@ -257,7 +257,7 @@ class TensorJob:
             return strip.slabs_left == 0
 
     def strip_pieces(self, strip: OpenStrip) -> list[NumberedPieces]:
-        """Return what has to be hashed of a finished strip."""
+        """Return the part of a finished strip that has to be hashed."""
         pieces = ((strip.start, strip.buffer),)
         return [] if strip.buffer is None else [(self.output_hashes, strip.number, pieces)]
 

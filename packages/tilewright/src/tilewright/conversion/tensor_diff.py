@@ -279,7 +279,7 @@ class ComparedTensor:
         return self._read_through(box, lambda at: read_step_sizes(source, at))
 
     def _read_through(self, box: Box, read: Callable[[Box], Array]) -> Array:
-        """Return what `read` returns for the same box of the source, in the shape of the box."""
+        """Return the result of `read` for the same box of the source, in the shape of the box."""
         if self.order is not None:
             return read(box.permute(self.order)).transpose(inverse_order(self.order))
         if self.shape == self.source.shape:

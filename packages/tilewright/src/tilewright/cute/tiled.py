@@ -93,7 +93,7 @@ class TiledMma:
         return _partition(target, divide, (self._coordinate(thread, operand), (None, (None, None))))
 
     def partition_A(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand A, `target`, a layout or tensor of M x K: (values, rest of M, rest of K).
+        """Return the share of `thread` in operand A, `target`, of M x K: (values, rest of M, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_A(Layout((64, 32)), 0))
@@ -102,7 +102,7 @@ class TiledMma:
         return self._partition(target, thread, "A")
 
     def partition_B(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand B, `target`, a layout or tensor of N x K: (values, rest of N, rest of K).
+        """Return the share of `thread` in operand B, `target`, of N x K: (values, rest of N, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_B(Layout((32, 32)), 0))
@@ -111,7 +111,7 @@ class TiledMma:
         return self._partition(target, thread, "B")
 
     def partition_C(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand C, `target`, a layout or tensor of M x N: (values, rest of M, rest of N).
+        """Return the share of `thread` in operand C, `target`, of M x N: (values, rest of M, rest of N).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_C(Layout((64, 32)), 5))
@@ -248,7 +248,7 @@ class TiledCopy:
         return _partition(target, divide, ((thread, None), rests))
 
     def partition_S(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` reads of a source, `target`, a layout or a tensor: (values, rest, rest, ...).
+        """Return the part of a layout or tensor, `target`, that `thread` reads: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint128_t>", 32, Layout((32, 8), (8, 1)), Layout((1, 4)))
         >>> print(copy.partition_S(Layout((64, 64), (64, 1)), 9))
@@ -257,7 +257,7 @@ class TiledCopy:
         return self._partition(target, thread, self.atom.source)
 
     def partition_D(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` writes of a destination, `target`, a layout or a tensor: (values, rest, rest, ...).
+        """Return the part of a layout or tensor, `target`, that `thread` writes: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint32_t>", 32, Layout((4, 8), (8, 1)))
         >>> print(copy.partition_D(Layout((8, 8), (8, 1)), 9))
@@ -352,7 +352,7 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 
 
 def local_partition(tensor: TileTensor, threads: CoreLayout, index: int, proj: Any = None) -> TileTensor:
-    """Return what thread `index` has of `tensor`: every n-th element of each mode, n being the extents of `threads`.
+    """Return the share of thread `index` in `tensor`: every n-th element of each mode, n from the extents of `threads`.
 
     With `proj`, only the modes of `threads` where it is not None are used.
 

@@ -176,7 +176,7 @@ def parse_scene_options(fields: FormFields, *names: str) -> SceneOptions:
 
 
 def attribute_scene(fields: FormFields, draw: Callable[[SceneOptions], Made]) -> Made:
-    """Return what `draw` makes of the label, color and base in a form; an unknown attribute is an error of its field.
+    """Return the result of `draw` with a form's label, color and base; an unknown attribute is an error of its field.
 
     >>> attribute_scene({"label": "page"}, lambda options: options["label"])
     ('page',)

@@ -196,7 +196,7 @@ def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
 
 
 def describe_core(fields: FormFields) -> dict[str, Any]:
-    """Return what one core or bank holds: its pages in consecutive runs, with their addresses.
+    """Return the contents of one core or bank: its pages in consecutive runs, with their addresses.
 
     >>> words = {"shape": "128x64", "memory": "height_sharded", "buffer": "l1", "grid": "2x1", "chip": "n150"}
     >>> describe_core({**words, "core": "1,0"})["rows"][0]["pages"]
@@ -387,7 +387,7 @@ def schedule_picture(fields: FormFields) -> Scene:
 
 
 def _buffer_fact(spec: TensorSpec, tiler: Tiler, schedule: Schedule) -> Fact:
-    """Return how much L1 the buffers of a pipeline take, if elements have the format of the tensor."""
+    """Return the L1 space of the buffers of a pipeline, if elements have the format of the tensor."""
     each = -(-prod(tiler.largest_tile) * spec.page_bytes // spec.page_elements)
     total, available = len(schedule.buffers) * each, spec.known_chip.bank_bytes("l1")
     words = f"{len(schedule.buffers)} x {each} = {total} bytes, of {available} in the L1 of a core"

@@ -304,7 +304,7 @@ class Inspection(Shown):
         return sum([each["elements"] for each in self.totals() if not str(each["format"]).startswith(whole)])
 
     def totals(self) -> list[dict[str, Any]]:
-        """Return tensors, elements and bytes of each type, that with the most bytes first.
+        """Return tensors, elements and bytes of each type, the type with the most bytes first.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -565,7 +565,7 @@ def join_sections(
 
 
 def _describe_modules(tensors: Sequence[StoredTensor]) -> dict[str, Any] | None:
-    """Return what decides how tensors are joined, for each module: their names, types and shapes.
+    """Return the facts that decide how tensors are joined, for each module: their names, types and shapes.
 
     None if names of other modules matter.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`RemoteFile`: a file behind a URL, of which only the ranges that are needed are read.
+"""`RemoteFile`: a file behind a URL, read only in the ranges that are needed.
 
 https://host/model.safetensors            a web server that knows ranges
 hf://owner/model[@revision][/file]        a model of the Hugging Face hub

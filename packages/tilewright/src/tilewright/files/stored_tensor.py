@@ -135,7 +135,7 @@ class PagedBoxes:
 
 
 def _last_units(unit: tuple[int, int], rank: int) -> tuple[int, ...]:
-    """Return the units of `rank` dimensions, of which the last two have a unit of (rows, columns)."""
+    """Return the units of `rank` dimensions; the last two have a unit of (rows, columns)."""
     return ((1,) * rank + unit)[-rank:] if rank else ()
 
 
@@ -555,7 +555,7 @@ class StoredTensor:
     ) -> StoredElement:
         """Return where the element at `coordinate` is: in the file, and on a chip, from the address `base` on.
 
-        Of a tensor on a mesh, `device` names one device, and `coordinate` is then that in its part.
+        For a tensor on a mesh, `device` names one device, and `coordinate` then counts in its part.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
         >>> x.explain_stored((1, 2)).offset

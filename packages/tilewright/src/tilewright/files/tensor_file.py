@@ -374,7 +374,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         return len(self._tensors)
 
     def on_device(self, device: DeviceLike) -> TensorFile:
-        """Return what one device of a mesh holds: its parts, and entire tensors that are not on a mesh.
+        """Return the contents of one device of a mesh: its parts, and entire tensors that are not on a mesh.
 
         `device` is a mesh coordinate, or a number in row-major order.
 

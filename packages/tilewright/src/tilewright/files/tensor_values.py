@@ -271,7 +271,7 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
 class StoredElement(Shown):
     """One element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` of its scale.
 
-    `coordinate` is that in the stored tensor. On a mesh, the explanation is for the part of `devices`, which all hold
+    `coordinate` counts in the stored tensor. On a mesh, the explanation is for the part of `devices`, which all hold
     the element.
 
     >>> import tempfile, numpy

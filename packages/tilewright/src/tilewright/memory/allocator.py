@@ -702,7 +702,7 @@ def alternatives(request: FitRequest, spec_type: type[TensorSpec], chip: ChipLik
 
 
 def _alternative_key(spec: TensorSpec) -> tuple[Any, ...]:
-    """Return what distinguishes alternatives: not the grid alone if the shards stay the same."""
+    """Return the key that distinguishes alternatives: not the grid alone if the shards stay the same."""
     usable = None if spec.violations() else spec.memory.buffer_type
     shards = spec.memory.sharding.shape if spec.memory.sharding else None
     return (spec.dtype, spec.memory.memory_layout, shards, usable)

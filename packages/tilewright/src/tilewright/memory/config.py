@@ -359,7 +359,7 @@ class MemoryConfig(Shown):
         return MemoryConfig(self.memory_layout, self.buffer_type, self.shard_spec, sharding, False)
 
     def _key(self) -> tuple[Any, ...]:
-        """Return what configs are compared by: the form of the shards that decides the placement."""
+        """Return the key that configs are compared by: the form of the shards that decides the placement."""
         if self.made_with_nd:
             return (self.buffer_type, self.nd_shard_spec)
         return (self.buffer_type, self.memory_layout, self.shard_spec)

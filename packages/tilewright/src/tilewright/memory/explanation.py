@@ -156,7 +156,7 @@ class TileExplanation:
 
 @runtime_checkable
 class Tiled(Protocol):
-    """What knows which of its tiles hold an element, as a tiler does.
+    """An object that knows which of its tiles hold an element, such as a tiler.
 
     >>> from tilewright.tiling import Tiler
     >>> isinstance(Tiler((7, 10), (3, 4)), Tiled)
@@ -378,7 +378,7 @@ def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any 
     For a layout, or a tensor in memory with a layout, the offset is explained; for a shape, the offset in its padded
     rows; of a tiler, the tiles that hold the element. Of a tensor that `open_tensors` or `read_tensorbin` returned, the
     devices that share it are explained as well, and in a file its value and its bytes; `device` chooses one device, by
-    coordinate or number, and `coordinate` is then that in its part.
+    coordinate or number, and `coordinate` then counts in its part.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]

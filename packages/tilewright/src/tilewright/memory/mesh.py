@@ -101,7 +101,7 @@ class Mesh(Shown):
     part_shape: tuple[int, ...]
 
     def locate(self, at: Coordinate) -> tuple[tuple[Coordinate, ...], Coordinate]:
-        """Return the devices that hold the element of the entire tensor `at` a coordinate, and that in their parts.
+        """Return the devices that hold the element `at` a coordinate of the entire tensor, and where it is in their parts.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).locate((33, 5))
         (((0, 1),), (1, 5))
@@ -195,7 +195,7 @@ class Mesh(Shown):
 
     @classmethod
     def from_json(cls, data: Any, part_shape: tuple[int, ...]) -> Mesh:
-        """Return the mesh of plain data, of which each device holds `part_shape`.
+        """Return the mesh from plain data; each device holds `part_shape`.
 
         >>> mesh = Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64))
         >>> Mesh.from_json(mesh.to_json(), (32, 64)) == mesh

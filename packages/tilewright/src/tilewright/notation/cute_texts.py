@@ -28,7 +28,7 @@ _FLAG = re.compile(r"smem_ptr_flag_bits\s*<\s*(\d{1,4})\s*>", re.ASCII)
 _PATH = re.compile(r"@(\d{1,3})", re.ASCII)
 _NAMESPACE = re.compile(r"\b(?:cute|cutlass)\s*::\s*")
 HAS_POINTER = re.compile(rf"{_POINTER.pattern}|\bArithTuple\b", re.ASCII)
-"""What only CuTe's chains have: a pointer, or the start of coordinates."""
+"""Parts that only CuTe's chains have: a pointer, or the start of coordinates."""
 _PREFIX = re.compile(r"\b(?:const|struct|class)\s+|\{\s*\}")
 
 

@@ -80,7 +80,7 @@ def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = 
 
 
 def parse_with_spare_shape(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
-    """Return what `parse` does, but ignore a `shape` that the text does not need: a form has the field for all texts.
+    """Parse as `parse` does, but ignore a `shape` that the text does not need: a form has the field for all texts.
 
     >>> parse_with_spare_shape("(4,8):(8,1)", (2, 32)), parse_with_spare_shape("ab", (2, 32)).layout
     (Layout((4, 8), (8, 1)), Layout((2, 32), (32, 1)))

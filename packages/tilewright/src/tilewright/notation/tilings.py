@@ -213,7 +213,7 @@ def parse_xla(text: str) -> XlaShape:
 
 
 def _read_property(cursor: TextCursor, name: str, rank: int) -> str:
-    """Return what stands in the brackets of a property; of splits, which have several, with the brackets."""
+    """Return the content of the brackets of a property; for splits, which have several, with the brackets."""
     if name == "SC":
         splits = [_read_split(cursor, rank)]
         while cursor.peek("("):

@@ -16,7 +16,7 @@ from ..layout import Layout, LayoutLike, Linear, Swizzle, unflatten
 from .maps import logical_extents, offset_of, stored_extents, strided_parts
 from .triton import DISTRIBUTED, TritonEncoding, TritonType, element_bits, linear_of_encoding
 
-_MAX_RANK = 5  # of which all orders of the dimensions are tried
+_MAX_RANK = 5  # up to which all orders of the dimensions are tried
 Images: TypeAlias = "Sequence[Sequence[int]]"
 Bases: TypeAlias = "dict[str, list[tuple[int, ...]]]"
 Fields: TypeAlias = dict[str, Any]  # of an encoding

@@ -96,7 +96,7 @@ def resolve_alias(name: str, aliases: Aliases) -> str | None:
 
 
 def read_attribute(cursor: TextCursor, aliases: Aliases, read: Callable[[TextCursor, Aliases], _Value]) -> _Value:
-    """Return what `read` makes of the attribute at a `cursor`, or of the text that an alias there stands for.
+    """Return the result of `read` for the attribute at a `cursor`, or for the text behind an alias there.
 
     >>> read_attribute(TextCursor("#n", "a number"), {"n": "7"}, lambda cursor, aliases: cursor.integer())
     7
@@ -519,7 +519,7 @@ def parse_mlir_layout(text: str, aliases: Mapping[str, str] | None = None) -> Ml
 def parse_with_aliases(
     text: str, aliases: Mapping[str, str], read: Callable[[TextCursor, Aliases], _Value], name: str
 ) -> _Value:
-    """Return what `read` makes of a whole `text`, which messages call `name`; each error is a `FileFormatError`.
+    """Return the result of `read` for a whole `text`, called `name` in messages; each error is a `FileFormatError`.
 
     >>> parse_with_aliases("#n", {"n": "7"}, lambda cursor, aliases: cursor.integer(), "a number")
     7
@@ -751,7 +751,7 @@ def _in_tiles(layout: MlirLayout, extents: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _grade(layout: MlirLayout, shape: tuple[int, ...], expected: tuple[int, ...]) -> tuple[Severity, str]:
-    """Return how much a memref other than the expected one matters, and why."""
+    """Return the severity of a memref other than the expected one, and the reason."""
     memref, cores = layout.memref.shape, 1 if _needs_unit_grid(layout) else prod(layout.grid)
     unit = "element" if layout.memref.tile is None else "tile"
     padded = _padded(layout, shape)

@@ -222,7 +222,7 @@ def _join_vectors(vector: tuple[Any, ...], blocks: tuple[Any, ...]) -> tuple[Any
 
 
 def _is_dropped(mode: Nested[Any]) -> bool:
-    """Return whether a mode of a vector is marked as one of a mode of the elements that a slice dropped."""
+    """Return whether a mode of a vector is marked as belonging to a mode of the elements that a slice dropped."""
     return isinstance(mode, tuple) and len(mode) == 1
 
 

@@ -423,10 +423,10 @@ def stream(
         overlap: how far an input tile extends beyond its output tile, on both sides or as (before, after) per axis.
         pad: the content of an input tile outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
         scheme, depth, queue: as in `Pipeline`.
-        workers: threads beside the caller, as of `Pipeline`; by default 1, and one per core for zarr and other stores
+        workers: threads beside the caller, as in `Pipeline`; by default 1, and one per core for zarr and other stores
             that decode in parallel.
         memory_limit: the most bytes that buffers and cached chunks may take.
-        order: the order of the tiles, as of `Tiler`.
+        order: the order of the tiles, as in `Tiler`.
         dtype: the element type of a created target, by default the source's.
         chunks: the chunks of a created target, by default the source's.
         progress, cancel, trace: as in `Pipeline.run`.

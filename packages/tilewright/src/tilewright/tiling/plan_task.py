@@ -66,7 +66,7 @@ class TaskFailure(NamedTuple):
 
 
 class BatchResult(NamedTuple):
-    """What became of a batch: finished and failed tasks, those not started, and the seconds it took.
+    """The outcome of a batch: finished and failed tasks, those not started, and the seconds it took.
 
     `worker` is the process that ran it; `witness` is a finished task whose arrays the caller should compare with what
     it sees itself, None if that is not necessary.
@@ -171,7 +171,7 @@ def _with_buffers(endpoints: list[Endpoint], tilers: Sequence[Tiler]) -> tuple[l
 
 
 class BatchRun:
-    """A batch of tasks while it runs in this process. Arguments as of `run_batch`.
+    """A batch of tasks while it runs in this process. Arguments as in `run_batch`.
 
     >>> from tilewright.tiling import plan_tiles
     >>> a, b = np.arange(10), np.zeros(10, int)

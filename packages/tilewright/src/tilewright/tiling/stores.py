@@ -426,7 +426,7 @@ class ChunkUses:
 
 
 class _CachedChunk:
-    """A chunk of which uses are left: decoded, being decoded, or to be decoded again."""
+    """A chunk with uses left: decoded, being decoded, or to be decoded again."""
 
     __slots__ = ("array", "left", "ready", "tiles")
 
@@ -508,7 +508,7 @@ class ChunkCache:
         return array
 
     def _finish(self, chunk: _CachedChunk) -> None:
-        """Wake those who wait for a chunk."""
+        """Wake the threads that wait for a chunk."""
         with self._lock:
             ready, chunk.ready = chunk.ready, None
         assert ready is not None

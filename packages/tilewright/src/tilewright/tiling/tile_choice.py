@@ -24,7 +24,7 @@ Chunks = tuple[tuple[int, ...], int]
 """The shape of a chunk, and the bytes of an element."""
 
 ENCODING = 2.0
-"""What encoding a byte costs, where decoding costs 1."""
+"""The cost of encoding a byte, where decoding costs 1."""
 
 TILE_BYTES = 32 << 10
 """Bytes that could be decoded in the time that handling a tile takes."""

@@ -340,7 +340,7 @@ Buffers = dict[str, list[TileBuffer]]
 class PipelineSpec(Shown):
     """Inputs and outputs that are cut into the same number of tiles, the scheme, and the buffers it needs.
 
-    Arguments as of `Pipeline`.
+    Arguments as in `Pipeline`.
 
     >>> import numpy as np
     >>> tiler = Tiler((1024,), (128,))

@@ -630,7 +630,7 @@ def _compile_copy(
 def _copy_through_layouts(
     source: TransferTensor, source_box: Box, target: TransferTensor, target_box: Box
 ) -> BoundCopy:
-    """Return the copy between tensors of which at least one is not strided, such as one stored in tiles."""
+    """Return the copy between tensors when at least one is not strided, such as one stored in tiles."""
     placements = []
     for tensor, box in ((source, source_box), (target, target_box)):
         windows = tuple([Layout(n) + start for start, n in zip(box.offset, box.shape, strict=True)])

@@ -814,7 +814,7 @@ class TileKernel:
         return offsets
 
     def build_once(self, key: Any, build: Callable[[], Built]) -> Built:
-        """Return what `build` makes from the program, built once per `key`."""
+        """Return the result of `build` for the program, built once per `key`."""
         if key not in self._builds:
             self._builds[key] = build()
         result: Built = self._builds[key]

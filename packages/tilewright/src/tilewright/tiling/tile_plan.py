@@ -743,7 +743,7 @@ def plan_tiles(
         tile: the extents of an output tile.
         overlap: how far an input tile extends beyond its output tile, on both sides or as (before, after) per axis.
         pad: the content of an input tile outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
-        order: the order of the tasks, as of `Tiler`.
+        order: the order of the tasks, as in `Tiler`.
 
     >>> plan_tiles(np.zeros((100, 100)), np.zeros((100, 100)), tile=(30, 50), overlap=2)[0].bytes_in
     13312

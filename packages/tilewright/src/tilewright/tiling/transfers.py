@@ -111,7 +111,7 @@ class Transfer:
 
 
 class TransferQueue(Protocol):
-    """What runs transfers: threads, the caller itself, or a simulation.
+    """The runner of transfers: threads, the caller itself, or a simulation.
 
     >>> isinstance(InlineQueue().wait, object)
     True

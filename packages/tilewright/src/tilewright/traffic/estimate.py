@@ -72,7 +72,7 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What bounds the time: a kind of `resource`, `which` one, the bytes that it carries, and its cycles.
+    """The bound of the time: a kind of `resource`, `which` one, the bytes that it carries, and its cycles.
 
     `resource` is "issue", "source", "source_both", "dram", "link", "reader", "reader_both" or "nothing".
 

@@ -401,7 +401,7 @@ class DumpTensorMode(NamedEnum):
 
 
 def width_multiple(dtype: DataTypeLike) -> int:
-    """Return what row widths of `dtype` should be a multiple of on a device: four bytes, or a tile for block formats.
+    """Return the multiple for row widths of `dtype` on a device: four bytes, or a tile for block formats.
 
     >>> width_multiple("bfloat16"), width_multiple("float32"), width_multiple("bfloat8_b")
     (2, 1, 32)

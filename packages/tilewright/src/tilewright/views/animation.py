@@ -96,7 +96,7 @@ class Animation:
 
 @singledispatch
 def animate(subject: Any, **options: Any) -> Animation:
-    """Return what happens in `subject`, step by step: a schedule, pipeline or trace, a copy plan, or a reshard.
+    """Animate a `subject`, step by step: a schedule, pipeline or trace, a copy plan, or a reshard.
 
     `options` are the options of its scene. `views.save` writes the result as a page that plays it (.html).
 

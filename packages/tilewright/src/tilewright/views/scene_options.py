@@ -528,7 +528,7 @@ def _hexadecimal_grid(grid: Grid) -> Grid:
 
 
 def _hexadecimal_names(axis: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of rows or columns, of which those parts are addresses whose axis says so."""
+    """Return the names of rows or columns, with addresses in the parts whose axis asks for them."""
     axes = axis.split(",")
     if not _ADDRESSES.intersection(axes):
         return names

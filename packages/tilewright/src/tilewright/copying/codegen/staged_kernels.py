@@ -197,7 +197,7 @@ Digit(axis=2, count=4, radix=1)])
 
 
 def choose_thread_count(phases: Sequence[Sequence[Digit]], most: int) -> int:
-    """Return a number of threads, whole warps, of which few are idle in all phases.
+    """Return a number of threads, whole warps, such that few are idle in all phases.
 
     >>> choose_thread_count([[Digit(0, 50, 1), Digit(1, 40, 1)]], 256)
     256

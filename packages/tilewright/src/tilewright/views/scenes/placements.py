@@ -375,7 +375,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
 
 
 def _scatter_field(name: str, table: NDArray[Any], cell: NDArray[np.int64], count: int, scale: Any, form: str) -> Field:
-    """Return an attribute of `count` cells, of which only those in `cell` have a value."""
+    """Return an attribute of `count` cells, with values only in `cell`."""
     values: list[Any] = [None] * count
     for at, value in zip(cell.tolist(), table.tolist(), strict=True):
         values[at] = value
