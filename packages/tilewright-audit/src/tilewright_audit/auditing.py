@@ -101,7 +101,7 @@ def _kind_of_brackets(file: SourceFile, start: bytes) -> InputKind:
 
 
 def _search(file: SourceFile) -> InputKind | None:
-    """Return what begins first in a text: IR, or a value of ttnn."""
+    """Return the type of the first value in a text: IR, or a value of ttnn."""
     rest = b""
     for at in range(0, min(file.size, _MOST_SEARCHED), _CHUNK):
         text = rest + file.read(at, min(_CHUNK, file.size - at))

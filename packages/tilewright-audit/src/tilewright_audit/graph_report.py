@@ -237,7 +237,7 @@ class JsonStream:
         self._depth -= 1
 
     def _decode(self) -> Any:
-        """Return the value at the start of the window's rest, of which more is read until it ends there."""
+        """Return the value at the start of the window's rest; more is read until it ends there."""
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._window, self._at)

@@ -273,7 +273,7 @@ def _count_uses(run: Run) -> Counter[int]:
 
 
 def _advise(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> str:
-    """Return what would avoid a move, or make it cheaper, with numbers where they were computed."""
+    """Return a remedy that avoids a move, or makes it cheaper, with numbers where they were computed."""
     chain = _follow(seen, reshards, uses)
     if len(chain) > 1:
         return _advise_direct(chain)
