@@ -134,10 +134,10 @@ def bank_conflicts(
     a `TileTensor` (the offsets of its elements, not its values).
 
     `itemsize` is the bytes of an element: by default the tensor's; otherwise 4 are assumed, and the report states that.
-    `vector` is the number of elements that an
-    instruction moves per thread: by default as many as are consecutive and aligned, up to 16 bytes. `instruction` is
-    "ld", "st", or a matrix instruction such as "ldmatrix.x4", whose threads name rows of 16 bytes. `active` marks the
-    threads take part. `machine` is the model: banks, phases, and whether loads merge.
+    `vector` is the number of elements that an instruction moves per thread: by default as many as are consecutive and
+    aligned, up to 16 bytes. `instruction` is "ld", "st", or a matrix instruction such as "ldmatrix.x4", whose threads
+    name rows of 16 bytes. `active` tells which threads take part. `machine` is the model: banks, phases, and whether
+    loads merge.
 
     Threads that read the same word share it. If all threads together need more bytes than the banks give at once, they
     are served in phases, in order.

@@ -291,8 +291,8 @@ _SMALLEST, _LARGEST = 1e-30, 1e30  # magnitudes of trained weights lie far insid
 class ContentCheck:
     """How content is compared: with memory for `slab` bytes, in full or in a sample.
 
-    A sample has the first, the last and some slabs between them of every device's part: what lies between them is not
-    seen. `exceptional` has what was compared of each file's source and is NaN, infinite or out of range.
+    A sample has the first, the last and some slabs between them of every device's part: the rest is not seen.
+    `exceptional` counts the compared values of each file's source that are NaN, infinite or out of range.
     """
 
     slab: int

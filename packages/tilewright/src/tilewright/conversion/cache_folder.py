@@ -148,8 +148,8 @@ class CacheFolder:
     ) -> WeightCache:
         """Return the cache as it should be, for a checkpoint, or for the one in the manifest.
 
-        Facts that `machine` and `options` leave open are taken from the manifest, the path and the headers; of the
-        modes of optimization, it is the one that most files are of.
+        Facts that `machine` and `options` leave open are taken from the manifest, the path and the headers;
+        the mode of optimization is the one of most files.
         """
         recipe = options.get("recipe") or self.recipe
         if checkpoint is None:
@@ -449,8 +449,8 @@ def plan_retarget(
 
     Args:
         cache: the directory with the files, or one above it that holds a single cache.
-        out: the TT_CACHE_PATH of the other machine; by default the cache's own, whose path must then
-            end as tt_transformers names it.
+        out: the TT_CACHE_PATH of the other machine; by default the cache's own, whose path must then end as
+            tt_transformers names it.
         machine: the other machine, such as "P150".
         source: the checkpoint. A cache that tilewright made needs it only where more than headers differ, and the head
             is not tied to the embedding.

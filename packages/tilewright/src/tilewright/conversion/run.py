@@ -504,8 +504,8 @@ class ProgressEvent:
 class ConversionReport:
     """The result of a conversion; it is not `complete` while other parts are missing.
 
-    `rounding` has for each converted tensor the number of rounded values, and the largest change,
-    and how many are NaN, infinite or out of range; `notes` name the tensors that have such values.
+    `rounding` has for each converted tensor the number of rounded values, the largest change, and the number of values
+    that are NaN, infinite or out of range; `notes` name the tensors that have such values.
 
     >>> ConversionReport("out", "npy", 4, 0, 0, 96, 608, 0.5, True).converted
     4

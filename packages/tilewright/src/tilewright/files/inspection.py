@@ -45,7 +45,7 @@ class TensorFacts:
     """One tensor of a file: its name, shape, format, placement, byte range and padding.
 
     On a `mesh` of devices, `shape` is the shape of the entire tensor, `spec` the spec of each device's part, and
-    `parts` states which devices hold what. The `sections` of a quantised tensor are its codes and scales. `problem`
+    `parts` lists the devices of each part. The `sections` of a quantised tensor are its codes and scales. `problem`
     is the reason why values cannot be read, if they cannot.
 
     >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantised checkpoints: which of their tensors belong together, and the tensors that these make.
 
-Names and shapes decide; the configuration supplies the rest, such as the size of blocks whose last one
-is short, and must agree. What fits no convention is refused when it is read, with the reason, and never read unscaled.
+Names and shapes decide; the configuration supplies the rest, such as the size of blocks whose last one is short, and
+must agree. A tensor that fits no convention is refused when it is read, with the reason, and never read unscaled.
 """
 
 from __future__ import annotations

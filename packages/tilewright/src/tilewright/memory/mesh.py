@@ -101,7 +101,7 @@ class Mesh(Shown):
     part_shape: tuple[int, ...]
 
     def locate(self, at: Coordinate) -> tuple[tuple[Coordinate, ...], Coordinate]:
-        """Return the devices that hold the element `at` a coordinate of the entire tensor, and where it is in their parts.
+        """Return the devices that hold the element `at` a coordinate of the entire tensor, and its place in each part.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).locate((33, 5))
         (((0, 1),), (1, 5))

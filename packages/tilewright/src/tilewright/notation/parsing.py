@@ -62,9 +62,9 @@ NOTATIONS = ("tilewright", "cute", *_READERS)
 def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
     """Return the layout that `text` describes, in the notation of any known system.
 
-    The text of our layouts, and of CuTe's, gives a layout. Other texts have more, such as an element type:
-    they are a `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's
-    tags; `notation` names the system where the form does not tell.
+    The text of our layouts, and of CuTe's, gives a layout. Other texts have more, such as an element type, and give a
+    `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's tags;
+    `notation` names the system where the form does not tell.
 
     >>> parse("(_4,_8):(_8,_1)"), parse("Layout<Shape<_4,_8>,Stride<_8,_1>>")
     (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1)))

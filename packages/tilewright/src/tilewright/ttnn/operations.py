@@ -119,8 +119,8 @@ def to_torch(
 ) -> Any:
     """Return the values as a torch tensor if torch is imported, as an array otherwise, in `dtype` of that library.
 
-    `torch_rank` drops leading dimensions of extent 1; `mesh_composer` says how the parts of a tensor on a mesh are
-    joined; `device` and `cq_id` are ignored.
+    `torch_rank` drops leading dimensions of extent 1; `mesh_composer` joins the parts of a tensor on a mesh;
+    `device` and `cq_id` are ignored.
 
     >>> to_torch(from_torch(np.ones((1, 2), np.float32)), torch_rank=1).tolist()
     [1.0, 1.0]
@@ -527,8 +527,8 @@ def reciprocal(
     """Return 1 / x for each element x of `tensor`, in its type.
 
     In a block format zero gives 2^127, 1.7014118346046923e+38, not infinity; and where one result of a group is much
-    larger than its neighbours, they are flushed to zero. Padding is not involved. `memory_config` says where the result
-    goes; `sub_core_grids` is ignored; `output_tensor` is not supported.
+    larger than its neighbours, they are flushed to zero. Padding is not involved. `memory_config` is the memory of
+    the result; `sub_core_grids` is ignored; `output_tensor` is not supported.
 
     >>> x = from_torch(np.array([[0.0, 2.0]], np.float32), dtype=DataType.BFLOAT8_B)
     >>> reciprocal(x).to_list()

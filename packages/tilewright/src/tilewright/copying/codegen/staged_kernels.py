@@ -277,7 +277,7 @@ class _Phase:
     """The reading or the writing of a box: which words of which rows a thread has.
 
     `named` are the digits of a thread and of its repeats, the word among them as the axis after the last one; `rows`
-    belong to rows.
+    are the digits of rows.
     """
 
     def __init__(
