@@ -39,7 +39,7 @@ _RANGES = re.compile(rb"\{\[(?:\d+-\d+ - |\(x=)")
 
 
 def find_input_kind(path: FilePath | SourceFile) -> InputKind:
-    """Return what the file at `path` is; one that is nothing known is refused.
+    """Return the type of the file at `path`; unrecognised content is refused.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -58,7 +58,7 @@ def find_input_kind(path: FilePath | SourceFile) -> InputKind:
         return "database"
     head = file.read(0, min(_HEAD, file.size))
     if head.startswith(_BYTECODE):
-        return "IR"  # whose reader says how to print it
+        return "IR"  # whose reader explains how to print it
     start = head.removeprefix(_MARK).lstrip()
     if start[:1] in (b"{", b"["):
         return _kind_of_brackets(file, start)
@@ -83,7 +83,7 @@ def _describe_start(head: bytes) -> str:
 
 
 def _kind_of_brackets(file: SourceFile, start: bytes) -> InputKind:
-    """Return what a file is that begins with a bracket, as JSON does, but also core ranges."""
+    """Return the type of a file that begins with a bracket, as JSON does, but also core ranges."""
     if start.rstrip() in (b"[]", b"{}"):
         return "graph report"  # of nothing, or one that is refused
     if _CORES.match(start):
@@ -101,7 +101,7 @@ def _kind_of_brackets(file: SourceFile, start: bytes) -> InputKind:
 
 
 def _search(file: SourceFile) -> InputKind | None:
-    """Return what begins first in a text: IR, or a value of ttnn."""
+    """Return the type of the first value in a text: IR, or a value of ttnn."""
     rest = b""
     for at in range(0, min(file.size, _MAX_SEARCHED), _CHUNK):
         text = rest + file.read(at, min(_CHUNK, file.size - at))
@@ -117,7 +117,7 @@ def _search(file: SourceFile) -> InputKind | None:
 
 
 DATABASE_NAME = "db.sqlite"
-_SIGNS = "({[<\n"  # in a text that is no path
+_SIGNS = "({[<\n"  # in a text that is not a path
 
 
 def audit(path: FilePath, chip: ChipLike | None = None, against: FilePath | None = None) -> AuditReport:

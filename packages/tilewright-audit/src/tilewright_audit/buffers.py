@@ -51,7 +51,7 @@ class SpecText:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> SpecText:
-        """Return the texts among the `values` of a tensor by name; what is missing is empty.
+        """Return the texts among the `values` of a tensor by name; missing ones are empty.
 
         >>> SpecText.of({}).dtype
         ''
@@ -195,7 +195,7 @@ def _find_conflict(config: MemoryConfig, spec: TensorSpec | None) -> str:
     )
 
 
-FACTS = {  # fields of the node that allocates a buffer, and what a difference is called
+FACTS = {  # fields of the node that allocates a buffer, and the name of a difference
     "page_size": "page size",
     "size": "size",
     "max_size_per_bank": "bytes per bank",
@@ -227,7 +227,7 @@ class CheckedBuffer:
 
     @property
     def label(self) -> str:
-        """Return the tensor in a few words.
+        """The tensor in a few words.
 
         >>> from tilewright.memory import BufferType
         >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0), TensorSpec((4, 8)), tensor_id=5).label
@@ -240,7 +240,7 @@ class CheckedBuffer:
 
     @property
     def bytes_per_bank(self) -> int:
-        """Return the recorded bytes in each bank, or the bytes of the model if none were recorded.
+        """The recorded bytes in each bank, or the bytes of the model if none were recorded.
 
         >>> from tilewright.memory import BufferType
         >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).bytes_per_bank
@@ -270,7 +270,7 @@ def list_live(run: Run, checked: Sequence[CheckedBuffer]) -> dict[int, list[Chec
 
 
 def model_facts(spec: TensorSpec) -> dict[str, int]:
-    """Return what the node that allocates a buffer for `spec` is to say: of the cores, those that hold a shard.
+    """Return the expected node that allocates a buffer for `spec`, with only the cores that hold a shard.
 
     >>> model_facts(TensorSpec((12, 50), "bfloat16", memory="l1", chip="wormhole_n150"))
     {'page_size': 100, 'size': 1200, 'max_size_per_bank': 112, 'num_cores': 0}
@@ -309,7 +309,7 @@ class BufferCheck:
         self.run, self.reader = run, reader
 
     def check_all(self) -> tuple[list[CheckedBuffer], list[AuditFinding]]:
-        """Return all buffers with their specs, and what is wrong with them.
+        """Return all buffers with their specs, and their errors.
 
         >>> from tilewright.memory import Chip
         >>> from .run import build_run
@@ -326,7 +326,7 @@ class BufferCheck:
         return checked, findings
 
     def _choose_spec(self, buffer: RunBuffer) -> CheckedBuffer:
-        """Return the buffer with the spec that explains what was recorded, or else most of it."""
+        """Return the buffer with the spec that explains the record, or else most of it."""
         counts: Counter[SpecText] = Counter()
         ids: dict[SpecText, int | None] = {}
         for node in (*([] if buffer.request is None else [buffer.request]), *buffer.tensors):
@@ -446,7 +446,7 @@ class BufferCheck:
             )  # fmt: skip
 
     def _check_tensors(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
-        """Yield what nodes of tensors in a buffer say that is not so."""
+        """Yield the errors in the nodes of tensors in a buffer."""
         reported: set[tuple[str, object]] = set()  # a tensor is mentioned again and again
         for node in one.buffer.tensors:
             for finding in self.check_tensor(one, node):
@@ -501,7 +501,7 @@ class BufferCheck:
                 f" has {expected}",
                 size,
                 expected,
-                "the size of a tensor is that of its logical elements",
+                "the size of a tensor is the size of its logical elements",
             )
 
     def _check_shards(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[AuditFinding]:
@@ -528,7 +528,7 @@ class BufferCheck:
                 None,
                 "the placement rules of the chip" if read.breaks_rule else "the text is not one that is known",
             )
-            # a text of a newer release is no fault of the run
+            # a text of a newer release is not an error of the run
             yield finding if read.breaks_rule else _as_note(finding)
             return
         same = one.spec is not None and _is_same_tensor(read.spec, one.spec)

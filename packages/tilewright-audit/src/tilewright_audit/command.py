@@ -131,7 +131,7 @@ def _choose_check(
 
 
 def _run_check(check: Callable[[str], AuditReport], name: str) -> AuditReport:
-    """Return the answer for one file; what is not readable has its own exit status."""
+    """Return the answer for one file; an unreadable file has its own exit status."""
     try:
         if name != STDIN:
             return check(name)

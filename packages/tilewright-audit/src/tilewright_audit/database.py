@@ -61,7 +61,7 @@ class ReportDatabase:
 
     @property
     def schema_version(self) -> str:
-        """Return the version of the schema, or nothing if the database does not say.
+        """The version of the schema, or nothing if the database does not state it.
 
         >>> ReportDatabase(SourceFile(__file__), {}, {"schema_version": "3.5"}).schema_version
         '3.5'
@@ -152,7 +152,7 @@ def _open_database(file: SourceFile) -> Iterator[sqlite3.Connection]:
                 connection.setlimit(_LENGTH_LIMIT, _MAX_TEXT_BYTES)
             connection.set_authorizer(_authorize)
             yield connection
-    except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as problem:  # names, too, may be damaged
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as problem:  # names may also be damaged
         raise FileFormatError(f"{file.path} is not a readable database: {problem}") from None
 
 
@@ -202,7 +202,7 @@ class Operation:
 
     @property
     def keys(self) -> list[Key]:
-        """Return the memory and address of its buffers.
+        """The memory and address of its buffers.
 
         >>> Operation(1, "ttnn.add", buffers=[{"address": 64, "buffer_type": 1}]).keys
         [(1, 64)]
@@ -264,7 +264,7 @@ def read_run(path: Path) -> DatabaseRun:
 
 
 def find_failures(database: DatabaseRun) -> Iterator[AuditFinding]:
-    """Yield what the run itself recorded as wrong: errors, and tensors that differ from their golden tensors."""
+    """Yield the failures that the run itself recorded: errors, and tensors that differ from their golden tensors."""
     for row in database.read("errors"):
         name, words = str(row.get("operation_name") or ""), " ".join(str(row.get("error_message") or "").split())
         message = f"{name} raised {row.get('error_type')}: {words[:_MAX_MESSAGE]}{'...' * (len(words) > _MAX_MESSAGE)}"
@@ -327,7 +327,7 @@ def _read_operations(read: Any, notes: list[AuditFinding]) -> list[Operation]:
 
 
 def _read_page_sizes(read: Any, operations: dict[int, Operation]) -> None:
-    """Read the page size of each buffer, which tells its tile; a graph says it, but there may be none."""
+    """Read the page size of each buffer, which tells its tile; a graph has it, but there may be none."""
     counts: dict[tuple[int, int], Counter[int]] = {}
     for table in ("buffer_chunks", "buffer_pages"):
         for row in read(table):
@@ -367,7 +367,7 @@ class _RunMerger:
         allocated = {_key_of(node) for node in graph if node.kind == "buffer_allocate"}
         listed = dict.fromkeys(operation.keys)
         later = set(self.operations[place + 1].keys) if place + 1 < len(self.operations) else set()
-        # What is gone, but was not freed in here, was freed in a call that is no operation.
+        # A buffer that is gone, but was not freed in here, was freed outside of operations.
         all_known = listed.keys() <= self.live | allocated
         for key in sorted(self.live - freed):
             is_gone = key not in listed and (key not in later or not graph)
@@ -377,7 +377,7 @@ class _RunMerger:
                 self.live.discard(key)
         known = self.live | allocated
         first = len(self.nodes)
-        if not graph:  # what is new was made by the operation itself
+        if not graph:  # new tensors were made by the operation itself
             self._add("function_start", {"name": operation.name})
         for key in listed:
             if key not in known and key[1] and (key in later or key in self.places):

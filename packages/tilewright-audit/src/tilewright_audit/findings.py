@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilewright.findings import Finding, Severity
 
-# What is likely a cause comes before what follows from it.
+# Likely causes come before their consequences.
 KINDS = (
     "failed call",
     "wrong page",

@@ -22,13 +22,13 @@ MAX_DEPTH = 200  # of objects and arrays that are walked into
 _FEW_CHARACTERS = 1 << 12  # of a window; with fewer, more is read before items are taken
 _PLAIN_DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
-_MAX_TOKEN = 16  # an error this close to the end of what was read may be due to the end
+_LONGEST_TOKEN = 16  # an error this close to the end of the input may be due to the end
 
 
 class JsonStream:
     """A JSON file that is read from front to back, from a byte `offset` where a value begins.
 
-    `walk_object` and `walk_array` go into what is large; the value at each key or index is taken whole by
+    `walk_object` and `walk_array` go into large values; the value at each key or index is taken whole by
     `read_value`, or walked into in turn, or passed over. `name` is what messages call the file.
 
     >>> import tempfile
@@ -56,7 +56,7 @@ class JsonStream:
 
     @property
     def byte(self) -> int:
-        """Return the offset in the file of the next token.
+        """The offset in the file of the next token.
 
         >>> JsonStream(__file__, "the text").byte
         0
@@ -66,7 +66,7 @@ class JsonStream:
 
     @property
     def at_end(self) -> bool:
-        """Return whether nothing but white space is left.
+        """Whether nothing but white space is left.
 
         >>> JsonStream(__file__, "the text").at_end
         False
@@ -186,7 +186,7 @@ class JsonStream:
         """
         walks: list[tuple[str, Iterator[Any]]] = []
         while True:
-            # What fits the window is passed over in one step; only what is larger is walked into.
+            # A value that fits the window is skipped at once; only larger ones are walked into.
             in_array = bool(walks) and walks[-1][0] == "array"
             if not (in_array and self._decode_items(_PLAIN_DECODER)) and not self._decode_in_window():
                 walks.append((self.kind(), self._open_walk()))
@@ -237,7 +237,7 @@ class JsonStream:
         self._depth -= 1
 
     def _decode(self) -> Any:
-        """Return the value at the start of the window's rest, of which more is read until it ends there."""
+        """Return the value at the start of the window's rest; more is read until it ends there."""
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._window, self._at)
@@ -286,7 +286,7 @@ class JsonStream:
         try:
             text = self._utf8.decode(data, final=self._read_end + size >= self.file.size)
         except UnicodeDecodeError as problem:
-            # what was carried over from the bytes before is part of what the decoder saw
+            # bytes carried over from before are part of the decoder's input
             start = self._read_end - (len(problem.object) - len(data)) + problem.start
             raise FileFormatError(f"{self.name} is not UTF-8: {problem.reason} at byte {start}") from None
         self._window_byte += _count_bytes(self._window[: self._at])
@@ -308,7 +308,7 @@ def _count_bytes(text: str) -> int:
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 BATCH_PAGES = 1 << 16
 PAGE_COLUMNS = ("page_index", "core_x", "core_y", "page_address", "page_size", "address", "buffer_type", "device_id")
-UNKNOWN = -1  # in a column, for what is missing or not an integer
+UNKNOWN = -1  # in a column, for values that are missing or not integers
 _MAX_INTEGER = 2**62
 _DIGITS = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -413,7 +413,7 @@ class GraphReport:
 
     @property
     def has_pages(self) -> bool:
-        """Return whether the report was made with detailed tracing of buffers.
+        """Whether the report was made with detailed tracing of buffers.
 
         >>> GraphReport(as_source_file(__file__), ()).has_pages
         False
@@ -621,7 +621,7 @@ def _read_batches(stream: JsonStream, owner: int | None) -> Iterator[PageBatch]:
         if len(pages) >= BATCH_PAGES:
             yield PageBatch.of(pages, owner)
             pages = []
-    # a buffer without pages is worth knowing, too
+    # a buffer without pages is also worth knowing
     yield PageBatch.of(pages, owner)
 
 

@@ -22,7 +22,7 @@ from .run import Call, LocalBuffer, Run
 
 _LOCAL_FIELDS = {"circular buffer": "cb", "dataflow buffer": "dataflow_buffer", "scratchpad": "scratchpad"}
 
-_MAX_BYTES = 2**40  # of one buffer on a core, so that sums of what a report claims fit 64 bits
+_MOST_BYTES = 2**40  # of one buffer on a core, so that sums over a report fit 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Moment:
 
     @property
     def total(self) -> int:
-        """Return the sum of both.
+        """The sum of both.
 
         >>> Moment(3, 8, "ttnn.add", 4096, 0).total
         4096
@@ -79,7 +79,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a tensor or local buffer contributes to a peak.
+    """The contribution of a tensor or local buffer to a peak.
 
     >>> share = Share(8, "tensor 5 [32, 32] bfloat16", "ttnn.empty", 2048, 1497088)
     >>> share.bytes_per_core
@@ -96,7 +96,7 @@ class Share:
 
     @property
     def cores_text(self) -> str:
-        """Return on how many cores it is.
+        """The number of cores that hold it.
 
         >>> Share(8, "circular buffer", "ttnn.add", 2048, 1497088).cores_text
         'all'
@@ -154,7 +154,7 @@ class Timeline:
 
     @property
     def busiest_core(self) -> tuple[CoreCoord, int] | None:
-        """Return the core with the highest mark, and the mark; None if L1 was not used.
+        """The core with the highest mark, and the mark; None if L1 was not used.
 
         >>> Timeline((), Peaks(), None, (), {CoreCoord(0, 0): 5, CoreCoord(1, 0): 7}).busiest_core
         (CoreCoord(x=1, y=0), 7)
@@ -245,7 +245,7 @@ def order_changes(
         changes.append((local.start, local.number, 1, local))
         if local.end is not None:
             changes.append((local.end, run.nodes[local.end].number, -1, local))
-    # what is freed at a time is gone before anything else happens
+    # buffers freed at a time are gone before anything else happens
     yield from sorted(changes, key=lambda change: (change[0], change[2], change[1]))
 
 
@@ -279,7 +279,7 @@ def add_local(usage: Integers, local: LocalBuffer, change: int) -> None:
 
 
 def _blame(run: Run, checked: Sequence[CheckedBuffer], time: int) -> list[Share]:
-    """Return what is in L1 at a time, the largest first."""
+    """Return the contents of L1 at a time, the largest first."""
     shares = []
     for one in checked:
         buffer = one.buffer
@@ -419,7 +419,7 @@ class Replay:
 
 
 def replay_addresses(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
-    """Return what the allocator of an empty `chip` does with the allocations of a run, compared with what it did.
+    """Replay the allocations of a run on an empty `chip`, and compare the addresses with the recorded ones.
 
     >>> from .run import build_run
     >>> replay_addresses(build_run([]), [], Chip.named("wormhole_n150")).compared
@@ -613,7 +613,7 @@ class IdleTensor:
 
     @property
     def cost(self) -> int:
-        """Return bytes per bank times calls.
+        """Bytes per bank times calls.
 
         >>> from tilewright.memory import BufferType
         >>> from .run import RunBuffer
@@ -649,7 +649,7 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
 
 
 def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) -> Iterator[AuditFinding]:
-    """Yield a note for each of the most expensive tensors that are freed late, and what the peak would be without.
+    """Yield a note for each of the most expensive tensors that are freed late, and the peak without them.
 
     >>> from .run import build_run
     >>> list(note_idle_tensors(build_run([]), [], Timeline((), Peaks(), None, (), {})))

@@ -26,14 +26,14 @@ _MANY = 4  # one wrong page in this many means other shards
 
 @dataclass
 class _PageTally:
-    """What was seen of the pages of one buffer."""
+    """The recorded pages of one buffer."""
 
     checked: CheckedBuffer
     spec: TensorSpec
     seen: list[Integers] = field(default_factory=list)  # pages that were listed: sorted parts, each half as long
     count: int = 0
     wrong: int = 0
-    first: dict[str, tuple[str, str, str]] = field(default_factory=dict)  # kind: what was found, recorded, expected
+    first: dict[str, tuple[str, str, str]] = field(default_factory=dict)  # kind: finding, recorded, expected
     totals: dict[str, int] = field(default_factory=dict)
 
     def add_pages(self, pages: Integers) -> NDArray[np.bool_]:
@@ -55,7 +55,7 @@ class _PageTally:
 
 
 class PageCheck:
-    """Compares batches of pages with the model and remembers what was seen of each buffer.
+    """Compares batches of pages with the model and keeps a tally of each buffer.
 
     >>> from .run import build_run
     >>> check = PageCheck(build_run([]))
@@ -146,7 +146,7 @@ class PageCheck:
         tally.first[kind] = message, here, model
 
     def findings(self, expected: Iterable[CheckedBuffer]) -> Iterator[AuditFinding]:
-        """Yield what is wrong with the pages that were added; the buffers `expected` should have had some.
+        """Yield the errors in the pages that were added; the buffers `expected` should have had some.
 
         >>> from .run import build_run
         >>> list(PageCheck(build_run([])).findings([]))
@@ -195,7 +195,7 @@ class PageCheck:
             yield self._make_finding(
                 checked, "shard shape",
                 f"{tally.wrong} of {tally.count} pages are not where {spec.memory} puts them",
-                str(tally.wrong), "0", "so many wrong pages mean other shards, or another order of the cores", 1,
+                str(tally.wrong), "0", "this many wrong pages mean other shards, or another order of the cores", 1,
             )  # fmt: skip
 
     def _make_finding(
@@ -220,7 +220,7 @@ class PageCheck:
 def place_pages(spec: TensorSpec, base: int, pages: Integers) -> tuple[Integers, Integers, Integers]:
     """Return the column and row of the core, and the address, of some `pages` of a buffer at address `base`.
 
-    Only what is asked for is computed: a report may claim a tensor of any size.
+    Only requested pages are computed: a report may claim a tensor of any size.
 
     >>> spec = TensorSpec((64, 64), "bfloat16", "tile", memory="l1", chip="wormhole_n150")
     >>> [column.tolist() for column in place_pages(spec, 1497088, np.array([0, 3]))]
@@ -272,7 +272,7 @@ class ListedBuffer:
 
     @property
     def end(self) -> int:
-        """Return the address after the last byte.
+        """The address after the last byte.
 
         >>> ListedBuffer(1024, 1, 64, 0, 0).end
         1088
@@ -283,7 +283,7 @@ class ListedBuffer:
 def check_call(
     call: Call, rows: Sequence[Mapping[str, Any]], checked: Sequence[CheckedBuffer]
 ) -> Iterator[AuditFinding]:
-    """Yield what is wrong with the `rows` that a report lists as allocated at the end of a `call`, where `checked` are.
+    """Yield the errors in the `rows` that a report lists as allocated at the end of a `call`, where `checked` are.
 
     >>> list(check_call(Call(4, "ttnn.add", 0, 9), [], []))
     []
@@ -434,7 +434,7 @@ def model_chunks(spec: TensorSpec, base: int) -> dict[CoreCoord, Chunk]:
 def check_database(
     database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader
 ) -> Iterator[AuditFinding]:
-    """Yield what is wrong in the tables of a `database`, whose buffers are `checked`."""
+    """Yield the errors in the tables of a `database`, whose buffers are `checked`."""
     check = _DatabaseCheck(database, checked, reader)
     yield from check.check_tensors()
     yield from check.check_buffers()
@@ -507,7 +507,7 @@ class _DatabaseCheck:
         return None if used else places.get((memory, address))
 
     def check_buffers(self) -> Iterator[AuditFinding]:
-        """Yield what is wrong in the lists of buffers after each operation."""
+        """Yield the errors in the lists of buffers after each operation."""
         for operation in self.database.operations:
             call = self.calls.get(operation.number)
             if call is not None:
@@ -527,7 +527,7 @@ class _DatabaseCheck:
                 yield by_number[number], by_address
 
     def check_chunks(self) -> Iterator[AuditFinding]:
-        """Yield what is wrong with the pieces of buffers on each core."""
+        """Yield the errors in the pieces of buffers on each core."""
         models: dict[int, dict[CoreCoord, Chunk]] = {}
         seen: set[int] = set()
         for operation, by_address in self._read_by_operation("buffer_chunks"):
@@ -540,7 +540,7 @@ class _DatabaseCheck:
     def _check_operation(
         self, operation: Operation, by_address: dict[int, list[Row]], models: dict[int, dict[CoreCoord, Chunk]]
     ) -> Iterator[AuditFinding]:
-        """Yield what is wrong with the pieces after an operation."""
+        """Yield the errors in the pieces after an operation."""
         call = self.calls.get(operation.number)
         if call is None:
             return
@@ -617,7 +617,7 @@ class _DatabaseCheck:
             )  # fmt: skip
 
     def check_pages(self) -> Iterator[AuditFinding]:
-        """Yield what is wrong with pages, which databases had before they had pieces."""
+        """Yield the errors in pages, which databases had before they had pieces."""
         for operation, by_address in self._read_by_operation("buffer_pages"):
             check = PageCheck(self.run)
             expected = []

@@ -91,7 +91,7 @@ class ReportText:
         return lines
 
     def _format_reshards(self) -> list[str]:
-        """Return the operations that only moved data, as a table: bytes, time, and what they were."""
+        """Return the operations that only moved data, as a table: bytes, time, and name."""
         reshards = self.report.reshards
         if not reshards:
             return []
@@ -155,7 +155,7 @@ _NO_TIMELINE = Timeline((), Peaks(), None, (), {})
 
 @dataclass(frozen=True)
 class AuditReport(Drawable):
-    """What an audit found: `findings`, the worst first, `notes`, and the memory of the run over time.
+    """The result of an audit: `findings`, the worst first, `notes`, and the memory of the run over time.
 
     `counts` are the numbers of compared calls, buffers, tensors, pages, and addresses that the allocator predicts;
     `facts` are lines of names and values about the whole file. The chip is None where none was needed.
@@ -177,7 +177,7 @@ class AuditReport(Drawable):
 
     @property
     def name(self) -> str:
-        """Return the name of the file, with its folder for a database, since those are all called alike.
+        """The name of the file, with its folder for a database, since those are all called alike.
 
         >>> AuditReport(Path("reports/resnet/db.sqlite"), "database", Chip.named("n150")).name
         'resnet/db.sqlite'
@@ -188,7 +188,7 @@ class AuditReport(Drawable):
 
     @property
     def clean(self) -> bool:
-        """Return whether nothing is wrong; notes do not count.
+        """Whether nothing is wrong; notes do not count.
 
         >>> AuditReport(Path("a"), "graph report", Chip.named("n150"), (AuditFinding("size", "wrong"),)).clean
         False
@@ -197,7 +197,7 @@ class AuditReport(Drawable):
 
     @property
     def is_run(self) -> bool:
-        """Return whether this is the audit of a run, which has calls and memory over time.
+        """Whether this is the audit of a run, which has calls and memory over time.
 
         >>> AuditReport(Path("a.mlir"), "IR", None).is_run
         False
@@ -206,7 +206,7 @@ class AuditReport(Drawable):
 
     @property
     def peaks(self) -> Peaks:
-        """Return the peaks of L1, as ttnn counts them.
+        """The peaks of L1, as ttnn counts them.
 
         >>> AuditReport(Path("a"), "graph report", Chip.named("n150")).peaks.l1
         0
@@ -215,7 +215,7 @@ class AuditReport(Drawable):
 
     @property
     def exit_status(self) -> int:
-        """Return the exit status of a command with this answer: 0 if clean, 1 if not; 2 is a file that is not readable.
+        """The exit status of a command with this answer: 0 if clean, 1 if not; 2 is for an unreadable file.
 
         >>> AuditReport(Path("a"), "graph report", Chip.named("n150")).exit_status
         0

@@ -48,7 +48,7 @@ class SeenReshard:
 
     @property
     def microseconds(self) -> float | None:
-        """Return the estimated time, or None if there is no estimate.
+        """The estimated time, or None if there is no estimate.
 
         >>> SeenReshard(13, "ttnn.to_memory_config", "Reshard", None, None, 2048).microseconds is None
         True
@@ -60,7 +60,7 @@ class SeenReshard:
 
     @property
     def bound_text(self) -> str:
-        """Return what bounds the time, and the number of passes if there are several; nothing without an estimate.
+        """The bound of the time, and the number of passes if there are several; empty without an estimate.
 
         >>> SeenReshard(13, "ttnn.to_memory_config", "Reshard", None, None, 2048).bound_text
         ''
@@ -73,7 +73,7 @@ class SeenReshard:
 
     @property
     def path_text(self) -> str:
-        """Return both placements in a few words.
+        """Both placements in a few words.
 
         >>> SeenReshard(13, "ttnn.to_memory_config", "Reshard", TensorSpec((4, 8)), None, 2048).path_text
         'DRAM interleaved -> ?'
@@ -273,7 +273,7 @@ def _count_uses(run: Run) -> Counter[int]:
 
 
 def _advise(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> str:
-    """Return what would avoid a move, or make it cheaper, with numbers where they were computed."""
+    """Return a remedy that avoids a move, or makes it cheaper, with numbers where they were computed."""
     chain = _follow(seen, reshards, uses)
     if len(chain) > 1:
         return _advise_direct(chain)

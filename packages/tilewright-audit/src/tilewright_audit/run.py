@@ -58,7 +58,7 @@ class Call:
 
     @property
     def frees(self) -> bool:
-        """Return whether the call is there to deallocate a tensor.
+        """Whether the call is there to deallocate a tensor.
 
         >>> Call(4, "ttnn.deallocate", 2, 9).frees
         True
@@ -85,14 +85,14 @@ class RunBuffer:
     allocation: ReportNode | None = None
     node: ReportNode | None = None
     tensors: list[ReportNode] = field(default_factory=list)
-    request: ReportNode | None = None  # what the call that allocated it was asked for, as the node of a tensor
+    request: ReportNode | None = None  # the request of the call that allocated it, as the node of a tensor
     deallocation: ReportNode | None = None
     end: int | None = None
     last_use: int | None = None
 
     @property
     def address(self) -> int:
-        """Return the address, or 0 if nothing was placed, as without dispatch.
+        """The address, or 0 if nothing was placed, as without dispatch.
 
         >>> RunBuffer(8, BufferType.DRAM, 3).address
         0
@@ -102,7 +102,7 @@ class RunBuffer:
 
     @property
     def is_placed(self) -> bool:
-        """Return whether the buffer has an address.
+        """Whether the buffer has an address.
 
         >>> RunBuffer(8, BufferType.L1, 3).is_placed
         False
@@ -111,7 +111,7 @@ class RunBuffer:
 
     @property
     def recorded_bytes(self) -> int:
-        """Return the bytes per bank that were recorded; 0 if they were not.
+        """The bytes per bank that were recorded; 0 if they were not.
 
         >>> RunBuffer(8, BufferType.L1, 3).recorded_bytes
         0
@@ -186,7 +186,7 @@ class Run:
 
     @property
     def is_placed(self) -> bool:
-        """Return whether addresses were recorded; a run without dispatch has none.
+        """Whether addresses were recorded; a run without dispatch has none.
 
         >>> Run((), (), (), ()).is_placed
         False
@@ -376,7 +376,7 @@ def _memory_of(node: ReportNode) -> BufferType | None:
 
 
 def _read_request(call: ReportNode) -> ReportNode | None:
-    """Return what a call that creates a tensor was asked for, as the node of a tensor, or None for other calls."""
+    """Return the request of a call that creates a tensor, as the node of a tensor, or None for other calls."""
     if not call.text("name").endswith("create_device_tensor"):
         return None
     starts = {"shape": "Shape(", "dtype": "DataType::", "layout": "Layout::", "memory_config": "MemoryConfig("}

@@ -197,7 +197,7 @@ def _describe_mesh(report: GraphReport, audit: _RunAudit) -> list[tuple[str, str
 
 
 def _note_unread(report: GraphReport) -> Iterator[AuditFinding]:
-    """Yield what is in a report and not understood."""
+    """Yield the parts of a report that are not understood."""
     kinds = Counter(node.kind for node in report.nodes if node.kind not in KNOWN_FIELDS)
     for kind, count in kinds.items():
         yield _scope_note(f"{count_of(count, 'node')} of the unknown type {kind!r} left out")
@@ -232,7 +232,7 @@ def _scope_note(message: str) -> AuditFinding:
 
 
 def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
-    """Return findings without those that say the same about the same node, as two lists of pages do."""
+    """Return findings without repetitions about the same node, as from two lists of pages."""
     return list({(each.kind, each.node, each.message): each for each in reversed(findings)}.values())[::-1]
 
 
@@ -286,7 +286,7 @@ class OperationTensors:
 
     @property
     def short_name(self) -> str:
-        """Return the name without its dialect or module, by which both sides are matched.
+        """The name without its dialect or module, by which both sides are matched.
 
         >>> OperationTensors("ttnn.transformer.softmax", "1:1", ()).short_name
         'softmax'

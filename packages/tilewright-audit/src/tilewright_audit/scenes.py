@@ -101,7 +101,7 @@ def _list_facts(report: AuditReport) -> list[Fact]:
 
 
 def _chip_grid(timeline: Timeline, chip: Chip) -> Grid:
-    """Return the cores of the chip with what is on each at the peak."""
+    """Return the cores of the chip with their contents at the peak."""
     across, down = chip.compute_grid
     cores = [CoreCoord(x, y) for y in range(down) for x in range(across)]
     held = [[share for share in timeline.shares if share.cores is None or core in share.cores] for core in cores]
@@ -128,7 +128,7 @@ def _chip_grid(timeline: Timeline, chip: Chip) -> Grid:
 
 
 def _name_shares(shares: Sequence[Share]) -> str:
-    """Return what is on a core, the largest first, as lines of text."""
+    """Return the contents of a core, the largest first, as lines of text."""
     if not shares:
         return "nothing"
     names = [
@@ -225,7 +225,7 @@ def _life_tracks(timeline: Timeline) -> list[Tracks]:
 
 
 def _kibibytes(size: int) -> int:
-    return -(-size // 1024)  # what is used is not 0
+    return -(-size // 1024)  # used space is not 0
 
 
 def _shorten(text: str) -> str:

@@ -66,7 +66,7 @@ class _Line:
 
 
 class _IrAudit:
-    """Counts the uses of layouts, and collects what is wrong with them."""
+    """Counts the uses of layouts, and collects their errors."""
 
     def __init__(self, chip: Chip | None) -> None:
         self.chip = chip
@@ -101,7 +101,7 @@ class _IrAudit:
         self._count(use, kind, reason, _SEVERITIES[use.severity], remedy)
 
     def _count(self, use: LayoutUse, kind: str, reason: str, severity: Severity, remedy: str = "") -> None:
-        """Add a finding, or count it with those that say the same about the same type."""
+        """Add a finding, or count it with equal ones about the same type."""
         key = use.text, reason
         if key in self.found:
             self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
@@ -116,7 +116,7 @@ class _IrAudit:
             )
 
     def _read_spec(self, use: LayoutUse) -> TensorSpec | None:
-        """Return the spec of a use on the chip; what the chip has no place for is a finding."""
+        """Return the spec of a use on the chip; a spec that the chip cannot hold is a finding."""
         if not isinstance(use.layout, MlirLayout) or use.tensor is None or use.severity == "error":
             return None
         key = f"{use.tensor} {use.layout}"
@@ -212,7 +212,7 @@ _PASTED = Path("text")
 
 
 def audit_text(text: str, chip: Chip | None = None) -> AuditReport:
-    """Return the audit of a `text` with values that ttnn printed: what each is, and whether a `chip` can have it.
+    """Return the audit of a `text` with values that ttnn printed: each value, and whether a `chip` can hold it.
 
     >>> config = (
     ...     "MemoryConfig(memory_layout=TensorMemoryLayout::HEIGHT_SHARDED,buffer_type=BufferType::L1,shard_spec="
@@ -330,7 +330,7 @@ class _TextAudit:
 
 
 def describe_value(text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:
-    """Return what a value of ttnn is in words, and what is wrong with it on a `chip`.
+    """Return a value of ttnn in words, and its errors on a `chip`.
 
     >>> describe_value(parse_ttnn("{[0-0 - 7-0]}"), None)
     ('8 cores: [(0, 0) - (7, 0)]', [])
@@ -354,7 +354,7 @@ def describe_value(text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:
 
 
 def _describe_spec(spec: TensorSpec, text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:
-    """Return what a tensor is, with its pages and bytes on the chip."""
+    """Return the description of a tensor, with its pages and bytes on the chip."""
     described = str(spec)
     if not text.has_placement:
         return f"{described}, without shards: it has no placement", []

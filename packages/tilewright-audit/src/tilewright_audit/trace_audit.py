@@ -68,7 +68,7 @@ class NocEvent:
 
     @property
     def kind(self) -> str:
-        """Return "read", "write", "barrier" (when it ends), "zone" or "other".
+        """The type: "read", "write", "barrier" (when it ends), "zone" or "other".
 
         >>> NocEvent("READ_BARRIER_END", (1, 1), "BRISC", "NOC_1", 0).kind
         'barrier'
@@ -111,7 +111,7 @@ class NocRun:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes of all events together.
+        """The bytes of all events together.
 
         >>> NocRun("barrier", "NOC_0", None, 0, 1, 0, 0).total_bytes
         0
@@ -121,7 +121,7 @@ class NocRun:
 
 @dataclass(frozen=True)
 class NocTrace:
-    """What each data mover did, in order, as runs of equal events; and when kernels began.
+    """The actions of each data mover, in order, as runs of equal events; and when kernels began.
 
     `skipped` is the number of entries that are no events.
 
@@ -138,7 +138,7 @@ class NocTrace:
 
     @property
     def traffic(self) -> dict[tuple[Place, Place], int]:
-        """Return the bytes that each core read, by (reader, source).
+        """The bytes that each core read, by (reader, source).
 
         >>> NocTrace({}).traffic
         {}
@@ -147,7 +147,7 @@ class NocTrace:
 
     @property
     def written(self) -> dict[tuple[Place, Place], int]:
-        """Return the bytes that each core wrote to one other node, by (writer, target).
+        """The bytes that each core wrote to one other node, by (writer, target).
 
         >>> NocTrace({}).written
         {}
@@ -164,7 +164,7 @@ class NocTrace:
 
     @property
     def cycles(self) -> int | None:
-        """Return the cycles from the first transfer anywhere to the end of the last barrier, if there are both.
+        """The cycles from the first transfer anywhere to the end of the last barrier, if there are both.
 
         >>> NocTrace(
         ...     {
@@ -183,7 +183,7 @@ class NocTrace:
 
     @property
     def kernel_cycles(self) -> int | None:
-        """Return the cycles from the start of the first kernel to the end of the last barrier, if both are known.
+        """The cycles from the start of the first kernel to the end of the last barrier, if both are known.
 
         >>> NocTrace({}).kernel_cycles is None
         True
@@ -231,7 +231,7 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
 
 
 def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:
-    """Yield the events of the trace at `path` one by one, None for an entry that is no event.
+    """Yield the events of the trace at `path` one by one, None for an entry that is not an event.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -277,7 +277,7 @@ zone='BRISC-KERNEL begin')
 
 
 def _read_place(data: dict[str, Any], across: str, down: str) -> Place | None:
-    x, y = as_integer(data.get(across)), as_integer(data.get(down))  # -1 is no place
+    x, y = as_integer(data.get(across)), as_integer(data.get(down))  # -1 is not a place
     return None if x is None or y is None else (x, y)
 
 
@@ -360,7 +360,7 @@ def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a trace may be of: a plan, or one of its steps when it has several."""
+    """The possible subjects of a trace: a plan, or one of its steps when it has several."""
 
     plan: ReshardPlan
     step: ReshardStep | None
@@ -368,7 +368,7 @@ class Candidate:
 
     @property
     def lists(self) -> dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]]:
-        """Return the requests of each RISC in order."""
+        """The requests of each RISC in order."""
         owner = self.plan if self.step is None else self.step
         found: dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]] = {}
         for kind, lists in (("read", owner.reads), ("write", owner.writes)):
@@ -426,7 +426,7 @@ class TraceCheck:
 
     @property
     def matching(self) -> int:
-        """Return how many RISCs did as planned."""
+        """The number of RISCs that ran as planned."""
         empty: list[Request] = []
         return sum([self.recorded.get(key, empty) == requests for key, (_, requests) in self.expected.items()])
 

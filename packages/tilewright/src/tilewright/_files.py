@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that are replaced as a whole: whoever looks sees the old one or the new one, never a part.
+"""Replace files and directories atomically.
 
 A draft is written in the same folder, under a name that nobody else has, and renamed when it is complete. Its writer
 holds a lock on it. A draft that nobody holds was left by a process that is gone; the next one that writes to the same
@@ -148,7 +148,7 @@ class Draft:
         """Remove the draft; the old file, if there is one, stays."""
         if HAS_FLOCK:
             self.path.unlink(missing_ok=True)
-        with suppress(OSError):  # what a full disk did not take is not needed any more
+        with suppress(OSError):  # data that a full disk did not take are no longer needed
             self.file.close()
         self.path.unlink(missing_ok=True)
 
@@ -351,7 +351,7 @@ def _naming(target: Path, draft: Path) -> Iterator[None]:
 
 
 def _check_replaceable(target: Path) -> int | None:
-    """Return the permissions of the file that is replaced, if there is one; refuse what a file must not replace."""
+    """Return the permissions of the replaced file, if there is one; refuse paths that a file must not replace."""
     try:
         found = target.lstat()
     except FileNotFoundError:
@@ -412,7 +412,7 @@ with suppress(ModuleNotFoundError):
 
 __all__ = ["PAGE_BYTES", "map_file", "mmap"]
 
-PAGE_BYTES = 4096 if mmap is None else mmap.PAGESIZE  # of what the system maps
+PAGE_BYTES = 4096 if mmap is None else mmap.PAGESIZE  # the unit of memory maps
 
 
 def map_file(handle: int) -> Any:

@@ -41,7 +41,7 @@ def format_number(value: float, digits: int) -> str:
 
 
 def shorten_names(names: Sequence[str], width: int | None) -> list[str]:
-    """Return names of at most `width` characters: what the long ones have in common is cut; None cuts nothing.
+    """Return names of at most `width` characters: the common part of long ones is cut; None cuts nothing.
 
     The start or the end that they share loses its middle, so that what tells them apart remains. If that is not enough,
     each loses its own middle; names that would become equal stay as they are.
@@ -180,7 +180,7 @@ def canonical_word(word: str) -> str:
 
 
 def suggest_key(key: str, known: Collection[str]) -> str:
-    """Return what to write instead of an unknown `key`: the `known` one that is nearest, or else the list of them.
+    """Return a suggestion instead of an unknown `key`: the `known` one that is nearest, or else the list of them.
 
     >>> suggest_key("dtyp", ["dtype", "tile"]), suggest_key("x", ["dtype", "tile"])
     ("did you mean 'dtype'?", 'known keys: dtype, tile')
@@ -189,7 +189,7 @@ def suggest_key(key: str, known: Collection[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
 
 
-# `TextCursor`: reads a text of another system, and says at which character it is not as expected.
+# `TextCursor`: reads a text of another system, and reports the character at which it is not as expected.
 
 _Item = TypeVar("_Item")
 
@@ -288,7 +288,7 @@ class TextCursor:
         return found
 
     def take(self, pattern: re.Pattern[str], what: str) -> str:
-        """Return the text that matches `pattern`, or raise, with `what` as what was expected.
+        """Return the text that matches `pattern`, or raise, with `what` as the expectation.
 
         >>> TextCursor(" dram>", "a memory").take(re.compile(r"\\w+"), "a name")
         'dram'
@@ -321,7 +321,7 @@ class TextCursor:
     def items(
         self, closing: str, read: Callable[[], _Item], most: int = MAX_RANK, is_python: bool = False
     ) -> list[_Item]:
-        """Return what `read` returns, again and again up to a `closing` bracket, with commas between, `most` times.
+        """Return the results of `read`, repeated up to a `closing` bracket, with commas between, `most` times.
 
         `is_python` allows a comma after the last one, as in (128,).
 
@@ -364,7 +364,7 @@ class TextCursor:
     def raw(self) -> str:
         """Return the text up to the next comma or closing bracket that is not inside brackets of its own.
 
-        Brackets in strings do not count, and neither does that of an arrow.
+        Brackets in strings do not count, and neither does the bracket of an arrow.
 
         >>> TextCursor("f(1, 2), 3)", "a call").raw()
         'f(1, 2)'
@@ -386,7 +386,7 @@ class TextCursor:
         return self.text[start:at].rstrip()
 
     def fail(self, expected: str) -> NoReturn:
-        """Raise an error that says what was `expected` at this character, and what is there.
+        """Raise an error with the text `expected` at this character, and the text found.
 
         >>> try:
         ...     TextCursor("7", "a list").fail("'['")

@@ -25,7 +25,8 @@ class Drawable:
 
         Args:
             to: path of a file to write, ending in .svg, .html, .txt or .json; by default nothing is written.
-            options: those of the scene; all scenes have `label=`, `color=` and `address="hex"`, most have `side=`.
+            options: the options of the scene; all scenes have `label=`, `color=` and `address="hex"`, most have
+            `side=`.
 
         >>> from tilewright import Layout
         >>> Layout(3, 2).show(memory=False)

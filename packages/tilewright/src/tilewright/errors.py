@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few exceptions of tilewright. Every message says what was wrong, with the numbers, and what would be right."""
+"""The few exceptions of tilewright. Every message states the problem, with its numbers, and the remedy."""
 
 
 class TilewrightError(Exception):
@@ -98,7 +98,7 @@ class MemoryConfigError(TilewrightError, ValueError):
 
 
 class OutOfMemory(TilewrightError, MemoryError):  # noqa: N818  (the name users know)
-    """A buffer that no free block of its memory can hold; the message says what is asked, used and free.
+    """A buffer that no free block of its memory can hold; the message states the requested, used and free bytes.
 
     >>> import tilewright as tw
     >>> issubclass(tw.OutOfMemory, MemoryError)
@@ -118,7 +118,7 @@ class FileFormatError(TilewrightError, ValueError):
     """
 
 
-class MissingPackage(TilewrightError, ImportError):  # noqa: N818  (it says what is missing)
+class MissingPackage(TilewrightError, ImportError):  # noqa: N818  (it names the missing package)
     """A function that needs a package which is not installed.
 
     >>> issubclass(MissingPackage, ImportError)
@@ -127,7 +127,7 @@ class MissingPackage(TilewrightError, ImportError):  # noqa: N818  (it says what
 
 
 class KernelError(TilewrightError, RuntimeError):
-    """A kernel that the SIMT machine found to be wrong; `report` says all that it found.
+    """A kernel that the SIMT machine found to be wrong; `report` has all findings.
 
     >>> import numpy as np
     >>> import tilewright as tw

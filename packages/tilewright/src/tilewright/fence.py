@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second wall around a stranger's program: the process gives up what a program never needs.
+"""The second wall around a stranger's program: the process gives up rights that a program never needs.
 
 The Mojo front end lets a program reach nothing of Python. If it has a hole, the process behind it still cannot read the
 user's files, write any, start another process or use the network: Linux takes these away for good (resource limits,
-Landlock, a seccomp filter). `raise_fence` returns what it could not take away, for the page to say. `tilewright run`
-stands behind the same wall, without the limits.
+Landlock, a seccomp filter). `raise_fence` returns the rights it could not take away, for the page to show.
+`tilewright run` stands behind the same wall, without the limits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CLONE, _CLONE3, _LIMITS = (56, 220), 435, (302, 261)
 
 
 def raise_fence(folders: Iterable[str] = (), limited: bool = True) -> list[str]:
-    """Take from this process, for good, what a program does not need; return what could not be taken away.
+    """Take from this process, for good, rights that a program does not need; return those that remain.
 
     Files of Python, of the packages that the library needs and of the system's libraries can still be read.
 
@@ -151,7 +151,7 @@ def _filter_calls() -> bool:
         (load, 0, 0, 0), (at_least, 0, 1, 0x40000000), (answer, 0, 0, refuse),  # of the x32 interface
         (equal, 0, 1, _CLONE3), (answer, 0, 0, absent),  # its flags cannot be seen; libraries then use clone
         *[entry for number in denied for entry in ((equal, 0, 1, number), (answer, 0, 0, refuse))],
-        (equal, 0, 4, _LIMITS[column]), (load, 0, 0, 16), (equal, 0, 1, 0),  # those of another process are not its own
+        (equal, 0, 4, _LIMITS[column]), (load, 0, 0, 16), (equal, 0, 1, 0),  # another process's are not its own
         (answer, 0, 0, allow), (answer, 0, 0, refuse),
         (equal, 0, 3, _CLONE[column]), (load, 0, 0, 16), (has_bits, 1, 0, _THREAD), (answer, 0, 0, refuse),
         (answer, 0, 0, allow),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library reports while it works, such as attempts that are repeated: to Python's `logging`, as "tilewright".
+"""The library's log messages, such as repeated attempts: to Python's `logging`, as "tilewright".
 
 Nothing is printed unless a program asks for it, as the command line does.
 """

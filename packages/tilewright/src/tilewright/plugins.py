@@ -34,7 +34,7 @@ def list_plugins(group: Group) -> dict[str, EntryPoint]:
 
 @cache
 def load_plugin(group: Group, name: str, kind: type) -> object | None:
-    """Return what a plug-in of a `group` provides under a `name`; None if there is none, or none that works.
+    """Return the object that a plug-in of a `group` provides under a `name`; None if there is none, or none that works.
 
     It is an object of the type `kind`, or a function that returns one. A plug-in that cannot be loaded is named in a
     warning.

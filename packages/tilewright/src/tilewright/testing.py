@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the tests of those who write operations: which pages each core must hold, where, and in which C++ header.
+"""For the tests of operations: which pages each core must hold, where, and in which C++ header.
 
 Tensors are given as specs, tensors of any dialect, or texts that ttnn printed. Nothing here needs pytest; failures are
 plain `AssertionError`s.
@@ -50,8 +50,8 @@ def expected_pages(tensor: Any, chip: ChipLike = None, base: int | None = None) 
 
     Args:
         tensor: a spec, a tensor of any dialect, or a tensor spec that ttnn printed.
-        chip: the chip, if the tensor does not say it.
-        base: the address of the buffer; by default that of the tensor, or the first one on an empty chip.
+        chip: the chip, if the tensor has none.
+        base: the address of the buffer; by default the tensor's, or the first one on an empty chip.
 
     Banks of DRAM count as cores (bank, 0).
 
@@ -88,8 +88,8 @@ def assert_same_placement(first: Any, second: Any, chip: ChipLike = None, absolu
     Args:
         first: a spec, a tensor of any dialect, a memory config, or a text that ttnn printed.
         second: the same.
-        chip: the chip, if neither says it.
-        absolute: compare addresses, not only offsets from the start of the buffer, which depends on what else is there.
+        chip: the chip, if neither has one.
+        absolute: compare addresses, not only offsets from the start of the buffer, which depends on other buffers.
 
     >>> from tilewright import height_sharded
     >>> spec = TensorSpec((128, 64), page_layout="tile", memory=height_sharded((2, 1)), chip="wormhole_n150")
@@ -148,7 +148,7 @@ def _place_text(spec: TensorSpec, table: PageTable, page: int, absolute: bool) -
 
 
 def _buffer_address(spec: TensorSpec, tensor: Any, base: int | None) -> int:
-    """Return the address that is given, that of a tensor on a device, or the first one on an empty chip."""
+    """Return the given address, the address of a tensor on a device, or the first one on an empty chip."""
     if base is None and not isinstance(tensor, str):
         base = device_address(tensor)
     return spec.address_on_empty_chip if base is None else base
@@ -193,7 +193,7 @@ def runtime_arguments(
     Args:
         source: a spec, a tensor of any dialect, a memory config, or a text that ttnn printed.
         target: the same.
-        chip: the chip, if neither says it.
+        chip: the chip, if neither has one.
         of: "target" for the cores that read, "source" for the cores that write.
 
     >>> from tilewright import height_sharded
@@ -238,8 +238,8 @@ def write_cpp_header(
         tensor: a spec, a tensor of any dialect, or a tensor spec that ttnn printed.
         path: the file to write.
         name: the namespace.
-        chip: the chip, if the tensor does not say it.
-        base: the address of the buffer; by default that of the tensor, or the first one on an empty chip.
+        chip: the chip, if the tensor has none.
+        base: the address of the buffer; by default the tensor's, or the first one on an empty chip.
 
     >>> import tempfile
     >>> from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a layout costs, and what would be better: bank conflicts, coalescing, swizzles, padding, balance, atoms."""
+"""The cost of a layout, and better ones: bank conflicts, coalescing, swizzles, padding, balance, atoms."""
 
 from typing import TYPE_CHECKING
 

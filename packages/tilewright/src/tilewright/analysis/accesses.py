@@ -106,8 +106,8 @@ class WarpAccess:
 def access_offsets(memory: Any, threads: Any, caller: str, active: Any = None) -> tuple[Array, Array]:
     """Return the offsets of an access, one row per thread, and which of them are data of `active` threads.
 
-    `memory` is a layout; `threads` maps threads and their values to its coordinates. Without `threads`, `memory` says
-    all: a layout whose first mode counts threads, a tensor (its offsets, not its values), or a table of offsets.
+    `memory` is a layout; `threads` maps threads and their values to its coordinates. Without `threads`, `memory` is
+    a layout whose first mode counts threads, a tensor (its offsets, not its values), or a table of offsets.
 
     >>> from tilewright import Layout
     >>> access_offsets(Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4)), "this")[0].tolist()
@@ -132,7 +132,7 @@ def _active_threads(active: Any, count: int, caller: str) -> Array:
 
 
 def _find_elements(memory: Any, index: Array, touched: Array, caller: str) -> tuple[Array, Array]:
-    """Return where `memory` has the elements of each `index`, and which of them are touched and no padding."""
+    """Return where `memory` has the elements of each `index`, and which of them are touched and not padding."""
     layout = memory.layout if isinstance(memory, View) else memory
     if not isinstance(layout, LayoutLike):
         raise LayoutError(f"{caller}: with threads, memory must be a layout or a tensor, got {type(memory).__name__}")
@@ -212,7 +212,7 @@ def warp_accesses(
 
     An instruction accesses at most 16 bytes per thread, of consecutive elements aligned to that size; all threads of a
     warp use the same width: `vector` elements, by default as many as possible. A matrix instruction takes the first
-    element of each thread as that of a row of 16 bytes.
+    element of each thread as the first of a row of 16 bytes.
 
     >>> rows = np.arange(32)[:, None] * 8 + np.arange(8)
     >>> [a.bytes_per_thread for a in warp_accesses(rows, rows >= 0, 4, 32, None, Instruction(), "this")]
@@ -274,7 +274,7 @@ def _require_aligned(addresses: Array, active: Array, size: int, caller: str) ->
 
 
 def validate_itemsize(itemsize: int | None, access: Any, caller: str) -> tuple[int, str]:
-    """Return the bytes of an element (`itemsize`, the tensor `access` decides, or 4), and what was assumed.
+    """Return the bytes of an element (`itemsize`, the tensor `access` decides, or 4), and the assumption.
 
     >>> validate_itemsize(None, [0, 1], "this"), validate_itemsize(2, [0, 1], "this")
     ((4, 'assuming elements of 4 bytes'), (2, ''))
@@ -313,7 +313,7 @@ MAX_ELEMENTS = 1 << 20
 class FootprintReport:
     """The places that the `elements` of a layout use.
 
-    `runs` are the intervals of consecutive places, (first, last) each; `sharing` says how many places have so many
+    `runs` are the intervals of consecutive places, (first, last) each; `sharing` counts the places with each number of
     elements, as (elements, places) pairs; `shared` are the places with more than one.
 
     >>> report = FootprintReport(6, ((0, 1), (4, 4)), ((1, 1), (3, 1)), (4,))
@@ -328,27 +328,27 @@ class FootprintReport:
 
     @property
     def places(self) -> int:
-        """Return how many different places are used."""
+        """The number of different places in use."""
         return sum([last - first + 1 for first, last in self.runs])
 
     @property
     def span(self) -> int:
-        """Return how many places there are from the lowest to the highest one."""
+        """The number of places from the lowest to the highest one."""
         return self.runs[-1][1] - self.runs[0][0] + 1 if self.runs else 0
 
     @property
     def gaps(self) -> tuple[int, ...]:
-        """Return how many places are free between each run and the next."""
+        """The number of free places between each run and the next."""
         return tuple([after[0] - before[1] - 1 for before, after in zip(self.runs, self.runs[1:], strict=False)])
 
     @property
     def holes(self) -> int:
-        """Return how many places between the lowest and the highest one are free."""
+        """The number of free places between the lowest and the highest one."""
         return self.span - self.places
 
     @property
     def most_shared(self) -> int:
-        """Return how many elements the place with the most has: 1 if none is shared."""
+        """The largest number of elements in one place: 1 if none is shared."""
         return max([ways for ways, _ in self.sharing], default=0)
 
     def __str__(self) -> str:
@@ -414,17 +414,17 @@ class ThreadStrides:
 
     @property
     def constant(self) -> tuple[int | None, ...]:
-        """Return, for each value, the one step between all neighbours; None if they differ or there is one thread."""
+        """The stride between all neighbours, for each value; None if they differ or there is one thread."""
         return tuple([row[0] if len(set(row)) == 1 else None for row in self.steps])
 
     @property
     def distinct(self) -> tuple[int, ...]:
-        """Return the different steps, smallest first."""
+        """The different steps, smallest first."""
         return tuple(sorted({step for row in self.steps for step in row}))
 
     @property
     def is_uniform(self) -> bool:
-        """Return whether there is at most one step."""
+        """Whether there is at most one step."""
         return len(self.distinct) < 2
 
     def __str__(self) -> str:
@@ -471,22 +471,22 @@ class Permutation:
 
     @property
     def size(self) -> int:
-        """Return how many indices are permuted."""
+        """The number of permuted indices."""
         return sum(map(len, self.cycles))
 
     @property
     def fixed_points(self) -> tuple[int, ...]:
-        """Return the indices that stay where they are."""
+        """The indices that stay where they are."""
         return tuple([cycle[0] for cycle in self.cycles if len(cycle) == 1])
 
     @property
     def order(self) -> int:
-        """Return how often the permutation has to be applied until everything is back in its place."""
+        """The number of applications of the permutation that gives the identity."""
         return lcm(*map(len, self.cycles))
 
     @property
     def parity(self) -> int:
-        """Return 1 for an even permutation, one that takes an even number of swaps, and -1 for an odd one."""
+        """The sign: 1 for an even permutation, one that takes an even number of swaps, and -1 for an odd one."""
         return -1 if (self.size - len(self.cycles)) % 2 else 1
 
     def __str__(self) -> str:
@@ -556,7 +556,7 @@ class CoalescingReport:
 
     @property
     def efficiency(self) -> float:
-        """Return the share of the transferred bytes that threads asked for.
+        """The share of the transferred bytes that threads asked for.
 
         >>> CoalescingReport(4, 4, 1, 128, 128).efficiency
         1.0
@@ -637,7 +637,7 @@ class RunReport:
 def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
     """Return the runs of consecutive offsets, in row-major order; padding ends a run.
 
-    `offsets` are integers, a layout or a `TileTensor`; `valid` says which integers are not padding.
+    `offsets` are integers, a layout or a `TileTensor`; `valid` marks the integers that are not padding.
 
     >>> from tilewright import row_major, col_major
     >>> print(contiguous_runs(row_major(4, 8).offsets()), contiguous_runs(col_major(4, 8).offsets()), sep=", ")
@@ -696,7 +696,7 @@ class BalanceReport:
 
     @property
     def imbalance(self) -> float:
-        """Return the largest amount divided by the mean: 1 is even.
+        """The largest amount divided by the mean: 1 is even.
 
         >>> BalanceReport(4, 0, 100, 50.0, 2).imbalance
         2.0

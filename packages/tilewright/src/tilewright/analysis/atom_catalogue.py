@@ -2,7 +2,7 @@
 """Matrix and copy instructions: which thread holds which element of which operand.
 
 An operand is a layout from (thread, value) to a column-major offset: A has m + k * M, B has n + k * N and C has
-m + n * M. The layouts follow from a few rules; the tables say which instructions exist.
+m + n * M. The layouts follow from a few rules; the tables list the existing instructions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class MatrixAtom(Drawable):
 
     @property
     def threads(self) -> int:
-        """Return how many threads run the instruction together."""
+        """The number of threads that run the instruction together."""
         return int(self.c.mode(0).size)
 
     def operand(self, name: str) -> tuple[Layout, tuple[int, int]]:
@@ -88,7 +88,7 @@ class MatrixAtom(Drawable):
 
 @dataclass(frozen=True)
 class CopyAtom:
-    """A copy instruction, in bits: `source` and `target` map (thread, bit of its value) to a bit of what is copied.
+    """A copy instruction, in bits: `source` and `target` map (thread, bit of its value) to a bit of the copied data.
 
     >>> load = atoms["SM75_U32x4_LDSM_N"]
     >>> load.source
@@ -101,7 +101,7 @@ class CopyAtom:
 
     @property
     def threads(self) -> int:
-        """Return how many threads run the instruction together."""
+        """The number of threads that run the instruction together."""
         return int(self.source.mode(0).size)
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class CopyAtom:
 
 
 def _mode(*pairs: tuple[int, int]) -> tuple[Any, Any]:
-    """Return the extents and strides of a mode from (extent, stride) pairs, without those of extent 1."""
+    """Return the extents and strides of a mode from (extent, stride) pairs, without modes of extent 1."""
     real = [pair for pair in pairs if pair[0] != 1]
     if not real:
         return 1, 0
@@ -401,10 +401,10 @@ atoms = AtomCatalogue()
 
 @dataclass(frozen=True, slots=True)
 class OperandCoverage:
-    """What threads hold of an operand of `extents` elements: `values` each, of which `missing` and `extra` are wrong.
+    """The threads' share of an operand of `extents` elements: `values` each, with `missing` and `extra` ones.
 
     Elements are column-major offsets: `missing` ones no thread holds, `extra` ones are outside the operand. `copies` is
-    how many (thread, value) pairs hold an element that another one holds, too.
+    how many (thread, value) pairs hold an element that another one also holds.
 
     >>> operand = OperandCoverage("A", (16, 16), 32, 8, (), (), 0)
     >>> print(operand, operand.is_exact)
@@ -421,12 +421,12 @@ class OperandCoverage:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every element of the operand is held, and nothing else."""
+        """Whether every element of the operand is held, and nothing else."""
         return not self.missing and not self.extra
 
     @property
     def is_exact(self) -> bool:
-        """Return whether every element of the operand is held exactly once, and nothing else."""
+        """Whether every element of the operand is held exactly once, and nothing else."""
         return self.is_complete and not self.copies
 
     def __str__(self) -> str:
@@ -440,7 +440,7 @@ class OperandCoverage:
 
 @dataclass(frozen=True, slots=True)
 class AtomCoverage:
-    """What the threads of a matrix instruction hold of `a`, `b` and `c`.
+    """The elements of `a`, `b` and `c` that the threads of a matrix instruction hold.
 
     >>> from tilewright.analysis import atoms
     >>> coverage = atom_coverage(atoms["SM80_16x8x8_F32F16F16F32_TN"])
@@ -458,7 +458,7 @@ class AtomCoverage:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the threads hold every element of all operands, and of C each exactly once."""
+        """Whether the threads hold every element of all operands, and of C each exactly once."""
         return self.a.is_complete and self.b.is_complete and self.c.is_exact
 
     def __str__(self) -> str:
@@ -469,7 +469,7 @@ class AtomCoverage:
 
 
 def atom_coverage(atom: MatrixAtom) -> AtomCoverage:
-    """Return what the threads of a matrix instruction `atom` hold of each operand; for atoms of one's own, too.
+    """Return the elements of each operand that the threads of a matrix instruction `atom`, known or new, hold.
 
     >>> from dataclasses import replace
     >>> from tilewright import Layout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bank conflicts: how often shared memory is asked, because threads want different words of one bank."""
+"""Bank conflicts: the passes over shared memory that threads need for different words of one bank."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class Collision:
 class BankReport(Drawable):
     """The bank conflicts of an access to shared memory.
 
-    `wavefronts` is the number of passes over the memory, `ideal` that without conflicts, and `phases` those of each
-    phase. `ways` is the largest number of words that one bank serves in one phase: 1 means no conflict. `words` counts
-    the words per bank, `instructions` the loads or stores of a warp. `collisions` are the threads that wait.
+    `wavefronts` is the number of passes over the memory, `ideal` the number without conflicts, and `phases` the passes
+    of each phase. `ways` is the largest number of words that one bank serves in one phase: 1 means no conflict. `words`
+    counts the words per bank, `instructions` the loads or stores of a warp. `collisions` are the threads that wait.
 
     >>> BankReport(1, 1, 1, (1, 1)).conflict_free
     True
@@ -95,7 +95,7 @@ class BankReport(Drawable):
 
     @property
     def excess(self) -> int:
-        """Return the passes that conflicts cost.
+        """The passes that conflicts cost.
 
         >>> BankReport(8, 8, 1, (8, 0)).excess
         7
@@ -104,7 +104,7 @@ class BankReport(Drawable):
 
     @property
     def conflict_free(self) -> bool:
-        """Return whether no thread has to wait for another.
+        """Whether no thread has to wait for another.
 
         >>> BankReport(8, 8, 1, (8, 0)).conflict_free
         False
@@ -133,11 +133,11 @@ def bank_conflicts(
     offsets of each thread as a list with one entry or one row per thread, a layout whose first mode counts threads, or
     a `TileTensor` (the offsets of its elements, not its values).
 
-    `itemsize` is the bytes of an element: by default those of the tensor; otherwise 4 are assumed, and the report says
-    so. `vector` is how many elements an
-    instruction moves per thread: by default as many as are consecutive and aligned, up to 16 bytes. `instruction` is
-    "ld", "st", or a matrix instruction such as "ldmatrix.x4", whose threads name rows of 16 bytes. `active` says which
-    threads take part. `machine` is the model: banks, phases, and whether loads merge.
+    `itemsize` is the bytes of an element: by default the tensor's; otherwise 4 are assumed, and the report states that.
+    `vector` is the number of elements that an instruction moves per thread: by default as many as are consecutive and
+    aligned, up to 16 bytes. `instruction` is "ld", "st", or a matrix instruction such as "ldmatrix.x4", whose threads
+    name rows of 16 bytes. `active` tells which threads take part. `machine` is the model: banks, phases, and whether
+    loads merge.
 
     Threads that read the same word share it. If all threads together need more bytes than the banks give at once, they
     are served in phases, in order.
@@ -166,10 +166,10 @@ def conflicts_by_warp(
     active: Any = None,
     machine: BankModel = NVIDIA,
 ) -> tuple[BankReport, ...]:
-    """Return the bank conflicts of each warp of an access; the parameters are those of `bank_conflicts`.
+    """Return the bank conflicts of each warp of an access; the parameters are as in `bank_conflicts`.
 
-    `memory` and `threads` say what is accessed; `itemsize`, `vector` and `instruction` how, `active` by which threads,
-    and `machine` on what.
+    `memory` and `threads` give the elements; `itemsize`, `vector` and `instruction` the access, `active` the threads,
+    and `machine` the model.
 
     >>> from tilewright import Layout
     >>> print(*conflicts_by_warp(Layout(((32, 2),), ((1, 32),)), itemsize=4), sep=", ")
@@ -314,7 +314,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a search found: a `remedy`, the wavefronts of each access with it, the ideal ones, and what was tried.
+    """The result of a search: a `remedy`, the wavefronts of each access with it, the ideal ones, and the attempts.
 
     `verify` counts everything again. If the wavefronts are the ideal ones, no remedy can be better; otherwise it is the
     best of `searched` candidates.
@@ -336,12 +336,12 @@ class Certificate:
 
     @property
     def is_conflict_free(self) -> bool:
-        """Return whether no access has a conflict."""
+        """Whether no access has a conflict."""
         return self.wavefronts == self.ideal
 
     @property
     def excess(self) -> int:
-        """Return the wavefronts that are left beyond the ideal ones."""
+        """The wavefronts that are left beyond the ideal ones."""
         return sum(self.wavefronts) - sum(self.ideal)
 
     def place(self, offsets: Any) -> Any:
@@ -355,7 +355,7 @@ class Certificate:
         return _pad_rows(self.row or 1, self.remedy, offsets)
 
     def verify(self) -> bool:
-        """Return whether the accesses cost what the certificate says, counted again, and elements stay apart."""
+        """Return whether the accesses, counted again, cost as much as certified, and elements stay apart."""
         counted = [_count(pattern, self.place, self.itemsize, self.machine) for pattern in self.patterns]
         span = 1 + max(int(np.max(pattern.offsets)) for pattern in self.patterns)
         places = np.asarray(self.place(np.arange(min(span, 1 << 20), dtype=np.int64)))
@@ -543,7 +543,7 @@ def _vector_bits(patterns: Sequence[Pattern], itemsize: int, machine: BankModel)
 
 
 def _swizzles(bits: int, low: int) -> Iterator[Swizzle]:
-    """Yield the swizzles of so many address bits that leave the low ones alone, those with the fewest bits first."""
+    """Yield the swizzles of this many address bits that leave the low ones alone, the fewest bits first."""
     for width in range(1, bits + 1):
         for base in range(low, bits):
             for shift in range(width, bits - base - width + 1):

@@ -70,7 +70,7 @@ def format_operand(operand: Any) -> str:
 
 
 def explain_steps(operation: str | Callable[..., Any], *operands: Any) -> tuple[AlgebraStep, ...]:
-    """Return the steps by which an operation of the algebra finds its result, which is that of the last step.
+    """Return the steps by which an operation of the algebra finds its result; the last step has it.
 
     `operation` is "compose", "complement", "coalesce", "left_inverse", "right_inverse", a divide or a product such as
     "zipped_divide" and "blocked_product", or the function of that name; `operands` are its operands.
@@ -118,7 +118,7 @@ def _explain_compose(name: str, result: Any, a: Any, b: Any) -> list[AlgebraStep
 
 
 def _steps_of_modes(a: Layout, b: Any, result: Layout) -> list[AlgebraStep]:
-    """Return the steps for each mode of `b`; none if the composition is not that of its modes side by side."""
+    """Return the steps for each mode of `b`; none if the composition cannot be made mode by mode."""
     if not isinstance(b, Layout) or b.offset or b.replicas or b.guards or b.axes or a.guards or result.guards:
         return []
     modes = [(n, d) for n, d in zip(*b.flat_modes(), strict=True)]

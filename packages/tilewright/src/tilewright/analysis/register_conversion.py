@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion between two distributions of a tensor over registers: what has to move, and through what."""
+"""Conversion between two distributions of a tensor over registers: the moves, and through which memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEVELS: tuple[tuple[Means, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True)
 class Conversion:
-    """What it takes to go from one distribution to another.
+    """The moves from one distribution to another.
 
     `means` is the nearest exchange that is enough: nothing, registers of a thread, shuffles between the lanes of a
     warp, shared memory of a block, or memory of a cluster. Registers are enough if every thread holds all that it will
@@ -54,7 +54,7 @@ class Conversion:
 
 
 def conversion(source: Linear, target: Linear, itemsize: int = 4) -> Conversion:
-    """Return what it takes to go from a `source` to a `target` distribution of the same tensor.
+    """Return the moves from a `source` to a `target` distribution of the same tensor.
 
     Both map `register`, `lane`, `warp` and `block`, as far as they have them, to the dimensions of the tensor; `source`
     must hold every element that `target` needs. `itemsize` is the bytes of an element.
@@ -93,7 +93,7 @@ def conversion(source: Linear, target: Linear, itemsize: int = 4) -> Conversion:
 def _most_missing(source: Linear, target: Linear) -> int:
     """Return how many elements of the target a thread does not hold in the source, at most over all threads.
 
-    The elements of a thread are a coset of those of the first thread. Two cosets share nothing, or as much as the
+    The elements of a thread are a coset of the first thread's elements. Two cosets share nothing, or as much as the
     spaces do; they share something in every thread if the first elements of both never differ by more than the spaces.
     """
     before, after = _columns(source), _columns(target)

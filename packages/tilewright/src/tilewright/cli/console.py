@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verb prints and saves: answers as text or JSON, errors with an exit status, progress, pictures."""
+"""The output of a verb: answers as text or JSON, errors with an exit status, progress, pictures."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def color_setting() -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a verb returns: the text for people, the data for programs, and the exit status.
+    """The result of a verb: the text for people, the data for programs, and the exit status.
 
     `text` may be a function, so that nothing is written for people when a program asked.
 
@@ -310,8 +310,8 @@ class Progress:
     """Reports how much of some work is done.
 
     Args:
-        label: what is being done, such as "converting".
-        unit: what is counted, such as "bytes" or "tiles".
+        label: the activity, such as "converting".
+        unit: the unit of the count, such as "bytes" or "tiles".
         quiet: report nothing; by default, if the command prints JSON.
 
     >>> with Progress("converting", "tensors", quiet=True) as progress:

@@ -119,7 +119,7 @@ def command(
 def _adapt_option_to_files(option: click.Parameter) -> click.Parameter:
     """Return an option as it applies to files, where the source decides the defaults."""
     changes: dict[str, Any] = {
-        "dtype": {"default": None, "show_default": False, "help": "Number format. [that of the source]"},
+        "dtype": {"default": None, "show_default": False, "help": "Number format. [the source's]"},
         "layout": {"help": "Pages: rows, or tiles. [tile]"},
         "alignment": {"hidden": True, "expose_value": True, "type": _UnsupportedOption()},
     }
@@ -256,7 +256,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
-    """Return lines that say which tensors are exact, and how far the others are from their sources."""
+    """Return lines that state which tensors are exact, and how far the others are from their sources."""
     rounded = {name: each for name, each in rounding.items() if not each.is_exact}
     exact = len(rounding) - len(rounded)
     lines = [f"{count_of(exact, 'tensor')} exact"] if exact else []
@@ -270,7 +270,7 @@ def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
 
 
 def format_report(report: ConversionReport, said: int = 0) -> str:
-    """Return what a conversion did, in words; the first `said` notes were printed before."""
+    """Return a summary of a conversion, in words; the first `said` notes were printed before."""
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
     reused = f", {report.reused} already done" if report.reused else ""
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""

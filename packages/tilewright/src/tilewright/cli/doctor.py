@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright doctor`: which engines work, what is missing, what that costs and how to install it."""
+"""`tilewright doctor`: which engines work, the missing ones, their cost and how to install them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VARIABLES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EngineCheck:
-    """The check of one engine: why it is missing, or what it runs on and whether its results are right."""
+    """The check of one engine: why it is missing, or its device and whether its results are right."""
 
     name: str
     problem: str | None
@@ -41,7 +41,7 @@ class EngineCheck:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the engine is present and gives wrong results."""
+        """Whether the engine is present and gives wrong results."""
         return self.is_right is False
 
 
@@ -57,7 +57,7 @@ class HealthReport:
 
     @property
     def exit_code(self) -> int:
-        """Return 5 if a required package is missing, 1 if an engine gives wrong results, otherwise 0."""
+        """The exit status: 5 if a required package is missing, 1 if an engine gives wrong results, otherwise 0."""
         if any(each.is_required for each in self.missing):
             return ExitCode.MISSING
         return ExitCode.NO if any(each.is_broken for each in self.engines) else ExitCode.OK
@@ -67,7 +67,7 @@ class HealthReport:
 def command() -> Answer:
     """Report which engines work, what is missing, what that costs, and the command that installs it.
 
-    Every engine that is found packs and unpacks a small tensor; the result must equal that of the reference engine. The
+    Every engine that is found packs and unpacks a small tensor; the result must equal the reference engine's. The
     exit status is 1 if it does not, and 5 if a required package is missing or too old. Optional packages may be
     missing.
     """
@@ -114,12 +114,12 @@ def _check_engine(name: str) -> EngineCheck:
         return EngineCheck(name, problem, "", None)
     try:
         return EngineCheck(name, None, _describe_hardware(name, known), _matches_reference(name))
-    except Exception as failure:  # whatever a driver raises is what the user wants to know
+    except Exception as failure:  # the user wants to know any error of a driver
         return EngineCheck(name, f"found, but it fails: {type(failure).__name__}: {failure}", "", False)
 
 
 def _describe_hardware(name: str, driver: Any) -> str:
-    """Return what hardware an engine runs on."""
+    """Return the hardware that an engine runs on."""
     if driver is None:
         return "NumPy, always available"
     if name == "native":
@@ -249,7 +249,7 @@ class MissingPart:
 
 
 def list_all_plugins() -> dict[str, str]:
-    """Return what plug-ins add, by group and name, and the package of each; none of them is loaded.
+    """Return the additions of plug-ins, by group and name, and the package of each; none of them is loaded.
 
     >>> all(" " in name for name in list_all_plugins())
     True
@@ -319,7 +319,7 @@ def missing_optional_packages() -> list[MissingPart]:
 
 
 def missing_engine(name: str) -> MissingPart:
-    """Return what a missing engine costs, and the commands that install it.
+    """Return the cost of a missing engine, and the commands that install it.
 
     >>> missing_engine("cuda").commands
     ("pip install 'tilewright[cuda]'",)
@@ -331,7 +331,7 @@ def _install_commands(engine: str) -> Iterator[str]:
     if engine == "native":
         yield from _native_library_commands()
     elif engine == "opencl" and installed_version("pyopencl") is not None:
-        yield "pip install 'pyopencl[pocl]'"  # a driver for the processor; that of a device comes from its maker
+        yield "pip install 'pyopencl[pocl]'"  # a driver for the processor; a device's driver comes from its maker
     elif engine == "cuda" and _installed_cupy() is not None:
         yield "nvidia-smi  # lists no device: install NVIDIA's driver"
     else:

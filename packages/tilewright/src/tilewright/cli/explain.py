@@ -74,8 +74,8 @@ def command(
     tilewright explain tiles/ --tensor wte.weight --at 2,33
     tilewright explain "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)" --at 1,8
 
-    A tensor of a file is placed as the file says; its value and its bytes in the file are shown as well. If a mesh of
-    devices shares it, so are the devices that hold the element; with --device, coordinates are those in its part.
+    A tensor of a file is placed according to the file; its value and its bytes in the file are shown as well. If a mesh
+    of devices shares it, so are the devices that hold the element; with --device, coordinates are those in its part.
     A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system, see translate, or a tensor as ttnn prints
     its spec.
     """

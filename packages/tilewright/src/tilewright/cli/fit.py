@@ -58,7 +58,7 @@ def command(
     follow_links: bool,
     options: SpecOptions,
 ) -> Answer:
-    """Check whether tensors fit on a chip together with circular buffers; if not, say why and what would fit.
+    """Check whether tensors fit on a chip together with circular buffers; if not, explain why, and suggest a fit.
 
     Tensors are allocated in order. Settings after a shape are for that tensor alone, and are named like the options:
 
@@ -69,7 +69,7 @@ def command(
     tilewright fit converted/ --cb 256KiB
     tilewright fit Llama-3.1-8B-Instruct --for N300
 
-    A file or directory stands for all its tensors, placed as the file says, otherwise as the options say. Of tensors
+    A file or directory stands for all its tensors, placed according to the file, otherwise to the options. Of tensors
     that a mesh of devices shares, each device holds its part. With --for, the weight cache that prepare would write
     is checked, for each device of the machine: weights only. KV cache and activations need memory as well.
     The exit status is 0 if everything fits, and 1 if it does not.

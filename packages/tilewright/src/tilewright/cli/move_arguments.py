@@ -28,7 +28,7 @@ class Move(NamedTuple):
 
 
 def parse_move(source: str, target: str, options: SpecOptions) -> Move:
-    """Return the move that two arguments name; what the target does not say is as in the source.
+    """Return the move that two arguments name; settings that the target leaves out are the source's.
 
     >>> move = parse_move("64x64:layout=tile", "shard=height:grid=2x1", SpecOptions())
     >>> print(move.after.memory)
@@ -74,7 +74,7 @@ def _stated_by_target(text: str) -> frozenset[str]:
 
 
 def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpec:
-    """Return the tensor where TARGET puts it; what is not said is as in the source."""
+    """Return the tensor where TARGET puts it; omitted settings are the source's."""
     words = text.strip()
     if words.startswith(_PRINTED):
         return _parse_printed(words, "TARGET", options, source.spec)

@@ -82,7 +82,7 @@ class TensorName(ParamType):
 
         for value in (*ctx.params.values(), *ctx.args):  # the option that waits for its value ends the parsing
             if isinstance(value, str) and os.path.exists(value):
-                with suppress(Exception):  # nothing is said while somebody types
+                with suppress(Exception):  # no messages during completion
                     return [CompletionItem(name) for name in open_tensors(value) if name.startswith(incomplete)]
         return []
 
@@ -432,14 +432,14 @@ def spec_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def stated_by_file(tensor: StoredTensor, typed: frozenset[str]) -> frozenset[str]:
-    """Return the options whose place a stored `tensor` takes, where `typed` options do not say otherwise."""
+    """Return the options whose place a stored `tensor` takes, unless `typed` options override it."""
     if tensor.spec is None or typed - CHIP_OPTIONS:
         return frozenset(() if tensor.format is None else ("dtype",))
     return STATED_BY_TEXT | frozenset(() if tensor.spec.chip is None else ("chip",))
 
 
 def list_assumptions(spec: TensorSpec, known: Iterable[str]) -> dict[str, str]:
-    """Return what decides where a `spec` lies though nobody stated it: its dtype, page layout and chip.
+    """Return the assumptions about the placement of a `spec`: its dtype, page layout and chip.
 
     `known` names the options that were typed, and those whose place a file or a printed text takes.
 
@@ -457,7 +457,7 @@ def list_assumptions(spec: TensorSpec, known: Iterable[str]) -> dict[str, str]:
 
 
 def describe_assumptions(assumed: Mapping[str, str]) -> str:
-    """Return what was assumed as a line, "" if nothing was.
+    """Return the assumptions as a line, "" if there are none.
 
     >>> describe_assumptions({"dtype": "bfloat16", "page_layout": "row_major"})
     'bfloat16, row-major'

@@ -71,13 +71,13 @@ _cache_option, _other_option = _option_in("What the cache is"), _option_in("Inst
 @_cache_option("--hf-rope", is_flag=True, help="Keep the order of rotary halves, for use_hf_rope.")
 @_cache_option("--instruct", is_flag=True, help="Use the directory of instruct models, as the text demo always does.")
 @_cache_option("--hf-model", metavar="TEXT", help="What HF_MODEL will be where the model is served. [SOURCE]")
-@_cache_option("--mesh", type=SHAPE, metavar="RxC", help="Shape of the mesh. [that of the machine]")
+@_cache_option("--mesh", type=SHAPE, metavar="RxC", help="Shape of the mesh. [the machine's]")
 @_cache_option("--layers", metavar="A-B", help="Only these layers, such as 0-3 or 0,31.")
 @_cache_option("--pad-mlp-cores", type=click.IntRange(1), metavar="N", help="PAD_MLP_CORES. [of the environment]")
 @_cache_option("--batch", type=click.IntRange(1), metavar="N", help="Batch size that the marker is for. [1]")
 @_other_option("--check", is_flag=True, help="Check a cache: prepare --check CACHE [SOURCE].")
 @_other_option("--full", is_flag=True, help="With --check: compare all values, not a sample.")
-@_other_option("--retarget", is_flag=True, help="Make a cache that of another chip: prepare --retarget CACHE [OUT].")
+@_other_option("--retarget", is_flag=True, help="Convert a cache for another chip: prepare --retarget CACHE [OUT].")
 @_other_option("--source", metavar="SOURCE", help="With --retarget: the checkpoint, for what differs in content.")
 @_other_option("--explain", metavar="NAME", help="Say where the pieces of files come from: a name, or its start.")
 @_other_option(
@@ -180,7 +180,7 @@ def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None
 
 
 def _format_report(report: ConversionReport, root: str, has_all: bool) -> str:
-    """Return what was made, of all layers or of some, and how to use it; `root` is what TT_CACHE_PATH is to name."""
+    """Return a summary of the cache, of all layers or of some, and how to use it; `root` is for TT_CACHE_PATH."""
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
     reused = f", {report.reused} already done" if report.reused else ""
     amounts = f"{format_bytes(report.bytes_in)} read, {format_bytes(report.bytes_out)} written"

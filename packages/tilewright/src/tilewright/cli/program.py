@@ -82,7 +82,7 @@ def add_flag(name: str, help_text: str) -> Callable[[Any], Any]:
 
 
 def refuse_options(names: Iterable[str], where: str) -> None:
-    """Raise if one of the options of the running verb was typed that have no effect, in the words of `where`.
+    """Raise if an option without effect was given to the running verb, in the words of `where`.
 
     >>> with click.Context(click.Command("show")):
     ...     refuse_options(["dtype"], "on a layout")
@@ -172,7 +172,7 @@ class VerbGroup(click.Group):
             formatter.write_dl(list(_all_verbs().items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return what an incomplete word could become: a verb, or an option of the program."""
+        """Return the completions of a word: a verb, or an option of the program."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [CompletionItem(name, help=line) for name, line in _all_verbs().items() if name.startswith(incomplete)]
@@ -187,7 +187,7 @@ class VerbGroup(click.Group):
             raise OutputClosed from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Return what the verb returns; a closed output pipe is raised as `OutputClosed` before click handles it."""
+        """Return the result of the verb; a closed output pipe is raised as `OutputClosed` before click handles it."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -240,7 +240,7 @@ def _all_verbs() -> dict[str, str]:
 
 
 def _show_logs(debug: bool) -> None:
-    """Print what the library reports while it works, such as attempts that are repeated, as notes on stderr."""
+    """Print the library's log messages, such as repeated attempts, as notes on stderr."""
     log = logging.getLogger("tilewright")
     if not any(isinstance(each, _NoteHandler) for each in log.handlers):
         log.addHandler(_NoteHandler())

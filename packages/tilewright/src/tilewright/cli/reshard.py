@@ -202,13 +202,13 @@ def _write_exports(plan: ReshardPlan, trace: str | None, workload: str | None) -
         raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
 
 
-# What is said.
+# The answer.
 
 
 def _sections(
     plan: ReshardPlan, assumed: Mapping[str, str], reads: bool, chains: list[LayoutChain] | None
 ) -> list[list[str]]:
-    """Return what the answer says, section by section."""
+    """Return the text of the answer, section by section."""
     found = [plan.explain().splitlines()]
     found[0] += [f"assumed: {describe_assumptions(assumed)}"] if assumed else []
     if not plan.is_empty:

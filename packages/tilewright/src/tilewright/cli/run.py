@@ -47,7 +47,7 @@ def command(
     tilewright run kernel.mojo --check
     tilewright run kernel.mojo --picture races.svg
 
-    What follows FILE and is none of the options below are the program's own arguments; all that follows -- is.
+    Arguments after FILE are passed to the program; use -- to pass options.
     Kernels run on a simulated GPU, which finds accesses out of bounds, data races and barriers that not all threads
     reach; with --check it goes on after an error and prints a report of every launch.
     The exit status is 1 if the program fails, and 2 if it is not valid Mojo or uses what tilewright does not run.

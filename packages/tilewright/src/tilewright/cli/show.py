@@ -61,7 +61,7 @@ def check_animation_path(output: str | None) -> str:
 def animate_copy(layouts: Sequence[LayoutLike], **options: Any) -> Animation:
     """Return the copy from the first of `layouts` to the second, or from row-major order to a single one.
 
-    `options` are those of the scene.
+    `options` are the options of the scene.
 
     >>> from tilewright import Layout
     >>> animate_copy([Layout((2, 2))]).captions[-1]
@@ -89,7 +89,7 @@ _tiles_option, _memory_option = _option_in("Tiles"), _option_in("Memory")
 
 @dataclass(frozen=True, slots=True)
 class ShowOptions:
-    """What to draw of the subjects, as given on the command line."""
+    """The requested parts of the drawing, as given on the command line."""
 
     at: tuple[int, ...] | None = None
     page: int | None = None
@@ -111,7 +111,7 @@ class ShowOptions:
 
     @property
     def mode(self) -> str:
-        """Return what is drawn: the option that asks for it, or "" for the THING itself.
+        """The subject of the drawing: the option that asks for it, or "" for the THING itself.
 
         >>> ShowOptions(tiles=(8, 8), pipeline="double").mode, ShowOptions().mode
         ('pipeline', '')
@@ -120,7 +120,7 @@ class ShowOptions:
         return asked[0] if asked else ""
 
     def scene_options(self, *names: str) -> dict[str, Any]:
-        """Return the options of every scene that were given, and those of `names`.
+        """Return the common scene options that were given, and the options in `names`.
 
         >>> ShowOptions(label="page,bank", side=4).scene_options("side")
         {'label': ('page', 'bank'), 'side': 4}
@@ -131,7 +131,7 @@ class ShowOptions:
         return {name: value for name, value in given.items() if value is not None}
 
     def check(self, subject: ShowArgument, typed: frozenset[str], report: bool) -> None:
-        """Raise if an option was given that has no effect on what is drawn; `typed` are the options of placements."""
+        """Raise if an option was given that has no effect on the drawing; `typed` are the options of placements."""
         mode = "report" if report else self.mode or ("" if subject.layout is None else "layout")
         for name, modes in _USED_IN.items():
             if not _is_asked(getattr(self, name)) or mode in modes:
@@ -387,7 +387,7 @@ def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
 def _build_animation(
     subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> Animation:
-    """Return what happens, step by step: in a pipeline, in a copy between layouts, or in a reshard."""
+    """Animate a pipeline, a copy between layouts, or a reshard, step by step."""
     from ..traffic import reshard
     from ..views import animate
 
@@ -511,7 +511,7 @@ class ShowArgument:
         device: Any = None,
         text_shape: tuple[int, ...] | None = None,
     ) -> ShowArgument:
-        """Return what a text names: an existing file, a shape with settings, or a layout.
+        """Return the subject of a text: an existing file, a shape with settings, or a layout.
 
         >>> ShowArgument.parse("4x60x90").shape
         (4, 60, 90)
@@ -531,12 +531,12 @@ class ShowArgument:
 
     @property
     def name(self) -> str:
-        """Return the tensor's name in the picture."""
+        """The tensor's name in the picture."""
         return self.stored.name if self.stored is not None else ""
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Return the shape of a tensor."""
+        """The shape of a tensor."""
         found = self.stored.shape if self.stored is not None else self.shape
         if self.printed is not None:
             return self.printed.shape.logical
@@ -564,7 +564,7 @@ class ShowArgument:
         return options.build_spec(self.extents)
 
     def assumptions(self, spec: TensorSpec, typed: frozenset[str]) -> dict[str, str]:
-        """Return what decides where the tensor lies though neither it nor an option states it."""
+        """Return the assumptions about the tensor's placement that neither it nor an option states."""
         stated = STATED_BY_TEXT if self.printed is not None else SpecOptions.setting_names(self.settings)
         return list_assumptions(
             spec, typed | (stated if self.stored is None else stated_by_file(self.stored, typed) | stated)

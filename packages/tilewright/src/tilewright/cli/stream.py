@@ -37,13 +37,13 @@ PADS = ("edge", "reflect", "symmetric", "wrap")
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Depth of --scheme buffered.")
 @click.option("--workers", type=click.IntRange(0), help="Threads beside the main one. [1; one per core for zarr]")
 @click.option("--memory", type=SIZE, metavar="SIZE", help="Limit of buffers and cached chunks. [8MiB; 256MiB for zarr]")
-@click.option("--chunks", type=SHAPE, metavar="SHAPE", help="Chunks of a new target. [those of the source]")
+@click.option("--chunks", type=SHAPE, metavar="SHAPE", help="Chunks of a new target. [the source's]")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Argument of the compute; repeat for more."
 )
 @click.option("--shape", type=SHAPE, metavar="SHAPE", help="Shape of raw sources.")
 @click.option("--dtype", type=FORMAT, help="Type of raw sources, and of .npy files without one.")
-@click.option("--out-dtype", type=FORMAT, help="Type of the target. [that of the first source]")
+@click.option("--out-dtype", type=FORMAT, help="Type of the target. [the first source's]")
 @click.option("--trace", type=click.Path(dir_okay=False), metavar="FILE", help="Write a trace for ui.perfetto.dev.")
 @click.option("--force", is_flag=True, help="Replace the target if it exists.")
 def command(

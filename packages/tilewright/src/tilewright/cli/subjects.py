@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an argument names: a file, or the text of a layout or of a tensor on a chip, however long it is."""
+"""The subject of an argument: a file, or the text of a layout or of a tensor on a chip, however long it is."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ text_shape_option = click.option(
 
 
 def parse_subject(text: str, options: SpecOptions, shape: tuple[int, ...] | None = None) -> TensorSpec | Any:
-    """Return what a text describes: a tensor spec on the chip of the options, or a layout.
+    """Return the object that a text describes: a tensor spec on the chip of the options, or a layout.
 
     `shape` is for notations without one.
 

@@ -70,7 +70,8 @@ _REFUSED = (
     ),
 )
 _IMAGES = r"(^|\.)(vision\w*|visual|image\w*|audio\w*|\w*projector)\."
-# What a server of the language model leaves out as well, and why. A pattern that ends with a dot is of a whole module.
+# Tensors that a server of the language model leaves out as well, and why. A pattern that ends with a dot is of a whole
+# module.
 _IGNORED = (
     (r"inv_freq|rotary_emb|rope_(freqs|factors)", "rotary frequencies are computed from the configuration"),
     (_IMAGES, "it belongs to images or sound, and the cache is of the language model"),
@@ -106,7 +107,7 @@ _UNRELATED = frozenset((
 ))  # fmt: skip
 """Fields of config.json that are read elsewhere, or that change neither weights nor their order."""
 
-# Fields that say whether there are tensors: the pattern of their names, and an example.
+# Fields that announce tensors: the pattern of their names, and an example.
 _QKV_BIAS = (r"\.(q|k|v|qkv)_proj\.bias$", "model.layers.0.self_attn.q_proj.bias")
 _HEAD_NORM = (r"\.[qk]_norm\.weight$", "model.layers.0.self_attn.q_norm.weight")
 _ANNOUNCED = {
@@ -118,7 +119,7 @@ _ANNOUNCED = {
 }
 
 # Weights that the cache has wherever there are tensors, and the models that have them in transformers: of these types,
-# or of these if config.json says attention_bias = true.
+# or of these if config.json has attention_bias = true.
 _OPTIONAL = (
     (_QKV_BIAS[0], ("qwen2",), ("llama", "gemma", "gemma2", "qwen3")),
     (_HEAD_NORM[0], ("qwen3",), ()),
@@ -136,7 +137,7 @@ def describe_tensors(
         family: the family of the model.
         layers: the number of layers of the model, None if the recipe has no such number.
         experts: the number of experts of a layer, likewise.
-        tied: tensors in the place of which the embedding is written.
+        tied: tensors that the embedding replaces.
 
     >>> list(describe_tensors(["model.layers.2.mlp.up_proj.weight"], "llama", 2, 0))
     ['unused: model.layers.2.mlp.up_proj.weight: config.json says that the model has 2 layers']
@@ -273,15 +274,15 @@ _COMPARED_BYTES = 1 << 26  # at a time
 
 
 class CacheOptions(TypedDict, total=False):
-    """What decides a weight cache besides the checkpoint and the machine.
+    """The choices behind a weight cache besides the checkpoint and the machine.
 
     `recipe` is the name of a recipe, or the path of its file or folder; `optimizations` the number formats:
     "performance" (the default), "accuracy", a decoder config (JSON), or text such as "precision_cfg = {wqkv: bf16}";
     `model_dtype` the format of the head, "bfloat8_b" or "bfloat16"; `hf_rope` keeps the order of rotary halves;
     `instruct` takes the directory of instruct models; `hf_model` is what HF_MODEL will be where the model is served,
     by default the source as it is spelled, and the names of the model and of the directory go by it; `mesh` is the
-    shape of the mesh, if not that of the machine; `layers` are the only layers to make; `pad_mlp_cores` is
-    PAD_MLP_CORES, by default that of the environment; `max_batch_size` is the batch size that the marker is for.
+    shape of the mesh, if not the machine's; `layers` are the only layers to make; `pad_mlp_cores` is
+    PAD_MLP_CORES, by default from the environment; `max_batch_size` is recorded in the cache's completion marker.
 
     >>> options: CacheOptions = {"optimizations": "accuracy", "layers": [0, 1]}
     """
@@ -330,7 +331,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a recipe needs to know of a checkpoint: how the user spells it, its config.json, and its tensors.
+    """The facts about a checkpoint that a recipe needs: the user's spelling, its config.json, and its tensors.
 
     `tensors` are assemblies of one source each, and `formats` their number formats; those without one are `unread`.
     `notes` are about the checkpoint itself.
@@ -371,14 +372,14 @@ class Checkpoint:
 
     @property
     def sources(self) -> list[str]:
-        """Return the names of all stored tensors; those that are cut into several weights count once."""
+        """The names of all stored tensors; those that are cut into several weights count once."""
         # one without elements has no source
         held = [name for own, each in self.tensors.items() for name in each.sources or [own]]
         return list(dict.fromkeys([*held, *self.unread]))
 
     @property
     def memory_dtype(self) -> ScalarFormat:
-        """Return the type that the checkpoint is loaded as: as config.json says, or else the type of its tensors."""
+        """The type that the checkpoint is loaded as: from config.json, or else the type of its tensors."""
         stored = {each.name for each in self.formats.values()} & _LOADED_DTYPES
         own = stored.pop() if len(stored) == 1 else "bfloat16"
         name = self.config.get("dtype") or self.config.get("torch_dtype") or own
@@ -414,7 +415,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class CacheFile:
-    """A file of a cache: what it is put together from, the spec of each device's part, and how devices share it."""
+    """A file of a cache: its sources, the spec of each device's part, and how devices share it."""
 
     name: str
     file: str
@@ -440,7 +441,7 @@ class WeightCache:
     Args:
         checkpoint: the checkpoint.
         machine: the name of the machine.
-        options: what else decides the cache.
+        options: the other choices that decide the cache.
 
     >>> from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
     >>> weights = sample_llama()
@@ -488,17 +489,17 @@ class WeightCache:
 
     @property
     def directory(self) -> str:
-        """Return the directory of the files, below the one that the user names."""
+        """The directory of the files, below the one that the user names."""
         return "" if self.recipe.directory is None else str(self.run.evaluate(self.recipe.directory))
 
     @cached_property
     def files(self) -> tuple[CacheFile, ...]:
-        """Return the files."""
+        """The files."""
         return tuple([self._build_file(output) for output in self.run.outputs(self.options.get("layers"))])
 
     @cached_property
     def unused(self) -> tuple[str, ...]:
-        """Return the tensors of the checkpoint that no file is made from, in any layer."""
+        """The tensors of the checkpoint that no file is made from, in any layer."""
         outputs = self.files if self.options.get("layers") is None else self.run.outputs()
         used = {name for each in outputs for name in each.value.sources}
         return tuple([name for name in self.checkpoint.sources if name not in used])
@@ -523,7 +524,7 @@ class WeightCache:
         )
 
     def _describe_parts(self) -> Iterator[str]:
-        """Yield notes on tensors of which weights are made from some elements only."""
+        """Yield notes on tensors that weights use only in part."""
         sizes: dict[str, int] = {}
         for each in self.checkpoint.tensors.values():  # whole ones, and parts of stacked ones
             sizes |= {name: max(sizes.get(name, 0), prod(each.shape)) for name in each.sources}
@@ -613,7 +614,7 @@ class WeightCache:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all layers are made."""
+        """Whether all layers are made."""
         layers = self.options.get("layers")
         return layers is None or set(layers) == set(range(self.run.names["layers"]))
 
@@ -628,7 +629,7 @@ class WeightCache:
         )
 
     def marker(self) -> dict[str, bytes]:
-        """Return the file that says that the cache is complete, by name; none if it is not, or the recipe has none."""
+        """Return the file that marks the cache as complete, by name; none if it is not, or the recipe has none."""
         if not self.recipe.marker or not self.is_complete:
             return {}
         names = self.run.names
@@ -660,7 +661,7 @@ class WeightCache:
         return {marker_name(variant): json.dumps(body).encode()}
 
     def record(self) -> dict[str, Any]:
-        """Return what the manifest says of the cache: the recipe, the machine, the options, and the checkpoint."""
+        """Return the manifest's record of the cache: the recipe, the machine, the options, and the checkpoint."""
         # without where the user has the checkpoint: the same everywhere
         options: dict[str, Any] = {
             key: value for key, value in self.options.items() if key not in ("recipe", "hf_model")
@@ -749,7 +750,7 @@ def _may_be_gguf(source: FilePath) -> bool:
 
 
 def _spell_checkpoint(source: FilePath) -> str:
-    """Return how the user spells a checkpoint; owner/model for one of the hub."""
+    """Return the user's spelling of a checkpoint; owner/model for a checkpoint of the hub."""
     text = os.fspath(source)
     if remote := _HUB_URL.fullmatch(text):
         return remote[1]
@@ -784,7 +785,7 @@ def open_checkpoint(
 
 
 def _with_notes(checkpoint: Checkpoint, file: TensorFile) -> Checkpoint:
-    """Return a checkpoint that also names what its files have, and what was not read of them."""
+    """Return a checkpoint that also lists the content of its files, and the parts that were not read."""
     return replace(checkpoint, notes=(*checkpoint.notes, *file.notes))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check_cache`: an existing weight cache, also one of ttnn's own, compared with what its recipe says, file by file.
+"""`check_cache`: an existing weight cache, also one of ttnn's own, compared with its recipe, file by file.
 
-tt_transformers looks up a name and believes what it finds. So every file is checked by itself, against its recipe where
-the checkpoint or a manifest says which model it is, and against the other files.
+tt_transformers looks up a name and trusts the file it finds. So every file is checked by itself, against its recipe
+where the checkpoint or a manifest identifies the model, and against the other files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-# What the files of a weight cache say about each other: layers, splits, formats, banks and meshes that disagree.
+# Consistency of the files of a weight cache: layers, splits, formats, banks and meshes that disagree.
 
 _FILE_NAME = re.compile(r"(?P<name>.+)_dtype_(?P<dtype>[A-Z0-9_]+)_layout_(?P<layout>TILE|ROW_MAJOR)\.tensorbin")
 _OPTIONAL = re.compile(r"(kvcache_|empty_[kv]cache).*")
@@ -51,7 +51,7 @@ _EITHER = "tt_transformers loads the one that its build names, which may be the 
 
 @dataclass(frozen=True, slots=True)
 class CacheProblem:
-    """A problem of one file: what is wrong, and what would happen on the card.
+    """A problem of one file, and its consequence on the card.
 
     >>> CacheProblem("norm.weight_dtype_BFLOAT16_layout_ROW_MAJOR.tensorbin", "is missing", "").problem
     'is missing'
@@ -76,7 +76,7 @@ class FileName:
 
     @classmethod
     def parse(cls, file: str) -> FileName | None:
-        """Return the parts of the name of a `file`, None if it is not named like one of a cache.
+        """Return the parts of the name of a `file`, None if it is not named like a file of a cache.
 
         >>> FileName.parse("notes.tensorbin") is None
         True
@@ -86,7 +86,7 @@ class FileName:
 
     @property
     def is_optional(self) -> bool:
-        """Return whether it is a cache of keys and values, which is zero and made at will.
+        """Whether it is a cache of keys and values, which is all zeros and can be recreated at any time.
 
         >>> FileName("kvcache_torch.Size([1, 8, 1024, 64])", "BFLOAT8_B", "TILE").is_optional
         True
@@ -95,7 +95,7 @@ class FileName:
 
     @property
     def may_be_padded(self) -> bool:
-        """Return whether a device may get nothing but zeros.
+        """Whether a device may get nothing but zeros.
 
         >>> FileName("output_lm_head_1_split_shard_0_1024_mode_0", "BFLOAT8_B", "TILE").may_be_padded
         True
@@ -111,7 +111,7 @@ def check_relations(
     Args:
         folder: the cache.
         recipe: the recipe that the cache follows.
-        expected: the files that the recipe says, None if that is not known.
+        expected: the files of the recipe, None if they are not known.
         known: files that have a problem of their own.
     """
     names = {file: parsed for file in folder.names if (parsed := FileName.parse(file)) is not None}
@@ -155,7 +155,7 @@ def _list_formats(names: dict[str, FileName], expected: Sequence[CacheFile] | No
 def _check_unknown(
     files: Iterable[str], names: dict[str, FileName], expected: Sequence[CacheFile]
 ) -> Iterator[CacheProblem]:
-    """Yield files that the recipe does not have; those of another mode are known by their weight."""
+    """Yield files that the recipe does not have; files of another mode are recognised by their weight."""
     weights = {file.name for file in expected}
     for file in files:
         parsed = names.get(file)
@@ -211,7 +211,7 @@ def _check_layers(weights: dict[str, str]) -> Iterator[CacheProblem]:
 
 
 def _check_splits(weights: dict[str, str]) -> Iterator[CacheProblem]:
-    """Yield splits of the head that are missing, and those of a second splitting."""
+    """Yield splits of the head that are missing, and splits of a second splitting."""
     splits: dict[int, dict[int, str]] = {}
     for weight, file in weights.items():
         if (found := _SPLIT.fullmatch(weight)) is not None:
@@ -278,7 +278,7 @@ def _check_norms(folder: CacheFolder, names: dict[str, FileName], known: set[str
             )
 
 
-# The content of a cache's file: compared with what its source gives, or looked at for values no trained weight has.
+# The content of a cache's file: compared with its source, or searched for values that no trained weight has.
 
 DIFFERS = "differs from the checkpoint"
 _SAMPLE_BYTES = 1 << 19  # of a slab that is compared
@@ -291,8 +291,8 @@ _SMALLEST, _LARGEST = 1e-30, 1e30  # magnitudes of trained weights lie far insid
 class ContentCheck:
     """How content is compared: with memory for `slab` bytes, in full or in a sample.
 
-    A sample has the first, the last and some slabs between them of every device's part: what lies between them is not
-    seen. `exceptional` has what was compared of each file's source and is NaN, infinite or out of range.
+    A sample has the first, the last and some slabs between them of every device's part: the rest is not seen.
+    `exceptional` counts the compared values of each file's source that are NaN, infinite or out of range.
     """
 
     slab: int
@@ -300,7 +300,7 @@ class ContentCheck:
     exceptional: dict[str, Rounding] = field(default_factory=dict)
 
     def compare(self, item: ConversionItem, held: Tensorbin) -> str | None:
-        """Return where a file differs from what its source gives; None if it does not."""
+        """Return where a file differs from its source; None if it does not."""
         source, target = item.source, item.target
         assert target.mesh is not None
         budget = max(self.slab // 4, MIN_SLAB_BYTES)
@@ -338,7 +338,7 @@ def _sample(slabs: list[Slab]) -> list[Slab]:
 
 
 def find_placeholder(held: Tensorbin, name: FileName | None = None) -> str | None:
-    """Return what is suspicious about the values of a file that no trained weight has, or None.
+    """Return a description of values in a file that no trained weight has, or None.
 
     >>> from tilewright import TensorSpec
     >>> find_placeholder(Tensorbin(TensorSpec((64, 64), "bfloat8_b"), bytes(4 * 1088)))
@@ -393,7 +393,7 @@ PLACED = "ttnn loads it with the placement of the file, not the one that the mod
 
 @dataclass(frozen=True, slots=True)
 class CacheReport:
-    """What a check found: problems, notes, and how much was compared.
+    """The result of a check: problems, notes, and how much was compared.
 
     >>> bool(CacheReport("cache", "N150", "performance", 22, "nothing", ()))
     True
@@ -431,7 +431,7 @@ def check_cache(
     progress: Callable[[int, int], None] | None = None,
     **options: Unpack[CacheOptions],
 ) -> CacheReport:
-    """Check a weight cache, and return a report that says what each problem would do on the card.
+    """Check a weight cache, and report the consequence of each problem on the card.
 
     Args:
         cache: the directory with the files, or one above it that holds a single cache.
@@ -441,7 +441,7 @@ def check_cache(
         memory: the most bytes of memory to use.
         jobs: the number of threads.
         progress: called with the number of checked files, and the number of all files.
-        options: those of `plan_cache`, where they cannot be seen from the cache.
+        options: as in `plan_cache`, where they cannot be seen from the cache.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -521,7 +521,7 @@ def _check_file(
     tensors: Mapping[str, StoredTensor],
     content: ContentCheck,
 ) -> Iterator[CacheProblem]:
-    """Yield the problems of one file; `file` is what the recipe says of it."""
+    """Yield the problems of one file; `file` is its entry in the recipe."""
     try:
         held = folder.open(name)
     except FileNotFoundError:
@@ -580,7 +580,7 @@ def _compare_bytes(
     if entry is None or entry.output.file != name:
         return None
     same = hash_range(folder.path / name, 0, entry.output.end) == entry.output.sha256
-    return "" if same else "has changed since it was made: its SHA-256 is not that of the manifest"
+    return "" if same else "has changed since it was made: its SHA-256 differs from the manifest's"
 
 
 def _compare_headers(file: CacheFile, held: Tensorbin) -> Iterator[CacheProblem]:
@@ -610,7 +610,7 @@ def _compare_headers(file: CacheFile, held: Tensorbin) -> Iterator[CacheProblem]
 def _check_tied_head(
     folder: CacheFolder, expected: WeightCache, content: ContentCheck, known: set[str]
 ) -> Iterator[CacheProblem]:
-    """Yield the files that are not what another file gives, which holds the same tensor: the head of a tied model."""
+    """Yield the files that disagree with another file of the same tensor: the head of a tied model."""
     checked = {file.file for file in expected.files if file.file in folder.names} - known
     for name, whole in expected.whole_tensors().items():
         tied = [file for file in expected.files if file.value.sources == [name] and file is not whole]
@@ -652,7 +652,7 @@ def _list_names(names: list[str]) -> str:
 
 
 def _describe_values(folder: CacheFolder, files: list[CacheFile], content: ContentCheck) -> list[str]:
-    """Return notes about values that are NaN, infinite or out of range, in the checkpoint or as the manifest says."""
+    """Return notes about values that are NaN, infinite or out of range, in the checkpoint or by the manifest."""
     if content.exceptional:
         counts = [(file.name, seen.exceptional) for file in files if (seen := content.exceptional.get(file.name))]
         where = "" if content.full else ", in the sample that was compared"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`CacheFolder`: an existing weight cache: its files, and what its path, headers and manifest say about it."""
+"""`CacheFolder`: an existing weight cache: its files, and the facts in its path, headers and manifest."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FileHeader(NamedTuple):
 
     @property
     def suits_any_mesh(self) -> bool:
-        """Return whether every device loads all of it, on whatever mesh."""
+        """Whether every device loads all of it, on whatever mesh."""
         return self.topology.placements == (None,)
 
 
@@ -84,7 +84,7 @@ class CacheFolder:
 
     @cached_property
     def headers(self) -> dict[str, FileHeader]:
-        """Return the headers of all files that can be read."""
+        """The headers of all files that can be read."""
         result = {}
         for name in self.names:
             try:
@@ -96,18 +96,18 @@ class CacheFolder:
 
     @cached_property
     def manifest(self) -> ConversionManifest | None:
-        """Return the manifest, None if tilewright did not make the cache."""
+        """The manifest, None if tilewright did not make the cache."""
         path = self.path / MANIFEST_NAME
         return read_manifest(path) if path.exists() else None
 
     @property
     def record(self) -> Mapping[str, Any] | None:
-        """Return what the manifest says of the recipe, the machine and the checkpoint."""
+        """The manifest's record of the recipe, the machine and the checkpoint."""
         return None if self.manifest is None else self.manifest.recipe
 
     @property
     def recipe(self) -> str:
-        """Return the name of the recipe that made the cache; raise if it is one of a user, who has its file."""
+        """The name of the recipe that made the cache; raises for a user's recipe, which is known by its file."""
         name = DEFAULT_RECIPE if self.record is None else str(self.record.get("name"))
         if name not in recipe_names():
             raise FormatError(
@@ -117,7 +117,7 @@ class CacheFolder:
         return name
 
     def machine(self, recipe: Recipe) -> str | None:
-        """Return the name of the machine that the manifest or the path says; None if they say nothing."""
+        """Return the name of the machine in the manifest or the path; None if they have none."""
         if self.record is not None:
             return str(self.record.get("machine"))
         above = self.path.parent
@@ -125,7 +125,7 @@ class CacheFolder:
         return name if _DIRECTORY.fullmatch(self.path.name) and name in recipe.devices else None
 
     def options(self) -> CacheOptions:
-        """Return the options that the manifest, or the path, says."""
+        """Return the options in the manifest or the path."""
         if self.record is not None:
             return read_options(self.record)
         found = _DIRECTORY.fullmatch(self.path.name)
@@ -139,17 +139,17 @@ class CacheFolder:
 
     @cached_property
     def mesh(self) -> tuple[int, ...] | None:
-        """Return the shape of the mesh that most files are for, None if they are for any."""
+        """The shape of the mesh that most files are for, None if they are for any."""
         shapes = Counter([header.mesh_shape for header in self.headers.values() if not header.suits_any_mesh])
         return shapes.most_common(1)[0][0] if shapes else None
 
     def describe(
         self, checkpoint: Checkpoint | None, machine: str | None = None, **options: Unpack[CacheOptions]
     ) -> WeightCache:
-        """Return what the cache should be, for a checkpoint, or the one that the manifest describes.
+        """Return the cache as it should be, for a checkpoint, or for the one in the manifest.
 
-        What is not said by `machine` and `options` is taken from the manifest, the path and the headers; of the modes
-        of optimization, it is the one that most files are of.
+        Facts that `machine` and `options` leave open are taken from the manifest, the path and the headers;
+        the mode of optimization is the one of most files.
         """
         recipe = options.get("recipe") or self.recipe
         if checkpoint is None:
@@ -252,10 +252,10 @@ def prepare(
     """Write the weight cache that tt_transformers would build on the card, from a checkpoint, and return a report.
 
     Args:
-        source, out, machine, options: those of `plan_cache`.
+        source, out, machine, options: as in `plan_cache`.
         memory: the most bytes of memory to use, however large the tensors are.
         jobs: the number of threads, by default one more than there are cores.
-        resume: keep what an earlier run finished. An existing cache is otherwise an error.
+        resume: keep the finished work of an earlier run. An existing cache is otherwise an error.
         force: replace an existing cache.
         part: (i, n) makes part i of n, for batch systems.
         executor: distributes files over any `concurrent.futures` executor that sees the same directories.
@@ -283,7 +283,7 @@ Holdings: TypeAlias = "str | os.PathLike[str] | TensorFile | StoredTensor | Tens
 
 @dataclass(frozen=True, slots=True)
 class DeviceTensor:
-    """What one device holds of a tensor: its name, the spec or its arguments, and the mesh that shares it.
+    """One device's part of a tensor: its name, the spec or its arguments, and the mesh that shares it.
 
     >>> DeviceTensor("w", TensorSpec((4, 4))).mesh is None
     True
@@ -295,7 +295,7 @@ class DeviceTensor:
 
 
 def list_device_tensors(source: Holdings, placement: Mapping[str, Any] | None = None) -> list[DeviceTensor]:
-    """Return what a device holds of the tensors of a file, directory or plan.
+    """Return a device's parts of the tensors of a file, directory or plan.
 
     `placement` are arguments of a `TensorSpec` for tensors whose file does not place them, and override its format.
 
@@ -357,12 +357,13 @@ def fit(
             path of a checkpoint, cache or file, what `open_tensors` or `read_tensorbin` returned for it, or the plan of
             a conversion. Of tensors that a mesh shares, each device holds its part. A tensor in memory with a layout is
             fitted as its storage, into one bank.
-        chip: the chip; the default is that of the first tensor, or of the machine.
+        chip: the chip; the default is the chip of the first tensor, or of the machine.
         circular_buffers: bytes per core: a number, several, or several by name.
         l1_small_size: bytes reserved at the top of L1.
         trace_region_size: bytes reserved in all DRAM.
         machine: the machine, such as "N300", whose weight cache of the checkpoint `request` is to fit.
-        options: with a machine, those of `plan_cache`; otherwise arguments of `TensorSpec` for tensors in files that do
+        options: with a machine, the options of `plan_cache`; otherwise arguments of `TensorSpec` for tensors in files
+        that do
             not place them.
 
     >>> import tempfile, numpy
@@ -402,7 +403,7 @@ def fit_plan(
 ) -> Fit:
     """Return whether the weight cache that a `plan` writes fits each device of its `machine`.
 
-    The other arguments are those of `fit` and of `plan_cache`.
+    The other arguments are as in `fit` and `plan_cache`.
     """
     target = Machine.of(machine, Recipe.load(recipe or DEFAULT_RECIPE), mesh)
     shape = target.mesh if prod(target.mesh) > 1 else ()
@@ -423,14 +424,14 @@ def fit_device(
 ) -> Fit:
     """Return whether what one device holds fits it; `mesh` is the shape of the mesh of devices, () for one device.
 
-    The other arguments are those of `fit`.
+    The other arguments are as in `fit`.
     """
     requests = [each.request for each in tensors]
     names = [each.name for each in tensors]
     return check_fit(requests, TensorSpec, chip, circular_buffers, *reserved, names=names, mesh=mesh)
 
 
-# `retarget_cache`: the weight cache of one machine made into that of another with the same mesh.
+# `retarget_cache`: convert the weight cache of one machine for another with the same mesh.
 
 _MAX_LISTED = 4  # files in a message
 
@@ -448,13 +449,13 @@ def plan_retarget(
 
     Args:
         cache: the directory with the files, or one above it that holds a single cache.
-        out: what TT_CACHE_PATH will name for the other machine; by default that of the cache, whose path must then
-            end as tt_transformers names it.
+        out: the TT_CACHE_PATH of the other machine; by default the cache's own, whose path must then end as
+            tt_transformers names it.
         machine: the other machine, such as "P150".
         source: the checkpoint. A cache that tilewright made needs it only where more than headers differ, and the head
             is not tied to the embedding.
-        original: the machine that the cache is for, if its path does not say so.
-        options: those of `plan_cache`, where they cannot be seen from the cache.
+        original: the machine that the cache is for, if its path does not name it.
+        options: as in `plan_cache`, where they cannot be seen from the cache.
 
     >>> import tempfile
     >>> from tilewright.conversion import prepare
@@ -514,7 +515,7 @@ def _find_root(path: Path, directory: str) -> Path:
 
 
 def _validate_hashes(folder: CacheFolder, files: set[str]) -> None:
-    """Raise if one of these files has changed since it was made, as far as a manifest says."""
+    """Raise if one of these files has changed since it was made, as far as a manifest shows."""
     recorded = [] if folder.manifest is None else [entry.output for entry in folder.manifest.entries.values()]
 
     def has_changed(output: ByteRange) -> bool:
@@ -589,8 +590,8 @@ def retarget_cache(
     """Write the cache of another machine with the same mesh, and return a report; the old cache stays as it is.
 
     Args:
-        cache, out, machine, source, original, options: those of `plan_retarget`.
-        memory, jobs, resume, force, part, executor, progress: those of `prepare`.
+        cache, out, machine, source, original, options: as in `plan_retarget`.
+        memory, jobs, resume, force, part, executor, progress: as in `prepare`.
 
     >>> import tempfile
     >>> from tilewright.conversion import prepare

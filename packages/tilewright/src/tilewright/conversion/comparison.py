@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a comparison: figures and differences per tensor, and what a correlation coefficient hides."""
+"""The results of a comparison: figures and differences per tensor, also where a correlation coefficient hides them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Moments:
         count, mean_a, mean_b, aa, bb, ab, squared_error = sums
         part = slice(low, low + count.size)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double have infinite squares
-            # Chan's update: two sets of sums become those of the union
+            # Chan's update: two sets of sums become the sums of the union
             both = np.maximum(self.count[part] + count, 1.0)
             step_a, step_b = mean_a - self.mean_a[part], mean_b - self.mean_b[part]
             weight = self.count[part] * count / both
@@ -181,7 +181,7 @@ class Totals:
 
     @property
     def pcc(self) -> float | None:
-        """Return Pearson's correlation coefficient, None if one side is constant.
+        """Pearson's correlation coefficient, None if one side is constant.
 
         >>> Totals(2, 0.0, 0.0, 1.0, 4.0, 2.0, 1.0).pcc, Totals(2, 1.0, 0.0, 0.0, 4.0, 0.0, 1.0).pcc
         (1.0, None)
@@ -194,7 +194,7 @@ class Totals:
 
     @property
     def slope(self) -> float | None:
-        """Return the factor of the best fit b = factor x a + offset.
+        """The factor of the best fit b = factor x a + offset.
 
         >>> Totals(2, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0).slope is None
         True
@@ -203,7 +203,7 @@ class Totals:
 
     @property
     def offset(self) -> float | None:
-        """Return the offset of the best fit.
+        """The offset of the best fit.
 
         >>> Totals(2, 1.0, 5.0, 1.0, 4.0, 2.0, 1.0).offset
         3.0
@@ -387,7 +387,7 @@ class Counts:
 
 
 def find_hidden_errors(moments: Moments, counts: Counts) -> list[HiddenError]:
-    """Return what the correlation of two tensors hides, from their sums and counts.
+    """Return the differences that the correlation of two tensors hides, from their sums and counts.
 
     >>> import numpy as np
     >>> a = np.linspace(-1, 1, 100)
@@ -517,7 +517,7 @@ class Tolerance:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether elements must be equal.
+        """Whether elements must be equal.
 
         >>> Tolerance().is_exact
         True
@@ -567,8 +567,8 @@ class TensorComparison(Drawable):
 
     `different` counts the elements beyond the tolerance, `unequal` those that are not exactly equal. `max_ulp` is in
     steps of `ulp_format`, the coarser of the two. `error_map` has the largest error of every `map_block` of rows and
-    columns. `problem` says why they could not be compared, and `order` how the dimensions of B were permuted for it.
-    `exceptional_a` and `exceptional_b` count values that are NaN or infinite, and in A those out of B's range.
+    columns. `problem` is the reason why they could not be compared, and `order` how the dimensions of B were permuted
+    for it. `exceptional_a` and `exceptional_b` count values that are NaN or infinite, and in A those out of B's range.
 
     >>> from tilewright.conversion import diff
     >>> found = diff(np.zeros((4, 4)), np.eye(4)).tensors[0]
@@ -672,7 +672,7 @@ class Comparison(Drawable):
 
     @property
     def same(self) -> bool:
-        """Return whether both sides have the same tensors, within the tolerance.
+        """Whether both sides have the same tensors, within the tolerance.
 
         >>> from tilewright.conversion import diff
         >>> diff(np.zeros(3), np.ones(3)).same
@@ -682,7 +682,7 @@ class Comparison(Drawable):
 
     @property
     def worst(self) -> TensorComparison | None:
-        """Return the tensor to look at first: one that cannot be compared, or the one with the largest error.
+        """The tensor to look at first: one that cannot be compared, or the one with the largest error.
 
         >>> from tilewright.conversion import diff
         >>> diff({"x": np.zeros(3), "y": np.zeros(2)}, {"x": np.zeros(3), "y": np.ones(2)}).worst.name

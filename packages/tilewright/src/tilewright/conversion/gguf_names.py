@@ -178,7 +178,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 }
 """The architectures by their name in GGUF. Mistral is "llama" there, and so is Mixtral, which has experts."""
 
-# The keys of config.json, and those of the metadata after the name of the architecture.
+# The keys of config.json, and the metadata keys after the name of the architecture.
 _INTEGERS = {
     "hidden_size": "embedding_length",
     "intermediate_size": "feed_forward_length",
@@ -200,7 +200,7 @@ _NUMBERS = {
     "attn_logit_softcapping": "attn_logit_softcapping",
     "final_logit_softcapping": "final_logit_softcapping",
 }
-# What else metadata may say of an architecture without changing weights or their order.
+# Other metadata of an architecture, which do not change weights or their order.
 _UNRELATED = re.compile(
     r"vocab_size|tensor_data_layout|use_parallel_residual|pooling_type|rope\..+"
     r"|attention\.(causal|scale|layer_norm\w*|sliding_window\w*|group_norm\w*)|expert_(group|weights)\w*"
@@ -264,7 +264,7 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
 
 
 def _note_unread(metadata: Mapping[str, str], config: Config) -> Iterator[str]:
-    """Yield a note on what metadata say of an architecture and `config` does not."""
+    """Yield a note on metadata of an architecture that `config` does not have."""
     start = f"{metadata['general.architecture']}."
     known = {*_INTEGERS.values(), *_NUMBERS.values()}
     if metadata.get(f"{start}attention.value_length") == metadata.get(f"{start}attention.key_length"):
@@ -301,7 +301,7 @@ def find_architecture(metadata: Mapping[str, str]) -> Architecture:
 
 
 def build_config(architecture: Architecture, metadata: Mapping[str, str], stored: Mapping[str, StoredTensor]) -> Config:
-    """Return what config.json would say of a model of an `architecture`.
+    """Return the equivalent of config.json for a model of an `architecture`.
 
     >>> metadata = {"general.architecture": "llama", "llama.embedding_length": "4096", "llama.block_count": "32"}
     >>> build_config(ARCHITECTURES["llama"], {**metadata, "llama.attention.head_count": "32"}, {})["hidden_size"]
@@ -330,7 +330,7 @@ def build_config(architecture: Architecture, metadata: Mapping[str, str], stored
 
 
 def _choose_dtype(stored: Mapping[str, StoredTensor]) -> str:
-    """Return the type that the model is loaded as: that of its matrices, bfloat16 if they have several."""
+    """Return the type to load the model as: the type of its matrices, bfloat16 if they have several."""
     kinds = {tensor.kind: tensor.format for tensor in stored.values() if len(tensor.shape) > 1}
     kind, element = next(iter(kinds.items())) if len(kinds) == 1 else ("", None)
     return element.name if element is not None and kind in ("F32", "F16") else "bfloat16"

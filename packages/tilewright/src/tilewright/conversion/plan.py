@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ConversionPlan`: what a conversion will do: tensors, bytes in and out, padding, time."""
+"""`ConversionPlan`: the tensors, bytes in and out, padding and time of a conversion, before it runs."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ def encode_safetensors_head(
 class ConversionItem:
     """One tensor to convert.
 
-    `recorded` is the manifest entry of a file whose pages are copied as they are: what it was made from at first.
-    `made_as` are the expressions of a recipe that say how it is put together, for explanations.
+    `recorded` is the manifest entry of a file whose pages are copied as they are, with its original sources.
+    `made_as` are the expressions of a recipe that put it together, for explanations.
 
     >>> [field for field in ConversionItem.__dataclass_fields__]
     ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded', 'made_as']
@@ -202,23 +202,23 @@ class ConversionItem:
 
     @property
     def spec(self) -> TensorSpec:
-        """Return the spec of the file: that of each device's part on a mesh."""
+        """The spec of the file: the spec of each device's part on a mesh."""
         return self.target.spec if self.recorded is None else self.recorded.spec
 
     @property
     def mesh(self) -> Mesh | None:
-        """Return how devices share the file, None if there is one."""
+        """The distribution of the file over devices, None if there is one device."""
         return self.target.mesh if self.recorded is None else self.recorded.mesh
 
     @property
     def source_shape(self) -> tuple[int, ...]:
-        """Return the shape of the source; that of the value if there are several."""
+        """The shape of the source, or of the value if there are several sources."""
         tensors = list(self.source.tensors.values())
         return tensors[0].shape if len(tensors) == 1 else self.source.value.shape
 
     @cached_property
     def bytes_in(self) -> int:
-        """Return the bytes of the sources that are used."""
+        """The bytes of the sources that are used."""
         used = dict.fromkeys(self.source.tensors, 0)
         for part in self.source.value.parts:
             used[part.source] += prod([n for mode in part.modes for n, step in mode if step])
@@ -230,18 +230,18 @@ class ConversionItem:
 
     @property
     def bytes_out(self) -> int:
-        """Return the bytes that are written, headers included."""
+        """The bytes that are written, headers included."""
         return self.slot.size - (self.slot.start if self.slot.shared else 0)
 
     @property
     def padding_bytes(self) -> int:
-        """Return the padding that is written, in the parts of all devices."""
+        """The padding that is written, in the parts of all devices."""
         parts = 1 if self.mesh is None else len(self.mesh.windows())
         return parts * (self.spec.nbytes - self.spec.data_bytes)
 
     @cached_property
     def key(self) -> str:
-        """Return a hash that identifies the work: sources, spec, slot and version."""
+        """A hash that identifies the work: sources, spec, slot and version."""
         identity: dict[str, Any] = {
             "entry": self.entry().to_json(),
             "parts": [repr(part) for part in self.source.value.parts],
@@ -320,7 +320,7 @@ class ItemRecord:
 
     @property
     def exceptional(self) -> dict[str, int]:
-        """Return how many values are NaN, infinite or out of range, as far as it is known.
+        """The number of values that are NaN, infinite or out of range, as far as it is known.
 
         >>> ItemRecord("k", ("a",), "b", ((1, 2),), 3, Rounding(8, nan=1)).exceptional
         {'nan': 1}
@@ -374,7 +374,7 @@ _MAX_DEVICES = 8
 class Piece:
     """A box of the output, and the range of the source that fills it.
 
-    `source_box` is None where the elements are not a box of the source. `changes` says what happens on the way.
+    `source_box` is None where the elements are not a box of the source. `changes` lists the conversions on the way.
     """
 
     box: Box
@@ -451,12 +451,12 @@ class ItemExplanation(Drawable):
 
     @property
     def zeros(self) -> int:
-        """Return the number of elements that come from no source."""
+        """The number of elements that come from no source."""
         return prod(self.item.source.value.shape) - sum([piece.box.size for piece in self.pieces])
 
     @property
     def steps(self) -> list[str]:
-        """Return the formats of the values, from the sources to the file, and the constant that is added."""
+        """The formats of the values, from the sources to the file, and the constant that is added."""
         source = self.item.source
         steps = [source.kind, *[each.name for each in source.through]]
         if source.value.added:
@@ -465,7 +465,7 @@ class ItemExplanation(Drawable):
 
     @property
     def devices(self) -> dict[Box, list[Coordinate]]:
-        """Return the boxes that devices hold, and those devices; empty without a mesh."""
+        """The boxes that devices hold, and those devices; empty without a mesh."""
         return {} if self.item.target.mesh is None else self.item.target.mesh.windows()
 
     def __str__(self) -> str:
@@ -626,7 +626,7 @@ class SlabCutter:
 
     @cached_property
     def windows(self) -> list[Box]:
-        """Return the distinct parts of the devices, as boxes of the entire tensor."""
+        """The distinct parts of the devices, as boxes of the entire tensor."""
         shape = self.target.spec.shape.logical
         return [Box((0,) * len(shape), shape)] if self.target.mesh is None else list(self.target.mesh.windows())
 
@@ -641,12 +641,12 @@ class SlabCutter:
 
     @cached_property
     def _axes(self) -> list[int]:
-        """Return the axes of the target, the outermost of the source first."""
+        """The axes of the target, the outermost of the source first."""
         return self.source.axes_from_outermost()
 
     @cached_property
     def _units(self) -> list[int]:
-        """Return the units of slab extents, so that slabs are entire pages on both sides."""
+        """The units of slab extents, so that slabs are entire pages on both sides."""
         spec = self.target.spec
         units = PagedBoxes(spec).units
         if self.whole_rows and units and not spec.is_tiled:  # the pages of rows
@@ -664,7 +664,7 @@ class SlabCutter:
 
     @cached_property
     def extents(self) -> tuple[int, ...]:
-        """Return the extents of a slab; slabs at the edges may be smaller."""
+        """The extents of a slab; slabs at the edges may be smaller."""
         shape, axes = self._region.shape, self._axes
         back = inverse_order(tuple(axes))
 
@@ -682,7 +682,7 @@ class SlabCutter:
 
     @cached_property
     def in_output_order(self) -> bool:
-        """Return whether the slabs, one after the other, make the output from front to back."""
+        """Whether the slabs, one after the other, make the output from front to back."""
         boxes, end = PagedBoxes(self.target.spec), 0
         for slab in self:
             runs = boxes.runs(slab.box)
@@ -771,7 +771,7 @@ class ConversionPlan:
 
     @property
     def is_single_file(self) -> bool:
-        """Return whether the result is one file.
+        """Whether the result is one file.
 
         >>> ConversionPlan(Path("o.safetensors"), "safetensors", ()).is_single_file
         True
@@ -780,22 +780,22 @@ class ConversionPlan:
 
     @property
     def data_start(self) -> int:
-        """Return where the tensors of a single file start, after its header; 0 for several files."""
+        """The offset of the first tensor of a single file, after its header; 0 for several files."""
         return self.items[0].slot.start if self.is_single_file and self.items else 0
 
     @property
     def bytes_in(self) -> int:
-        """Return the bytes of all sources."""
+        """The bytes of all sources."""
         return sum([item.bytes_in for item in self.items])
 
     @property
     def bytes_out(self) -> int:
-        """Return the bytes of all outputs, headers included."""
+        """The bytes of all outputs, headers included."""
         return self.data_start + sum([item.bytes_out for item in self.items])
 
     @property
     def padding_bytes(self) -> int:
-        """Return the padding bytes of all outputs."""
+        """The padding bytes of all outputs."""
         return sum([item.padding_bytes for item in self.items])
 
     def part(self, i: int, n: int) -> list[ConversionItem]:
@@ -957,10 +957,10 @@ def plan_conversion(
 def _note_unused_elements(
     tensors: Mapping[str, StoredTensor], outputs: Iterable[OutputTensor], rules: Rules
 ) -> Iterator[str]:
-    """Yield a note for each tensor of which the values of rules leave out elements."""
+    """Yield a note for each tensor with elements that the values of rules leave out."""
     if all(settings.value is None for _, settings in rules.lines):
         return
-    used = count_elements([output.source.value for output in outputs])  # of skipped ones, too: these were named
+    used = count_elements([output.source.value for output in outputs])  # including skipped ones: these were named
     for name, tensor in tensors.items():
         size = prod(tensor.shape)
         if tensor.host is not None and used[name] < size:

@@ -71,7 +71,7 @@ class Expression(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a recipe does not cover: the condition, and the message."""
+    """A case that a recipe does not cover: the condition, and the message."""
 
     when: Expression
     message: Expression
@@ -110,7 +110,7 @@ class OutputTable:
 
     @property
     def per_layer(self) -> bool:
-        """Return whether there is such a file for every layer."""
+        """Whether there is such a file for every layer."""
         return "{layer}" in self.name.text
 
 
@@ -164,7 +164,7 @@ class RecipeFile:
 
     @property
     def is_family(self) -> bool:
-        """Return whether the file describes a family of models."""
+        """Whether the file describes a family of models."""
         return bool(self.model_types or self.weights or self.extends)
 
 
@@ -349,17 +349,17 @@ GIVEN_NAMES = (
     "device", "rows", "columns", "devices", "ring", "architecture", "banks", "source_name", "model_name", "mode",
     "model_dtype", "hf_rope", "instruct", "pad_mlp_cores",
 )  # fmt: skip
-"""What the user and the machine decide, by the names that expressions use."""
+"""The choices of the user and the machine, by the names that expressions use."""
 
 RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "weight", "has_weight", "environment")
-"""The functions that a recipe has besides those of all expressions."""
+"""The functions of recipes, in addition to the functions of all expressions."""
 
 _MAX_BYTES = 1 << 20  # of a file
 
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models: its weights by key, and what it adds to the files, formats, values and functions of a recipe.
+    """A family of models: its weights by key, and additions to the files, formats, values and functions of a recipe.
 
     >>> Recipe.load("tt_transformers").families["qwen2"].model_types
     ('qwen2',)
@@ -394,7 +394,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe: what the files of a cache are, for which machines, and how families of models name their weights.
+    """A recipe: the files of a cache, for which machines, and how families of models name their weights.
 
     >>> recipe = Recipe.load("tt_transformers")
     >>> recipe.families["llama"].model_types, len(recipe.devices), recipe.follows[:22]
@@ -449,7 +449,7 @@ class Recipe:
         )
 
     def outputs(self, family: Family) -> tuple[OutputTable, ...]:
-        """Return the files of a `family`: those of the recipe, and its own.
+        """Return the files of a `family`: the recipe's files, and its own.
 
         >>> recipe = Recipe.load()
         >>> len(recipe.outputs(recipe.families["llama"])) == len(recipe.output)
@@ -458,7 +458,7 @@ class Recipe:
         return add_outputs(self.output, family.output)
 
     def to_json(self) -> dict[str, str]:
-        """Return what identifies the recipe, as manifests record it.
+        """Return the identity of the recipe, as manifests record it.
 
         >>> sorted(Recipe.load().to_json())
         ['follows', 'name', 'revision']
@@ -466,7 +466,7 @@ class Recipe:
         return {"name": self.name, "revision": self.revision, "follows": self.follows}
 
     def _add(self, file: RecipeFile) -> Recipe:
-        """Return the recipe with what a file adds to all families; the file's own counts first."""
+        """Return the recipe with a file's additions to all families; the file's own entries count first."""
         shared: dict[str, Any] = {}
         if not file.is_family:
             shared = {
@@ -527,13 +527,13 @@ class Recipe:
 
 
 def add_outputs(tables: tuple[OutputTable, ...], more: tuple[OutputTable, ...]) -> tuple[OutputTable, ...]:
-    """Return the files of two tables; those of the second replace those of the same name."""
+    """Return the files of two tables; files of the second replace files of the same name."""
     names = {table.name.text for table in more}
     return (*[table for table in tables if table.name.text not in names], *more)
 
 
 def recipe_names() -> list[str]:
-    """Return the names of the recipes that come with tilewright, and of those of plug-ins.
+    """Return the names of the recipes that come with tilewright or with plug-ins.
 
     >>> recipe_names()
     ['tt_transformers']
@@ -616,9 +616,9 @@ Formats = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Optimizations:
-    """The number formats of groups of weights: those of a `mode`, with `layers` or `all_layers` set otherwise.
+    """The number formats of groups of weights: the formats of a `mode`, with exceptions in `layers` or `all_layers`.
 
-    A layer of `layers` may be None: it is listed, but its formats are those of the mode.
+    A layer of `layers` may be None: it is listed, but has the formats of the mode.
 
     >>> Optimizations.of("accuracy", Recipe.load()).mode
     'accuracy'

@@ -49,7 +49,7 @@ class RecipeOutput:
     mesh: Any  # as written: "replicated", a dimension, or one per axis of the mesh
     layer: int | None
     where: str
-    made_as: tuple[str, ...]  # the expressions of the recipe that say so
+    made_as: tuple[str, ...]  # the expressions of the recipe behind it
 
 
 def find_family(recipe: Recipe, config: Mapping[str, Any]) -> Family:
@@ -67,7 +67,7 @@ class RecipeRun:
         recipe: the recipe.
         config: the checkpoint's config.json.
         tensors: the tensors of the checkpoint, by name.
-        given: what the user chose, and the machine, by the names that expressions use.
+        given: the user's choices, and the machine, by the names that expressions use.
         optimizations: the number formats that the user chose.
     """
 
@@ -186,7 +186,7 @@ class RecipeRun:
         return value
 
     def _check_shape(self, key: str, value: Assembly) -> Assembly:
-        """Return a weight if it has the shape that config.json says."""
+        """Return a weight if it has the shape that config.json implies."""
         expected = self._expected_shape(key)
         if expected not in (None, value.shape):
             raise _LocatedError(
@@ -323,7 +323,7 @@ class RecipeRun:
 
 
 class _LocatedError(ExpressionError):
-    """An error that says where in the recipe it arose."""
+    """An error with its position in the recipe."""
 
 
 def _numbers(found: re.Match[str]) -> dict[str, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules: patterns with settings, in order, of which the last match wins; and the targets that they choose."""
+"""Rules: an ordered list of patterns with settings, where the last match wins; and the targets that they choose."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _stack(*tensors: Any) -> Assembly:
 
 
 def _pairs(tensor: Assembly, heads: int = 1) -> Assembly:
-    """Return the rows of every head in pairs, one of each half: from the order of rotated halves to that of pairs."""
+    """Return the rows of every head in pairs, one of each half: from rotated halves to interleaved pairs."""
     rows, rest = tensor.shape[0], tensor.shape[1:]
     half = rows // heads // 2
     axes = range(3, 3 + len(rest))
@@ -336,10 +336,10 @@ _FOREIGN_KEYS = {  # keys of other libraries, where the closest match would be w
 class Settings:
     """How a tensor is converted; None means not set.
 
-    `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` are those of the pages. `transpose` swaps the last two
+    `dtype`, `layout`, `tile`, `transpose_tile` and `pad_value` describe the pages. `transpose` swaps the last two
     dimensions (true), or permutes all of them (a list). `shard` is "height", "width", "block", "nd" or "dims", over the
     cores of `grid`; `buffer` is "dram" or "l1"; `memory` is a memory config, in Python. `skip` leaves the tensor
-    out, and `rename` gives it another name, in which {1} is what the first `*` of the pattern matched.
+    out, and `rename` gives it another name, in which {1} is the match of the first `*` of the pattern.
 
     `value` is an expression for the tensor, over `this` and `tensor(name)`; a line that matches no tensor makes a new
     one of that name with it, or several: `each` are lists of values for names in braces. `mesh` is the shape of a mesh
@@ -446,7 +446,7 @@ class Settings:
 class Rules:
     """Patterns with settings, in order, on top of the settings for all tensors.
 
-    Patterns are those of the shell: `*`, `?` and `[...]` match any text (dots included), one character, and one of
+    Patterns are shell patterns: `*`, `?` and `[...]` match any text (dots included), one character, and one of
     several. A dtype for all tensors applies to floating-point tensors only, and so does a float format in a line with
     such a pattern; integers and bools keep theirs unless a line has their exact name, or an integer format.
 
@@ -491,7 +491,7 @@ class Rules:
         return result
 
     def note_unused_lines(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield a note for each line that matches some of these names, and of which a setting never counts.
+        """Yield a note for each line that matches some of these names but has a setting that never counts.
 
         >>> list(Rules.of({"a*": {"dtype": "int8"}, "*": {"dtype": "int32"}}).note_unused_lines(["a", "b"]))
         ["the rule 'a*' has no effect: later ones replace what it sets"]
@@ -576,7 +576,7 @@ _WIDER_THAN_BFLOAT16 = ("float64", "float32", "float16")
 class ConversionTarget:
     """The target of one tensor: its spec, padding value, the mesh that shares it, and a note for the user.
 
-    `spec` is that of each device's part if there is a `mesh`. How the values come from the source is for the manifest:
+    `spec` describes each device's part if there is a `mesh`. How the values come from the source is for the manifest:
     `order` permutes the dimensions of one source, as `numpy.transpose` does (None leaves them as they are), and `value`
     is an expression over several sources.
 
@@ -594,7 +594,7 @@ class ConversionTarget:
 
 @dataclass(frozen=True)
 class OutputTensor:
-    """A tensor to write: its name, what it is put together from, and its own settings.
+    """A tensor to write: its name, its sources, and its own settings.
 
     `asked` is the float format that a pattern with wildcards has for it if it holds integers, which keep their own.
 
@@ -611,7 +611,7 @@ class OutputTensor:
 def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[OutputTensor]:
     """Yield the tensors that the rules make of `tensors`: each of them, and those that lines with a `value` add.
 
-    Tensors that new ones are made from are left out, unless a line says `skip = false`.
+    Tensors that new ones are made from are left out, unless a line has `skip = false`.
 
     >>> import tempfile, numpy
     >>> from tilewright import open_tensors
@@ -681,7 +681,7 @@ def _rename(name: str, rules: Rules) -> str:
 
 
 def _fill_in(text: str, matched: tuple[str, ...]) -> str:
-    """Return a text with what the stars of a pattern matched in the place of {1}, {2} and so on."""
+    """Return a text with the matches of a pattern's stars in place of {1}, {2} and so on."""
 
     def part(found: re.Match[str]) -> str:
         number = int(found[1])

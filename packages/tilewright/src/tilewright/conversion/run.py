@@ -60,7 +60,7 @@ _MAX_BUFFER_BYTES = 24 << 20
 
 
 class MemoryPlan(NamedTuple):
-    """How the memory of a conversion is shared: threads, the bytes of each one's slabs, and those of a buffer."""
+    """How the memory of a conversion is shared: threads, the bytes of each one's slabs, and the bytes of a buffer."""
 
     threads: int
     slab_bytes: int
@@ -159,7 +159,7 @@ class TensorJob:
     ) -> None:
         self.item, self.threads, self._buffers = item, threads, buffers
         slot, self.final, self._drafts = item.slot, final_path(out, item.slot), drafts
-        self._begin = slot.start if slot.shared else 0  # of what is written here
+        self._begin = slot.start if slot.shared else 0  # of the bytes written here
         self.output_hashes = PieceHashes(self._begin)
         self.source_hashes = PieceHashes(*[tensor.byte_range[0] for tensor in item.source.tensors.values()])
         self._boxes, self._windows = PagedBoxes(item.target.spec), slabs.windows
@@ -176,7 +176,7 @@ class TensorJob:
 
     @property
     def can_be_hashed_later(self) -> bool:
-        """Return whether all of the output is in one buffer."""
+        """Whether all of the output is in one buffer."""
         return self._is_buffered and len(self._strips) == 1
 
     def steps(self) -> Iterator[tuple[OpenStrip, Slab]]:
@@ -257,7 +257,7 @@ class TensorJob:
             return strip.slabs_left == 0
 
     def strip_pieces(self, strip: OpenStrip) -> list[NumberedPieces]:
-        """Return what has to be hashed of a finished strip."""
+        """Return the part of a finished strip that has to be hashed."""
         pieces = ((strip.start, strip.buffer),)
         return [] if strip.buffer is None else [(self.output_hashes, strip.number, pieces)]
 
@@ -502,10 +502,10 @@ class ProgressEvent:
 
 @dataclass(frozen=True, slots=True)
 class ConversionReport:
-    """What a conversion did; it is not `complete` while other parts are missing.
+    """The result of a conversion; it is not `complete` while other parts are missing.
 
-    `rounding` says for each tensor that was converted how many of its values were rounded, and by how much at most,
-    and how many are NaN, infinite or out of range; `notes` name the tensors that have such values.
+    `rounding` has for each converted tensor the number of rounded values, the largest change, and the number of values
+    that are NaN, infinite or out of range; `notes` name the tensors that have such values.
 
     >>> ConversionReport("out", "npy", 4, 0, 0, 96, 608, 0.5, True).converted
     4
@@ -552,10 +552,10 @@ def convert(
     """Convert the tensors of files to tiled files at `out`, and return a report.
 
     Args:
-        sources, out, to, rules, follow_symlinks, for_all: those of `plan_conversion`.
+        sources, out, to, rules, follow_symlinks, for_all: as in `plan_conversion`.
         memory: the most bytes of memory to use, however large the tensors are.
         jobs: the number of threads, by default one more than there are cores.
-        resume: keep what an earlier run finished. An existing `out` is otherwise an error.
+        resume: keep the finished work of an earlier run. An existing `out` is otherwise an error.
         force: replace an existing `out`.
         part: (i, n) converts part i of n, for batch systems.
         executor: distributes tensors over any `concurrent.futures` executor that sees the same files.
@@ -587,7 +587,7 @@ def run_plan(
 ) -> ConversionReport:
     """Run a `plan` and return a report.
 
-    `memory`, `jobs`, `resume`, `force`, `part`, `executor` and `progress` are those of `convert`.
+    `memory`, `jobs`, `resume`, `force`, `part`, `executor` and `progress` are as in `convert`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:

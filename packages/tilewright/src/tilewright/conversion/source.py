@@ -32,7 +32,7 @@ from ..formats import Format, ScalarFormat, find_scalar_format, format_of, out_o
 from ..layout import Box, Layout, compose, cut_into_slabs, largest_slab, row_major
 from ..memory import TensorSpec, host_placement
 
-# How values differ from their source: `Rounding` says how many a conversion has changed, and by how much at most.
+# How values differ from their source: `Rounding` counts the values that a conversion changed, with the largest change.
 
 _LARGEST = sys.float_info.max
 _CHUNK = 1 << 17  # elements at a time
@@ -41,7 +41,7 @@ _TYPE_CODES = {np.dtype(np.float32): 1, np.dtype(ml_dtypes.bfloat16): 3}  # of n
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """Of so many `values`, so many are `rounded`; the `largest_error` is the largest difference of finite numbers.
+    """Rounding statistics: `rounded` of `values` elements changed; `largest_error` is over finite numbers.
 
     `nan` and `infinite` count such values of the source, and `out_of_range` its finite values that are too large for
     the format that they are converted to.
@@ -61,7 +61,7 @@ class Rounding:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether no value was changed.
+        """Whether no value was changed.
 
         >>> Rounding(1024, 3, 0.25).is_exact
         False
@@ -70,7 +70,7 @@ class Rounding:
 
     @property
     def exceptional(self) -> dict[str, int]:
-        """Return how many values are NaN, infinite or out of range, where there are any.
+        """The numbers of values that are NaN, infinite or out of range, where there are any.
 
         >>> Rounding(1024, nan=2).exceptional
         {'nan': 2}
@@ -372,7 +372,7 @@ class OutputFile:
         self._call_with_path(lambda: os.fsync(self._handle))
 
     def close(self) -> None:
-        """Close what was opened here; the handle stays open."""
+        """Close the files opened here; the handle stays open."""
         if self._direct is not None:
             os.close(self._direct)
             self._direct = None
@@ -408,7 +408,7 @@ def hash_range(path: Path, start: int, end: int) -> str:
 
 
 def hash_tensor(tensor: StoredTensor) -> str:
-    """Return the SHA-256 of the bytes of a stored tensor, those of its sections one after the other.
+    """Return the SHA-256 of the bytes of a stored tensor, its sections one after the other.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> hash_tensor(store_arrays({"x": np.frombuffer(b"abc", np.uint8)})["x"])[:8]
@@ -719,7 +719,7 @@ class AssembledSource:
 
     @property
     def format(self) -> Format | None:
-        """Return the number format of the sources: the widest, if they have several."""
+        """The number format of the sources: the widest, if they have several."""
         formats = [tensor.format for tensor in self.tensors.values()]
         known = [each for each in formats if each is not None]
         return None if len(known) < len(formats) or not known else max(known, key=lambda each: each.bits)
@@ -730,7 +730,7 @@ class AssembledSource:
 
     @property
     def kind(self) -> str:
-        """Return the types of the sources, as their files name them."""
+        """The types of the sources, as their files name them."""
         return ", ".join(dict.fromkeys([tensor.kind for tensor in self.tensors.values()]))
 
     def _element(self, name: str) -> ScalarFormat:
@@ -779,13 +779,13 @@ class AssembledSource:
         return tuple(units)
 
     def box_bytes(self, box: Box, spec: TensorSpec) -> int:
-        """Return the memory that reading a box takes, and that of its values if they have to be gathered."""
+        """Return the memory for reading a box, and for its values if they have to be gathered."""
         total, parts = 0, []
         for part, reading in self._readings(box):
             tensor = self.tensors[part.source]
             elements = reading.elements
             total += elements * tensor.dtype.itemsize
-            if not is_plain(tensor):  # as stored, too
+            if not is_plain(tensor):  # also as stored
                 host = tensor.pages.spec
                 total += ceil_div(elements * host.page_bytes, host.page_elements)
             parts.append(part)
@@ -885,7 +885,7 @@ class AssembledSource:
         box: Box | None = None,
         start: int = 0,
     ) -> Rounding:
-        """Return how the values that `pack` wrote with these arguments differ from those of the sources."""
+        """Return how the values that `pack` wrote with these arguments differ from the values of the sources."""
         targets = (*self.through, spec.dtype)
         packed = host_placement(spec)
         if box is not None:
@@ -915,7 +915,7 @@ class AssembledSource:
         """Return how many values of a box, which `parts` were read for, are NaN, infinite or out of range."""
         targets = (*self.through, spec.dtype)
         total = Rounding(0)
-        if any(has_exceptional(each.values, targets) for each in parts):  # what was read may be more than the box
+        if any(has_exceptional(each.values, targets) for each in parts):  # more than the box may have been read
             wide = replace(self, through=(self._wide_format(spec),))
             extents = largest_slab(box.shape, (1,) * len(box.shape), lambda slab: prod(slab) <= _COUNTED_AT_A_TIME)
             for small in cut_into_slabs(box.shape, extents):

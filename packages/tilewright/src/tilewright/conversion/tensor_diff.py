@@ -68,7 +68,7 @@ class DescriptionComparison:
 
     @property
     def differences(self) -> list[tuple[str, str, str]]:
-        """Return the rows in which A and B differ.
+        """The rows in which A and B differ.
 
         >>> compare_descriptions(Shape((2, 3)), Shape((2, 4))).differences[0]
         ('shape', '[2, 3]', '[2, 4]')
@@ -77,7 +77,7 @@ class DescriptionComparison:
 
     @property
     def same(self) -> bool:
-        """Return whether no row differs.
+        """Whether no row differs.
 
         >>> compare_descriptions(Shape((2, 3)), Shape((2, 3))).same
         True
@@ -246,8 +246,8 @@ def row_pieces(start: int, count: int, width: int, max_elements: int = 1 << 14) 
 class ComparedTensor:
     """One side of a comparison: an array or a stored tensor, read box by box in the shape of the other side.
 
-    `shape` is that of the source, or its dimensions permuted (`order` has those of the source), or differs in
-    dimensions of extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it is that of each
+    `shape` is the source's, or its dimensions permuted (`order` has the source's dimensions), or differs in
+    dimensions of extent 1. `spec` is None if there is none for these coordinates; on a `mesh`, it describes each
     device's part.
 
     >>> ComparedTensor(np.zeros((1, 2, 3)), (2, 3), None).read(Box((0, 0), (1, 2))).shape
@@ -279,7 +279,7 @@ class ComparedTensor:
         return self._read_through(box, lambda at: read_step_sizes(source, at))
 
     def _read_through(self, box: Box, read: Callable[[Box], Array]) -> Array:
-        """Return what `read` returns for the same box of the source, in the shape of the box."""
+        """Return the result of `read` for the same box of the source, in the shape of the box."""
         if self.order is not None:
             return read(box.permute(self.order)).transpose(inverse_order(self.order))
         if self.shape == self.source.shape:
@@ -345,7 +345,7 @@ def _conversion_order(a: ComparedTensor, b: ComparedTensor) -> tuple[int, ...] |
 def match_shape(a: ComparedTensor, b: ComparedTensor, transpose: bool | None = None) -> ComparedTensor:
     """Return b with the shape of a: dimensions of extent 1 are added or removed, `transpose` swaps the last two.
 
-    By default, the dimensions of a file that was converted from the other one are those that its manifest says.
+    By default, the dimensions of a file that was converted from the other one are taken from its manifest.
 
     >>> match_shape(*[_as_compared_tensor(np.zeros(shape)) for shape in ((2, 3), (1, 2, 3))]).shape
     (2, 3)
@@ -408,10 +408,11 @@ def diff(
             is the least correlation.
         tensors: names or patterns of the tensors to compare; by default all.
         transpose: True: B has its last two dimensions swapped. By default, if one file was converted from the other
-            with its dimensions permuted, as its manifest says, they are compared in the order of A; False does not.
+            with its dimensions permuted, according to its manifest, they are compared in the order of A; False does
+            not.
         memory: the most bytes of memory to use.
         progress: called with the number of compared elements, and the number of all elements.
-        device: one device of a mesh, by coordinate or number: only what it holds is compared.
+        device: one device of a mesh, by coordinate or number: only its part is compared.
 
     >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
     >>> found = diff(x, 2 * x)
@@ -460,7 +461,7 @@ def diff(
 
 
 def _select_device(a: ComparedTensor, b: ComparedTensor, device: DeviceLike) -> tuple[ComparedTensor, ComparedTensor]:
-    """Return what a device holds of two tensors; of one that is not on a mesh, the same box."""
+    """Return a device's parts of two tensors; for a tensor that is not on a mesh, the same box."""
     mesh = a.mesh or b.mesh
     if mesh is None:
         return a, b

@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Return whether there is no problem.
+        """Whether there is no problem.
 
         >>> Verdict("x", 1088, "its bytes have changed").is_good
         False
@@ -95,7 +95,7 @@ class VerifyReport:
 
     @property
     def problems(self) -> list[Verdict]:
-        """Return the verdicts with a problem.
+        """The verdicts with a problem.
 
         >>> VerifyReport("out", "npy", True, (Verdict("x", 1088, None),)).problems
         []
@@ -134,7 +134,7 @@ def verify(
         jobs: the number of threads.
         progress: called with the number of verified tensors, and the number of all tensors.
         follow_symlinks: allow links that point outside of a directory.
-        device: one device of a mesh, by coordinate or number; only what it holds is decoded and compared. Files are
+        device: one device of a mesh, by coordinate or number; only its part is decoded and compared. Files are
             hashed as a whole.
 
     >>> import tempfile, tilewright as tw
@@ -183,7 +183,7 @@ OutputOpener = Callable[[ManifestEntry], tuple[StoredTensor, Path, int]]
 def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest, OutputOpener, list[str]]:
     """Return the manifest, the function that opens a tensor that it lists, and notes about other files."""
     if not out.exists():
-        out.stat()  # raises what a missing file raises
+        out.stat()  # raises the error of a missing file
     if not out.is_dir():
         return (*_open_single_file(out), [])
     path = out / MANIFEST_NAME
@@ -339,7 +339,7 @@ def _name_devices(part: DevicePart) -> str:
 
 
 def rebuild_source(entry: ManifestEntry, sources: Mapping[str, StoredTensor]) -> AssembledSource:
-    """Return what a converted tensor was put together from, as its manifest entry says."""
+    """Return the value that a converted tensor was made from, by its manifest entry."""
     tensors = {key: sources[key] for key in entry.sources}
     through = tuple([scalar_format_of(each) for each in entry.through])
     if entry.value is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work folder of a conversion, and what an earlier conversion left at the output.
+"""The work folder of a conversion, and the remains of an earlier conversion at the output.
 
 The work folder is a hidden directory with locks, unfinished files, and a journal of finished tensors.
 
@@ -121,7 +121,7 @@ class WorkFolder:
 
     @property
     def has_records(self) -> bool:
-        """Return whether a tensor is finished.
+        """Whether a tensor is finished.
 
         >>> WorkFolder(Path("nowhere"), single=False).has_records
         False
@@ -233,7 +233,7 @@ class ExistingOutput:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether a finished conversion, or any file of that name, exists."""
+        """Whether a finished conversion, or any file of that name, exists."""
         return self.plan.out.exists() if self.plan.is_single_file else (self.plan.out / MANIFEST_NAME).exists()
 
     def validate(self, allow_unfinished: bool, resume: bool, force: bool) -> None:
@@ -328,7 +328,7 @@ class ExistingOutput:
             current = _current_hashes(item, self.plan.out, source_hashes)
             if current is None or current[1] != entry.output.sha256:
                 continue
-            # the manifest of a copied file has the hashes of what it was made from at first
+            # the manifest of a copied file has the hashes of its original sources
             if item.recorded is not None or current[0] == hashes:
                 time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
                 files = tuple([tensor.file_state for tensor in item.source.tensors.values()])

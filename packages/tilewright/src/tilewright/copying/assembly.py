@@ -36,7 +36,7 @@ def modes_layout(modes: tuple[Mode, ...]) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A box of an assembly: its elements are those of `source` at `offset`, with `modes` for each dimension.
+    """A box of an assembly: its elements are read from `source` at `offset`, with `modes` for each dimension.
 
     >>> Part(Box((0, 0), (2, 6)), "w", 12, (((2, 6),), ((6, 1),))).layout(12)
     Layout((2, 6), (6, 1))
@@ -49,7 +49,7 @@ class Part:
 
     @property
     def span(self) -> tuple[int, int]:
-        """Return the first element of the source that the part uses, and the one after the last.
+        """The first element of the source that the part uses, and the one after the last.
 
         >>> Part(Box((0, 0), (2, 3)), "w", 12, (((2, 6),), ((3, 1),))).span
         (12, 21)
@@ -128,7 +128,7 @@ class Assembly:
 
     @property
     def sources(self) -> list[str]:
-        """Return the names of the sources.
+        """The names of the sources.
 
         >>> join([Assembly.of("q", (4, 6)), Assembly.of("k", (2, 6))], 0).sources
         ['q', 'k']
@@ -321,7 +321,7 @@ def _regroup(leaves: list[tuple[int, int]], old: tuple[int, ...], new: tuple[int
 
 
 def count_elements(values: Iterable[Assembly]) -> Counter[str]:
-    """Return how many elements of each source `values` are made from; those of a part that several share count once.
+    """Return how many elements of each source `values` are made from; elements of a shared part count once.
 
     >>> w = Assembly.of("w", (8, 3))
     >>> count_elements([w.slice(0, 2), w.slice(0, 2), w.slice(4, 5)])

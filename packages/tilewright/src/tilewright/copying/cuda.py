@@ -312,7 +312,7 @@ class CudaRunner:
 
 
 def make_runner(plan: Plan, source: DeviceArray, target: DeviceArray) -> CudaRunner:
-    """Return the function that runs a plan of one step between addresses that are aligned as those of two arrays."""
+    """Return the function that runs a plan of one step between addresses that are aligned like two arrays."""
     _validate_devices(source, target)
     return CudaRunner(plan, target.backend, (source.alignment, target.alignment))
 
@@ -386,12 +386,12 @@ class CudaBackend(Backend):
 
     @property
     def stream_function(self) -> Callable[[int], int]:
-        """Return a function that returns the address of the current stream of the caller's library on a device."""
+        """A function that returns the address of the current stream of the caller's library on a device."""
         return _torch_stream_function() if self.library == "torch" else _cupy_stream_function()
 
     @property
     def stream(self) -> int:
-        """Return the address of the current stream of the caller's library."""
+        """The address of the current stream of the caller's library."""
         return self.stream_function(self.device)
 
     @contextmanager

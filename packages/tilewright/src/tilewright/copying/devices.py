@@ -34,7 +34,7 @@ class Backend(Protocol):
 
     @property
     def engine(self) -> str:
-        """Return the name of the engine that runs plans on the device."""
+        """The name of the engine that runs plans on the device."""
 
     def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
         """Return a new, uninitialised array on the device."""
@@ -73,43 +73,43 @@ class DeviceArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Return the NumPy dtype of the elements."""
+        """The NumPy dtype of the elements."""
         return self.format.dtype
 
     @property
     def itemsize(self) -> int:
-        """Return the size of an element in bytes."""
+        """The size of an element in bytes."""
         return self.format.itemsize
 
     @property
     def ndim(self) -> int:
-        """Return the number of dimensions."""
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """Return the number of elements."""
+        """The number of elements."""
         return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Return the size of all elements in bytes."""
+        """The size of all elements in bytes."""
         return self.size * self.itemsize
 
     @property
     def is_contiguous(self) -> bool:
-        """Return whether the array is C-contiguous."""
+        """Whether the array is C-contiguous."""
         packed = packed_strides(self.shape, self.itemsize)
         return all(n <= 1 or own == step for n, own, step in zip(self.shape, self.strides, packed, strict=True))
 
     @property
     def flags(self) -> Any:
-        """Return the flags of a NumPy array that copies need."""
+        """The flags of a NumPy array that copies need."""
         return SimpleNamespace(c_contiguous=self.is_contiguous, writeable=self.writeable)
 
     @property
     def span(self) -> tuple[int, int]:
-        """Return the offset in bytes of the lowest element, and the bytes from there to the end of the highest."""
+        """The offset in bytes of the lowest element, and the bytes from there to the end of the highest."""
         low, high = strided_range(self.shape, self.strides, self.itemsize)
         return self.start + low, high - low
 
@@ -131,14 +131,14 @@ class DeviceArray:
 
     @property
     def buffer(self) -> Buffer:
-        """Return the address range of the array; addresses in an OpenCL buffer count from its start."""
+        """The address range of the array; addresses in an OpenCL buffer count from its start."""
         start, nbytes = self.span
         base = self.memory if isinstance(self.memory, int) else 0
         return Buffer(base + start, nbytes, self.owner, self.writeable)
 
     @property
     def alignment(self) -> int:
-        """Return the alignment of the lowest element, at most 16 bytes; raise if it is less than that of its format."""
+        """The alignment of the lowest element, at most 16 bytes; raises if its format needs more."""
         address = self.buffer.address
         alignment = gcd(WIDEST, address)
         if alignment < min(WIDEST, self.itemsize):
@@ -296,7 +296,7 @@ def as_host_array(values: Any) -> Array:
 def export_dlpack(array: Array, **options: Any) -> Any:
     """Return an array as a DLPack capsule, also in formats that NumPy cannot export.
 
-    `options` are those of `__dlpack__`.
+    `options` are as in `__dlpack__`.
 
     >>> class Exporter:
     ...     def __dlpack__(self, **options):
@@ -329,7 +329,7 @@ _DISABLED = ("0", "off", "none")
 
 
 class PlanCache(Generic[Compiled]):
-    """What an engine compiled from plans, looked up by the identity of the plan and a key; safe under threads.
+    """An engine's programs compiled from plans, looked up by the identity of the plan and a key; safe under threads.
 
     `table_bytes` returns the bytes of tables that an entry holds. The cache is emptied when it holds too many plans or
     too many bytes.

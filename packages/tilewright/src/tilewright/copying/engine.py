@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`execute`: runs a plan on the engine that is asked for, that the environment names, or the fastest that supports it.
+"""`execute`: run a plan on the requested engine, the environment's choice, or the fastest that supports it.
 
 If a device has no code for a format, engine "auto" copies the data through the host instead, with a warning.
 """
@@ -244,7 +244,7 @@ def as_operand(array: Any) -> Any:
 
 
 def load_engine(name: str) -> ModuleType:
-    """Return the module of a device engine, "opencl" or "cuda"; its `unavailable_reason()` says whether it can run.
+    """Return the module of a device engine, "opencl" or "cuda"; its `unavailable_reason()` tells whether it can run.
 
     >>> reason = load_engine("opencl").unavailable_reason()
     >>> reason is None or "OpenCL" in reason
@@ -277,7 +277,7 @@ def make_runner(plan: Plan, threads: int = 1, engine: str | None = None, streami
     """Return a function that runs a plan from a source address to a target address, without any checks.
 
     The caller guarantees that both sides have the memory that the plan accesses, that the target is writeable, and that
-    they do not overlap. `engine` and `threads` are those of `execute`. With `streaming`, stores bypass the caches: for
+    they do not overlap. `engine` and `threads` are as in `execute`. With `streaming`, stores bypass the caches: for
     a target that is larger than the caches although the plan is not.
 
     >>> from tilewright import Layout
@@ -361,7 +361,7 @@ def validate_operands(plan: Plan, source: Operand, target: Operand) -> tuple[Buf
 def _validate_memory(plan: Plan, source: Buffer, target: Buffer, same_memory: bool = True) -> None:
     """Raise if the memory of two operands, on host or device, is too small, read-only, or overlaps.
 
-    `same_memory` says that the addresses of both are in the same memory, so that they can overlap.
+    `same_memory` means that the addresses of both are in the same memory, so that they can overlap.
     """
     if not target.writeable:
         raise TransferError("the target is read-only; pass a writeable array as out")
@@ -458,7 +458,7 @@ def _warn_once(topic: str, reason: str) -> None:
         warnings.warn(f"copying through the host: {reason}", RuntimeWarning, stacklevel=4)
 
 
-# What a repeated copy needs of the arrays of a library, in as few calls as possible: of NumPy, torch and CuPy.
+# The attributes of arrays that a repeated copy needs, in as few calls as possible: of NumPy, torch and CuPy.
 
 Signature = tuple[Hashable, ...]
 
@@ -467,7 +467,7 @@ class ArrayLibrary(Protocol):
     """The calls that describe and make the arrays of one library."""
 
     def signature(self, array: Any) -> Signature:
-        """Return what a plan depends on."""
+        """Return the properties that a plan depends on."""
 
     def address(self, array: Any) -> int:
         """Return the address of the first element."""
@@ -583,7 +583,7 @@ _ENGINE, _THREADS = [
 
 @dataclass(frozen=True, slots=True)
 class CopyJob:
-    """What a copy by name does: its plan, or None if there is nothing to copy, and shape and format of its result."""
+    """A copy by name: its plan, or None if there is nothing to copy, and shape and format of its result."""
 
     plan: Plan | None
     shape: tuple[int, ...]
@@ -604,7 +604,7 @@ def run_copy(
         array: the source.
         out: the target, or None for a new array.
         options: further arguments of the planner.
-        threads, engine: those of `execute`.
+        threads, engine: as in `execute`.
 
     >>> from tilewright.copying.operations import plan_pack
     >>> run_copy(plan_pack, np.ones(1024, np.float32), None, ("bfloat8_b", 1024), None, None).nbytes
@@ -636,7 +636,7 @@ def run_copies(
 ) -> list[Any]:
     """Return the results of a copy of several arrays; on a CUDA device, neighbours of one signature share launches.
 
-    The results of a launch are parts of one allocation. The arguments are those of `run_copy`.
+    The results of a launch are parts of one allocation. The arguments are as in `run_copy`.
 
     >>> from tilewright.copying.operations import plan_pack
     >>> [packed.nbytes for packed in run_copies(plan_pack, [np.ones(1024)] * 2, ("bfloat8_b", 1024), None, None)]
@@ -820,8 +820,8 @@ class BoundPlan:
             plan: the copy to run.
             source: an array in host or device memory.
             target: another one, writeable.
-            threads: those of `execute`.
-            engine: that of `execute`.
+            threads: as in `execute`.
+            engine: as in `execute`.
         """
         self.plan, self.source, self.target = plan, source, target
         self._run = _bind_plan(plan, source, target, threads, engine)

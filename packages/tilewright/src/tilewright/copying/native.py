@@ -449,9 +449,9 @@ def recode_codes(
     first: tuple[int, int] = (0, 0),
     out: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.uint8]:
-    """Return the bfloat8_b tiles of rows of codes, bit for bit those of the values that `decode_codes` returns.
+    """Return the bfloat8_b tiles of rows of codes, bit for bit equal to packing the result of `decode_codes`.
 
-    The parameters are those of `decode_codes`; rows and columns are whole tiles of 32 x 32, and blocks. `out` are the
+    The parameters are as in `decode_codes`; rows and columns are whole tiles of 32 x 32, and blocks. `out` are the
     bytes to write, 1088 for each tile; without it, they are allocated. No float32 go to memory, which is several
     times as fast as decoding and packing (on AVX-512 with VBMI: float8_e4m3, e2m1, Q8_0, Q4_K).
 

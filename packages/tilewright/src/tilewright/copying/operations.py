@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The copies that users ask for by name: tilize, untilize, relayout, copy, pack and unpack. Each runs one plan."""
+"""Copies by name: tilize, untilize, relayout, copy, pack and unpack. Each runs one plan."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def tilize(
         tile: (height, width) of a tile.
         face: (height, width) of the faces of a tile, or None.
         transpose: store faces and elements column by column.
-        dtype: the format of the result; the default is that of the array.
+        dtype: the format of the result; the default is the array's.
         pad_value: the value of the padding.
         out: a contiguous array for the result, for example a memory map.
         threads: the number of threads on the host; the default is all cores.
@@ -106,7 +106,7 @@ def tilize_batch(
 
     Args:
         arrays: the arrays.
-        tile, face, transpose, dtype, pad_value, threads, engine: those of `tilize`.
+        tile, face, transpose, dtype, pad_value, threads, engine: as in `tilize`.
 
     >>> [tiles.nbytes for tiles in tilize_batch([np.ones((32, 32), np.float32)] * 3, dtype="bfloat8_b")]
     [1088, 1088, 1088]
@@ -158,11 +158,11 @@ def untilize(
     Args:
         data: a contiguous array of physical elements, or of bytes for a block format.
         shape: the shape of the result.
-        tile, face, transpose: those of `tilize`.
+        tile, face, transpose: as in `tilize`.
         dtype: the format of the data; needed for a block format.
-        out_dtype: the format of the result; the default is that of the data, or float32 for a block format.
+        out_dtype: the format of the result; the default is the data's, or float32 for a block format.
         out: an array for the result.
-        threads, engine: those of `tilize`.
+        threads, engine: as in `tilize`.
 
     >>> flat = tilize(np.arange(32, dtype=np.uint8).reshape(4, 8), tile=(2, 2), face=None)
     >>> untilize(flat, (4, 8), tile=(2, 2), face=None)[1].tolist()
@@ -218,7 +218,7 @@ def relayout(
         out: a contiguous array for the result.
         dtype: the format of the result.
         pad_value: the value of padding (default 0); if given, the target may also have more data than the source.
-        threads, engine: those of `tilize`.
+        threads, engine: as in `tilize`.
         crop: allow the target to have less data than the source.
 
     >>> from tilewright import row_major, col_major
@@ -250,7 +250,7 @@ def _plan_relayout(
 def copy(source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> Any:
     """Copy and convert the elements of `source` to `target`, an array of the same shape, and return `target`.
 
-    Either may be in device memory. `threads` and `engine` are those of `tilize`.
+    Either may be in device memory. `threads` and `engine` are as in `tilize`.
 
     >>> copy(np.arange(6, dtype=np.float32).reshape(2, 3).T, np.empty((3, 2), dtype=np.int16)).tolist()
     [[0, 3], [1, 4], [2, 5]]
@@ -286,7 +286,7 @@ def pack(
         dtype: the block format.
         tile_elements: the number of elements per tile.
         out: a contiguous array for the result.
-        threads, engine: those of `tilize`.
+        threads, engine: as in `tilize`.
 
     >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
     2176
@@ -323,7 +323,7 @@ def unpack(
         tile_elements: the number of elements per tile.
         out_dtype: the format of the values.
         out: a contiguous array for the values.
-        threads, engine: those of `tilize`.
+        threads, engine: as in `tilize`.
 
     >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
     [1.5, 1.5]

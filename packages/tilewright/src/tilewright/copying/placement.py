@@ -39,7 +39,7 @@ class TabulatedModes:
 
     @property
     def count(self) -> int:
-        """Return the number of entries of the table.
+        """The number of entries of the table.
 
         >>> TabulatedModes((((1, 0, 5), (5, 0, 7)), ((1, 2, 1),))).count
         35
@@ -52,7 +52,7 @@ class LoopNest:
     """A loop nest: extents, and for each loop its step in bytes in the source, the target and the scale section.
 
     `copy` copies and converts elements, `fill` writes the padding value, `pack` and `unpack` process whole blocks:
-    `element_offsets` are the byte offsets of a block's elements on the scalar side, and `data_mask` says which of them
+    `element_offsets` are the byte offsets of a block's elements on the scalar side, and `data_mask` marks which of them
     are data. `clear` writes zero bytes into the gap between the sections of a tile.
 
     >>> LoopNest("copy", (4, 8), (32, 4), (4, 16)).elements
@@ -73,7 +73,7 @@ class LoopNest:
 
     @property
     def elements(self) -> int:
-        """Return the number of elements that are copied or filled.
+        """The number of elements that are copied or filled.
 
         >>> LoopNest("fill", (3, 5), (0, 0), (20, 4)).elements
         15
@@ -115,7 +115,7 @@ class Leaf:
 
     @property
     def is_strided(self) -> bool:
-        """Return whether every side has a step for this leaf.
+        """Whether every side has a step for this leaf.
 
         >>> Leaf(0, 1, 5, (1, None)).is_strided
         False
@@ -249,7 +249,7 @@ class Placement:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """Return what placements are compared by, including the padding and the sign of a zero fill.
+        """The key that placements are compared by, including the padding and the sign of a zero fill.
 
         >>> from tilewright import Layout
         >>> Placement(Layout(8), "float32", fill=0.0) == Placement(Layout(8), "float32", fill=-0.0)
@@ -265,7 +265,7 @@ class Placement:
 
     @cached_property
     def extents(self) -> tuple[int, ...]:
-        """Return the size of each mode, padding included.
+        """The size of each mode, padding included.
 
         >>> from tilewright import pad, Layout
         >>> Placement(pad(Layout(5), 8), "int8").extents
@@ -275,7 +275,7 @@ class Placement:
 
     @cached_property
     def data_extents(self) -> tuple[int, ...]:
-        """Return the extent of the data in each mode.
+        """The extent of the data in each mode.
 
         >>> from tilewright import pad, Layout
         >>> Placement(pad(Layout(5), 8), "int8").data_extents
@@ -293,7 +293,7 @@ class Placement:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """Return the (extent, step) pairs of each mode, fastest first; a step is None if it is not strided.
+        """The (extent, step) pairs of each mode, fastest first; a step is None if it is not strided.
 
         >>> from tilewright import row_major
         >>> Placement(row_major(4, 8), "int8").modes
@@ -303,7 +303,7 @@ class Placement:
 
     @property
     def itemsize(self) -> int:
-        """Return the size in bytes of one element of a scalar format.
+        """The size in bytes of one element of a scalar format.
 
         >>> from tilewright import Layout
         >>> Placement(Layout(4), "bfloat16").itemsize
@@ -315,7 +315,7 @@ class Placement:
 
     @cached_property
     def origin(self) -> int:
-        """Return the offset of the first coordinate.
+        """The offset of the first coordinate.
 
         >>> from tilewright import Layout
         >>> Placement(Layout(4, -1) + 3, "int8").origin
@@ -326,7 +326,7 @@ class Placement:
 
     @cached_property
     def cosize(self) -> int:
-        """Return the number of elements of the smallest buffer that holds the placement.
+        """The number of elements of the smallest buffer that holds the placement.
 
         >>> from tilewright import Layout
         >>> Placement(Layout(4, 2), "int8").cosize
@@ -336,7 +336,7 @@ class Placement:
 
     @cached_property
     def nbytes(self) -> int:
-        """Return the size in bytes of the smallest buffer that holds the placement.
+        """The size in bytes of the smallest buffer that holds the placement.
 
         >>> from tilewright import row_major
         >>> Placement(row_major(32, 32), "bfloat8_b", tile_elements=1024).nbytes
@@ -464,7 +464,7 @@ class Buffer:
 
     @property
     def bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Return the memory as an array of bytes, without a copy.
+        """The memory as an array of bytes, without a copy.
 
         >>> Buffer.of(np.array([258], dtype=np.int16)).bytes.tolist()
         [2, 1]
@@ -536,7 +536,7 @@ def address_of(array: np.ndarray[Any, Any]) -> int:
         return address
 
 
-_first_byte: Any = ctypes.c_char.from_buffer  # NumPy's stubs do not say that arrays are buffers
+_first_byte: Any = ctypes.c_char.from_buffer  # NumPy's stubs do not declare arrays as buffers
 
 
 def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:

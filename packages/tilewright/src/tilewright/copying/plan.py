@@ -204,11 +204,11 @@ class _BlockGeometry:
         return LoopNest("clear", extents, (0,) * len(extents), steps, target_offset=start).canonicalize()
 
     def data_offset(self, place: int) -> int:
-        """Return the offset in bytes of the codes of a block from those of the first block."""
+        """Return the offset in bytes of the codes of a block from the codes of the first block."""
         return place // self.tile * self.tile_bytes + place % self.tile // self.block * self.block_bytes
 
     def scale_offset(self, place: int) -> int:
-        """Return the offset in bytes of the scale of a block from that of the first block."""
+        """Return the offset in bytes of the scale of a block from the scale of the first block."""
         return place // self.tile * self.tile_bytes + place % self.tile // self.block
 
 
@@ -336,7 +336,7 @@ class Plan(Drawable):
 
     @property
     def steps(self) -> tuple[Plan, ...]:
-        """Return the plans that run one after the other: the stages, or the plan itself.
+        """The plans that run one after the other: the stages, or the plan itself.
 
         >>> from tilewright import Layout
         >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
@@ -347,7 +347,7 @@ class Plan(Drawable):
 
     @property
     def scratch(self) -> int:
-        """Return the number of float32 values of scratch memory that the stages need.
+        """The number of float32 values of scratch memory that the stages need.
 
         >>> from tilewright import Layout
         >>> plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("mxfp4", "nvfp4")]).scratch
@@ -357,7 +357,7 @@ class Plan(Drawable):
 
     @property
     def packs(self) -> bool:
-        """Return whether the target has a block format.
+        """Whether the target has a block format.
 
         >>> from tilewright import Layout
         >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8")).packs
@@ -367,7 +367,7 @@ class Plan(Drawable):
 
     @property
     def written(self) -> tuple[tuple[Plan, LoopNest], ...]:
-        """Return the nests that write to the target, each with its step.
+        """The nests that write to the target, each with its step.
 
         >>> from tilewright import Layout
         >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
@@ -378,7 +378,7 @@ class Plan(Drawable):
 
     @property
     def moved(self) -> int:
-        """Return the number of elements that are copied.
+        """The number of elements that are copied.
 
         >>> from tilewright import row_major
         >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 8), "int8")).moved
@@ -388,7 +388,7 @@ class Plan(Drawable):
 
     @property
     def filled(self) -> int:
-        """Return the number of elements of padding that are written.
+        """The number of elements of padding that are written.
 
         >>> from tilewright import row_major, with_logical_shape
         >>> plan_copy(
@@ -400,7 +400,7 @@ class Plan(Drawable):
 
     @property
     def cropped(self) -> int:
-        """Return the number of elements of the source that are left out.
+        """The number of elements of the source that are left out.
 
         >>> from tilewright import row_major
         >>> plan_copy(Placement(row_major(4, 8), "int8"), Placement(row_major(4, 6), "int8"), crop=True).cropped
@@ -453,8 +453,8 @@ class Plan(Drawable):
         Args:
             source: an array in host or device memory.
             target: another one, writeable.
-            threads: those of `execute`.
-            engine: that of `execute`.
+            threads: as in `execute`.
+            engine: as in `execute`.
 
         >>> from tilewright import Layout
         >>> plan = plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4, -1) + 3, "int8"))
@@ -481,7 +481,7 @@ class Plan(Drawable):
 def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: bool = False) -> Plan:
     """Return the plan that copies `source` to `target`: it converts, tiles, transposes, packs or repacks in one pass.
 
-    Both sides must have data of the same shape; their padding may differ, and that of the target gets its fill value.
+    Both sides must have data of the same shape; their padding may differ, and the target's padding gets its fill value.
     With `crop` the target may be smaller, and the rest of the source is left out. With `pad` the target may be larger,
     and the rest of it gets the fill value.
 

@@ -262,7 +262,7 @@ def _format(tree: Any) -> str:
 
 
 def is_basis(place: Place) -> bool:
-    """Return whether all axes of a `place` are those of `E`.
+    """Return whether a `place` has only axes of `E`.
 
     >>> is_basis(3 * E(1)), is_basis(Place(bank=1))
     (True, False)
@@ -408,7 +408,7 @@ def _collect_orders(shape: Any, ranks: Any, pairs: list[tuple[int, Any]]) -> Non
 def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
     """Return a compact layout with the shape of `layout` and modes in the order of its strides; broadcasts stay.
 
-    With another `shape`, or that of a layout, return it under the strides of `layout`, leaf by leaf.
+    With another `shape`, or a layout's shape, return it under the strides of `layout`, leaf by leaf.
 
     >>> print(make_layout_like(Layout((4, 8), (100, 1))), make_layout_like(Layout((4, 8), (0, 3))))
     (4,8):(8,1) (4,8):(0,1)
@@ -438,7 +438,7 @@ def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
 
 
 def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:
-    """Return the swizzle that XORs the bits of `source_mask` into those of `target_mask`.
+    """Return the swizzle that XORs the bits of `source_mask` into the bits of `target_mask`.
 
     >>> make_swizzle(0b111000, 0b111)
     Swizzle(3, 0, 3)
@@ -464,11 +464,11 @@ def _lowest_bit(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
-# What the core gives, as CuTe has it: static integers, no padding, and views where tensors go in.
+# Native results, as CuTe has them: static integers, no padding, and views where tensors go in.
 
 
 def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `function` of layouts that takes tensors, too: the result is a view of the tensor's memory.
+    """Return a `function` of layouts that also takes tensors: the result is a view of the tensor's memory.
 
     >>> from tilewright import cute
     >>> tensor = TileTensor([0.0] * 8, cute.Layout((2, 4)))
@@ -486,7 +486,7 @@ def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_cute(result: Any, *operands: Any) -> Any:
-    """Return a `result` of the core; its integers are static if those of all `operands` are.
+    """Return a `result` of the core; its integers are static if all `operands` have static integers.
 
     It is padded only if an operand is: CuTe's own layouts never are.
 

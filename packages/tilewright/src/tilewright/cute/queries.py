@@ -114,7 +114,7 @@ def size(value: Any, *modes: int) -> int:
 def cosize(layout: Any, *modes: int) -> Any:
     """Return the size of the smallest buffer that holds every offset of a layout, or of the mode that `modes` name.
 
-    Of a composition, too, where CuTe gives that of the inner layout, whatever the outer one does to its offsets.
+    Compositions are included; CuTe gives the result of the inner layout, whatever the outer one does to its offsets.
 
     >>> cosize(Layout((4, 8), (1, 5))), cosize(Layout((4, 8), (1, 5)), 0)
     (39, 4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CuTe's tiled instructions: how atoms are repeated over threads and values, and what each thread has."""
+"""CuTe's tiled instructions: how atoms are repeated over threads and values, and which elements each thread has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .queries import upcast
 
 
 def _partition(target: Any, divide: Any, coord: Any) -> Any:
-    """Return what a coordinate selects of a divided layout or tensor."""
+    """Return the part of a divided layout or tensor that a coordinate selects."""
     layout = target.layout if isinstance(target, TileTensor) else target
     part, offset = slice_and_offset(coord, divide(layout))
     selected = part + offset if offset else part
@@ -44,7 +44,7 @@ class TiledMma:
 
     @property
     def thread_layout(self) -> Any:
-        """Return the layout of threads: (thread of the atom, M, N, K).
+        """The layout of threads: (thread of the atom, M, N, K).
 
         >>> print(make_tiled_mma("SM80_16x8x8_F32F16F16F32_TN", Layout((2, 2, 1))).thread_layout)
         (32,2,2,1):(1,32,64,128)
@@ -53,12 +53,12 @@ class TiledMma:
 
     @property
     def threads(self) -> int:
-        """Return how many threads take part."""
+        """The number of threads that take part."""
         return int(self.thread_layout.size)
 
     @property
     def tile_shape(self) -> tuple[int, ...]:
-        """Return how much of M, N and K all threads do at once."""
+        """The extents of M, N and K that all threads cover at once."""
         counts = [product(extent) for extent in as_tuple(self.thread_layout.shape)[1:]]
         sizes = [extent * count for extent, count in zip(self.atom.shape, counts, strict=True)]
         return tuple(
@@ -93,7 +93,7 @@ class TiledMma:
         return _partition(target, divide, (self._coordinate(thread, operand), (None, (None, None))))
 
     def partition_A(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand A, `target`, a layout or tensor of M x K: (values, rest of M, rest of K).
+        """Return the share of `thread` in operand A, `target`, of M x K: (values, rest of M, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_A(Layout((64, 32)), 0))
@@ -102,7 +102,7 @@ class TiledMma:
         return self._partition(target, thread, "A")
 
     def partition_B(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand B, `target`, a layout or tensor of N x K: (values, rest of N, rest of K).
+        """Return the share of `thread` in operand B, `target`, of N x K: (values, rest of N, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_B(Layout((32, 32)), 0))
@@ -111,7 +111,7 @@ class TiledMma:
         return self._partition(target, thread, "B")
 
     def partition_C(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` has of operand C, `target`, a layout or tensor of M x N: (values, rest of M, rest of N).
+        """Return the share of `thread` in operand C, `target`, of M x N: (values, rest of M, rest of N).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
         >>> print(mma.partition_C(Layout((64, 32)), 5))
@@ -155,15 +155,15 @@ class ThreadMma:
     thread: int
 
     def partition_A(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand A, `target`."""
+        """Return the thread's part of operand A, `target`."""
         return self.mma.partition_A(target, self.thread)
 
     def partition_B(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand B, `target`."""
+        """Return the thread's part of operand B, `target`."""
         return self.mma.partition_B(target, self.thread)
 
     def partition_C(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what the thread has of operand C, `target`."""
+        """Return the thread's part of operand C, `target`."""
         return self.mma.partition_C(target, self.thread)
 
 
@@ -223,7 +223,7 @@ class TiledCopy:
 
     @property
     def threads(self) -> int:
-        """Return how many threads take part."""
+        """The number of threads that take part."""
         return int(self.layout_tv.mode(0).size)
 
     def _divide(self, layout: Any, side: Layout) -> Any:
@@ -248,7 +248,7 @@ class TiledCopy:
         return _partition(target, divide, ((thread, None), rests))
 
     def partition_S(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` reads of a source, `target`, a layout or a tensor: (values, rest, rest, ...).
+        """Return the part of a layout or tensor, `target`, that `thread` reads: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint128_t>", 32, Layout((32, 8), (8, 1)), Layout((1, 4)))
         >>> print(copy.partition_S(Layout((64, 64), (64, 1)), 9))
@@ -257,7 +257,7 @@ class TiledCopy:
         return self._partition(target, thread, self.atom.source)
 
     def partition_D(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
-        """Return what `thread` writes of a destination, `target`, a layout or a tensor: (values, rest, rest, ...).
+        """Return the part of a layout or tensor, `target`, that `thread` writes: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint32_t>", 32, Layout((4, 8), (8, 1)))
         >>> print(copy.partition_D(Layout((8, 8), (8, 1)), 9))
@@ -352,7 +352,7 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 
 
 def local_partition(tensor: TileTensor, threads: CoreLayout, index: int, proj: Any = None) -> TileTensor:
-    """Return what thread `index` has of `tensor`: every n-th element of each mode, n being the extents of `threads`.
+    """Return the share of thread `index` in `tensor`: every n-th element of each mode, n from the extents of `threads`.
 
     With `proj`, only the modes of `threads` where it is not None are used.
 

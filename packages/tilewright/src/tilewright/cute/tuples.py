@@ -146,7 +146,7 @@ def round_up(a: Any, b: Any) -> Any:
 
 
 def _by_mode(function: Callable[[Any, Any], Any], a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the function of each mode of `a` and that of `b`, or 1."""
+    """Return the function applied to each mode of `a` and the matching mode of `b`, or 1."""
     if len(b) > len(a):
         raise LayoutError(f"{function.__name__}: {b} has more modes than {a}; leave out the last ones")
     return tuple([function(mode, other) for mode, other in zip_longest(a, b, fillvalue=1)])
@@ -276,7 +276,7 @@ def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
 
 
 def _as_shape(shape: Any) -> Any:
-    """Return a shape, or that of a layout."""
+    """Return a shape, or the shape of a layout."""
     return shape.shape if isinstance(shape, LayoutLike) else as_tree(shape)
 
 
@@ -368,7 +368,7 @@ def product_like(shape: Any, profile: Any) -> Any:
 
 
 def evenly_divides(shape: Any, tiler: Any) -> bool:
-    """Return whether every extent of `shape` is a multiple of that of `tiler`; modes without a tiler always are.
+    """Return whether every extent of `shape` is a multiple of the tiler's; modes without a tiler always are.
 
     A layout as a tiler divides an extent if its copies cover it exactly.
 
@@ -387,7 +387,7 @@ def evenly_divides(shape: Any, tiler: Any) -> bool:
 
 
 def elem_less(coord: Any, shape: Any) -> bool:
-    """Return whether every number of `coord` is below that of `shape`: whether a coordinate is inside.
+    """Return whether every number of `coord` is below its extent in `shape`: whether a coordinate is inside.
 
     `elem_leq`, `elem_gtr` and `elem_geq` compare in the same way.
 
@@ -402,7 +402,7 @@ def elem_less(coord: Any, shape: Any) -> bool:
 
 
 def elem_leq(coord: Any, shape: Any) -> bool:
-    """Return whether no number of `shape` is below that of `coord`: `not elem_less(shape, coord)`.
+    """Return whether no number of `shape` is below its partner in `coord`: `not elem_less(shape, coord)`.
 
     >>> elem_leq((4, 8), (4, 8)), elem_leq((5, 9), (4, 8))
     (True, False)
@@ -411,7 +411,7 @@ def elem_leq(coord: Any, shape: Any) -> bool:
 
 
 def elem_gtr(coord: Any, shape: Any) -> bool:
-    """Return whether every number of `coord` is above that of `shape`.
+    """Return whether every number of `coord` is above its partner in `shape`.
 
     >>> elem_gtr((5, 9), (4, 8)), elem_gtr((5, 8), (4, 8))
     (True, False)
@@ -420,7 +420,7 @@ def elem_gtr(coord: Any, shape: Any) -> bool:
 
 
 def elem_geq(coord: Any, shape: Any) -> bool:
-    """Return `not elem_less(coord, shape)`: whether some number of `coord` reaches that of `shape`.
+    """Return `not elem_less(coord, shape)`: whether some number of `coord` reaches its extent in `shape`.
 
     >>> elem_geq((4, 5), (4, 8)), elem_geq((3, 5), (4, 8))
     (True, False)

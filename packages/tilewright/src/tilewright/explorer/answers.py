@@ -114,7 +114,7 @@ class Reply:
 def answer_query(path: str, fields: FormFields, answers: Answers = ANSWERS) -> Reply:
     """Return the answer to the question at a `path`: words/NAME, picture/NAME, or export/NAME.SUFFIX.
 
-    `fields` are what the form says, and `answers` the questions that are answered in words.
+    `fields` are the fields of the form, and `answers` the questions that are answered in words.
 
     >>> [answer_query(path, {"notation": "4:x"}).status.value for path in ("picture/layout", "words/nothing")]
     [422, 404]
@@ -137,7 +137,7 @@ def _answer(function: Callable[[FormFields], Any], fields: FormFields, suffix: s
 
 
 def guard_answer(make: Callable[[], Reply]) -> Reply:
-    """Return what `make` returns; an error becomes the answer that says so.
+    """Return the result of `make`; an error becomes an answer with its message.
 
     >>> def fail():
     ...     raise FieldError("shape", "no shape")

@@ -26,7 +26,7 @@ MAX_VALUE = 200  # characters of an entry
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """Return what the header of the file at `path` says: its kind, its metadata and its tensors.
+    """Return the header of the file at `path`: its type, its metadata and its tensors.
 
     >>> with start_of_file("x.npy", 0, b"") as path:
     ...     try:
@@ -53,7 +53,7 @@ def describe_file(path: Path) -> dict[str, Any]:
 
 
 def _describe_tensor(tensor: TensorFacts) -> dict[str, Any]:
-    """Return a tensor for the page; `words` fill the form of the tab Tensor, and `note` says what is assumed."""
+    """Return a tensor for the page; `words` fill the form of the tab Tensor, and `note` states the assumptions."""
     words, note = _spell_tensor(tensor)
     return {
         "name": tensor.name,

@@ -65,7 +65,7 @@ _NOUNS = {
     "at": "the index of an element",
     "core": "a core",
     "times": "a list of times",
-}  # what a field of several integers holds
+}  # the content of a field of several integers
 _RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
 
 
@@ -159,7 +159,7 @@ def parse_cores(fields: FormFields, chip: Chip) -> CoreRangeSet:
 
 
 def parse_scene_options(fields: FormFields, *names: str) -> SceneOptions:
-    """Return the options of a picture: its base of addresses, and those of `names`, "label" and "color".
+    """Return the options of a picture: its base of addresses, the options in `names`, "label" and "color".
 
     >>> parse_scene_options({"label": "page, bank", "base": "hex"}, "label", "color")
     {'address': 'hex', 'label': ('page', 'bank')}
@@ -176,7 +176,7 @@ def parse_scene_options(fields: FormFields, *names: str) -> SceneOptions:
 
 
 def attribute_scene(fields: FormFields, draw: Callable[[SceneOptions], Made]) -> Made:
-    """Return what `draw` makes of the label, color and base in a form; an unknown attribute is an error of its field.
+    """Return the result of `draw` with a form's label, color and base; an unknown attribute is an error of its field.
 
     >>> attribute_scene({"label": "page"}, lambda options: options["label"])
     ('page',)
@@ -332,7 +332,7 @@ def spell_spec(spec: TensorSpec) -> dict[str, str]:
 
 
 def _sharding_name(memory: MemoryConfig, sharding: NdShardSpec) -> str:
-    """Return the name of a sharding: that of a strategy if the placement is the same, otherwise "nd_sharded"."""
+    """Return the name of a sharding: a strategy's name if the placement is the same, otherwise "nd_sharded"."""
     layout = memory.memory_layout
     if layout is TensorMemoryLayout.ND_SHARDED or len(sharding.shape) != 2:
         return "nd_sharded"

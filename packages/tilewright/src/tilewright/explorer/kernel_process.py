@@ -15,16 +15,16 @@ from .kernel_programs import parse_program
 
 SECONDS = 20
 ENVIRONMENT = ("PYTHON", "TILEWRIGHT_", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_")
-"""What Python needs of the environment, which a program can read and a stranger should not."""
+"""The environment variables that Python needs; a program can read them, so there are no others."""
 
 
 def run_in_process(fields: FormFields) -> dict[str, Any]:
-    """Return what `describe_kernel` returns, from a process that cannot run longer than 20 seconds.
+    """Return the result of `describe_kernel`, from a process that cannot run longer than 20 seconds.
 
     >>> run_in_process({"source": "def main():\\n    print(2 * 3)"})["output"]
     '6\\n'
     """
-    parse_program(fields)  # refuses what is not run, without a process
+    parse_program(fields)  # refuses programs that are not run, without a process
     command = [sys.executable, "-m", f"{__package__}.kernel_tab"]
     try:
         done = subprocess.run(

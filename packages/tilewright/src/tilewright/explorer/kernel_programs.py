@@ -17,7 +17,7 @@ EXAMPLES = {
     "sum.mojo": "a correct sum",
     "early_return.py.txt": "an early return",
 }
-"""The examples of the page, each with what it shows."""
+"""The examples of the page, each with its subject."""
 
 
 def list_kernel_choices() -> dict[str, Any]:

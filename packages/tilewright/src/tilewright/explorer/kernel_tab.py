@@ -30,7 +30,7 @@ MAX_SIDE = 64  # rows and columns of a picture
 
 
 def describe_kernel(fields: FormFields) -> dict[str, Any]:
-    """Return what the program of the form printed, what stopped it, and the reports of its kernels.
+    """Return the output of the form's program, the error that stopped it, and the reports of its kernels.
 
     >>> describe_kernel({"source": "def main():\\n    print(1 + 1)"})["output"]
     '2\\n'
@@ -50,7 +50,7 @@ def describe_kernel(fields: FormFields) -> dict[str, Any]:
 
 
 class BoundedOutput(io.StringIO):
-    """What a program prints, up to `most` characters; the rest is dropped, and it says so.
+    """The output of a program, up to `most` characters; the rest is dropped, with a note.
 
     >>> output = BoundedOutput(4)
     >>> _ = output.write("abcdef")
@@ -102,7 +102,7 @@ def _explain_failure(problem: BaseException, name: str) -> str:
 
 
 def describe_report(report: KernelReport) -> dict[str, Any]:
-    """Return a report for the page: its defects, what its lines cost, and the picture of who touched what.
+    """Return a report for the page: its defects, the cost of its lines, and the picture of each thread's accesses.
 
     >>> from tilewright.simt import Dim
     >>> describe_report(KernelReport("scale", Dim(4), Dim(64)))["title"]
@@ -128,8 +128,8 @@ def describe_report(report: KernelReport) -> dict[str, Any]:
 
 
 def _shorten(text: str) -> str:
-    """Return what the page shows of an error: a program can raise a text of any length."""
-    return text if len(text) <= MAX_PRINTED else f"{text[:MAX_PRINTED]}\n... and more"
+    """Return the part of an error that the page shows: a program can raise a text of any length."""
+    return text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]}\n... and more"
 
 
 def _name_lines(text: str) -> str:
@@ -152,7 +152,7 @@ def main() -> None:
     """Answer the question on standard input, in a fenced process that ends with it."""
     question = json.load(sys.stdin)
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as output:
-        os.dup2(2, 1)  # what the program might write there is no answer
+        os.dup2(2, 1)  # output of the program is not an answer
         unfenced = raise_fence()
         try:
             answer = {**describe_kernel(question), "unfenced": unfenced}

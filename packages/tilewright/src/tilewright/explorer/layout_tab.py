@@ -55,7 +55,7 @@ def list_layout_choices() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LayoutQuestion:
-    """What the form asks: the `operands`, their names being A and B, the `result`, and the `steps` to it.
+    """The question of the form: the `operands`, their names being A and B, the `result`, and the `steps` to it.
 
     >>> question = LayoutQuestion({"A": Swizzle(1, 0, 1)}, None, ())
     >>> question.steps
@@ -68,7 +68,7 @@ class LayoutQuestion:
 
 
 def parse_question(fields: FormFields) -> LayoutQuestion:
-    """Return the layout of the form, or what the operation of the form makes of it.
+    """Return the layout of the form, or the result of the form's operation on it.
 
     >>> fields = {"notation": "(4,8):(8,1)", "op": "compose", "other": "8:4"}
     >>> print(parse_question(fields).result)
@@ -93,7 +93,7 @@ def parse_question(fields: FormFields) -> LayoutQuestion:
 def describe_layout(fields: FormFields) -> dict[str, Any]:
     """Return a layout with its operands, steps, threads, bank conflicts and notations; scenes are plain data.
 
-    What a field beside the layout gets wrong is in `problems`, by the name of the field.
+    Errors in fields beside the layout are in `problems`, by the name of the field.
 
     >>> answer = describe_layout({"notation": "(32,32):(32,1)", "threads": "32:1"})
     >>> answer["banks"]["facts"][0]["value"], answer["remedy"]["text"]
@@ -103,7 +103,7 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
     problems: dict[str, str] = {}
 
     def draw_part(field: str, draw: Callable[[], Any]) -> Any:
-        """Return what `draw` returns if the field is filled; its errors are those of the field alone."""
+        """Return the result of `draw` if the field is filled; its errors belong to the field alone."""
         if not fields.get(field, "").strip():
             return None
         try:
@@ -168,7 +168,7 @@ def _is_number(text: str) -> bool:
 
 
 def _split_parts(text: str) -> list[str]:
-    """Return what the commas outside of brackets separate."""
+    """Return the parts between the commas outside of brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "(<[") - (character in ")>]")
@@ -264,7 +264,7 @@ def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, s
 
 
 def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
-    """Return a layout in the notations that can say it, without the one in which it was given.
+    """Return a layout in the notations that can express it, except the one in which it was given.
 
     `assumed` is the element type of a notation that needs one, where the text of the layout states none.
     """

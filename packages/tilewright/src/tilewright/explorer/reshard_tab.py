@@ -80,7 +80,7 @@ def _plan_reshard(source: TensorSpec, target: TensorSpec, operation: str, kernel
 
 
 def describe_reshard(fields: FormFields) -> dict[str, Any]:
-    """Return what a reshard moves and takes, in words, with the plan in Python.
+    """Describe the traffic and the time of a reshard in words, with the plan in Python.
 
     >>> answer = describe_reshard({"shape": "64x64", "chip": "n150", "to_buffer": "l1"})
     >>> answer["fits"], answer["facts"]["moves"]

@@ -117,7 +117,7 @@ class Explorer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Return the address of the page, without the key.
+        """The address of the page, without the key.
 
         >>> with Explorer(port=0) as explorer:
         ...     explorer.url == f"http://127.0.0.1:{explorer.server_port}/"
@@ -310,7 +310,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what the base class refuses, such as unknown methods, with our headers."""
+        """Answer requests that the base class refuses, such as unknown methods, with our headers."""
         self.close_connection = True
         status = HTTPStatus(code)
         if status is HTTPStatus.NOT_IMPLEMENTED:  # the base class's answer to unknown methods
@@ -322,7 +322,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _answer_file(fields: FormFields, start: bytes) -> Reply:
-    """Return what the header of a file says, of which the page has sent the start."""
+    """Return the header of a file, from the start of the file that the page has sent."""
     if not start:
         raise FieldError("file", "the file is empty")
     with start_of_file(fields.get("name", ""), parse_integer(fields, "size", len(start)), start) as path:

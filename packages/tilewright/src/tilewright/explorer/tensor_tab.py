@@ -39,9 +39,9 @@ from .form import (
     spell_spec,
 )
 
-MAX_LISTED = 1 << 22  # pages searched for those of a core
-MAX_ROWS = 64  # runs of pages listed for a core
-MAX_SIDE = 64  # rows and columns of a picture on the page
+MOST_LISTED = 1 << 22  # pages searched for the pages of a core
+MOST_ROWS = 64  # runs of pages listed for a core
+MOST_SIDE = 64  # rows and columns of a picture on the page
 # Where a step of the explanation turns from the value to its detail.
 _DETAIL = re.compile(r",? (?=of |after |shared |which |= buffer )")
 
@@ -196,7 +196,7 @@ def _first_of_page(spec: TensorSpec, page: int) -> tuple[int, ...] | None:
 
 
 def describe_core(fields: FormFields) -> dict[str, Any]:
-    """Return what one core or bank holds: its pages in consecutive runs, with their addresses.
+    """Return the contents of one core or bank: its pages in consecutive runs, with their addresses.
 
     >>> words = {"shape": "128x64", "memory": "height_sharded", "buffer": "l1", "grid": "2x1", "chip": "n150"}
     >>> describe_core({**words, "core": "1,0"})["rows"][0]["pages"]
@@ -387,7 +387,7 @@ def schedule_picture(fields: FormFields) -> Scene:
 
 
 def _buffer_fact(spec: TensorSpec, tiler: Tiler, schedule: Schedule) -> Fact:
-    """Return how much L1 the buffers of a pipeline take, if elements have the format of the tensor."""
+    """Return the L1 space of the buffers of a pipeline, if elements have the format of the tensor."""
     each = -(-prod(tiler.largest_tile) * spec.page_bytes // spec.page_elements)
     total, available = len(schedule.buffers) * each, spec.known_chip.bank_bytes("l1")
     words = f"{len(schedule.buffers)} x {each} = {total} bytes, of {available} in the L1 of a core"

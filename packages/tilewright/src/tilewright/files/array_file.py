@@ -37,7 +37,7 @@ def open_array(
     """Return the array of a name, to be sliced.
 
     Raw files need a `shape` and a `dtype`. A `dtype` for an `.npy` file reinterprets its elements: NumPy does not store
-    the name of bfloat16. With `writing`, the array can be written, too.
+    the name of bfloat16. With `writing`, the array can also be written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -85,9 +85,9 @@ def create_array(
     chunks: Sequence[int] | None = None,
     shards: Sequence[int] | None = None,
 ) -> Iterator[Any]:
-    """Yield an array of `shape` and `dtype` to write into; `chunks` and `shards` are those of a zarr array.
+    """Yield an array of `shape` and `dtype` to write into; `chunks` and `shards` are for zarr arrays.
 
-    What is at `path` appears when the context ends without an error, and not otherwise; behind a URL it is
+    The result appears at `path` when the context ends without an error, and not otherwise; behind a URL it is
     written in place.
 
     >>> import tempfile

@@ -30,7 +30,7 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 MAX_HEADER_BYTES = 1 << 28  # the largest vocabularies take a tenth of it
 _FIRST_READ = 1 << 16
-_MAX_KEY_BYTES = (1 << 16) - 1  # what the format allows
+_MAX_KEY_BYTES = (1 << 16) - 1  # the limit of the format
 _MAX_RANK = 4
 _MAX_ELEMENTS = 1 << 56
 _MAX_DEPTH = 4  # of arrays in arrays
@@ -113,13 +113,13 @@ def text_of(value: GgufValue) -> str:
     if isinstance(value, float):
         with np.errstate(over="ignore"):
             single = np.float32(value)
-        return str(single if float(single) == value else value)  # the shortest text of what was stored
+        return str(single if float(single) == value else value)  # the shortest text of the stored value
     return str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class GgufEntry:
-    """One tensor of a header; `start` and `end` are those of its bytes in the file.
+    """One tensor of a header; its bytes in the file are `start` to `end`.
 
     >>> GgufEntry("x", 0, (2, 3), 64, 88).kind
     'F32'
@@ -133,7 +133,7 @@ class GgufEntry:
 
     @property
     def kind(self) -> str:
-        """Return the name of the type."""
+        """The name of the type."""
         return GGML_TYPES[self.type].name if self.type in GGML_TYPES else SCALAR_TYPES[self.type][0]
 
 
@@ -154,11 +154,11 @@ class _Cursor:
 
     @property
     def left(self) -> int:
-        """Return the bytes of the file that have not been taken."""
+        """The bytes of the file that have not been taken."""
         return self.file.size - self.at
 
     def require(self, size: int, what: str) -> None:
-        """Raise unless the file has so many more bytes."""
+        """Raise unless the file has this many more bytes."""
         if size > self.left:
             raise FileFormatError(f"{what} at byte {self.at} needs {size} bytes, but only {self.left} follow")
         if self.at + size > MAX_HEADER_BYTES:
@@ -179,11 +179,11 @@ class _Cursor:
         return bytes(self._data[self.at - size : self.at])
 
     def integer(self, size: int, what: str) -> int:
-        """Return the next unsigned integer of so many bytes."""
+        """Return the next unsigned integer of this many bytes."""
         return int.from_bytes(self.take(size, what), "little")
 
     def text(self, what: str, most: int = MAX_HEADER_BYTES) -> str:
-        """Return the next text of at most so many bytes."""
+        """Return the next text of at most this many bytes."""
         size = self.integer(8, f"the length of {what}")
         if size > most:
             raise FileFormatError(f"{what} has {size} bytes, more than {most}")
@@ -356,7 +356,7 @@ _MAX_NAMED = 4
 
 @dataclass(frozen=True)
 class GgmlBlocks:
-    """A tensor of blocks of a ggml `kind`: their bytes are those of `records`, [..., bytes of a row].
+    """A tensor of blocks of a ggml `kind`, with their bytes in `records`, [..., bytes of a row].
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> stored = store_arrays({"w": np.array([[0, 0x3C, *range(32)]], np.uint8)})
@@ -370,12 +370,12 @@ class GgmlBlocks:
 
     @property
     def name(self) -> str:
-        """Return the name of the type."""
+        """The name of the type."""
         return self.kind.name
 
     @property
     def sections(self) -> tuple[StoredTensor, ...]:
-        """Return the bytes of the blocks."""
+        """The bytes of the blocks."""
         return (self.records,)
 
     def read(self, box: Box, out: Singles | None = None) -> Singles:
@@ -405,7 +405,7 @@ class GgmlBlocks:
 
 
 def read_gguf(file: SourceFile) -> tuple[list[StoredTensor], dict[str, str]]:
-    """Return the tensors of a GGUF `file`, and its metadata as text; of a model in several files, those of all parts.
+    """Return the tensors of a GGUF `file`, and its metadata as text; for a model in several files, of all parts.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -44,9 +44,9 @@ class StoredSection:
 class TensorFacts:
     """One tensor of a file: its name, shape, format, placement, byte range and padding.
 
-    On a `mesh` of devices, `shape` is that of the entire tensor, `spec` that of each device's part, and `parts` says
-    which devices hold what. The `sections` of a quantised tensor are its codes and scales. `problem` says why values
-    cannot be read, if they cannot.
+    On a `mesh` of devices, `shape` is the shape of the entire tensor, `spec` the spec of each device's part, and
+    `parts` lists the devices of each part. The `sections` of a quantised tensor are its codes and scales. `problem`
+    is the reason why values cannot be read, if they cannot.
 
     >>> TensorFacts("x", (60, 90), "bfloat8_b", "U8", None, "x.npy", (0, 6528), 0).nbytes
     6528
@@ -67,7 +67,7 @@ class TensorFacts:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that the tensor takes, with all its sections.
+        """The bytes that the tensor takes, with all its sections.
 
         >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).nbytes
         2
@@ -78,7 +78,7 @@ class TensorFacts:
 
     @property
     def placed(self) -> str:
-        """Return a description of the layout.
+        """A description of the layout.
 
         >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).placed
         'rows'
@@ -159,22 +159,22 @@ class Inspection(Drawable):
 
     @property
     def path(self) -> str:
-        """Return the path that was inspected."""
+        """The path that was inspected."""
         return str(self.file.path)
 
     @property
     def kind(self) -> str:
-        """Return the kind of file."""
+        """The kind of file."""
         return self.file.kind
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Return the metadata of the headers."""
+        """The metadata of the headers."""
         return dict(self.file.metadata)
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all tensors."""
+        """The bytes of all tensors."""
         return sum([tensor.nbytes for tensor in self.tensors])
 
     def tile(self, name: str, row: int, column: int) -> DecodedTile:
@@ -299,12 +299,12 @@ class Inspection(Drawable):
 
     @property
     def parameters(self) -> int:
-        """Return the number of values of all tensors that are not integers or bools."""
+        """The number of values of all tensors that are not integers or bools."""
         whole = ("int", "uint", "bool")
         return sum([each["elements"] for each in self.totals() if not str(each["format"]).startswith(whole)])
 
     def totals(self) -> list[dict[str, Any]]:
-        """Return tensors, elements and bytes of each type, that with the most bytes first.
+        """Return tensors, elements and bytes of each type, the type with the most bytes first.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,7 @@ from .stored_tensor import IMAGE_SUFFIX, INDEX_SUFFIX, StoredTensor, read_bank_i
 from .tensorbin import read_tensorbin_tensor
 
 MANIFEST_NAME = "tilewright.json"
-MARKER_PREFIX = ".weights_complete."  # of files that say that a weight cache is complete, for its readers
+MARKER_PREFIX = ".weights_complete."  # of files that mark a weight cache as complete, for its readers
 EXCEPTIONAL = frozenset({"nan", "infinite", "out_of_range"})  # values that are counted
 _VERSION = 1
 _HEX = frozenset("0123456789abcdef")
@@ -45,7 +45,7 @@ class ByteRange:
 
     @property
     def size(self) -> int:
-        """Return the number of bytes.
+        """The number of bytes.
 
         >>> ByteRange("x", 10, 12, "").size
         2
@@ -82,7 +82,7 @@ class ByteRange:
 class SourceEntry:
     """A tensor of the source: its bytes, and the file's name of their type.
 
-    A quantised tensor has other `sections`, (file, start, end) each; the hash is that of all bytes in this order.
+    A quantised tensor has other `sections`, (file, start, end) each; the hash covers all bytes in this order.
 
     >>> SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32").to_json()["dtype"]
     'F32'
@@ -131,7 +131,7 @@ class ManifestEntry:
 
     A tensor that is one source has the `order` of its dimensions, or None if that is the source's. One that is put
     together has `value`, an expression over its sources, and `through`, the formats that its values are rounded to on
-    the way. `mesh` is how devices share it; `spec` is then that of each part. `exceptional` counts values of the source
+    the way. `mesh` is how devices share it; `spec` then describes each part. `exceptional` counts values of the source
     that are NaN, infinite or out of range, where there are any.
 
     >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
@@ -225,7 +225,7 @@ class ManifestEntry:
 class ConversionManifest:
     """The result of a conversion: the kind of files, the version of tilewright, and an entry per tensor.
 
-    `recipe` is what a weight cache was made from: the recipe, its revision, the machine and so on, as plain data.
+    `recipe` is the origin of a weight cache: the recipe, its revision, the machine and so on, as plain data.
     `metadata` is the free text that the sources carried.
 
     >>> ConversionManifest("tensorbin", "0.0.1").to_bytes()[:40]

@@ -39,7 +39,7 @@ _ZIP_ERRORS: tuple[type[Exception], ...] = (
     NotImplementedError,
     RuntimeError,
     ValueError,
-    LookupError,  # of an empty name, say
+    LookupError,  # of an empty name, for instance
     EOFError,
     OverflowError,
 )
@@ -93,7 +93,7 @@ class FileStream(io.RawIOBase):
 
 @contextmanager
 def open_zip(file: SourceFile) -> Iterator[zipfile.ZipFile]:
-    """Yield the zip archive in a file; what is wrong with it is a `FileFormatError`.
+    """Yield the zip archive in a file; any defect raises a `FileFormatError`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +155,7 @@ def reject_overlaps(ranges: list[tuple[int, int]]) -> None:
 
 
 class UnpackedFile(SourceFile):
-    """Bytes that are made from those of another file, on first use, in a nameless temporary file.
+    """Bytes derived from another file on first use, in a nameless temporary file.
 
     A subclass has a `_copy_to`, which writes them.
 
@@ -327,7 +327,7 @@ class NpyLayout(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all elements."""
+        """The bytes of all elements."""
         return prod(self.shape) * self.dtype.itemsize
 
 

@@ -39,7 +39,7 @@ class WireField(NamedTuple):
 
 
 def read_fields(file: SourceFile, start: int, end: int, name: str) -> Iterator[WireField]:
-    """Yield the fields of the message from `start` to `end` of a file; what they hold is not read.
+    """Yield the fields of the message from `start` to `end` of a file; their contents are not read.
 
     `name` is what messages of errors call it.
 
@@ -120,7 +120,7 @@ def _decode_block(parts: NDArray[np.uint8], ends: NDArray[np.intp], name: str) -
 
 
 _GRAPH = 7  # the field of a model
-_INITIALIZER, _SPARSE_INITIALIZER = 5, 15  # those of a graph
+_INITIALIZER, _SPARSE_INITIALIZER = 5, 15  # fields of a graph
 _DIMS, _DATA_TYPE, _SEGMENT, _NAME, _RAW_DATA, _EXTERNAL_DATA, _LOCATION = 1, 2, 3, 8, 9, 13, 14  # of a tensor
 _FLOAT_DATA, _INT32_DATA, _INT64_DATA, _DOUBLE_DATA, _UINT64_DATA = 4, 5, 7, 10, 11
 _EXTERNAL = 1  # the location of data beside the file
@@ -259,7 +259,7 @@ class _TensorMessage:
         if self._type not in _KINDS:
             raise FileFormatError(f"{self.name[:80]!r} has unknown data type {self._type}; known are {sorted(_KINDS)}")
         kind, bits, element, field = _KINDS[self._type]
-        if prod([max(1, n) for n in self._dims]) >= 1 << 58:  # negative dimensions, too
+        if prod([max(1, n) for n in self._dims]) >= 1 << 58:  # also of negative dimensions
             raise FileFormatError(f"{self.name[:80]!r} has an implausible shape {self._dims}")
         elements = prod(self._dims)
         nbytes = -(-elements * bits // 8)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantised checkpoints: which of their tensors belong together, and the tensors that these make.
 
-Names and shapes decide; the configuration is asked for what they do not say, such as the size of blocks whose last one
-is short, and must agree. What fits no convention is refused when it is read, with the reason, and never read unscaled.
+Names and shapes decide; the configuration supplies the rest, such as the size of blocks whose last one is short, and
+must agree. A tensor that fits no convention is refused when it is read, with the reason, and never read unscaled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..memory import TensorSpec
 from .source import SourceFile, read_json
 from .stored_tensor import Array, Decoder, StoredPart, StoredTensor
 
-# `QuantizationConfig`: what the configuration of a checkpoint says of its quantised weights.
+# `QuantizationConfig`: the configuration of a checkpoint's quantised weights.
 
 _MAX_CONFIG_BYTES = 10_000_000
 _CONFIG_FILES = ("config.json", "hf_quant_config.json")
@@ -32,7 +32,7 @@ _CONFIG_FILES = ("config.json", "hf_quant_config.json")
 
 @dataclass(frozen=True, slots=True)
 class WeightScheme:
-    """What a configuration says of quantised weights; None where it says nothing.
+    """The configuration of quantised weights; None for absent fields.
 
     >>> WeightScheme(bits=8, block=(128, 128)).group is None
     True
@@ -93,7 +93,7 @@ def _read_scheme(data: Mapping[str, Any]) -> WeightScheme:
 
 
 def read_quantization_config(open_beside: Callable[[str], SourceFile]) -> QuantizationConfig | None:
-    """Return what the configuration files of a checkpoint say of quantisation, None if nothing.
+    """Return the quantisation in the configuration files of a checkpoint, None if there is none.
 
     `open_beside` opens a file next to the checkpoint, or raises FileNotFoundError.
 
@@ -119,19 +119,19 @@ _BYTES = np.arange(256, dtype=np.uint8)
 
 
 class QuantizedContent(Protocol):
-    """What a quantised tensor is made from, and how boxes of it are read."""
+    """The sections of a quantised tensor, and how boxes of it are read."""
 
     @property
     def name(self) -> str:
-        """Return the name of the format."""
+        """The name of the format."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of the values."""
+        """The shape of the values."""
 
     @property
     def sections(self) -> tuple[StoredTensor, ...]:
-        """Return the stored tensors, codes first."""
+        """The stored tensors, codes first."""
 
     def read(self, box: Box, out: Singles | None = None) -> Singles:
         """Return the values in a box, in `out` if that is given and can be used."""
@@ -142,7 +142,7 @@ class QuantizedContent(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class QuantizedTensor(StoredTensor):
-    """A tensor that is read as float32 from the sections of `content`; its file and byte range are those of the codes.
+    """A tensor that is read as float32 from the sections of `content`; its file and byte range are the codes'.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> stored = store_arrays({"w": np.array([[1, 2], [3, 4]], np.int8), "s": np.array([[0.5], [2]], np.float32)})
@@ -172,12 +172,12 @@ class QuantizedTensor(StoredTensor):
 
     @property
     def sections(self) -> tuple[StoredTensor, ...]:
-        """Return the stored tensors that the values are made from."""
+        """The stored tensors that the values are made from."""
         return (self,) if self.content is None else self.content.sections
 
     @property
     def format_name(self) -> str:
-        """Return the name of the quantised format."""
+        """The name of the quantised format."""
         return self.kind
 
     def file_offsets(self, at: tuple[int, ...]) -> tuple[int, int | None]:
@@ -230,12 +230,12 @@ class SmallFloats:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of the values."""
+        """The shape of the values."""
         return self.codes.shape
 
     @property
     def sections(self) -> tuple[StoredTensor, ...]:
-        """Return the codes."""
+        """The codes."""
         return (self.codes,)
 
     def read(self, box: Box, out: Singles | None = None) -> Singles:
@@ -269,7 +269,7 @@ def decode_small_floats(tensor: StoredTensor) -> StoredTensor:
 
 
 def as_bytes(tensor: StoredTensor) -> StoredTensor:
-    """Return the elements of a contiguous tensor as bytes, those of one after the other along the last dimension.
+    """Return the elements of a contiguous tensor as bytes, element after element along the last dimension.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> as_bytes(store_arrays({"w": np.ones((2, 3), np.int32)})["w"]).shape
@@ -299,8 +299,8 @@ class ScaledCodes:
 
     `codes` are bytes [..., rows, bytes]; `scales` is a grid [..., group rows, group columns] of numbers, or of bytes
     that are exponents (`is_e8m0`); leading dimensions of extent 1 are shared. With a `factor`, scales are multiplied by
-    it, or divided by it if it `divides`. `zeros` is a grid like that of the scales, or holds codes packed along the
-    rows of the grid. All arithmetic is that of float32, the factor first. `shape_section` holds the shape, where the
+    it, or divided by it if it `divides`. `zeros` is a grid like the scales, or holds codes packed along the
+    rows of the grid. All arithmetic is in float32, the factor first. `shape_section` holds the shape, where the
     codes do not tell it.
 
     >>> from tilewright.files.tensor_file import store_arrays
@@ -325,7 +325,7 @@ class ScaledCodes:
 
     @property
     def sections(self) -> tuple[StoredTensor, ...]:
-        """Return codes, scales and what else there is."""
+        """The codes, the scales and all other sections."""
         others = (self.factor, self.zeros, self.shape_section)
         return (self.codes, self.scales, *[each for each in others if each is not None])
 
@@ -357,13 +357,13 @@ class ScaledCodes:
 
     @property
     def _code(self) -> str:
-        """Return the name of the codes in the native library."""
+        """The name of the codes in the native library."""
         return "int8" if self.table == CodeTable("int", 8) else self.table.element
 
     def _decode_natively(
         self, packed: Array, lead: Box, first: int, start: int, stop: int, out: Singles | None
     ) -> Singles:
-        """Return the values of packed codes: those of columns `start` to `stop`, from row `first` on."""
+        """Return the values of packed codes in columns `start` to `stop`, from row `first` on."""
         rows, (high, wide) = packed.shape[-2], self.group
         corner = (first // high, start // wide)
         extent = ((first + rows - 1) // high + 1 - corner[0], (stop - 1) // wide + 1 - corner[1])
@@ -400,7 +400,7 @@ class ScaledCodes:
 
     @cached_property
     def _unpacked_zeros(self) -> Singles:
-        """Return zero points that are packed along the rows of the grid."""
+        """Zero points that are packed along the rows of the grid."""
         assert self.zeros is not None
         words = np.ascontiguousarray(np.swapaxes(self.zeros.read(), -1, -2)).view(np.uint8)
         codes = unpack_codes(words.reshape(-1, words.shape[-1]), self.table.bits)
@@ -408,7 +408,7 @@ class ScaledCodes:
         return np.swapaxes(numbers, -1, -2)[..., : ceil_div(self.shape[-2], self.group[0]), :]
 
     def __getstate__(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # without what is cached
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached values
 
     def locate(self, at: tuple[int, ...]) -> tuple[int, int | None]:
         """Return the file offsets of the code and the scale of the element `at` a coordinate."""
@@ -497,7 +497,7 @@ class RefusedTensor(StoredTensor):
 
     @property
     def problem(self) -> str:
-        """Return the reason."""
+        """The reason."""
         return self.reason
 
 
@@ -565,7 +565,7 @@ def join_sections(
 
 
 def _describe_modules(tensors: Sequence[StoredTensor]) -> dict[str, Any] | None:
-    """Return what decides how tensors are joined, for each module: their names, types and shapes.
+    """Return the facts that decide how tensors are joined, for each module: their names, types and shapes.
 
     None if names of other modules matter.
     """
@@ -608,13 +608,13 @@ def _type_of(tensor: StoredTensor) -> str:
 
 @dataclass(frozen=True)
 class _Checkpoint:
-    """The tensors of a checkpoint by name, and what its configuration says."""
+    """The tensors of a checkpoint by name, and its configuration."""
 
     tensors: Mapping[str, StoredTensor]
     config: QuantizationConfig | None
 
     def join(self, tensor: StoredTensor) -> StoredTensor | None:
-        """Return what is made from a tensor of codes and those beside it, None if it is something else."""
+        """Return the tensor made from a tensor of codes and its neighbours, None if it is something else."""
         base, end = _base_name(tensor.name), "_" + tensor.name.rpartition("_")[2]
         makers = {"_blocks": self._join_blocks, "_packed": self._join_packed, "_qdata": self._join_torchao}
         make = makers.get(end, self._join_weight)
@@ -630,7 +630,7 @@ class _Checkpoint:
         return QuantizedTensor.of(base, content)
 
     def join_readable(self, tensor: StoredTensor) -> StoredTensor:
-        """Return what is made from a tensor of codes that is like another one, from which a tensor was made."""
+        """Return the tensor made from a tensor of codes that is like another, already recognised one."""
         joined = self.join(tensor)
         assert joined is not None
         return joined
@@ -701,7 +701,7 @@ class _Checkpoint:
 
     @cached_property
     def _scales_of_others(self) -> str | None:
-        """Return the name of the scales of some weight, None if there are none."""
+        """The name of the scales of some weight, None if there are none."""
         ends = tuple([f".weight{end}" for end in _SCALE_SUFFIXES])
         return next((name for name in self.tensors if name.endswith(ends)), None)
 
@@ -831,7 +831,7 @@ class _Checkpoint:
         return shape
 
     def _packed_bits(self, shape: tuple[int, ...] | None, words: int) -> int:
-        """Return the bits of integers of which a row takes so many words."""
+        """Return the width in bits of the integers, from the number of words in a row."""
         configured = [] if self.config is None else self.config.values(lambda scheme: scheme.bits)
         if shape is None:
             if len(configured) != 1:

@@ -32,7 +32,7 @@ def reject_read_only(name: ArrayName) -> None:
 
 
 def open_url_store(name: ArrayName, writing: bool) -> Any:
-    """Return what zarr opens for a URL: a store of obstore, or the URL itself, which it opens through fsspec."""
+    """Return the argument of zarr for a URL: a store of obstore, or the URL itself, which it opens through fsspec."""
     zarr = import_library("zarr", name.text)
     if uses_obstore(name.scheme) and hasattr(zarr.storage, "ObjectStore"):
         store = open_object_store(name.path, name.text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`RemoteFile`: a file behind a URL, of which only the ranges that are needed are read.
+"""`RemoteFile`: a file behind a URL, read only in the ranges that are needed.
 
 https://host/model.safetensors            a web server that knows ranges
 hf://owner/model[@revision][/file]        a model of the Hugging Face hub
@@ -51,7 +51,7 @@ MODEL_FILES = (
 
 
 class UrlPath(PosixPath if os.name == "posix" else WindowsPath):  # type: ignore[misc]  # one of the two exists
-    """A URL in the place of a path: its text is that of the URL, its name the last part.
+    """A URL in place of a path: its text is the URL, its name the last part.
 
     >>> str(UrlPath("https://host/a/x.safetensors")), UrlPath("https://host/a/x.safetensors").suffix
     ('https://host/a/x.safetensors', '.safetensors')
@@ -75,7 +75,7 @@ def is_url(path: FilePath) -> bool:
 
 
 def resolve_url(url: str) -> str:
-    """Return the address of a file on a web server: that of the hub for `hf://owner/model[@revision]/file`.
+    """Return the address of a file on a web server: the hub's address for `hf://owner/model[@revision]/file`.
 
     Pages of the hub that show a file become the file. Without a file, the address ends with a slash.
 

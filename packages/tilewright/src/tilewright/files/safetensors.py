@@ -26,7 +26,7 @@ from .source import FilePath, SourceFile, as_source_file, validate_tensor_name
 from .spec_json import spec_from_json
 from .stored_tensor import StoredTensor
 
-MAX_HEADER_BYTES = 100_000_000  # what the format allows
+MAX_HEADER_BYTES = 100_000_000  # the limit of the format
 SIZE_BYTES = 8
 METADATA = "__metadata__"
 METADATA_KEY = "tilewright"  # the key of the metadata that holds our specs
@@ -115,7 +115,7 @@ def _parse_entry(name: Any, fields: Any) -> SafetensorsEntry:
         if is_known and is_sound and type(shape) is list and prod(shape) * KINDS[kind][0] == 8 * (end - start):
             return SafetensorsEntry(name, kind, tuple(shape), start, end)
     except (TypeError, ValueError, KeyError):
-        pass  # the rest says what is wrong
+        pass  # the checks below state the problem
     if not isinstance(fields, dict):
         raise FileFormatError(f"expected an object for {name!r}, got {repr(fields)[:40]}")
     missing = {"dtype", "shape", "data_offsets"} - set(fields)

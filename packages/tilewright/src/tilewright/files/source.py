@@ -102,7 +102,7 @@ def encode_file_name(name: str, all_capitals: bool = False) -> str:
     text = quote(validate_tensor_name(name), safe="")
     text = text.replace("~", "%7E")
     if all_capitals:
-        # not those of %XX themselves
+        # except the capitals of %XX itself
         text = re.sub(r"%[0-9A-F]{2}|[A-Z]", lambda m: m[0] if len(m[0]) > 1 else f"%{ord(m[0]):02X}", text)
     if text[:1] in ("", ".", "-") or _RESERVED.match(text):
         text = f"%{ord(text[0]):02X}{text[1:]}" if text else "%"
@@ -373,7 +373,7 @@ def read_json(path: FilePath | SourceFile, name: str, max_bytes: int) -> Any:
 
 
 class ArraySource(SourceFile):
-    """The bytes of an array, read like those of a file; its `path` is by default the encoded name of its tensor.
+    """The bytes of an array, read like a file; its `path` is by default the encoded name of its tensor.
 
     >>> ArraySource("w", np.arange(4, dtype=np.uint8)).read(1, 2)
     b'\\x01\\x02'
@@ -386,7 +386,7 @@ class ArraySource(SourceFile):
         self._map = None
         self._bytes: ByteArray = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self.size = self._bytes.size
-        # stands for the time of a file: other content must not be taken for what an earlier run has converted
+        # stands for the time of a file: other content must not be taken for the input of an earlier run
         self.time = int.from_bytes(hashlib.sha256(self._bytes.data).digest()[:7], "little")
 
     def __getstate__(self) -> Any:
@@ -541,7 +541,7 @@ class ArrayName:
 
     @property
     def is_local(self) -> bool:
-        """Return whether the array is in a file or folder of this machine."""
+        """Whether the array is in a file or folder of this machine."""
         return not self.scheme
 
 

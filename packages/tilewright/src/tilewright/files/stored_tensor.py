@@ -45,7 +45,7 @@ class PagedBoxes:
 
     @cached_property
     def units(self) -> tuple[int, ...]:
-        """Return the extents that boxes are multiples of, up to the edge of the tensor.
+        """The extents that boxes are multiples of, up to the edge of the tensor.
 
         >>> PagedBoxes(TensorSpec((5, 100, 70), "bfloat8_b")).units
         (1, 32, 32)
@@ -54,12 +54,12 @@ class PagedBoxes:
 
     @cached_property
     def _stored_units(self) -> tuple[int, ...]:
-        """Return the same, with the rank of the padded shape."""
+        """The same, with the rank of the padded shape."""
         return _last_units(self.spec.unit, len(self.spec.padded_shape))
 
     @cached_property
     def _grid(self) -> tuple[int, ...]:
-        """Return the number of units along each dimension as stored, padding included."""
+        """The number of units along each dimension as stored, padding included."""
         return tuple([n // unit for n, unit in zip(self.spec.padded_shape, self._stored_units, strict=True)])
 
     @cached_property
@@ -135,7 +135,7 @@ class PagedBoxes:
 
 
 def _last_units(unit: tuple[int, int], rank: int) -> tuple[int, ...]:
-    """Return the units of `rank` dimensions, of which the last two have a unit of (rows, columns)."""
+    """Return the units of `rank` dimensions; the last two have a unit of (rows, columns)."""
     return ((1,) * rank + unit)[-rank:] if rank else ()
 
 
@@ -147,7 +147,7 @@ _MAX_GAPS = 4  # if that is not more than this many times as much
 
 @dataclass(frozen=True, slots=True)
 class PartReading:
-    """How a part is read: runs of `count` elements of its source, and its layout over what they hold together.
+    """How a part is read: runs of `count` elements of its source, and its layout over their joint content.
 
     >>> from tilewright.copying.assembly import Assembly
     >>> PartReading.of(Assembly.of("w", (2, 3)).transpose().parts[0], 4).layout
@@ -172,7 +172,7 @@ class PartReading:
 
     @property
     def elements(self) -> int:
-        """Return the number of elements that are read.
+        """The number of elements that are read.
 
         >>> from tilewright.copying.assembly import Assembly
         >>> PartReading.of(Assembly.of("w", (2, 3)).parts[0], 4).elements
@@ -290,7 +290,7 @@ class StoredTensor:
     `kind` is the file's name of the element type. `format` is None for types without a number format, which can only be
     read as bytes. `byte_range` is (start, end) in the file at `path`, and `raw` those bytes, mapped. The bytes are the
     pages of the spec `host`, with dimensions in the order that `order` undoes; `swapped` elements are big-endian. On a
-    `mesh` of devices, `shape` is that of the entire tensor, and `spec` and `host` are those of each device's part.
+    `mesh` of devices, `shape` describes the entire tensor, and `spec` and `host` describe each device's part.
     Where a tensor is a view, `strides` are the steps between its elements in the file, and `byte_range` is all from its
     first element to its last. `source_order` is how a conversion permuted the dimensions of its source, if it did.
 
@@ -337,7 +337,7 @@ class StoredTensor:
     ) -> StoredTensor:
         """Return a tensor of contiguous elements, row-major, or column-major if `fortran`.
 
-        `name` and `kind` are what the file calls the tensor and its type, `element` is its number format, byte by byte
+        `name` and `kind` are the file's names of the tensor and its type, `element` is its number format, byte by byte
         `swapped` if it is big-endian. It has this `shape` and takes `nbytes` of `file` from `start` on.
 
         >>> from tilewright import format_of
@@ -379,7 +379,7 @@ class StoredTensor:
     ) -> StoredTensor:
         """Return a tensor whose elements are `strides` elements of `itemsize` bytes apart, from `start` of `file` on.
 
-        `name`, `kind`, `shape`, `element` and `swapped` are those of `dense`. Strides are not negative; elements may be
+        `name`, `kind`, `shape`, `element` and `swapped` are as in `dense`. Strides are not negative; elements may be
         used several times. A tensor that is contiguous in some order of its dimensions is stored as a dense one.
 
         >>> from tilewright import format_of
@@ -406,7 +406,7 @@ class StoredTensor:
     ) -> StoredTensor:
         """Return a tensor that is stored as the pages of `spec`, contiguous or scattered by an `image`.
 
-        `name` and `kind` are what the file calls the tensor and its type; the pages are in `file` from `start` on.
+        `name` and `kind` are the file's names of the tensor and its type; the pages are in `file` from `start` on.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "bfloat8_b"), SourceFile(__file__), 64).nbytes
         1088
@@ -419,7 +419,7 @@ class StoredTensor:
 
     @property
     def path(self) -> Path:
-        """Return the path of the file.
+        """The path of the file.
 
         >>> import tempfile
         >>> from tilewright.files import open_tensors
@@ -432,7 +432,7 @@ class StoredTensor:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that the tensor takes in its file.
+        """The bytes that the tensor takes in its file.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).nbytes
         32
@@ -441,7 +441,7 @@ class StoredTensor:
 
     @property
     def sections(self) -> tuple[StoredTensor, ...]:
-        """Return the tensors of the file that the values are made from: the tensor itself, unless it is quantised.
+        """The tensors of the file that the values are made from: the tensor itself, unless it is quantised.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64)
         >>> x.sections == (x,)
@@ -451,7 +451,7 @@ class StoredTensor:
 
     @property
     def file_state(self) -> tuple[int, int]:
-        """Return the times and sizes of the files, added up: they change when one of the files does.
+        """The times and sizes of the files, added up: they change when one of the files does.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64)
         >>> x.file_state == (x.file.time, x.file.size)
@@ -461,7 +461,7 @@ class StoredTensor:
 
     @property
     def format_name(self) -> str | None:
-        """Return the name of the format of the stored numbers, None if tilewright has none for their type.
+        """The name of the format of the stored numbers, None if tilewright has none for their type.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).format_name
         'uint8'
@@ -470,7 +470,7 @@ class StoredTensor:
 
     @property
     def problem(self) -> str | None:
-        """Return why the values cannot be read, None if they can.
+        """The reason why the values cannot be read, None if they can.
 
         >>> StoredTensor.dense("x", "C64", (1,), None, SourceFile(__file__), 0, 8).problem
         'complex numbers (C64) have no number format in tilewright; store real and imaginary parts'
@@ -483,7 +483,7 @@ class StoredTensor:
 
     @property
     def size(self) -> int:
-        """Return the number of elements.
+        """The number of elements.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).size
         32
@@ -492,7 +492,7 @@ class StoredTensor:
 
     @property
     def raw(self) -> ByteArray:
-        """Return the bytes of the tensor in its file, memory-mapped.
+        """The bytes of the tensor in its file, memory-mapped.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((3,), "uint8"), SourceFile(__file__), 0).raw.tobytes()
         b'# S'
@@ -501,7 +501,7 @@ class StoredTensor:
 
     @property
     def device_parts(self) -> tuple[DevicePart, ...]:
-        """Return what the devices of the mesh hold; empty without a mesh.
+        """The parts that the devices of the mesh hold; empty without a mesh.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).device_parts
         ()
@@ -555,7 +555,7 @@ class StoredTensor:
     ) -> StoredElement:
         """Return where the element at `coordinate` is: in the file, and on a chip, from the address `base` on.
 
-        Of a tensor on a mesh, `device` names one device, and `coordinate` is then that in its part.
+        For a tensor on a mesh, `device` names one device, and `coordinate` then counts in its part.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
         >>> x.explain_stored((1, 2)).offset
@@ -566,7 +566,7 @@ class StoredTensor:
 
     @cached_property
     def pages(self) -> PagedBoxes:
-        """Return the paged boxes of a part, with dimensions as stored.
+        """The paged boxes of a part, with dimensions as stored.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).pages.units
         (32, 32)
@@ -577,7 +577,7 @@ class StoredTensor:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Return the NumPy type of the values that are read: float32 for block formats.
+        """The NumPy type of the values that are read: float32 for block formats.
 
         >>> StoredTensor.paged("x", "U8", TensorSpec((64, 8), "bfloat8_b"), SourceFile(__file__), 0).dtype
         dtype('float32')
@@ -601,7 +601,7 @@ class StoredTensor:
         return self.read_stored(stored_box, decode).transpose(self.order)
 
     def read_stored(self, box: Box, decode: Decoder | None = None) -> Array:
-        """Return the values in a box, both with dimensions as stored; `decode` is that of `read`.
+        """Return the values in a box, both with dimensions as stored; `decode` is as in `read`.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
         >>> x.read_stored(Box((0, 1), (1, 2))).tolist()
@@ -757,7 +757,7 @@ class BankImage:
 
     @property
     def bank_bytes(self) -> int:
-        """Return the bytes of one bank.
+        """The bytes of one bank.
 
         >>> BankImage(TensorSpec((64, 640), "bfloat8_b", chip="wormhole_n150")).bank_bytes
         4352
@@ -766,7 +766,7 @@ class BankImage:
 
     @cached_property
     def nbytes(self) -> int:
-        """Return the bytes of the image.
+        """The bytes of the image.
 
         >>> BankImage(TensorSpec((4, 4), "uint8", chip="wormhole_n150")).nbytes
         384
@@ -843,7 +843,7 @@ class BankImage:
 
 
 def read_bank_image(path: FilePath, name: str) -> StoredTensor:
-    """Return the tensor of a bank image; `path` is that of its index.
+    """Return the tensor of a bank image; `path` is the path of its index.
 
     >>> import tempfile
     >>> from pathlib import Path

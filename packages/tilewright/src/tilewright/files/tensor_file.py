@@ -45,7 +45,7 @@ from .stored_tensor import INDEX_SUFFIX, StoredTensor, read_bank_image
 from .tensorbin import read_tensorbin_tensor
 from .torch_checkpoint import find_pickle, is_legacy_checkpoint, read_torch_checkpoint
 
-# Files that are not read: what they are, and how their tensors become files that are.
+# Unsupported files: their type, and how to convert their tensors to a supported one.
 
 _MAX_PAGE_BYTES = 1 << 20
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -54,7 +54,7 @@ _FOREIGN_BYTES = 512
 
 
 class ForeignKind(NamedTuple):
-    """What a file is, and the next step."""
+    """The type of a file, and the next step."""
 
     name: str
     remedy: str
@@ -119,7 +119,7 @@ FOREIGN_SUFFIXES = (*_SUFFIXES, ".data-00000-of-00001")
 
 
 def refuse_foreign_file(file: SourceFile, known: str) -> NoReturn:
-    """Raise an error that says what a file is, and the next step; `known` lists the suffixes that are read.
+    """Raise an error with the type of a file and the next step; `known` lists the suffixes that are read.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -155,7 +155,7 @@ def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:
 
 
 def refuse_stand_in(file: SourceFile) -> None:
-    """Raise an error if a file is what a download left in its place: a pointer of Git LFS, or a web page.
+    """Raise an error if a download left something else in place of a file: a pointer of Git LFS, or a web page.
 
     >>> refuse_stand_in(SourceFile(__file__))
     """
@@ -175,7 +175,7 @@ _START_BYTES = 64
 class FileKind:
     """A kind of file: its `name`, its `suffixes`, and `read`, which returns tensors and metadata.
 
-    `matches` says whether a file of a size starts as one of this kind; None if nothing in the content tells. Files of a
+    `matches` tells whether a file of a size starts like this type; None if the content does not show it. Files of a
     `fallback` kind are not read from a directory that has others.
 
     >>> [kind.name for kind in FILE_KINDS if ".npy" in kind.suffixes]
@@ -276,7 +276,7 @@ def find_file_kind(file: SourceFile) -> FileKind | None:
     by_content = next(
         (kind for kind in FILE_KINDS if kind.matches is not None and kind.matches(start, file.size)), None
     )
-    if by_content is None and own is TORCH:  # a suffix that many others have, too
+    if by_content is None and own is TORCH:  # a suffix that many others share
         return None
     return by_content or own
 
@@ -374,7 +374,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         return len(self._tensors)
 
     def on_device(self, device: DeviceLike) -> TensorFile:
-        """Return what one device of a mesh holds: its parts, and entire tensors that are not on a mesh.
+        """Return the contents of one device of a mesh: its parts, and entire tensors that are not on a mesh.
 
         `device` is a mesh coordinate, or a number in row-major order.
 
@@ -392,7 +392,7 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     @property
     def files(self) -> list[Path]:
-        """Return the paths of the files that hold the tensors.
+        """The paths of the files that hold the tensors.
 
         >>> import tempfile, numpy
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -404,7 +404,7 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all tensors.
+        """The bytes of all tensors.
 
         >>> import tempfile, numpy
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -444,10 +444,10 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     `path` is a `.safetensors` file (or the index of a sharded one), `.npy`, `.npz`, `.tensorbin`, `.gguf` (or any part
     of a split one), a PyTorch checkpoint (`.pt`, `.pth`, `.bin`, whose pickles are never executed), `.onnx`, `.h5`, the
     index of a bank image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots, or
-    the directory above a single weight cache. It may be a URL, too: `https://host/model.safetensors`, or
-    `hf://owner/model[@revision][/file]`; only what is needed is read. Files are recognised by their content, where that
-    tells. Codes and scales of quantised checkpoints make one tensor. `follow_symlinks` allows links that point outside
-    of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
+    the directory above a single weight cache. It may also be a URL: `https://host/model.safetensors`, or
+    `hf://owner/model[@revision][/file]`; only the necessary bytes are read. Files are recognised by their content,
+    where that tells. Codes and scales of quantised checkpoints make one tensor. `follow_symlinks` allows links that
+    point outside of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -607,7 +607,7 @@ def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
 
 
 def _find_fallback_files(folder: Path, names: list[str], follow_symlinks: bool) -> list[Path]:
-    """Return the files of the first fallback kind that a directory has; of PyTorch models, that of transformers."""
+    """Return the files of the first fallback type in a directory; for PyTorch models, as transformers does."""
     for kind in [*(kind for kind in FILE_KINDS if kind.fallback), *added_kinds()]:
         own = [_TORCH_MODEL] if _TORCH_MODEL in names and _TORCH_MODEL.endswith(kind.suffixes) else names
         paths = [resolve_inside(folder, name, follow_symlinks) for name in own if name.endswith(kind.suffixes)]
@@ -631,7 +631,7 @@ def find_caches_below(folder: Path) -> list[Path]:
 
 
 def store_arrays(arrays: Mapping[str, Any]) -> TensorFile:
-    """Return arrays, also those of other libraries on the host, as if they had been read from a file.
+    """Return arrays, including other libraries' arrays on the host, as if they had been read from a file.
 
     >>> import numpy as np
     >>> store_arrays({"w": np.ones((2, 3), np.float32)})["w"].read().tolist()

@@ -109,7 +109,7 @@ class DecodedTile(Drawable):
     """One decoded tile of a tensor: its values, and for block formats the exponent of the scale of each element.
 
     Padding elements are NaN in `values` and False in `valid`. The exponent of a scale that is NaN is NaN. Of a tensor
-    without tiles, this is a window of 32 x 32, or what the tensor has of it: `face` is None, and there is no padding.
+    without tiles, this is a window of 32 x 32, clipped to the tensor: `face` is None, and there is no padding.
 
     >>> import tempfile
     >>> from tilewright.files import inspect
@@ -269,9 +269,9 @@ def read_tile(tensor: StoredTensor, row: int, column: int) -> DecodedTile:
 
 @dataclass(frozen=True, slots=True)
 class StoredElement(Drawable):
-    """One element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` that of its scale.
+    """One element of a stored tensor: `offset` is the byte of its value in the file, `scale_offset` of its scale.
 
-    `coordinate` is that in the stored tensor. On a mesh, the explanation is for the part of `devices`, which all hold
+    `coordinate` counts in the stored tensor. On a mesh, the explanation is for the part of `devices`, which all hold
     the element.
 
     >>> import tempfile, numpy

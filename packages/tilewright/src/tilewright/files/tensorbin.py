@@ -587,7 +587,7 @@ class Tensorbin:
 
     @property
     def mesh(self) -> Mesh:
-        """Return the mesh: its shape, the topology, and the shape of each part.
+        """The mesh: its shape, the topology, and the shape of each part.
 
         >>> print(Tensorbin(TensorSpec((4,), "uint8"), b"abcd").mesh)
         1 x 1 devices; each holds 4
@@ -650,7 +650,7 @@ class Tensorbin:
     ) -> SharedElement | Explanation:
         """Return where the element at `coordinate` is, on the devices that hold it, from the address `base` on.
 
-        With a `device`, `coordinate` is that in its part.
+        With a `device`, `coordinate` counts in its part.
 
         >>> Tensorbin(TensorSpec((4,), "uint8", chip="n150"), b"abcd").explain_stored((2,)).where.byte
         2
@@ -668,7 +668,7 @@ class Tensorbin:
 
 
 def read_tensorbin(path: FilePath) -> Tensorbin:
-    """Return what the tensorbin file at `path` holds; its data are mapped, not read, while anyone refers to them.
+    """Return the tensor of the tensorbin file at `path`; its data are mapped, not read, while anyone refers to them.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -686,7 +686,7 @@ def read_tensorbin(path: FilePath) -> Tensorbin:
 
 
 def parse_tensorbin(data: Any) -> Tensorbin:
-    """Return what `data`, the bytes of a tensorbin file, hold, as views of them.
+    """Return the tensor in `data`, the bytes of a tensorbin file, as views of them.
 
     >>> import io
     >>> file = io.BytesIO()

@@ -25,7 +25,7 @@ from .npy import ZIP_START, find_member_ranges, open_zip, reject_overlaps
 from .source import FilePath, RangeReader, SourceFile, as_source_file
 from .stored_tensor import StoredTensor
 
-# What the pickles of PyTorch checkpoints describe: storages, tensors and containers, as data.
+# The contents of PyTorch checkpoints' pickles: storages, tensors and containers, as data.
 
 _MAX_DIMENSIONS = 64
 
@@ -82,12 +82,12 @@ class StorageRef:
 
     @property
     def itemsize(self) -> int:
-        """Return the bytes of an element; of an untyped storage, elements are bytes."""
+        """The bytes of an element; of an untyped storage, elements are bytes."""
         return TORCH_TYPES.get(self.kind, 1)
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the storage."""
+        """The bytes of the storage."""
         return self.count * self.itemsize
 
 
@@ -107,7 +107,7 @@ class TensorRef:
 
     @property
     def end(self) -> int:
-        """Return the index after the last element of the storage that the tensor uses."""
+        """The index after the last element of the storage that the tensor uses."""
         if 0 in self.shape:
             return self.offset
         return self.offset + sum([(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]) + 1
@@ -213,7 +213,7 @@ def _show(value: Any) -> str:
 
 
 def rebuild(target: GlobalName, arguments: tuple[Any, ...]) -> Any:
-    """Return what a call of an allowed function, with a tuple of arguments, describes.
+    """Return the description that a call of an allowed function, with a tuple of arguments, stands for.
 
     >>> rebuild(GlobalName("torch", "Size"), ((2, 3),))
     (2, 3)
@@ -295,7 +295,7 @@ def _rebuild_from_type(arguments: tuple[Any, ...]) -> TensorRef:
         raise FileFormatError(f"expected a torch.Tensor or Parameter that is made by a function, got {_show(kind)}")
     result = rebuild(function, arguments[2])
     if not isinstance(result, TensorRef):
-        raise FileFormatError(f"the pickle makes a tensor with {function}, which makes none")
+        raise FileFormatError(f"{function} does not construct a tensor")
     return result
 
 
@@ -597,7 +597,7 @@ def find_pickle(names: list[str]) -> str | None:
 def read_torch_checkpoint(path: FilePath | SourceFile, others: dict[str, str] | None = None) -> list[StoredTensor]:
     """Return the tensors of a PyTorch checkpoint; no pickle is executed.
 
-    Names of nested containers at `path` are joined by dots, items of lists by their index; what is not a tensor is left
+    Names of nested containers at `path` are joined by dots, items of lists by their index; other values are left
     out, and noted in `others`.
 
     >>> import tempfile
@@ -630,7 +630,7 @@ def read_torch_checkpoint(path: FilePath | SourceFile, others: dict[str, str] | 
 def _name_tensors(value: Any, others: dict[str, str] | None = None) -> Iterator[tuple[str, TensorRef]]:
     """Yield the tensors in nested containers with their names, in the order of the file.
 
-    What is not a tensor is added to `others`: values at the top by name, those in containers by the outermost one.
+    Values other than tensors are added to `others`: at the top by name, in containers by the outermost one.
     """
     inside: dict[str, int] = {}
     if isinstance(value, TensorRef):

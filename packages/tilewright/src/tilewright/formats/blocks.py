@@ -112,7 +112,7 @@ class BlockFormat(NumberFormat):
 
     @property
     def bits(self) -> int:
-        """Return the number of bits of one code.
+        """The number of bits of one code.
 
         >>> from tilewright.formats import mxfp6_e2m3
         >>> mxfp6_e2m3.bits
@@ -122,7 +122,7 @@ class BlockFormat(NumberFormat):
 
     @property
     def limits(self) -> Limits:
-        """Return the range of packed values, in units of the tensor scale.
+        """The range of packed values, in units of the tensor scale.
 
         >>> from tilewright.formats import bfloat8_b, mxfp4, nvfp4
         >>> bfloat8_b.limits.highest == 127 / 64 * 2.0**127, nvfp4.limits.highest
@@ -138,7 +138,7 @@ class BlockFormat(NumberFormat):
 
     @property
     def span(self) -> float:
-        """Return the ratio of the largest and the smallest magnitude that fit in one block.
+        """The ratio of the largest and the smallest magnitude that fit in one block.
 
         >>> from tilewright.formats import bfloat8_b, bfloat4_b, mxfp4
         >>> bfloat8_b.span, bfloat4_b.span, mxfp4.span
@@ -314,7 +314,7 @@ class BlockFormat(NumberFormat):
 
         Values are converted to float32 first, by the rules of `cast`. A partial last tile is padded with zeros, which
         never change the scale of a block; `unpack(..., count=n)` drops them. `rounding`, `seed` and `tensor_scale` are
-        those of `encode`.
+        as in `encode`.
 
         >>> from tilewright.formats import bfloat8_b
         >>> bfloat8_b.pack(np.ones(1024, dtype=np.float32))[[0, 63, 64, 1087]].tolist()
@@ -517,7 +517,7 @@ def format_of(value: FormatLike | HasDtype) -> Format:
 
 
 def _find_named(name: str) -> Format | None:
-    """Return the format with a name: our own, or that of a plug-in."""
+    """Return the format with a name: our own, or a plug-in's."""
     own = _BY_NAME.get(name)
     added = load_plugin("formats", name, BlockFormat) if own is None else None
     return added if isinstance(added, BlockFormat) else own
@@ -535,7 +535,7 @@ def block_format_of(value: FormatLike) -> BlockFormat:
     return number_format
 
 
-# `CodeTable`: what the codes of a quantised tensor stand for; and the scales that they are multiplied by.
+# `CodeTable`: the values of a quantised tensor's codes, and the scales that multiply them.
 
 _FLOAT8 = {
     "float8_e4m3": ml_dtypes.float8_e4m3fn,
@@ -572,7 +572,7 @@ class CodeTable:
 
     @property
     def step(self) -> int:
-        """Return the number of codes after which a code starts a byte again.
+        """The number of codes after which a code starts a byte again.
 
         >>> CodeTable("e2m1", 4).step, CodeTable("e2m3", 6).step, CodeTable("int", 8).step
         (2, 4, 1)

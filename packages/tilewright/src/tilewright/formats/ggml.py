@@ -448,7 +448,7 @@ def unpack_iq4_xs(records: Records) -> BlockGroups:
 def unpack_tq1_0(records: Records) -> BlockGroups:
     """Return the groups of TQ1_0: 52 bytes of up to five digits of base 3, each one less, and a scale.
 
-    A byte is a fraction of 256: the first digit is what its triple carries over, the next that of the rest, tripled.
+    A byte is a fraction of 256: the first digit is the carry of its triple, the next the carry of the rest, tripled.
 
     >>> unpack_tq1_0(np.array([[*[255] * 52, 0, 0x3C]], np.uint8)).values()[0, 0].item()
     1.0
@@ -565,4 +565,4 @@ GGML_TYPES: dict[int, GgmlType] = {
         GgmlType("Q1_0", 41, 128, 18),
     )
 }
-"""The block types by their number in files; sizes are those of the gguf package."""
+"""The block types by their number in files; sizes are as in the gguf package."""

@@ -38,7 +38,7 @@ class Flattening:
     """A block in which one large element made others zero.
 
     `block` is the index of the block's first element, `count` the number of elements that became zero, `index` and
-    `value` those of the large element.
+    `value` the index and value of the large element.
 
     >>> Flattening((0, 16), 3, (0, 20), 1000.0).count
     3
@@ -152,7 +152,7 @@ def quantization_error(
 
     Use axis -1 for tiled matrices with 16-wide faces, and -2 for transposed tiles; pass data with any other physical
     order in that order. A partial last block is padded with zeros. Values are converted to float32 first, and errors
-    are measured from there. `rounding`, `seed` and `tensor_scale` are those of `BlockFormat.encode`.
+    are measured from there. `rounding`, `seed` and `tensor_scale` are as in `BlockFormat.encode`.
 
     >>> report = quantization_error([1.0, 1.01, -0.003, 0.002], "bfloat8_b")
     >>> report.worst

@@ -34,7 +34,7 @@ class Sections:
 
     @property
     def data_offset(self) -> int:
-        """Return the offset of the codes in bytes.
+        """The offset of the codes in bytes.
 
         >>> Sections(scales=2, padding=14, data=32).data_offset
         16
@@ -43,7 +43,7 @@ class Sections:
 
     @property
     def total(self) -> int:
-        """Return the size of the tile in bytes.
+        """The size of the tile in bytes.
 
         >>> Sections(scales=64, padding=0, data=1024).total
         1088
@@ -70,7 +70,7 @@ class Limits:
 class NumberFormat:
     """The base of `ScalarFormat` and `BlockFormat`.
 
-    `has_blocks` says which of the two a format is: in a block format, neighbouring elements share a scale, so that a
+    `has_blocks` tells the two apart: in a block format, neighbouring elements share a scale, so that a
     single element has no bytes of its own.
 
     >>> from tilewright.formats import bfloat8_b, bfloat16
@@ -98,7 +98,7 @@ class NumberFormat:
 
     @property
     def max_value(self) -> float:
-        """Return the largest finite value; of a format with a tensor scale, in units of it.
+        """The largest finite value; of a format with a tensor scale, in units of it.
 
         >>> from tilewright.formats import bfloat4_a, float16
         >>> float16.max_value, bfloat4_a.max_value == 1.75 * 2**16
@@ -108,7 +108,7 @@ class NumberFormat:
 
     @property
     def value_dtype(self) -> np.dtype[Any]:
-        """Return the NumPy dtype of unpacked values: its own dtype, or float32 for a block format.
+        """The NumPy dtype of unpacked values: its own dtype, or float32 for a block format.
 
         >>> from tilewright.formats import bfloat8_b, int8
         >>> int8.value_dtype.name, bfloat8_b.value_dtype.name
@@ -152,7 +152,7 @@ class ScalarFormat(NumberFormat):
 
     @property
     def itemsize(self) -> int:
-        """Return the size of one element in bytes.
+        """The size of one element in bytes.
 
         >>> from tilewright.formats import int32
         >>> int32.itemsize
@@ -162,7 +162,7 @@ class ScalarFormat(NumberFormat):
 
     @property
     def limits(self) -> Limits:
-        """Return the range of values.
+        """The range of values.
 
         >>> from tilewright.formats import float8_e4m3, int8
         >>> print(int8.limits), float8_e4m3.limits.smallest == 2**-9
@@ -192,7 +192,7 @@ class ScalarFormat(NumberFormat):
 
     @property
     def value_format(self) -> ScalarFormat:
-        """Return the format itself: values are stored as they are."""
+        """The format itself: values are stored as they are."""
         return self
 
     storage_format = value_format
@@ -360,7 +360,7 @@ def noise(seed: int, first: int, count: int) -> Floats:
     >>> noise(7, 0, 4)[2:].tolist() == noise(7, 2, 2).tolist()
     True
     """
-    # The seed is mixed, too: otherwise the noise of seed 8 would be that of seed 7, shifted.
+    # The seed is mixed as well: otherwise the noise of seed 8 would be the noise of seed 7, shifted.
     start = _mix(np.array([seed], dtype=np.uint64))
     position = np.arange(first + 1, first + count + 1, dtype=np.uint64)
     # 53 bits, as many as a float64 holds, so that the distribution is uniform.
@@ -422,12 +422,12 @@ class _EqualSteps:
 
     @property
     def smallest(self) -> float:
-        """Return one step."""
+        """One step."""
         raise NotImplementedError
 
     @property
     def largest(self) -> float:
-        """Return the largest ratio.
+        """The largest ratio.
 
         >>> SignMagnitude(4).largest, TwosComplement(8, 6).largest
         (1.75, 1.984375)
@@ -456,7 +456,7 @@ class SignMagnitude(_EqualSteps):
 
     @property
     def smallest(self) -> float:
-        """Return one step.
+        """One step.
 
         >>> SignMagnitude(4).smallest
         0.25
@@ -497,7 +497,7 @@ class TwosComplement(_EqualSteps):
 
     @property
     def top_exponent(self) -> int:
-        """Return the exponent of the largest power of two.
+        """The exponent of the largest power of two.
 
         >>> TwosComplement(8, 6).top_exponent
         0
@@ -506,7 +506,7 @@ class TwosComplement(_EqualSteps):
 
     @property
     def smallest(self) -> float:
-        """Return one step.
+        """One step.
 
         >>> TwosComplement(8, 6).smallest
         0.015625
@@ -537,8 +537,8 @@ class TwosComplement(_EqualSteps):
 class SmallFloat:
     """A binary float: sign, exponent (bias 2^(exponent_bits-1) - 1) and mantissa, with subnormals and negative zero.
 
-    `specials` says what the highest codes mean: "none" (all are finite, as in OCP FP6 and FP4), "nan" (only the very
-    last is NaN, as in float8_e4m3fn) or "ieee" (the highest exponent holds infinity and NaN, as in float8_e5m2).
+    `specials` gives the meaning of the highest codes: "none" (all are finite, as in OCP FP6 and FP4), "nan" (only the
+    very last is NaN, as in float8_e4m3fn) or "ieee" (the highest exponent holds infinity and NaN, as in float8_e5m2).
 
     >>> e2m1 = SmallFloat(2, 1)
     >>> e2m1.decode(np.arange(8, dtype=np.uint8)).tolist()
@@ -560,7 +560,7 @@ class SmallFloat:
 
     @property
     def bits(self) -> int:
-        """Return the number of bits of a code.
+        """The number of bits of a code.
 
         >>> SmallFloat(3, 2).bits
         6
@@ -569,7 +569,7 @@ class SmallFloat:
 
     @property
     def lowest_exponent(self) -> int:
-        """Return the exponent of the smallest normal number and of the subnormals.
+        """The exponent of the smallest normal number and of the subnormals.
 
         >>> SmallFloat(4, 3).lowest_exponent
         -6
@@ -578,7 +578,7 @@ class SmallFloat:
 
     @property
     def largest_code(self) -> int:
-        """Return the code of the largest finite number.
+        """The code of the largest finite number.
 
         >>> hex(SmallFloat(4, 3, "nan").largest_code)
         '0x7e'
@@ -588,7 +588,7 @@ class SmallFloat:
 
     @property
     def nan(self) -> int | None:
-        """Return the code of the quiet NaN with a clear sign, or None.
+        """The code of the quiet NaN with a clear sign, or None.
 
         >>> SmallFloat(4, 3, "nan").nan, SmallFloat(5, 2, "ieee").nan, SmallFloat(2, 1).nan
         (127, 126, None)
@@ -600,7 +600,7 @@ class SmallFloat:
 
     @property
     def infinity(self) -> int | None:
-        """Return the code of positive infinity, or None.
+        """The code of positive infinity, or None.
 
         >>> SmallFloat(5, 2, "ieee").infinity, SmallFloat(4, 3, "nan").infinity
         (124, None)
@@ -609,7 +609,7 @@ class SmallFloat:
 
     @property
     def largest(self) -> float:
-        """Return the largest finite number.
+        """The largest finite number.
 
         >>> SmallFloat(4, 3, "nan").largest, SmallFloat(5, 2, "ieee").largest, SmallFloat(2, 3).largest
         (448.0, 57344.0, 7.5)
@@ -618,7 +618,7 @@ class SmallFloat:
 
     @property
     def smallest(self) -> float:
-        """Return the smallest positive number, a subnormal.
+        """The smallest positive number, a subnormal.
 
         >>> SmallFloat(4, 3, "nan").smallest == 2**-9
         True
@@ -627,7 +627,7 @@ class SmallFloat:
 
     @property
     def top_exponent(self) -> int:
-        """Return the exponent of the largest power of two.
+        """The exponent of the largest power of two.
 
         >>> SmallFloat(4, 3, "nan").top_exponent, SmallFloat(2, 1).top_exponent
         (8, 2)
@@ -724,7 +724,7 @@ class PowerOfTwo:
 
     @property
     def last_byte(self) -> int:
-        """Return the largest valid byte.
+        """The largest valid byte.
 
         >>> PowerOfTwo(5, 15).last_byte, PowerOfTwo(8, 127, nan=255).last_byte
         (31, 255)
@@ -733,7 +733,7 @@ class PowerOfTwo:
 
     @property
     def top_byte(self) -> int:
-        """Return the largest byte that stands for a number.
+        """The largest byte that stands for a number.
 
         >>> PowerOfTwo(5, 15).top_byte, PowerOfTwo(8, 127, nan=255).top_byte
         (31, 254)
@@ -742,7 +742,7 @@ class PowerOfTwo:
 
     @property
     def smallest(self) -> float:
-        """Return the smallest scale.
+        """The smallest scale.
 
         >>> PowerOfTwo(5, 15).smallest == 2**-15
         True
@@ -793,7 +793,7 @@ class FloatScale:
 
     @property
     def nan(self) -> int | None:
-        """Return the byte of NaN.
+        """The byte of NaN.
 
         >>> FloatScale(E4M3).nan
         127
@@ -802,12 +802,12 @@ class FloatScale:
 
     @property
     def last_byte(self) -> int:
-        """Return 255: every byte is valid."""
+        """255: every byte is valid."""
         return 255
 
     @property
     def smallest(self) -> float:
-        """Return the smallest positive scale.
+        """The smallest positive scale.
 
         >>> FloatScale(E4M3).smallest == 2**-9
         True

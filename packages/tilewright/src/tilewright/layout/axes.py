@@ -133,7 +133,7 @@ class Place(Mapping[str, Any]):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Return the names of the axes, in the order in which they were first used.
+        """The names of the axes, in the order in which they were first used.
 
         >>> Place(bank=1, addr=0).axes
         ('bank', 'addr')
@@ -142,7 +142,7 @@ class Place(Mapping[str, Any]):
 
     @property
     def plain(self) -> Any:
-        """Return the amount that lies on no named axis.
+        """The amount that lies on no named axis.
 
         >>> (Place(bank=1) + 7).plain
         7
@@ -279,7 +279,7 @@ def _format_terms(step: Step) -> list[str]:
     """Return the text of every term of a step, such as ["1@bank", "64@addr"]."""
     if not isinstance(step, Place):
         return [str(step)]
-    # a zero step along an axis still says that places lie on that axis
+    # a zero stride along an axis still means that places lie on that axis
     return [f"{amount}@{name}" if name else str(amount) for name, amount in step._parts.items() if name or amount] or [
         "0"
     ]
@@ -441,7 +441,7 @@ def value_range(extents: list[int], steps: list[Any], offset: Any) -> tuple[Any,
 def merge_modes(extents: list[int], channels: list[list[Any]]) -> tuple[list[int], list[list[Any]]]:
     """Return modes merged wherever all channels continue, without units; at least one mode remains.
 
-    A channel is a list of strides, one per extent: those of a layout, or of one of its guards.
+    A channel is a list of strides, one per extent: the strides of a layout, or of one of its guards.
 
     >>> merge_modes([2, 1, 6], [[1, 7, 2]])
     ([12], [[1]])
@@ -505,7 +505,7 @@ class Guard:
     offset: int = 0
 
     def is_data(self, coordinates: list[Any]) -> Any:
-        """Return whether `coordinates`, one per leaf, are those of data; arrays give arrays.
+        """Return whether `coordinates`, one per leaf, are inside the data; arrays give arrays.
 
         >>> Guard((1, 32), 100).is_data([3, 3]), Guard((1, 32), 100).is_data([4, 3])
         (True, False)

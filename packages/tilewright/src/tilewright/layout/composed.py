@@ -64,7 +64,7 @@ class Swizzle:
 
     @property
     def source_mask(self) -> int:
-        """Return the bits that are read.
+        """The bits that are read.
 
         >>> bin(Swizzle(3, 0, 3).source_mask)
         '0b111000'
@@ -73,7 +73,7 @@ class Swizzle:
 
     @property
     def target_mask(self) -> int:
-        """Return the bits that are written.
+        """The bits that are written.
 
         >>> bin(Swizzle(3, 0, 3).target_mask)
         '0b111'
@@ -82,7 +82,7 @@ class Swizzle:
 
     @property
     def size(self) -> int:
-        """Return the size of the blocks of offsets that the swizzle maps to themselves.
+        """The size of the blocks of offsets that the swizzle maps to themselves.
 
         >>> Swizzle(3, 0, 3).size
         64
@@ -91,7 +91,7 @@ class Swizzle:
 
     @property
     def block(self) -> int:
-        """Return the size of the smallest blocks of offsets that the swizzle maps to themselves.
+        """The size of the smallest blocks of offsets that the swizzle maps to themselves.
 
         Bits above a block may decide how it is permuted.
 
@@ -102,7 +102,7 @@ class Swizzle:
 
     @property
     def cosize(self) -> int:
-        """Return `size`: a swizzle is a bijection on each block.
+        """`size`: a swizzle is a bijection on each block.
 
         >>> Swizzle(3, 0, 3).cosize
         64
@@ -191,7 +191,7 @@ class PagedLayout(LayoutLike):
 
     @property
     def page(self) -> int:
-        """Return the number of places in a page.
+        """The number of places in a page.
 
         >>> PagedLayout(4, [100, 0, 50]).page
         4
@@ -200,7 +200,7 @@ class PagedLayout(LayoutLike):
 
     @property
     def starts(self) -> Any:
-        """Return the place where each page starts, as a read-only array.
+        """The place where each page starts, as a read-only array.
 
         >>> PagedLayout(4, [100, 0, 50]).starts.tolist()
         [100, 0, 50]
@@ -213,7 +213,7 @@ class PagedLayout(LayoutLike):
 
     @property
     def cosize(self) -> int:
-        """Return the size of the smallest buffer that holds every page and place 0.
+        """The size of the smallest buffer that holds every page and place 0.
 
         >>> PagedLayout(4, [100, 0, 50]).cosize
         104
@@ -305,7 +305,7 @@ class InverseLayout(LayoutLike):
 
     @property
     def layout(self) -> Any:
-        """Return the layout that this is the inverse of.
+        """The layout that this is the inverse of.
 
         >>> InverseLayout(Layout((2, 2), (2, 3))).layout
         Layout((2, 2), (2, 3))
@@ -318,7 +318,7 @@ class InverseLayout(LayoutLike):
 
     @property
     def cosize(self) -> int:
-        """Return the number of indices.
+        """The number of indices.
 
         >>> InverseLayout(Layout((2, 2), (2, 3))).cosize
         4
@@ -358,7 +358,7 @@ class InverseLayout(LayoutLike):
                 index = find_index(self._layout, place)
                 return index, index is not None
         if self._sorted is None:
-            # padding has no place of its own: its place may be that of data
+            # padding has no offset of its own: it may share an offset with data
             data = [(places[valid], index[valid]) for index, places, valid in evaluation.chunks(self._layout)]
             empty = np.empty(0, np.int64)
             table, indices = (np.concatenate([empty, *column]) for column in zip(*data, strict=True))
@@ -479,7 +479,7 @@ class ComposedLayout(LayoutLike):
 
     @property
     def outer(self) -> Any:
-        """Return the function applied last.
+        """The function applied last.
 
         >>> from tilewright import compose, Swizzle, row_major
         >>> compose(Swizzle(2, 0, 2), row_major(4, 4)).outer
@@ -489,7 +489,7 @@ class ComposedLayout(LayoutLike):
 
     @property
     def inner(self) -> Any:
-        """Return the function applied first; its shape is the shape of the composition.
+        """The function applied first; its shape is the shape of the composition.
 
         >>> from tilewright import compose, Swizzle, row_major
         >>> compose(Swizzle(2, 0, 2), row_major(4, 4)).inner
@@ -503,7 +503,7 @@ class ComposedLayout(LayoutLike):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Return the names of the axes that places lie on.
+        """The names of the axes that places lie on.
 
         >>> from tilewright import bank, addr, compose, Layout
         >>> compose(Layout((12, 9), (1 @ bank, 64 @ addr)), Layout((5, 7), (7, 1))).axes
@@ -526,7 +526,7 @@ class ComposedLayout(LayoutLike):
 
     @property
     def cosize(self) -> Any:
-        """Return the size of the smallest buffer that holds every place and place 0.
+        """The size of the smallest buffer that holds every place and place 0.
 
         >>> from tilewright import compose, Swizzle, row_major
         >>> compose(Swizzle(2, 0, 2), row_major(4, 4)).cosize

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index function of a layout as source text, to paste into a kernel of one's own."""
+"""The index function of a layout as source text, to paste into a kernel."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _format(expression: IndexExpression, division: str) -> tuple[str, int]:
 
 
 class HasIndex(Protocol):
-    """What has an index function: layouts, swizzles, linear maps."""
+    """Objects with an index function: layouts, swizzles, linear maps."""
 
     def index_expression(self, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
         """Return the offset as an expression of the coordinates, one per mode, or one for all."""

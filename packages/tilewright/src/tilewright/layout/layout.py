@@ -88,7 +88,7 @@ class LayoutLike(Drawable):
 
     @property
     def shape(self) -> Shape:
-        """Return the shape of the domain.
+        """The shape of the domain.
 
         >>> from tilewright import Layout
         >>> Layout((4, (2, 3))).shape
@@ -98,7 +98,7 @@ class LayoutLike(Drawable):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Return the names of the axes that places lie on; empty when places are plain integers.
+        """The names of the axes that places lie on; empty when places are plain integers.
 
         >>> from tilewright import Layout, addr, bank
         >>> Layout((4, 8)).axes, Layout((12, 100), (1 @ bank, 2048 @ addr)).axes
@@ -108,7 +108,7 @@ class LayoutLike(Drawable):
 
     @property
     def is_replicated(self) -> bool:
-        """Return whether places are sets, with one place per copy of an element.
+        """Whether places are sets, with one place per copy of an element.
 
         >>> from tilewright import Layout, replicate
         >>> replicate(Layout(4), 2, 100).is_replicated, Layout(4).is_replicated
@@ -118,7 +118,7 @@ class LayoutLike(Drawable):
 
     @property
     def cosize(self) -> Any:
-        """Return the size of the smallest buffer that holds every place and place 0; over named axes, per axis.
+        """The size of the smallest buffer that holds every place and place 0; over named axes, per axis.
 
         >>> from tilewright import Layout
         >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize, (Layout(2) - 5).cosize
@@ -195,7 +195,7 @@ class LayoutLike(Drawable):
     def code(self, language: Language = "cuda", name: str = "offset") -> str:
         """Return a function in a `language` that computes the offset of a coordinate, to paste into a kernel.
 
-        `language` is "cuda", "opencl", "triton", "python" or "mlir"; `name` is that of the function. It takes one
+        `language` is "cuda", "opencl", "triton", "python" or "mlir"; `name` is the function's name. It takes one
         number per mode, uses 32 bits where they are enough, and XOR for swizzles. Coordinates are not checked.
 
         >>> from tilewright import Swizzle, compose, row_major
@@ -223,7 +223,7 @@ class LayoutLike(Drawable):
 
     @property
     def size(self) -> int:
-        """Return the number of coordinates.
+        """The number of coordinates.
 
         >>> from tilewright import Layout
         >>> Layout((4, (2, 3))).size
@@ -233,7 +233,7 @@ class LayoutLike(Drawable):
 
     @property
     def rank(self) -> int:
-        """Return the number of top-level modes.
+        """The number of top-level modes.
 
         >>> from tilewright import Layout
         >>> Layout((4, (2, 3))).rank, Layout(4).rank
@@ -244,7 +244,7 @@ class LayoutLike(Drawable):
 
     @property
     def depth(self) -> int:
-        """Return the depth of nesting of the shape.
+        """The depth of nesting of the shape.
 
         >>> from tilewright import Layout
         >>> Layout((4, (2, 3))).depth, Layout(4).depth
@@ -499,7 +499,7 @@ class Layout(LayoutLike):
 
     @property
     def bounds(self) -> tuple[Any, Any]:
-        """Return the lowest and the highest place; over named axes, per axis.
+        """The lowest and the highest place; over named axes, per axis.
 
         >>> Layout((4, 8), (-1, 4)).bounds
         (-3, 28)
@@ -566,7 +566,7 @@ class Layout(LayoutLike):
 
     @property
     def modes(self) -> tuple[Layout, ...]:
-        """Return all top-level modes as layouts.
+        """All top-level modes as layouts.
 
         >>> Layout((4, 8)).modes
         (Layout(4, 1), Layout(8, 4))
@@ -575,7 +575,7 @@ class Layout(LayoutLike):
 
     @property
     def T(self) -> Layout:  # noqa: N802  (NumPy's name)
-        """Return the layout with its modes in reverse order, nested modes as they are.
+        """The layout with its modes in reverse order, nested modes as they are.
 
         >>> Layout((4, 6), (6, 1)).T
         Layout((6, 4), (1, 6))
@@ -711,7 +711,7 @@ class Layout(LayoutLike):
 
     @property
     def logical_shape(self) -> tuple[int, ...]:
-        """Return the extent of the data in each mode; raise if the padding is not a matter of single modes.
+        """The extent of the data in each mode; raises if the padding is not separate for each mode.
 
         >>> from tilewright import pad
         >>> pad(Layout((60, 90)), (64, 96)).logical_shape

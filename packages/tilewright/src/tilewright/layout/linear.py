@@ -69,7 +69,7 @@ class ColumnSpace:
 
     @property
     def rank(self) -> int:
-        """Return how many columns are independent.
+        """The number of independent columns.
 
         >>> ColumnSpace([1, 1]).rank
         1
@@ -77,7 +77,7 @@ class ColumnSpace:
         return len(self._pivots)
 
     def _reduce(self, vector: int) -> tuple[int, int]:
-        """Return what is left of a vector outside the space, and the columns that give the rest of it."""
+        """Return the rest of a vector outside the space, and the columns that give the rest of it."""
         rest, used = 0, 0
         while vector:
             pivot = self._pivots.get(vector.bit_length())
@@ -104,7 +104,7 @@ Bases: TypeAlias = "Mapping[str, Sequence[Sequence[int] | int]]"
 class Linear(Drawable):
     """A map from the bits of input axes to the bits of output axes, all of them named.
 
-    `bases` gives, for each input axis, what each of its bits maps to, low bit first: one number per output axis.
+    `bases` gives, for each input axis, the image of each of its bits, low bit first: one number per output axis.
     `outputs` gives the extent of each output axis. The map of any input is the XOR of the maps of its bits.
 
     >>> tile = Linear({"register": [(0, 1)], "lane": [(0, 2), (1, 0)]}, {"row": 2, "column": 4})
@@ -146,7 +146,7 @@ class Linear(Drawable):
         """Return a strided or swizzled layout as a linear map from its modes `dim0`, `dim1`, ... to `axis`.
 
         Raises a `LayoutError` if it is not linear: extents must be powers of two, and no bit may carry into another.
-        A `Swizzle` takes `extents`, the number of offsets; its input is `axis`, too.
+        A `Swizzle` takes `extents`, the number of offsets; its input is also `axis`.
 
         >>> from tilewright import compose, row_major
         >>> linear = Linear.of(compose(Swizzle(1, 0, 2), row_major(4, 4)))
@@ -161,11 +161,11 @@ class Linear(Drawable):
             return cls._of_columns({axis: bits}, {axis: bits}, [int(layout(1 << k)) for k in range(bits)])
         return _linear_of_layout(layout, axis)
 
-    # What it is.
+    # Properties.
 
     @property
     def inputs(self) -> dict[str, int]:
-        """Return the extents of the input axes.
+        """The extents of the input axes.
 
         >>> Linear.identity(8, "lane", "row").inputs
         {'lane': 8}
@@ -174,7 +174,7 @@ class Linear(Drawable):
 
     @property
     def outputs(self) -> dict[str, int]:
-        """Return the extents of the output axes.
+        """The extents of the output axes.
 
         >>> Linear.identity(8, "lane", "row").outputs
         {'row': 8}
@@ -183,7 +183,7 @@ class Linear(Drawable):
 
     @property
     def bases(self) -> dict[str, list[tuple[int, ...]]]:
-        """Return what each bit of each input axis maps to, low bit first.
+        """The image of each bit of each input axis, low bit first.
 
         >>> Linear.identity(4, "lane", "row").bases
         {'lane': [(1,), (2,)]}
@@ -196,7 +196,7 @@ class Linear(Drawable):
 
     @property
     def rank(self) -> int:
-        """Return how many output bits can be reached independently.
+        """The number of output bits that can be reached independently.
 
         >>> Linear({"lane": [1, 1]}, {"row": 4}).rank
         1
@@ -205,7 +205,7 @@ class Linear(Drawable):
 
     @property
     def is_injective(self) -> bool:
-        """Return whether different inputs have different outputs.
+        """Whether different inputs have different outputs.
 
         >>> Linear({"lane": [1, 1]}, {"row": 4}).is_injective
         False
@@ -214,7 +214,7 @@ class Linear(Drawable):
 
     @property
     def is_surjective(self) -> bool:
-        """Return whether every output is reached.
+        """Whether every output is reached.
 
         >>> Linear({"lane": [1, 0]}, {"row": 2}).is_surjective
         True
@@ -223,7 +223,7 @@ class Linear(Drawable):
 
     @property
     def is_bijective(self) -> bool:
-        """Return whether the map has an inverse.
+        """Whether the map has an inverse.
 
         >>> Linear({"lane": [2, 1]}, {"row": 4}).is_bijective
         True
@@ -289,7 +289,7 @@ class Linear(Drawable):
     def inverse(self) -> Linear:
         """Return the inverse; of a map that reaches all outputs in several ways, a right inverse.
 
-        Of several inputs with the same output it gives that of the earliest bits: repeated lanes are not used.
+        Of several inputs with the same output it gives the one with the earliest bits: repeated lanes are not used.
 
         >>> Linear({"lane": [2, 1]}, {"row": 4}).inverse().bases
         {'row': [(2,), (1,)]}
@@ -299,7 +299,7 @@ class Linear(Drawable):
         ).divide(self)
 
     def divide(self, outer: Linear) -> Linear:
-        """Return the map C for which `C.then(outer)` is this map: where `outer` has what this map has.
+        """Return the map C for which `C.then(outer)` is this map.
 
         `outer` must have the same output axes, and must reach every output of this map.
 
@@ -322,7 +322,7 @@ class Linear(Drawable):
         return Linear._of_columns(self._inputs, outer._inputs, columns)
 
     def __mul__(self, other: Linear) -> Linear:
-        """Return the product: `other` acts on the bits above those of this map, axis by axis.
+        """Return the product: `other` acts on the bits above this map's, axis by axis.
 
         >>> (Linear.identity(2, "lane", "row") * Linear.identity(4, "lane", "row")).inputs
         {'lane': 8}

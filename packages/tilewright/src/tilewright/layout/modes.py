@@ -30,7 +30,7 @@ from .tuples import (
 )
 
 Kind = TypeVar("Kind", bound=LayoutLike)
-# What a function of layouts takes: a layout, a shape (its compact layout), or a tuple of layouts as modes.
+# The arguments of functions of layouts: a layout, a shape (its compact layout), or a tuple of layouts as modes.
 LayoutArgument: TypeAlias = "LayoutLike | Swizzle | ShapeArgument"
 
 
@@ -110,7 +110,7 @@ def require_strided(value: object, caller: str) -> Layout:
 def join(*layouts: LayoutLike) -> Any:
     """Return the layout that has `layouts` as its modes.
 
-    Composed layouts can be joined, too, if their outermost function is strided.
+    Composed layouts can also be joined if their outermost function is strided.
 
     >>> join(Layout(4, 1), Layout(8, 4))
     Layout((4, 8), (1, 4))

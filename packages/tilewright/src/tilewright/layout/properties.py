@@ -253,7 +253,7 @@ class Box:
 
     @property
     def end(self) -> tuple[int, ...]:
-        """Return the first coordinate beyond the box, along each axis.
+        """The first coordinate beyond the box, along each axis.
 
         >>> Box((2, 0), (3, 5)).end
         (5, 5)
@@ -262,7 +262,7 @@ class Box:
 
     @property
     def size(self) -> int:
-        """Return the number of elements.
+        """The number of elements.
 
         >>> Box((2, 0), (3, 5)).size
         15
@@ -271,7 +271,7 @@ class Box:
 
     @property
     def empty(self) -> bool:
-        """Return whether the box has no elements.
+        """Whether the box has no elements.
 
         >>> Box((0, 0), (5, 0)).empty
         True
@@ -280,7 +280,7 @@ class Box:
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Return the box as an index of an array; only for a box that starts inside.
+        """The box as an index of an array; only for a box that starts inside.
 
         >>> Box((2, 0), (3, 5)).slices
         (slice(2, 5, None), slice(0, 5, None))
@@ -337,7 +337,7 @@ def empty_box(rank: int) -> Box:
 def largest_slab(shape: tuple[int, ...], units: Sequence[int], fits: Callable[[list[int]], bool]) -> tuple[int, ...]:
     """Return the extents of the largest slab of an array that `fits`, cut from the outermost axis inwards.
 
-    Extents are multiples of `units`, or those of the array; if even one unit per axis does not fit, that is returned.
+    Extents are multiples of `units`, or the array's; if even one unit per axis does not fit, that is returned.
 
     >>> largest_slab((100, 64), (32, 32), lambda extents: prod(extents) <= 5000)
     (64, 64)

@@ -24,7 +24,7 @@ from .tuples import Nested, Shape, ShapeArgument, as_tree, as_tuple, product, pr
 
 
 def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Any:
-    """Return `layout` cut into (tile, rest): the coordinates inside a tile, and those of the tiles.
+    """Return `layout` cut into (tile, rest): the coordinates inside a tile, and the coordinates of the tiles.
 
     `tiler` is an integer, a layout, None (leave the mode whole), or a tuple of these, which cuts mode by mode:
     ((tile, rest), (tile, rest), ...). `strided=True` raises if the result is not strided, `exact=True` if the tiles do
@@ -225,7 +225,7 @@ def flat_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) 
 def blocked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> Any:
     """Return `block` repeated as a grid of whole blocks: mode by mode ((block, copies), ...).
 
-    `tiler` says where the copies go, `strided=True` raises if the result is not strided.
+    `tiler` places the copies, `strided=True` raises if the result is not strided.
 
     >>> blocked_product(Layout((2, 2)), Layout((2, 2)))
     Layout(((2, 2), (2, 2)), ((1, 4), (2, 8)))
@@ -236,7 +236,7 @@ def blocked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bo
 def raked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> Any:
     """Return `block` repeated with its elements spread out: mode by mode ((copies, block), ...).
 
-    `tiler` says where the copies go, `strided=True` raises if the result is not strided.
+    `tiler` places the copies, `strided=True` raises if the result is not strided.
 
     >>> raked_product(Layout((2, 2)), Layout((2, 2)))
     Layout(((2, 2), (2, 2)), ((4, 1), (8, 2)))

@@ -27,7 +27,7 @@ IntArray: TypeAlias = "NDArray[np.integer[Any]]"
 IntOrArray: TypeAlias = "int | IntArray"
 # A coordinate of any form a layout takes: an index, entries per mode or per leaf, None or `:` for a mode that stays.
 Coordinate: TypeAlias = "SupportsIndex | IntArray | slice | tuple[Coordinate, ...] | list[Any] | None"
-# What a shape may be written as: lists count as tuples.
+# The accepted spellings of a shape: lists count as tuples.
 ShapeArgument: TypeAlias = "SupportsIndex | tuple[ShapeArgument, ...] | list[Any]"
 MAX_DEPTH = 64
 

@@ -55,7 +55,7 @@ class Allocation:
 
     @property
     def end(self) -> int:
-        """Return the address after the last byte.
+        """The address after the last byte.
 
         >>> Allocation(0, BufferType.DRAM, 1024, 64).end
         1088
@@ -337,8 +337,8 @@ _STRATEGIES = {"block sharded": block_sharded, "height sharded": height_sharded,
 class FitTensor:
     """One tensor of a `Fit`: its bytes per bank, padding and address, and its problems and warnings.
 
-    Padding is what the banks with pages of the tensor allocate for it beyond its data, see `TensorSpec.padding_parts`.
-    A tensor that breaks a rule is not allocated, and has no bytes and no padding.
+    Padding is the space that the banks with pages of the tensor allocate beyond its data, see
+    `TensorSpec.padding_parts`. A tensor that breaks a rule is not allocated, and has no bytes and no padding.
 
     >>> from tilewright import TensorSpec, fit
     >>> fit(TensorSpec((60, 90), "bfloat16", "tile", memory="l1"), "wormhole_n150").tensors[0].bytes_per_bank
@@ -356,7 +356,7 @@ class FitTensor:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes in all banks that the tensor takes, or would take.
+        """The bytes in all banks that the tensor takes, or would take.
 
         >>> from tilewright import TensorSpec, fit
         >>> fit(TensorSpec((60, 90), "bfloat16", "tile", memory="l1"), "wormhole_n150").tensors[0].total_bytes
@@ -392,7 +392,7 @@ class Fit:
     """Whether tensors and circular buffers fit a chip together, the problems, and alternatives.
 
     On a `mesh` of devices, this is for each of them. `remedies` are changes of all tensors together that would fit.
-    `scope` says what was counted, where that is not all that a user may expect, and `notes` are about the request.
+    `scope` states the extent of the count, where a user may expect more, and `notes` are about the request.
 
     >>> from tilewright import TensorSpec, fit
     >>> print(fit(TensorSpec((2048, 2048), "float32", "tile", memory="l1"), "wormhole_n150"))
@@ -419,7 +419,7 @@ class Fit:
 
     @property
     def first_problem(self) -> FitTensor | None:
-        """Return the first tensor that does not fit, None if there is none.
+        """The first tensor that does not fit, None if there is none.
 
         >>> from tilewright import TensorSpec, fit
         >>> fit([TensorSpec((64, 64)), TensorSpec((1 << 20, 1 << 20))], "n150").first_problem.spec.shape
@@ -477,7 +477,7 @@ def check_fit(
 ) -> Fit:
     """Return whether specs, or arguments of a `spec_type`, fit a chip together; `reserved` are sizes for `Allocator`.
 
-    `names` are those of the tensors, and `mesh` is the shape of the mesh whose devices hold as much each.
+    `names` are the tensors' names, and `mesh` is the shape of the mesh whose devices hold as much each.
 
     >>> from tilewright import TensorSpec
     >>> bool(check_fit([TensorSpec((64, 64), memory="l1")], TensorSpec, "n150", 100_000))
@@ -553,7 +553,7 @@ def row_width_multiple(spec: TensorSpec) -> int:
 
 
 def _select_chip(requests: list[FitRequest], chip: ChipLike | None) -> Chip:
-    """Return the chip to use, or that of the first request that has one."""
+    """Return the chip to use, or the chip of the first request that has one."""
     if chip is not None:
         return Chip.of(chip)
     for request in requests:
@@ -664,7 +664,7 @@ class Alternative:
 
     @property
     def bytes_per_bank(self) -> int:
-        """Return the bytes that the alternative needs in each bank.
+        """The bytes that the alternative needs in each bank.
 
         >>> from tilewright import TensorSpec
         >>> next(alternatives(TensorSpec((64, 64), memory="l1"), TensorSpec, "n150")).bytes_per_bank
@@ -702,7 +702,7 @@ def alternatives(request: FitRequest, spec_type: type[TensorSpec], chip: ChipLik
 
 
 def _alternative_key(spec: TensorSpec) -> tuple[Any, ...]:
-    """Return what distinguishes alternatives: not the grid alone if the shards stay the same."""
+    """Return the key that distinguishes alternatives: not the grid alone if the shards stay the same."""
     usable = None if spec.violations() else spec.memory.buffer_type
     shards = spec.memory.sharding.shape if spec.memory.sharding else None
     return (spec.dtype, spec.memory.memory_layout, shards, usable)

@@ -34,7 +34,7 @@ _RANGE = _MODULUS - 2  # the generator yields 1 to _MODULUS - 1
 class Chip:
     """A chip: its grid of cores, and the banks of L1 and DRAM with their address ranges and alignments.
 
-    `name` and `arch` say which chip, `grid` how many columns and rows of cores. L1 of every core goes from `l1_base`
+    `name` and `arch` identify the chip, `grid` is the columns and rows of cores. L1 of every core goes from `l1_base`
     to `l1_end`; each of the `dram_banks` from one of `dram_bases` to `dram_end`. Pages begin at multiples of
     `l1_alignment` and `dram_alignment`. `dispatch` is "fast" or "slow": fast dispatch reserves `dispatch_lines` rows
     or columns of cores. `harvested` is the number of rows or columns (`harvested_from`) that are disabled. `dram_noc`
@@ -171,7 +171,7 @@ class Chip:
 
     @cached_property
     def compute_grid(self) -> CoreCoord:
-        """Return (columns, rows) of the cores that programs can use.
+        """(columns, rows) of the cores that programs can use.
 
         >>> Chip.named("blackhole_p150").compute_grid
         CoreCoord(x=11, y=10)
@@ -182,7 +182,7 @@ class Chip:
 
     @cached_property
     def l1_cores(self) -> tuple[CoreCoord, ...]:
-        """Return the core of each L1 bank, in the shuffled order of banks.
+        """The core of each L1 bank, in the shuffled order of banks.
 
         >>> [tuple(core) for core in Chip.named("wormhole_n150").l1_cores[:3]]
         [(1, 4), (4, 4), (4, 1)]
@@ -213,7 +213,7 @@ class Chip:
 
     @cached_property
     def _bank_numbers(self) -> dict[bool, dict[CoreCoord, int]]:
-        """Return the number of the (first) bank of each core, of L1 (True) and of DRAM (False)."""
+        """The number of the (first) bank of each core, of L1 (True) and of DRAM (False)."""
         return {
             is_l1: {core: bank for bank, core in reversed(list(enumerate(self.bank_cores(buffer))))}
             for is_l1, buffer in ((True, BufferType.L1), (False, BufferType.DRAM))
@@ -305,7 +305,7 @@ class Chip:
 
     @property
     def allocation_alignment(self) -> int:
-        """Return the alignment of allocations in bytes, in any memory.
+        """The alignment of allocations in bytes, in any memory.
 
         >>> Chip.named("wormhole_n150").allocation_alignment
         32
@@ -352,7 +352,7 @@ def _is_l1(buffer: BufferTypeLike) -> bool:
 
 
 def chip_names() -> list[str]:
-    """Return the names of the known chips, those of plug-ins included.
+    """Return the names of the known chips, including plug-ins' chips.
 
     >>> chip_names()[:2]
     ['blackhole_p100', 'blackhole_p150']

@@ -113,7 +113,7 @@ class BufferType(NamedEnum):
 
     @property
     def is_l1(self) -> bool:
-        """Return whether the memory is L1.
+        """Whether the memory is L1.
 
         >>> BufferType.TRACE.is_l1
         False
@@ -136,7 +136,7 @@ class TensorMemoryLayout(NamedEnum):
 
     @property
     def is_sharded(self) -> bool:
-        """Return whether pages are grouped in shards.
+        """Whether pages are grouped in shards.
 
         >>> TensorMemoryLayout.INTERLEAVED.is_sharded
         False
@@ -168,7 +168,7 @@ class ShardStrategy(NamedEnum):
 
     @property
     def memory_layout(self) -> TensorMemoryLayout:
-        """Return the memory layout of the strategy.
+        """The memory layout of the strategy.
 
         >>> ShardStrategy.HEIGHT.memory_layout
         TensorMemoryLayout.HEIGHT_SHARDED
@@ -281,7 +281,7 @@ class MemoryConfig(Drawable):
     """The memory of a tensor (`buffer_type`), and how `memory_layout` distributes its pages over banks or cores.
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are
-    there). The config of a `TensorSpec` has the equivalent other form, too, which equality ignores.
+    there). The config of a `TensorSpec` also has the equivalent other form, which equality ignores.
 
     >>> MemoryConfig("height_sharded", "l1", ShardSpec((8, 1), [32, 64])).is_sharded
     True
@@ -318,7 +318,7 @@ class MemoryConfig(Drawable):
 
     @property
     def is_sharded(self) -> bool:
-        """Return whether pages are gathered in shards.
+        """Whether pages are gathered in shards.
 
         >>> MemoryConfig().is_sharded
         False
@@ -327,7 +327,7 @@ class MemoryConfig(Drawable):
 
     @property
     def sharding(self) -> NdShardSpec | None:
-        """Return the shards that decide the placement in the general form, or None if there are none.
+        """The shards that decide the placement in the general form, or None if there are none.
 
         >>> MemoryConfig("block_sharded", "l1", ShardSpec((2, 2), [64, 32])).sharding.distribution
         ShardDistribution.GRID_2D
@@ -359,7 +359,7 @@ class MemoryConfig(Drawable):
         return MemoryConfig(self.memory_layout, self.buffer_type, self.shard_spec, sharding, False)
 
     def _key(self) -> tuple[Any, ...]:
-        """Return what configs are compared by: the form of the shards that decides the placement."""
+        """Return the key that configs are compared by: the form of the shards that decides the placement."""
         if self.made_with_nd:
             return (self.buffer_type, self.nd_shard_spec)
         return (self.buffer_type, self.memory_layout, self.shard_spec)
@@ -453,7 +453,7 @@ class Sharding:
 
     @property
     def memory_layout(self) -> TensorMemoryLayout:
-        """Return the memory layout of the strategy.
+        """The memory layout of the strategy.
 
         >>> sharded_across_dims([0], (4, 1)).memory_layout
         TensorMemoryLayout.ND_SHARDED
@@ -550,7 +550,7 @@ def width_sharded(
 ) -> ShardedMemory:
     """Return the config with shards of full columns.
 
-    `core_grid`, `shard_shape`, `orientation` and `buffer_type` are those of `height_sharded`.
+    `core_grid`, `shard_shape`, `orientation` and `buffer_type` are as in `height_sharded`.
 
     >>> width_sharded((8, 1), (64, 32)).shard_spec.shape
     (64, 32)
@@ -566,7 +566,7 @@ def block_sharded(
 ) -> ShardedMemory:
     """Return the config with block (i, j) of the matrix on row i and column j of cores.
 
-    `core_grid`, `shard_shape`, `orientation` and `buffer_type` are those of `height_sharded`.
+    `core_grid`, `shard_shape`, `orientation` and `buffer_type` are as in `height_sharded`.
 
     >>> block_sharded((2, 2), (64, 64)).sharding.distribution
     ShardDistribution.GRID_2D
@@ -581,9 +581,9 @@ def nd_sharded(
     distribution: ShardDistribution | str = "round_robin_1d",
     buffer_type: BufferTypeLike = "l1",
 ) -> MemoryConfig:
-    """Return the config with shards of `shard_shape`, of any rank; `distribution` says how they are distributed.
+    """Return the config with shards of `shard_shape`, of any rank; `distribution` is their distribution over cores.
 
-    `core_grid`, `orientation` and `buffer_type` are those of `height_sharded`.
+    `core_grid`, `orientation` and `buffer_type` are as in `height_sharded`.
 
     >>> nd_sharded((1, 64, 32), (4, 2)).made_with_nd
     True
@@ -601,7 +601,7 @@ def sharded_across_dims(
 ) -> Sharding:
     """Return the sharding with one shard for each index of the dimensions `dims`, or of all others with `all_but`.
 
-    `core_grid`, `orientation` and `buffer_type` are those of `height_sharded`.
+    `core_grid`, `orientation` and `buffer_type` are as in `height_sharded`.
 
     >>> sharded_across_dims([0], (4, 1)).config_for((4, 64, 96), (32, 32)).sharding.shape
     (1, 64, 96)

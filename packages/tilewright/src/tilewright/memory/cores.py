@@ -68,7 +68,7 @@ class CoreRange:
 
     @property
     def width(self) -> int:
-        """Return the number of columns.
+        """The number of columns.
 
         >>> CoreRange((1, 0), (3, 1)).width
         3
@@ -77,7 +77,7 @@ class CoreRange:
 
     @property
     def height(self) -> int:
-        """Return the number of rows.
+        """The number of rows.
 
         >>> CoreRange((1, 0), (3, 1)).height
         2
@@ -86,7 +86,7 @@ class CoreRange:
 
     @property
     def size(self) -> int:
-        """Return the number of cores.
+        """The number of cores.
 
         >>> CoreRange((1, 0), (3, 1)).size
         6
@@ -192,7 +192,7 @@ class CoreRangeSet:
 
     @property
     def num_cores(self) -> int:
-        """Return the number of cores.
+        """The number of cores.
 
         >>> CoreRangeSet.of((8, 4)).num_cores
         32
@@ -201,7 +201,7 @@ class CoreRangeSet:
 
     @property
     def bounding_box(self) -> CoreRange:
-        """Return the smallest range that contains all cores.
+        """The smallest range that contains all cores.
 
         >>> CoreRangeSet([((2, 0), (3, 1)), ((0, 0), (1, 0))]).bounding_box
         CoreRange((0, 0), (3, 1))
@@ -254,7 +254,7 @@ class CoreGrid:
 
     @property
     def num_cores(self) -> int:
-        """Return the number of cores.
+        """The number of cores.
 
         >>> CoreGrid(y=8, x=8).num_cores
         64
@@ -263,7 +263,7 @@ class CoreGrid:
 
     @property
     def ranges(self) -> CoreRangeSet:
-        """Return the grid as a set of one range.
+        """The grid as a set of one range.
 
         >>> CoreGrid(y=2, x=4).ranges
         CoreRangeSet([CoreRange((0, 0), (3, 1))])

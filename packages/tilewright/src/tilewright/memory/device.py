@@ -128,7 +128,7 @@ class BankMemory:
 
     @cached_property
     def bytes(self) -> Bytes:
-        """Return all bytes; the operating system allocates memory when they are first written.
+        """All bytes; the operating system allocates memory when they are first written.
 
         >>> BankMemory(Chip.named("wormhole_n150"), BufferType.DRAM).bytes.size == 12 * 1072693248
         True
@@ -387,7 +387,7 @@ class Device(Drawable):
 
     @classmethod
     def load(cls, folder: str | PathLike[str], chip: ChipLike, **sizes: int) -> Device:
-        """Return a device of `chip` with the banks and allocations dumped to `folder`; `sizes` are those of `Device`.
+        """Return a device of `chip` with the banks and allocations dumped to `folder`; `sizes` are as in `Device`.
 
         >>> Device.load("no-such-folder", "wormhole_n150")
         Traceback (most recent call last):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`explain`: where an element is, with the arithmetic of each step; `explain_address`: what is at an address."""
+"""`explain`: where an element is, with the arithmetic of each step; `explain_address`: the element at an address."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OffsetExplanation:
 
     @property
     def offset(self) -> Any:
-        """Return the offset, or the place on named axes.
+        """The offset, or the place on named axes.
 
         >>> from tilewright import row_major
         >>> OffsetExplanation(row_major(4, 8), (2, 5)).offset
@@ -156,7 +156,7 @@ class TileExplanation:
 
 @runtime_checkable
 class Tiled(Protocol):
-    """What knows which of its tiles hold an element, as a tiler does.
+    """An object that knows which of its tiles hold an element, such as a tiler.
 
     >>> from tilewright.tiling import Tiler
     >>> isinstance(Tiler((7, 10), (3, 4)), Tiled)
@@ -225,7 +225,7 @@ class Explanation(Drawable):
 
     @property
     def neighbours(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Return the first and last coordinate of the elements that share the exponent; None for scalar formats.
+        """The first and last coordinate of the elements that share the exponent; None for scalar formats.
 
         >>> explain(TensorSpec((32, 32), "bfloat8_b", chip="n150"), (3, 5)).neighbours
         ((3, 0), (3, 15))
@@ -307,9 +307,9 @@ class Explanation(Drawable):
 
 @dataclass(frozen=True, slots=True)
 class AddressContent:
-    """What is at an address: "data", "padding", an "exponent", a "gap" between or inside pages, or "nothing".
+    """The content of an address: "data", "padding", an "exponent", a "gap" between or inside pages, or "nothing".
 
-    `coordinate` is that of the element, or of the first element of the block of an exponent; `last` is the last one.
+    `coordinate` belongs to the element, or to the first element of the block of an exponent; `last` is the last one.
 
     >>> spec = TensorSpec((60, 90), "bfloat8_b", memory="l1", chip="n150")
     >>> print(explain_address(spec, 3, spec.address_on_empty_chip + 5))
@@ -373,12 +373,12 @@ def explain(
 def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any = None) -> Any:
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
-    `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default that of the tensor if it is on
+    `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default the tensor's if it is on
     a device, and otherwise the first one of an empty chip. Without a chip, pages follow one another from `base`, or 0.
-    Of a layout, and of a tensor in memory with a layout, the offset is explained; of a shape, that of its padded rows;
-    of a tiler, the tiles that hold the element. Of a tensor that `open_tensors` or `read_tensorbin` returned, the
+    For a layout, or a tensor in memory with a layout, the offset is explained; for a shape, the offset in its padded
+    rows; of a tiler, the tiles that hold the element. Of a tensor that `open_tensors` or `read_tensorbin` returned, the
     devices that share it are explained as well, and in a file its value and its bytes; `device` chooses one device, by
-    coordinate or number, and `coordinate` is then that in its part.
+    coordinate or number, and `coordinate` then counts in its part.
 
     >>> print(explain(TensorSpec((60, 90), "bfloat16", "tile", chip="wormhole_n150"), (33, 17)))
     element   (33, 17) of [60, 90]
@@ -403,7 +403,7 @@ def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any 
     if isinstance(plain, Shape):
         plain = row_major(*plain.padded)
     layout = plain
-    for name in ("memory_layout", "layout"):  # of a parsed text, that of shared memory
+    for name in ("memory_layout", "layout"):  # of a parsed text, the layout of shared memory
         layout = layout if isinstance(layout, LayoutLike) else getattr(plain, name, None)
     if isinstance(layout, LayoutLike):
         if base is not None:
@@ -422,9 +422,9 @@ def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any 
 def explain_address(
     spec: TensorSpec, place: CoreLike | int, address: int, bit: int = 0, base: int | None = None
 ) -> AddressContent:
-    """Return what is at an `address` of `place`, a core (x, y) or bank: an element, padding, an exponent, or nothing.
+    """Return the content of an `address` of `place`, core (x, y) or bank: an element, padding, an exponent, or nothing.
 
-    `spec` is that of the tensor, `bit` the bit in the byte, and `base` the address of the buffer, by default that
+    `spec` is the tensor's spec, `bit` the bit in the byte, and `base` the address of the buffer, by default the address
     on an empty chip.
 
     >>> explain_address(TensorSpec((4, 8), "int32", chip="n150"), 1, 1048648).coordinate

@@ -101,7 +101,7 @@ class Mesh(Drawable):
     part_shape: tuple[int, ...]
 
     def locate(self, at: Coordinate) -> tuple[tuple[Coordinate, ...], Coordinate]:
-        """Return the devices that hold the element of the entire tensor `at` a coordinate, and that in their parts.
+        """Return the devices that hold the element `at` a coordinate of the entire tensor, and its place in each part.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).locate((33, 5))
         (((0, 1),), (1, 5))
@@ -173,7 +173,7 @@ class Mesh(Drawable):
 
     @property
     def global_shape(self) -> tuple[int, ...]:
-        """Return the shape of the entire tensor.
+        """The shape of the entire tensor.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).global_shape
         (64, 64)
@@ -195,7 +195,7 @@ class Mesh(Drawable):
 
     @classmethod
     def from_json(cls, data: Any, part_shape: tuple[int, ...]) -> Mesh:
-        """Return the mesh of plain data, of which each device holds `part_shape`.
+        """Return the mesh from plain data; each device holds `part_shape`.
 
         >>> mesh = Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64))
         >>> Mesh.from_json(mesh.to_json(), (32, 64)) == mesh
@@ -229,7 +229,7 @@ class Mesh(Drawable):
 
     @property
     def is_replicated(self) -> bool:
-        """Return whether every device holds the entire tensor.
+        """Whether every device holds the entire tensor.
 
         >>> Mesh.dividing((64, 96), (1, 2), None).is_replicated
         True
@@ -238,7 +238,7 @@ class Mesh(Drawable):
 
     @property
     def summary(self) -> str:
-        """Return the mesh and its cuts in a few characters, for tables.
+        """The mesh and its cuts in a few characters, for tables.
 
         >>> Mesh.dividing((64, 96), (2, 4), (None, 1)).summary, Mesh.dividing((64, 96), (2, 4), None).summary
         ('2x4, 4 along 1', '2x4, replicated')

@@ -48,7 +48,7 @@ class PageGeometry:
 
     @property
     def is_tiled(self) -> bool:
-        """Return whether pages are tiles.
+        """Whether pages are tiles.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((60, 90), "bfloat8_b").is_tiled
@@ -58,7 +58,7 @@ class PageGeometry:
 
     @cached_property
     def padded_shape(self) -> tuple[int, ...]:
-        """Return the padded extents.
+        """The padded extents.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((2, 33, 1), page_layout="tile").padded_shape, TensorSpec((7,)).padded_shape
@@ -68,7 +68,7 @@ class PageGeometry:
 
     @property
     def default_alignment(self) -> tuple[int, ...]:
-        """Return the alignment of a tensor that was given none: its tile, or the width of its shards, or nothing.
+        """The alignment of a tensor that was given none: its tile, or the width of its shards, or nothing.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((5, 7), page_layout="tile").default_alignment, TensorSpec((5, 7)).default_alignment
@@ -81,7 +81,7 @@ class PageGeometry:
 
     @cached_property
     def physical_shape(self) -> tuple[int, int]:
-        """Return (rows, columns) of the padded tensor folded to a matrix.
+        """(rows, columns) of the padded tensor folded to a matrix.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((1, 4, 60, 90), page_layout="tile").physical_shape
@@ -91,7 +91,7 @@ class PageGeometry:
 
     @cached_property
     def page_shape(self) -> tuple[int, int]:
-        """Return (rows, columns) of a page: a tile, or a row as wide as the tensor or the shard.
+        """(rows, columns) of a page: a tile, or a row as wide as the tensor or the shard.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((64, 64)).page_shape, TensorSpec((64, 64), page_layout="tile").page_shape
@@ -104,7 +104,7 @@ class PageGeometry:
 
     @property
     def unit(self) -> tuple[int, int]:
-        """Return (rows, columns) that shard extents must be multiples of.
+        """(rows, columns) that shard extents must be multiples of.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((64, 64)).unit, TensorSpec((64, 64), page_layout="tile").unit
@@ -114,7 +114,7 @@ class PageGeometry:
 
     @cached_property
     def page_elements(self) -> int:
-        """Return the number of elements of a page.
+        """The number of elements of a page.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((64, 64), page_layout="tile").page_elements
@@ -124,7 +124,7 @@ class PageGeometry:
 
     @cached_property
     def num_pages(self) -> int:
-        """Return the number of pages.
+        """The number of pages.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((60, 90), page_layout="tile").num_pages
@@ -134,7 +134,7 @@ class PageGeometry:
 
     @cached_property
     def page_bytes(self) -> int:
-        """Return the size of a page in bytes.
+        """The size of a page in bytes.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((60, 90), "bfloat8_b").page_bytes
@@ -144,7 +144,7 @@ class PageGeometry:
 
     @cached_property
     def nbytes(self) -> int:
-        """Return the size in bytes of all pages without gaps, as stored on the host.
+        """The size in bytes of all pages without gaps, as stored on the host.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((60, 90), "bfloat8_b").nbytes
@@ -154,7 +154,7 @@ class PageGeometry:
 
     @cached_property
     def data_bytes(self) -> int:
-        """Return the bytes of the elements of the logical shape, with their share of the scales of blocks.
+        """The bytes of the elements of the logical shape, with their share of the scales of blocks.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((60, 90), "bfloat16", "tile").data_bytes
@@ -164,7 +164,7 @@ class PageGeometry:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes allocated in all banks that hold pages; without a chip, the bytes of all pages.
+        """The bytes allocated in all banks that hold pages; without a chip, the bytes of all pages.
 
         Banks reserve the same addresses, whether they hold pages or not: those that hold none are not counted.
 
@@ -176,7 +176,7 @@ class PageGeometry:
 
     @property
     def padding_bytes(self) -> int:
-        """Return the bytes that hold no data, of `total_bytes`; `padding_parts` says why.
+        """The bytes that hold no data, of `total_bytes`; `padding_parts` gives the reasons.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((60, 90), "bfloat16", "tile").padding_bytes
@@ -186,7 +186,7 @@ class PageGeometry:
 
     @property
     def padding_parts(self) -> dict[str, int]:
-        """Return the padding by its reason: `in_pages`, and on a chip `alignment` and `free_pages`.
+        """The padding by its reason: `in_pages`, and on a chip `alignment` and `free_pages`.
 
         Pages hold elements beyond the logical shape, they are aligned in a bank, and every bank with a page reserves
         the pages of the fullest one, which stay free where a shard is partial or pages do not divide evenly.
@@ -206,14 +206,14 @@ class PageGeometry:
 
     @cached_property
     def _padded_layout(self) -> Layout:
-        """Return the layout from a padded coordinate to its element in physical order."""
+        """The layout from a padded coordinate to its element in physical order."""
         if self.is_tiled:
             return tiled_layout(self.padded_shape, self.tile.shape, self.tile.face_shape, self.tile.transpose)
         return row_major(*self.padded_shape)
 
     @cached_property
     def stored(self) -> Layout:
-        """Return the layout from a coordinate, with the rank of the padded shape, to its element in physical order.
+        """The layout from a coordinate, with the rank of the padded shape, to its element in physical order.
 
         >>> from tilewright import TensorSpec
         >>> print(TensorSpec((7,), page_layout="tile", tile=(1, 16)).stored)
@@ -225,7 +225,7 @@ class PageGeometry:
 
     @cached_property
     def host(self) -> Layout:
-        """Return the layout from a coordinate to its element in physical order, page after page.
+        """The layout from a coordinate to its element in physical order, page after page.
 
         >>> from tilewright import TensorSpec
         >>> print(TensorSpec((4, 8)).host)
@@ -238,7 +238,7 @@ class PageGeometry:
 
     @cached_property
     def host_inverse(self) -> LayoutLike:
-        """Return the layout from an element in physical order to the index of its padded coordinate.
+        """The layout from an element in physical order to the index of its padded coordinate.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((4, 8)).host_inverse(9)
@@ -262,7 +262,7 @@ class PageGeometry:
 
     @cached_property
     def data_offset(self) -> int:
-        """Return where the values of a page begin: after its scales.
+        """The offset of the values in a page: after its scales.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((32, 32), "bfloat4_b").data_offset
@@ -283,7 +283,7 @@ class PageGeometry:
 
     @property
     def known_chip(self) -> Chip:
-        """Return the chip, or raise if the spec has none.
+        """The chip; raises if the spec has none.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((4, 4), chip="n150").known_chip.name
@@ -295,7 +295,7 @@ class PageGeometry:
 
     @cached_property
     def aligned_page_bytes(self) -> int:
-        """Return the distance in bytes of the pages of a bank.
+        """The distance in bytes of the pages of a bank.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((34, 20), "float32", chip="n150").aligned_page_bytes
@@ -305,7 +305,7 @@ class PageGeometry:
 
     @cached_property
     def paging(self) -> Paging:
-        """Return how pages are cut into shards and distributed over cores; interleaved pages are shards of one page.
+        """The division of pages into shards and over cores; interleaved pages are shards of one page.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((64, 64), page_layout="tile", chip="n150").paging.num_shards
@@ -334,7 +334,7 @@ class PageGeometry:
 
     @cached_property
     def banks(self) -> tuple[int, ...]:
-        """Return the bank of each core of `paging.cores`.
+        """The bank of each core of `paging.cores`.
 
         >>> from tilewright import TensorSpec, height_sharded
         >>> TensorSpec((64, 64), page_layout="tile", memory=height_sharded((2, 1)), chip="n150").banks
@@ -347,7 +347,7 @@ class PageGeometry:
 
     @cached_property
     def used_banks(self) -> frozenset[int]:
-        """Return the banks with at least one page.
+        """The banks with at least one page.
 
         >>> from tilewright import TensorSpec
         >>> sorted(TensorSpec((64, 64), page_layout="tile", chip="n150").used_banks)
@@ -357,7 +357,7 @@ class PageGeometry:
 
     @cached_property
     def position_of_bank(self) -> dict[int, int]:
-        """Return the position in `paging.cores` of each bank.
+        """The position in `paging.cores` of each bank.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((64, 64), chip="n150").position_of_bank[3]
@@ -367,7 +367,7 @@ class PageGeometry:
 
     @cached_property
     def bytes_per_bank(self) -> int:
-        """Return the bytes needed in each bank, before rounding to the alignment of allocations.
+        """The bytes needed in each bank, before rounding to the alignment of allocations.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((1024, 1024), "bfloat16", "tile", chip="n150").bytes_per_bank
@@ -391,7 +391,7 @@ class PageGeometry:
 
     @cached_property
     def allocated_bytes(self) -> int:
-        """Return the bytes allocated in each bank; 0 for a tensor without elements.
+        """The bytes allocated in each bank; 0 for a tensor without elements.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((5,), "uint8", memory="l1", chip="n150").allocated_bytes
@@ -401,7 +401,7 @@ class PageGeometry:
 
     @property
     def axis(self) -> Axis:
-        """Return the axis of placements that counts banks, or positions of cores in `paging.cores`.
+        """The axis of placements that counts banks, or positions of cores in `paging.cores`.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((4, 8)).axis
@@ -411,7 +411,7 @@ class PageGeometry:
 
     @cached_property
     def page_map(self) -> PageMap:
-        """Return the map from pages to banks or cores, and back.
+        """The map from pages to banks or cores, and back.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((64, 64), page_layout="tile", chip="n150").page_map.page_at(3, 5)
@@ -421,7 +421,7 @@ class PageGeometry:
 
     @cached_property
     def address_layout(self) -> LayoutLike:
-        """Return the layout from a coordinate to its bank or core, and the byte in the buffer there.
+        """The layout from a coordinate to its bank or core, and the byte in the buffer there.
 
         The axis `core` counts positions in `paging.cores`. Elements smaller than a byte share an offset.
 

@@ -57,7 +57,7 @@ class Paging:
 
     @property
     def num_pages(self) -> int:
-        """Return the number of pages.
+        """The number of pages.
 
         >>> Paging((4, 4), (2, 2), (CoreCoord(0, 0),)).num_pages
         16
@@ -66,7 +66,7 @@ class Paging:
 
     @cached_property
     def shard_pages(self) -> int:
-        """Return the number of pages of a complete shard.
+        """The number of pages of a complete shard.
 
         >>> Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).shard_pages
         6
@@ -75,7 +75,7 @@ class Paging:
 
     @cached_property
     def shards(self) -> tuple[int, ...]:
-        """Return the number of shards along each dimension; those at an edge may be partial.
+        """The number of shards along each dimension; those at an edge may be partial.
 
         >>> Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).shards
         (2, 2)
@@ -84,7 +84,7 @@ class Paging:
 
     @cached_property
     def num_shards(self) -> int:
-        """Return the number of shards.
+        """The number of shards.
 
         >>> Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).num_shards
         4
@@ -93,7 +93,7 @@ class Paging:
 
     @cached_property
     def shards_per_core(self) -> int:
-        """Return the largest number of shards of a core.
+        """The largest number of shards of a core.
 
         >>> Paging((4, 4), (2, 2), tuple(CoreRange((0, 0), (2, 0)).cores())).shards_per_core
         2
@@ -104,7 +104,7 @@ class Paging:
 
     @cached_property
     def pad_to_shards(self) -> Layout:
-        """Return the layout from a page to the same page in a grid that is extended to whole shards.
+        """The layout from a page to the same page in a grid that is extended to whole shards.
 
         >>> print(Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).pad_to_shards)
         (4,4):(1,6)
@@ -114,7 +114,7 @@ class Paging:
 
     @cached_property
     def page_to_slot(self) -> Layout:
-        """Return the layout from a page in the extended grid to its slot.
+        """The layout from a page in the extended grid to its slot.
 
         >>> print(Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).page_to_slot)
         ((3,2),(2,2)):((1,6),(3,12))
@@ -128,7 +128,7 @@ class Paging:
 
     @cached_property
     def slots(self) -> LayoutLike:
-        """Return the layout from a page to its slot.
+        """The layout from a page to its slot.
 
         >>> [Paging((4, 4), (2, 2), (CoreCoord(0, 0),)).slots(page) for page in (0, 1, 2, 4)]
         [0, 1, 4, 2]
@@ -283,7 +283,7 @@ class PageTable:
 
     @property
     def page(self) -> Integers:
-        """Return the page numbers.
+        """The page numbers.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((64, 64), "bfloat16", "tile", chip="wormhole_n150").pages().page.tolist()
@@ -336,7 +336,7 @@ class PageMap:
 
     @cached_property
     def slot_layout(self) -> Layout:
-        """Return the layout from slots to bank or core, and offset in the buffer.
+        """The layout from slots to bank or core, and offset in the buffer.
 
         >>> from tilewright import TensorSpec
         >>> print(TensorSpec((64, 64), page_layout="tile", chip="wormhole_n150").page_map.slot_layout)
@@ -346,22 +346,22 @@ class PageMap:
 
     @cached_property
     def slot_of_page(self) -> LayoutLike:
-        """Return the layout from pages to slots."""
+        """The layout from pages to slots."""
         return self.paging.slots
 
     @cached_property
     def position_of_slot(self) -> Layout:
-        """Return the layout from slots to the position of their core in `paging.cores`."""
-        return (self.slot_layout + (0 @ self.axis + 0 @ addr)).project(self.axis)
+        """The layout from slots to the position of their core in `paging.cores`."""
+        return (self.places + (0 @ self.axis + 0 @ addr)).project(self.axis)
 
     @cached_property
     def offset_of_slot(self) -> Layout:
-        """Return the layout from slots to offsets in the buffer."""
-        return (self.slot_layout + (0 @ self.axis + 0 @ addr)).project(addr)
+        """The layout from slots to offsets in the buffer."""
+        return (self.places + (0 @ self.axis + 0 @ addr)).project(addr)
 
     @cached_property
     def _slot_of_place(self) -> LayoutLike:
-        """Return the layout from `position * pages_per_bank + page in the bank` to slots: the inverse of `places`."""
+        """The layout from `position * pages_per_bank + page in the bank` to slots: the inverse of `places`."""
         strides = [
             step.get(self.axis.name, 0) * self._pages_per_bank + step.get(addr.name, 0) // self.page_stride
             for step in self.slot_layout.stride

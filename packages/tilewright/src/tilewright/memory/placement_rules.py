@@ -41,7 +41,7 @@ class Violation(Finding):
 
     @property
     def error(self) -> type[MemoryConfigError | OutOfMemory]:
-        """Return the class of the error to raise for the violation.
+        """The class of the error to raise for the violation.
 
         >>> Violation("shards fit", "3 shards do not fit 2 cores", remedy="use 3").error.__name__
         'MemoryConfigError'
@@ -69,7 +69,7 @@ and y must be 0; use (0, 0) to (11, 0)
 
 
 def placement_violations(spec: PageGeometry, any_size: bool = False) -> Iterator[Violation]:
-    """Yield the placement rules that a spec breaks on its chip; without a chip, those of a known chip if it fits none.
+    """Yield the placement rules that a spec breaks on its chip; without a chip, of a known chip if it fits none.
 
     With `any_size`, the tensor may be larger than the memory.
 

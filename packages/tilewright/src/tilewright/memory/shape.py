@@ -49,7 +49,7 @@ class Shape(Drawable):
 
     @property
     def logical(self) -> tuple[int, ...]:
-        """Return the extents of the data.
+        """The extents of the data.
 
         >>> Shape([14, 28], [32, 32]).logical
         (14, 28)
@@ -58,7 +58,7 @@ class Shape(Drawable):
 
     @property
     def padded(self) -> tuple[int, ...]:
-        """Return the padded extents; their rank can be larger than that of the data.
+        """The padded extents; their rank can be larger than the data's.
 
         >>> Shape([7], [32, 32]).padded
         (32, 32)
@@ -67,7 +67,7 @@ class Shape(Drawable):
 
     @property
     def rank(self) -> int:
-        """Return the number of dimensions.
+        """The number of dimensions.
 
         >>> Shape([1, 4, 6, 8]).rank
         4
@@ -76,7 +76,7 @@ class Shape(Drawable):
 
     @property
     def folded(self) -> tuple[int, int]:
-        """Return (rows, columns) of the padded tensor folded to a matrix.
+        """(rows, columns) of the padded tensor folded to a matrix.
 
         >>> Shape([1, 4, 6, 8]).folded
         (24, 8)
@@ -247,7 +247,7 @@ class Tile:
 
     @property
     def height(self) -> int:
-        """Return the number of rows.
+        """The number of rows.
 
         >>> Tile((8, 32)).height
         8
@@ -256,7 +256,7 @@ class Tile:
 
     @property
     def width(self) -> int:
-        """Return the number of columns.
+        """The number of columns.
 
         >>> Tile((8, 32)).width
         32
@@ -265,7 +265,7 @@ class Tile:
 
     @property
     def elements(self) -> int:
-        """Return the number of elements.
+        """The number of elements.
 
         >>> Tile((8, 32)).elements
         256
@@ -274,7 +274,7 @@ class Tile:
 
     @property
     def face_shape(self) -> tuple[int, int]:
-        """Return (height, width) of a face: at most 16 x 16, and the whole tile if they do not divide it.
+        """(height, width) of a face: at most 16 x 16, and the whole tile if they do not divide it.
 
         >>> Tile((4, 32)).face_shape, Tile((40, 40)).face_shape
         ((4, 16), (40, 40))
@@ -284,7 +284,7 @@ class Tile:
 
     @property
     def num_faces(self) -> int:
-        """Return the number of faces.
+        """The number of faces.
 
         >>> Tile().num_faces
         4
@@ -294,7 +294,7 @@ class Tile:
 
     @property
     def is_on_chips(self) -> bool:
-        """Return whether chips have tiles of this shape.
+        """Whether chips have tiles of this shape.
 
         >>> Tile((16, 32)).is_on_chips, Tile((2, 2)).is_on_chips
         (True, False)
@@ -317,7 +317,7 @@ class Tile:
 
     @property
     def is_default(self) -> bool:
-        """Return whether this is the default tile: 32 x 32, not transposed.
+        """Whether this is the default tile: 32 x 32, not transposed.
 
         >>> Tile().is_default
         True

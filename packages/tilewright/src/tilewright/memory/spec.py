@@ -137,7 +137,7 @@ class TensorSpec(PageGeometry, Drawable):
 
     @cached_property
     def address_on_empty_chip(self) -> int:
-        """Return the address of the tensor on an empty chip.
+        """The address of the tensor on an empty chip.
 
         >>> TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150").address_on_empty_chip
         1495040
@@ -148,7 +148,7 @@ class TensorSpec(PageGeometry, Drawable):
 
     @cached_property
     def locator(self) -> ElementLocator:
-        """Return the locator, which finds elements by coordinate and by address.
+        """The locator, which finds elements by coordinate and by address.
 
         >>> TensorSpec((4, 4), "int32", chip="n150").locator.element_at(1, 1048648, base=1048640)
         (1, 2)
@@ -238,7 +238,7 @@ def as_spec(value: Any) -> TensorSpec:
 
 
 def device_address(value: Any) -> int | None:
-    """Return the address of a tensor that is on a device, or None: that of a spec depends on what else is there.
+    """Return the address of a tensor that is on a device, or None: a spec's address depends on the other buffers.
 
     >>> device_address(TensorSpec((4, 4))) is None
     True
@@ -275,7 +275,7 @@ def fit(
     Args:
         request: a spec or a tensor, a dict of arguments of `TensorSpec`, or a list of these, allocated in order. A
             tensor in memory with a layout is fitted as its storage, into one bank.
-        chip: the chip; the default is that of the first tensor.
+        chip: the chip; the default is the first tensor's.
         circular_buffers: bytes per core: a number, several, or several by name.
         l1_small_size: bytes reserved at the top of L1.
         trace_region_size: bytes reserved in all DRAM.
@@ -293,13 +293,13 @@ def fit(
     return check_fit(requests, TensorSpec, chip, circular_buffers, l1_small_size, trace_region_size)
 
 
-# What a change of a tensor costs: nothing (a view), a copy of bytes, or taking elements out of their tiles.
+# The cost of a change of a tensor: nothing (a view), a copy of bytes, or taking elements out of their tiles.
 
 Mode = list[tuple[int, int | None]]  # (extent, step) of the leaves of one dimension, innermost first
 
 
 class ChangeKind(NamedEnum):
-    """What a change costs: a view copies nothing, a copy copies bytes, untilize takes elements out of their tiles.
+    """The cost of a change: a view copies nothing, a copy copies bytes, untilize takes elements out of their tiles.
 
     >>> ChangeKind.of("view")
     ChangeKind.VIEW
@@ -312,7 +312,7 @@ class ChangeKind(NamedEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpecChange:
-    """A new spec for a tensor, and what the change costs in the banks (`kind`) and on the host (`on_host`).
+    """A new spec for a tensor, and the cost of the change in the banks (`kind`) and on the host (`on_host`).
 
     >>> print(reshape_spec(TensorSpec((2, 64, 64), page_layout="tile"), (128, 64)))
     VIEW: [128, 64]: every element stays where it is
@@ -499,7 +499,7 @@ def _window_mode(mode: Mode, start: int, count: int) -> Mode:
 
 
 def _join_modes(modes: list[Mode], extents: list[int]) -> Mode:
-    """Return the leaves of neighbouring dimensions as those of one dimension."""
+    """Return the leaves of neighbouring dimensions as the leaves of one dimension."""
     joined: Mode = []
     live = [k for k, extent in enumerate(extents) if extent != 1]
     for k in reversed(live):

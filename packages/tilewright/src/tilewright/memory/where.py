@@ -18,8 +18,8 @@ Coordinate = tuple[int, ...]
 class Where(NamedTuple):
     """Where one element is: matrix, tile and face, page, shard, core and bank, address.
 
-    What a tensor does not have is None: tiles of a row-major tensor, shards of an interleaved one, the exponent of a
-    scalar format.
+    Fields that a tensor does not have are None: tiles of a row-major tensor, shards of an interleaved one, the exponent
+    of a scalar format.
 
     Args:
         coordinate: the element, in the logical shape.
@@ -80,7 +80,7 @@ class Where(NamedTuple):
 
     @property
     def address(self) -> int:
-        """Return the address of the element's byte in its bank.
+        """The address of the element's byte in its bank.
 
         >>> from tilewright import TensorSpec
         >>> TensorSpec((32, 32), "int32", "tile", chip="wormhole_n150").where(0, 1).address
@@ -115,7 +115,7 @@ class Where(NamedTuple):
 class ElementLocator:
     """Finds elements of a tensor by coordinate, and coordinates by address; all that a spec decides is prepared once.
 
-    Pages lie where those of the spec do, or where `pages` says.
+    Pages lie where the spec places them, or as given by `pages`.
 
     >>> from tilewright import TensorSpec
     >>> locator = TensorSpec((4, 4), "int32", chip="wormhole_n150").locator

@@ -43,7 +43,7 @@ _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # a
 
 @dataclass(frozen=True)
 class ParsedText:
-    """A text of another system: its `notation`, its `value` with all that it says, and the `layout` that it means.
+    """A text of another system: its `notation`, its `value` with all details, and the `layout` that it means.
 
     >>> parsed = parse("bf16[8,128]{1,0:T(8,128)(2,1)}")
     >>> parsed.notation, parsed.layout(1, 0), parsed.value.dtype
@@ -57,7 +57,7 @@ class ParsedText:
 
     @property
     def layout(self) -> Any:
-        """Return the layout from coordinates to elements; of Triton's encodings, the `Linear` map to coordinates.
+        """The layout from coordinates to elements; of Triton's encodings, the `Linear` map to coordinates.
 
         Padding is not linear: shared memory with it has the layout that `memory_layout` is for all.
 
@@ -129,7 +129,7 @@ class ParsedText:
 
     @property
     def memory_layout(self) -> Any:
-        """Return the layout from coordinates to elements of memory, that of Triton's shared memory among them.
+        """The layout from coordinates to elements of memory, including Triton's shared memory.
 
         It is `layout` where there is none: of registers, and of maps that are neither strided nor swizzled.
 
@@ -150,7 +150,7 @@ class ParsedText:
 
     @property
     def placement(self) -> Any:
-        """Return what a text about the memory of a chip describes: a tensor spec, a memory config, cores, and so on.
+        """The subject of a text about the memory of a chip: a tensor spec, a memory config, cores, and so on.
 
         A layout of tt-mlir has no shape of its own; with one that was given to `parse`, it is a tensor spec.
 
@@ -182,7 +182,7 @@ class ParsedText:
 
     @property
     def besides(self) -> list[str]:
-        """Return what the text gives that no layout has, and that other notations leave out: a memory, a pointer.
+        """The facts of the text that no layout has, and that other notations leave out: a memory, a pointer.
 
         >>> parse("f32[8,128]{1,0:T(8,128)S(3)}").besides, parse("memref<4xf32, 3>").besides
         (['S(3)'], ['memory space 3'])
@@ -280,8 +280,8 @@ def write(layout: Any, notation: str, **options: Any) -> str:
     """Return a layout in a `notation`, or raise with the reason why it has no such text.
 
     `layout` is a layout, a linear map, a swizzle, or what `parse` returned. "ttnn" and "tt-mlir" are about the memory
-    of a chip, and take a `TensorSpec`, a `MemoryConfig` and the like. `options` are what the notation says besides,
-    such as `dtype` for "xla", "memref" and "triton"; by default that of the text, if `layout` was parsed from one.
+    of a chip, and take a `TensorSpec`, a `MemoryConfig` and the like. `options` are the notation's other fields,
+    such as `dtype` for "xla", "memref" and "triton"; by default the text's, if `layout` was parsed from one.
 
     >>> from tilewright import Layout
     >>> write(Layout((4, 8), (8, 1)), "cute"), write(Layout((4, 8), (8, 1)), "xla", dtype="f32")

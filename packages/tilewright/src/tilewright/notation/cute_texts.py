@@ -28,16 +28,16 @@ _FLAG = re.compile(r"smem_ptr_flag_bits\s*<\s*(\d{1,4})\s*>", re.ASCII)
 _PATH = re.compile(r"@(\d{1,3})", re.ASCII)
 _NAMESPACE = re.compile(r"\b(?:cute|cutlass)\s*::\s*")
 HAS_POINTER = re.compile(rf"{_POINTER.pattern}|\bArithTuple\b", re.ASCII)
-"""What only CuTe's chains have: a pointer, or the start of coordinates."""
+"""Parts that only CuTe's chains have: a pointer, or the start of coordinates."""
 _PREFIX = re.compile(r"\b(?:const|struct|class)\s+|\{\s*\}")
 
 
 @dataclass(frozen=True)
 class CuteText:
-    """A layout of CuTe with what its text says besides it.
+    """A layout of CuTe with the other facts in its text.
 
-    `pointer` is the kind of pointer, `bits` those of its elements and `address` its text; `swizzle` is the one that was
-    printed, which acts on bytes if there is a pointer behind it. `layout` counts elements.
+    `pointer` is the kind of pointer, `bits` the width of its elements and `address` its text; `swizzle` is the one that
+    was printed, which acts on bytes if there is a pointer behind it. `layout` counts elements.
 
     >>> atom = parse_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)")
     >>> print(atom.layout, atom.pointer, atom.bits, atom.swizzle)
@@ -55,7 +55,7 @@ class CuteText:
 
 
 def parse_cute(text: str) -> CuteText:
-    """Return what a `text` of CuTe describes, in any of its spellings.
+    """Return the object that a `text` of CuTe describes, in any of its spellings.
 
     >>> parse_cute("Layout<Shape<Int<4>,_8>,Stride<_8,_1>>").layout
     Layout((4, 8), (8, 1))
@@ -187,7 +187,7 @@ class _CuteReader:
         return self._build(shape, stride)
 
     def _plain_tuple(self, shape: Any) -> Any:
-        """Return what a lone tuple or number stands for: CuTe's layouts of a shape are column-major."""
+        """Return the layout that a lone tuple or number stands for: CuTe's layouts of a shape are column-major."""
         if isinstance(shape, Place):
             return CuteText(shape)  # a basis, E<1>
         if _has_places(shape):
@@ -280,7 +280,7 @@ def _has_places(tree: Any) -> bool:
 
 
 def _scale_swizzle(swizzle: Swizzle, bits: int, to_bytes: bool = False) -> Swizzle:
-    """Return a swizzle of bytes as one of elements of so many bits, or the other way round."""
+    """Return a swizzle of bytes as one of elements of a given width in bits, or the other way round."""
     if bits < 8 or bits & (bits - 1):
         raise FileFormatError(f"a swizzle of bytes cannot be one of elements of {bits} bits")
     steps = (bits // 8).bit_length() - 1

@@ -71,7 +71,7 @@ class IrItem:
     line: int
     column: int
     name: str = ""  # of an alias, with its mark: #a for an attribute, !a for a type; of the operation of a tensor type
-    is_result: bool = False  # whether a tensor type is that of a result of the operation
+    is_result: bool = False  # whether a tensor type is the type of a result of the operation
 
 
 def scan_ir(chunks: Iterable[str]) -> Iterator[IrItem]:
@@ -237,7 +237,7 @@ def _capture(text: str, at: int, stop: re.Pattern[str]) -> tuple[str | None, int
     return ("".join([*parts, text[start:limit]]) if is_last_line else None), limit if is_last_line else at
 
 
-# Other attributes of tt-mlir that say where tensors are: cores, shards, memory configs, ND and metal layouts.
+# Other attributes of tt-mlir that place tensors: cores, shards, memory configs, ND and metal layouts.
 
 _MNEMONIC = re.compile(r"#(?:ttnn|ttcore|tt)\.(\w+)", re.ASCII)
 _KEY = re.compile(r"([A-Za-z_]\w*)\s*=", re.ASCII)
@@ -266,7 +266,7 @@ class MlirNdLayout:
 
     @property
     def shard_shape(self) -> tuple[int, ...]:
-        """Return the extents of a shard in elements.
+        """The extents of a shard in elements.
 
         >>> parse_mlir_attribute("#ttnn.ttnn_nd_layout<<2>, memref<4x8xf32, #l1>>").shard_shape
         (4, 8)
@@ -301,7 +301,7 @@ class MetalLayout:
 
     @property
     def aligned_shape(self) -> tuple[int, ...] | None:
-        """Return the logical shape rounded up to the alignments, or None if it is not given.
+        """The logical shape rounded up to the alignments, or None if it is not given.
 
         >>> MetalLayout(logical_shape=(8, 300), dim_alignments=(32, 32)).aligned_shape
         (32, 320)
@@ -325,9 +325,9 @@ class ShardStrides:
 
 
 def parse_mlir_attribute(text: str, aliases: Mapping[str, str] | None = None) -> Any:
-    """Return the value of an attribute of tt-mlir in a `text`; `aliases` are those of its file, by name.
+    """Return the value of an attribute of tt-mlir in a `text`; `aliases` are its file's, by name.
 
-    Cores, shards and memory configs are those of the library; layouts have classes of their own.
+    Cores, shards and memory configs are the library's classes; layouts have classes of their own.
 
     >>> parse_mlir_attribute("#ttnn.memory_config<#ttnn.buffer_type<dram>, <interleaved>>")
     MemoryConfig('interleaved', 'dram')
@@ -567,7 +567,7 @@ class LayoutUse:
 
     @property
     def place(self) -> str:
-        """Return the line and column, as compilers write them.
+        """The line and column, as compilers write them.
 
         >>> LayoutUse(3, 14, "tensor<8xf32, #a>").place
         '3:14'
@@ -576,7 +576,7 @@ class LayoutUse:
 
     @property
     def severity(self) -> str:
-        """Return how much it matters: ok, note, warning or error.
+        """The severity: ok, note, warning or error.
 
         >>> LayoutUse(3, 14, "tensor<8xf32, #a>").severity
         'ok'
@@ -637,7 +637,7 @@ def _find(chunks: Iterable[str]) -> Iterator[LayoutUse]:
                 parts = (use.text, use.tensor, use.layout, use.verdict, use.problem)
                 yield LayoutUse(item.line, item.column, *parts, item.name, item.is_result)
             continue
-        cache.clear()  # what an alias stands for may change
+        cache.clear()  # the meaning of an alias may change
         if item.kind == "split":
             aliases.clear()
             fresh.clear()
@@ -656,7 +656,7 @@ def _find(chunks: Iterable[str]) -> Iterator[LayoutUse]:
 
 
 def _read_use(item: IrItem, aliases: dict[str, str]) -> LayoutUse | None:
-    """Return what a tensor type says about its layout, or None if it has none."""
+    """Return the layout part of a tensor type, or None if it has none."""
     tensor = None
     try:
         if "," not in item.text or is_test_pattern(item.text):

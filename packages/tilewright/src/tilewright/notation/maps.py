@@ -24,7 +24,7 @@ from ..layout import Layout, LayoutLike, as_tuple, leaves, row_major, with_logic
 class StridedPart(NamedTuple):
     """A leaf of a mode: `extent` values of (coordinate // `divisor`), `stride` elements apart.
 
-    `is_last` says whether it takes all that is left of the coordinate: no other leaf of its mode follows.
+    `is_last` tells whether it takes all that is left of the coordinate: no other leaf of its mode follows.
 
     >>> part = StridedPart(0, 2, 4, 16, True)
     >>> part.stride
@@ -39,7 +39,7 @@ class StridedPart(NamedTuple):
 
 
 def strided_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
-    """Return the leaves of a strided `layout`; raise if it is something else, which `notation` cannot say.
+    """Return the leaves of a strided `layout`; raise if it is something else, which `notation` cannot express.
 
     >>> [part.stride for part in strided_parts(Layout(((2, 4), 8), ((1, 16), 2)), "XLA")]
     [1, 16, 2]
@@ -59,9 +59,9 @@ def strided_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
 
 
 def compact_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
-    """Return the leaves of a compact `layout` in order of their strides, the largest first, without those of extent 1.
+    """Return the leaves of a compact `layout` in order of their strides, the largest first, without leaves of extent 1.
 
-    Raises if it has an offset, gaps or overlaps, which `notation` cannot say.
+    Raises if it has an offset, gaps or overlaps, which `notation` cannot express.
 
     >>> [part.extent for part in compact_parts(Layout(((2, 4), 8), ((1, 16), 2)), "XLA")]
     [4, 8, 2]
@@ -421,7 +421,7 @@ class IndexMap:
 
 
 def index_digit(part: StridedPart, names: Sequence[str]) -> Term:
-    """Return the part of an index that a `part` of a layout strides over, where `names` are those of the indices.
+    """Return the part of an index that a `part` of a layout strides over, where `names` are the names of the indices.
 
     >>> index_digit(strided_parts(Layout(((2, 4, 3),)), "a map")[1], ("i",)).format()
     'i floordiv 2 mod 4'
@@ -432,7 +432,7 @@ def index_digit(part: StridedPart, names: Sequence[str]) -> Term:
 
 
 def index_map_of(layout: LayoutLike, notation: str) -> IndexMap:
-    """Return a strided `layout` as a map with one result, the sum of its parts; raise if `notation` cannot say it.
+    """Return a strided `layout` as a map with one result, the sum of its parts; raise if `notation` cannot express it.
 
     >>> index_map_of(Layout((4, 8), (8, 1)) + 3, "an affine map")(1, 2)
     (13,)
@@ -577,7 +577,7 @@ class StridedMemref:
 
     @property
     def layout(self) -> Any:
-        """Return the layout from indices to elements; raise if a number of it is dynamic.
+        """The layout from indices to elements; raises if one of its numbers is dynamic.
 
         >>> parse_strided_memref("memref<2x3xf32>").layout
         Layout((2, 3), (3, 1))

@@ -62,9 +62,9 @@ NOTATIONS = ("tilewright", "cute", *_READERS)
 def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
     """Return the layout that `text` describes, in the notation of any known system.
 
-    What `str` prints of our layouts, and what CuTe prints, is a layout. Other texts say more, such as an element type:
-    they are a `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's
-    tags; `notation` names the system where the form does not tell.
+    The text of our layouts, and of CuTe's, gives a layout. Other texts have more, such as an element type, and give a
+    `ParsedText` with a `layout` and a `value`. `shape` is needed by notations without one, such as oneDNN's tags;
+    `notation` names the system where the form does not tell.
 
     >>> parse("(_4,_8):(_8,_1)"), parse("Layout<Shape<_4,_8>,Stride<_8,_1>>")
     (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1)))
@@ -80,7 +80,7 @@ def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = 
 
 
 def parse_with_spare_shape(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
-    """Return what `parse` does, but ignore a `shape` that the text does not need: a form has the field for all texts.
+    """Parse as `parse` does, but ignore a `shape` that the text does not need: a form has the field for all texts.
 
     >>> parse_with_spare_shape("(4,8):(8,1)", (2, 32)), parse_with_spare_shape("ab", (2, 32)).layout
     (Layout((4, 8), (8, 1)), Layout((2, 32), (32, 1)))
@@ -143,7 +143,7 @@ def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
 
 
 def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
-    """Return a layout from our own text or CuTe's; the error is that of our own parser, which says where."""
+    """Return a layout from our own text or CuTe's; the error comes from our own parser, which states the position."""
     try:
         return parse_own(text)
     except LayoutError as own_problem:

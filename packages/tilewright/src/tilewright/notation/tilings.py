@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiles within tiles: what XLA, Mosaic and oneDNN do to the dimensions of an array before it is stored row by row."""
+"""Tiles within tiles: how XLA, Mosaic and oneDNN tile the dimensions of an array before it is stored row by row."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TiledDimensions:
 
     @property
     def size(self) -> int:
-        """Return the number of elements with those of the padding.
+        """The number of elements, padding included.
 
         >>> TiledDimensions.of((3, 5)).split((2, 2)).size
         24
@@ -145,7 +145,7 @@ class XlaShape:
 
     @property
     def layout(self) -> Any:
-        """Return the layout from coordinates to the element in the buffer.
+        """The layout from coordinates to the element in the buffer.
 
         >>> parse_xla("f32[8,4]{1,0:T(2,2)}").layout(3, 1)
         11
@@ -154,7 +154,7 @@ class XlaShape:
 
     @property
     def padded_size(self) -> int:
-        """Return the elements of the buffer, with padding.
+        """The elements of the buffer, with padding.
 
         >>> parse_xla("f32[3,5]{1,0:T(2,2)}").padded_size
         24
@@ -213,7 +213,7 @@ def parse_xla(text: str) -> XlaShape:
 
 
 def _read_property(cursor: TextCursor, name: str, rank: int) -> str:
-    """Return what stands in the brackets of a property; of splits, which have several, with the brackets."""
+    """Return the content of the brackets of a property; for splits, which have several, with the brackets."""
     if name == "SC":
         splits = [_read_split(cursor, rank)]
         while cursor.peek("("):
@@ -389,7 +389,7 @@ def parse_onednn(text: str) -> OnednnTag:
     numbers = _number_letters(letters)
     if numbers is None:
         raise FileFormatError(
-            f"{text!r} is not a oneDNN tag: its letters are neither a, b, c, ... nor those of a known domain"
+            f"{text!r} is not a oneDNN tag: its letters are neither a, b, c, ... nor the letters of a known domain"
         )
     order = tuple([numbers[letter] for letter in letters])
     blocked = {letter for _, letter in blocks}
@@ -405,7 +405,7 @@ def parse_onednn(text: str) -> OnednnTag:
 
 
 def has_tag_letters(text: str) -> bool:
-    """Return whether the letters of a `text` are those of a tag or of an alias.
+    """Return whether a `text` has the letters of a tag or of an alias.
 
     >>> has_tag_letters("nChw16c"), has_tag_letters("hello")
     (True, False)
@@ -438,7 +438,7 @@ def write_onednn(layout: LayoutLike) -> OnednnTag:
     parts, shape, stored = tiled_parts(layout, "oneDNN"), logical_extents(layout), stored_extents(layout)
     outer = next((k for k, part in enumerate(parts) if not part.is_last), len(parts))  # parts before the blocks
     tag = _tag_of(parts, outer, len(shape))
-    for count in range(outer, -1, -1):  # the only block of a padded dimension is its last part, too
+    for count in range(outer, -1, -1):  # the only block of a padded dimension is also its last part
         if (found := _tag_of(parts, count, len(shape))).padded_shape(shape) == stored:
             return found
     raise LayoutError(f"{layout} has more padding than the blocks of {tag} need; oneDNN pads to whole blocks")
@@ -546,7 +546,7 @@ def parse_mosaic(text: str) -> MosaicTiling:
 
 
 def write_mosaic(layout: LayoutLike) -> str:
-    """Return the tiling that stores an array as a `layout` does; one without tiles is that of whole rows.
+    """Return the tiling that stores an array as a `layout` does; a layout without tiles gives whole rows.
 
     >>> from tilewright import row_major
     >>> write_mosaic(parse_mosaic("Tiling((32, 32)(16, 16))").layout((64, 96))), write_mosaic(row_major(4, 8))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Triton's encodings mean: which element each register, lane, warp and block holds, or each offset in memory.
+"""The meaning of Triton's encodings: which element each register, lane, warp and block holds, or each offset in memory.
 
 Distributed encodings follow one scheme. A tile gives the first registers and lanes; warps are put beside each other,
 dimension by dimension; then registers repeat the whole until the shape is covered. What reaches the extent of the
@@ -88,7 +88,7 @@ class TritonType:
 
     @property
     def bits(self) -> int | None:
-        """Return the bits of an element, if its type states them.
+        """The bits of an element, if its type states them.
 
         >>> parse_triton_type("tensor<8xbf16, #ttg.blocked<{order = [0]}>>").bits
         16
@@ -248,11 +248,11 @@ def _format_value(value: Any) -> str:
     return _format_fields(value) if isinstance(value, Mapping) else str(value)
 
 
-# What the fields of Triton's encodings may be, before anything is computed from them.
+# The checks of the fields of Triton's encodings, before anything is computed from them.
 
 
 def validate_fields(encoding: TritonEncoding) -> None:
-    """Raise if a field of an `encoding`, or of one within it, is unknown, or not of the kind that its name says.
+    """Raise if a field of an `encoding`, or of one within it, is unknown, or not of the type that its name requires.
 
     >>> validate_fields(TritonEncoding("swizzled_shared", {"vec": 8}))
     >>> try:
@@ -343,10 +343,10 @@ DISTRIBUTED = ("register", "lane", "warp", "block")
 
 
 def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int | None = None) -> Linear:
-    """Return what an encoding does to a tensor of a `shape`: a map to its dimensions `dim0`, `dim1`, ...
+    """Return the meaning of an encoding for a tensor of a `shape`: a map to its dimensions `dim0`, `dim1`, ...
 
-    Its inputs are `register`, `lane`, `warp` and `block`, or for memory `offset` and `block`. `bits` are those of
-    an element, if they are known. A padded encoding is not linear: its map is that without the padding.
+    Its inputs are `register`, `lane`, `warp` and `block`, or for memory `offset` and `block`. `bits` is the width of
+    an element, if it is known. A padded encoding is not linear: its map leaves the padding out.
 
     >>> from tilewright.notation import parse_encoding
     >>> swizzled = parse_encoding("#ttg.swizzled_shared<{vec = 2, perPhase = 1, maxPhase = 2, order = [1, 0]}>")
@@ -427,14 +427,14 @@ class _Encoded:
 
     @property
     def matrix(self) -> tuple[int, int]:
-        """Return the two dimensions of a matrix: those of its rows and columns."""
+        """The two dimensions of a matrix: its rows and its columns."""
         if self.rank < 2:
             raise LayoutError(f"#ttg.{self.encoding.name} is for matrices, shape {self.shape} has one dimension")
         return self.rank - 2, self.rank - 1
 
     @property
     def leading(self) -> list[int]:
-        """Return the dimensions before those of a matrix, the last first."""
+        """The dimensions before the dimensions of a matrix, the last first."""
         return list(reversed(range(self.rank - 2)))
 
     def unit(self, dimension: int, step: int = 1) -> Basis:

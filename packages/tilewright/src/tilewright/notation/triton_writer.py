@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Triton's types from linear maps and from layouts of shared memory, with the encoding that people would write.
 
-The few parameters of an encoding are read off the map, or tried; what is found is written only if its own map is the
+The few parameters of an encoding are read off the map, or tried; the result is written only if its own map is the
 same. Other maps are written as linear encodings.
 """
 
@@ -16,7 +16,7 @@ from ..layout import Layout, LayoutLike, Linear, Swizzle, unflatten
 from .maps import logical_extents, offset_of, stored_extents, strided_parts
 from .triton import DISTRIBUTED, TritonEncoding, TritonType, element_bits, linear_of_encoding
 
-_MAX_RANK = 5  # of which all orders of the dimensions are tried
+_MAX_RANK = 5  # up to which all orders of the dimensions are tried
 Images: TypeAlias = "Sequence[Sequence[int]]"
 Bases: TypeAlias = "dict[str, list[tuple[int, ...]]]"
 Fields: TypeAlias = dict[str, Any]  # of an encoding
@@ -54,7 +54,7 @@ def write_triton(layout: Linear | LayoutLike | Swizzle, dtype: str = "f16") -> s
 
 
 def _with_inputs(linear: Linear, names: Sequence[str]) -> Bases:
-    """Return the bases of a map by input, those of inputs that it does not have being none."""
+    """Return the bases of a map by input; an input that it lacks has no bases."""
     return {name: linear.bases.get(name, []) for name in names}
 
 
@@ -176,7 +176,7 @@ def _matrix_candidates(bases: Bases, rank: int, bits: int, blocks: Fields) -> It
         if fields.get("isTransposed", columns == 4) != (columns == 4) or fields.get("isTranspose"):
             continue  # the result of the transposed instruction has the same operands
         if parent.name == "nvidia_mma" and fields["versionMajor"] == 3 and columns != 8:
-            continue  # and so has that of a wider one
+            continue  # and so has the result of a wider one
         widths = _OPERAND_WIDTHS.get(fields.get("version", 0) if parent.name == "amd_wmma" else 0, ())
         for operand in (0,) if fields.get("versionMajor") == 3 else (0, 1):
             for width in sorted(widths, key=lambda width: width != 32 // bits):
@@ -220,7 +220,7 @@ def _wmma_results(bases: Bases, rank: int, blocks: Fields) -> Iterator[TritonEnc
     warps = [[part // 16 for part in image] for image in bases["warp"]]
     for version, depth in ((1, 16), (2, 16), (3, 32), (3, 64)):
         for is_transposed in (False, True):
-            for count in (0, 1, 2):  # registers that are listed, too, after those of a tile
+            for count in (0, 1, 2):  # listed registers after the registers of a tile
                 registers = [[part // 16 for part in image] for image in bases["register"][3 : 3 + count]]
                 layout = {"register": registers, "warp": warps} if count else {"warp": warps}
                 fields = {"version": version, "isTranspose": is_transposed, "ctaLayout": layout, **blocks}

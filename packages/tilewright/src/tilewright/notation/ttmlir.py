@@ -96,7 +96,7 @@ def resolve_alias(name: str, aliases: Aliases) -> str | None:
 
 
 def read_attribute(cursor: TextCursor, aliases: Aliases, read: Callable[[TextCursor, Aliases], _Value]) -> _Value:
-    """Return what `read` makes of the attribute at a `cursor`, or of the text that an alias there stands for.
+    """Return the result of `read` for the attribute at a `cursor`, or for the text behind an alias there.
 
     >>> read_attribute(TextCursor("#n", "a number"), {"n": "7"}, lambda cursor, aliases: cursor.integer())
     7
@@ -194,7 +194,7 @@ def _element_text(tile: tuple[int, int] | None, dtype: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Memref:
-    """What each core, or each bank, holds: a block of `shape`, of tiles or of scalars, in a memory.
+    """The content of each core, or each bank: a block of `shape`, of tiles or of scalars, in a memory.
 
     >>> memref = read_memref(TextCursor("memref<1x4x!ttcore.tile<32x32, bf16>, #dram>", "a memref"), {})
     >>> memref.shape, memref.tile, memref.dtype, memref.space
@@ -205,7 +205,7 @@ class Memref:
     tile: tuple[int, int] | None
     dtype: str
     space: str
-    extra: tuple[str, ...] = ()  # what is between the element type and the memory
+    extra: tuple[str, ...] = ()  # fields between the element type and the memory
 
     def __str__(self) -> str:
         extents = "".join([f"{n}x" for n in self.shape])
@@ -259,7 +259,7 @@ class TensorType:
 
 
 def parse_tensor_type(text: str, aliases: Aliases | None = None) -> TensorType:
-    """Return the tensor type of a `text`; `aliases` are those of its file, which its element type may be one of.
+    """Return the tensor type of a `text`; `aliases` are its file's, one of which may be its element type.
 
     >>> parse_tensor_type("tensor<f32>").shape, parse_tensor_type("tensor<?x8xi1>").shape
     ((), (None, 8))
@@ -392,7 +392,7 @@ class MlirLayout:
 
     @property
     def is_in_l1(self) -> bool:
-        """Return whether the memory is L1, where every core of the grid holds a part.
+        """Whether the memory is L1, where every core of the grid holds a part.
 
         >>> parse_mlir_layout("#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<8xf32, #dram>, <interleaved>>").is_in_l1
         False
@@ -401,7 +401,7 @@ class MlirLayout:
 
     @property
     def is_sharded(self) -> bool:
-        """Return whether each core holds a shard.
+        """Whether each core holds a shard.
 
         >>> parse_mlir_layout("#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<8xf32, #dram>, <interleaved>>").is_sharded
         False
@@ -433,7 +433,7 @@ class MlirLayout:
 
     @property
     def unplaced(self) -> list[str]:
-        """Return the named parts that a spec does not have: a mesh, the map of the grid, and those that are unknown.
+        """The named parts that a spec does not have: a mesh, the map of the grid, and those that are unknown.
 
         >>> text = "#ttnn.ttnn_layout<(d0) -> (d0), <1, (d0) -> (d0)>, memref<8xf32, #dram>, <interleaved>, a = 3>"
         >>> parse_mlir_layout(text).unplaced
@@ -447,7 +447,7 @@ class MlirLayout:
     def to_spec(self, tensor: TensorType, chip: Chip | str | None = None) -> TensorSpec:
         """Return the spec of a `tensor` type with this layout on a `chip`, or raise if ttnn has no such placement.
 
-        It is what the runtime makes of the two: the map and the memref of interleaved memory are the compiler's own.
+        It is the runtime's combination of the two: the map and the memref of interleaved memory are the compiler's own.
 
         >>> from tilewright.notation import parse_tensor_type
         >>> layout = parse_mlir_layout(
@@ -506,7 +506,7 @@ def is_test_pattern(text: str) -> bool:
 
 
 def parse_mlir_layout(text: str, aliases: Mapping[str, str] | None = None) -> MlirLayout:
-    """Return the layout of a `text` of tt-mlir, or of the alias that it is; `aliases` are those of its file, by name.
+    """Return the layout of a `text` of tt-mlir, or of an alias; `aliases` are its file's, by name.
 
     >>> parse_mlir_layout(
     ...     "#ttnn.ttnn_layout<(d0) -> (0, d0), <1x1>, memref<1x8xf32, #dram>, <interleaved>>"
@@ -519,7 +519,7 @@ def parse_mlir_layout(text: str, aliases: Mapping[str, str] | None = None) -> Ml
 def parse_with_aliases(
     text: str, aliases: Mapping[str, str], read: Callable[[TextCursor, Aliases], _Value], name: str
 ) -> _Value:
-    """Return what `read` makes of a whole `text`, which messages call `name`; each error is a `FileFormatError`.
+    """Return the result of `read` for a whole `text`, called `name` in messages; each error is a `FileFormatError`.
 
     >>> parse_with_aliases("#n", {"n": "7"}, lambda cursor, aliases: cursor.integer(), "a number")
     7
@@ -655,15 +655,15 @@ class LayoutVerdict:
 
     rule: Literal["satisfied", "violated", "ignored"]  # ignored: the layout asks for it, or extents are not known
     severity: Severity
-    memref: tuple[int, ...]  # that of the layout
-    expected: tuple[int, ...] | None  # that of the rule; None if it gives none
+    memref: tuple[int, ...]  # the layout's
+    expected: tuple[int, ...] | None  # the rule's; None if it gives none
     reason: str = ""
 
 
 def check_layout(layout: MlirLayout, tensor: TensorType) -> LayoutVerdict:
     """Return the verdict of the compiler's shape rule on a `layout` of a `tensor` type.
 
-    Layouts written by hand, and those of older compilers, often use another convention: that is a note. A memref that
+    Layouts written by hand or by older compilers often use another convention: that is a note. A memref that
     reserves more than the tensor needs is a warning, one that is too small is an error.
 
     >>> from tilewright.notation import parse_mlir_layout, parse_tensor_type
@@ -751,7 +751,7 @@ def _in_tiles(layout: MlirLayout, extents: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _grade(layout: MlirLayout, shape: tuple[int, ...], expected: tuple[int, ...]) -> tuple[Severity, str]:
-    """Return how much a memref other than the expected one matters, and why."""
+    """Return the severity of a memref other than the expected one, and the reason."""
     memref, cores = layout.memref.shape, 1 if _needs_unit_grid(layout) else prod(layout.grid)
     unit = "element" if layout.memref.tile is None else "tile"
     padded = _padded(layout, shape)
@@ -808,7 +808,7 @@ def mlir_layout_of(spec: TensorSpec) -> MlirLayout:
 
 
 def write_mlir_layout(spec: Any) -> str:
-    """Return the #ttnn.ttnn_layout of a tensor `spec`, or of an `MlirLayout`; raise if the text would not say it all.
+    """Return the #ttnn.ttnn_layout of a tensor `spec`, or of an `MlirLayout`; raise if the text would lose information.
 
     >>> write_mlir_layout(TensorSpec((32, 64), "float32"))
     '#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<32x64xf32, #ttnn.buffer_type<dram>>, <interleaved>>'
@@ -817,7 +817,7 @@ def write_mlir_layout(spec: Any) -> str:
         return str(spec)
     if not isinstance(spec, TensorSpec):
         raise LayoutError(
-            f"tt-mlir's layouts are those of tensors in the memory of a chip, got {type(spec).__name__} {spec!s:.60};"
+            f"tt-mlir's layouts describe tensors in the memory of a chip, got {type(spec).__name__} {spec!s:.60};"
             " make a TensorSpec of it, with a shape, an element type and a memory config"
         )
     layout = mlir_layout_of(spec)

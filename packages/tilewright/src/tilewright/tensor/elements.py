@@ -98,7 +98,7 @@ IndexEntry: TypeAlias = "SupportsIndex | Array | Sequence[SupportsIndex]"
 
 
 def watch_read(tensor: View, places: Any, width: int = 1) -> None:
-    """Tell whoever watches memory that scalars of a tensor are about to be read.
+    """Notify the observers of memory that scalars of a tensor are about to be read.
 
     >>> import tilewright as tw
     >>> watch_read(tw.TileTensor([1, 2], tw.row_major(2)), 0)
@@ -109,7 +109,7 @@ def watch_read(tensor: View, places: Any, width: int = 1) -> None:
 
 
 def watch_write(tensor: View, places: Any, width: int = 1) -> None:
-    """Tell whoever watches memory that scalars of a tensor are about to be written.
+    """Notify the observers of memory that scalars of a tensor are about to be written.
 
     >>> import tilewright as tw
     >>> watch_write(tw.TileTensor([1, 2], tw.row_major(2)), 0)
@@ -515,7 +515,7 @@ class Scalars:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all scalars are valid.
+        """Whether all scalars are valid.
 
         >>> import tilewright as tw
         >>> Scalars.of(tw.TileTensor(bytearray(48), tw.row_major(6, 8))).is_whole
@@ -548,7 +548,7 @@ class Scalars:
         first = int(self.tensor._offset)
         spans = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
         low, high = (first + sum(span for span in spans if (span < 0) == is_low) for is_low in (True, False))
-        if low < 0 or high >= data.size:  # NumPy would not say so
+        if low < 0 or high >= data.size:  # NumPy would not report it
             raise LayoutError(f"a view of scalars {low} to {high} exceeds its storage, which has {data.size}")
         return strided_view(data[first : first + 1], shape, steps, not self.tensor._store.readonly)
 
@@ -564,7 +564,7 @@ class Scalars:
         return table, np.ones(table.shape, dtype=bool) if mask is None else np.broadcast_to(mask, table.shape)
 
     def watch_read(self) -> None:
-        """Tell whoever watches memory that all valid scalars are about to be read.
+        """Notify the observers of memory that all valid scalars are about to be read.
 
         >>> import tilewright as tw
         >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3))).watch_read()
@@ -574,7 +574,7 @@ class Scalars:
             watcher.read(self.tensor._store, *self._vectors())
 
     def watch_write(self) -> None:
-        """Tell whoever watches memory that all valid scalars are about to be written.
+        """Notify the observers of memory that all valid scalars are about to be written.
 
         >>> import tilewright as tw
         >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3))).watch_write()
@@ -628,7 +628,7 @@ class Scalars:
     def placement(self, extents: tuple[int, ...], on_device: bool = False) -> tuple[Placement, Any] | None:
         """Return (placement, memory) of the first scalars of each mode; None if no plan can copy them.
 
-        The memory must be that of the host, unless `on_device`.
+        The memory must be on the host, unless `on_device`.
 
         >>> import tilewright as tw
         >>> t = tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 3](1, 2)
@@ -900,7 +900,7 @@ def _copy_array(tensor: Kind, target: Scalars, values: Array, order: str | None)
 
 
 def to_numpy(tensor: View, fill: Number | None = None, copy: bool | None = True) -> Array:
-    """Return the elements as an array: one dimension per mode, then those of a vector element.
+    """Return the elements as an array: one dimension per mode, then the dimensions of a vector element.
 
     A ragged view returns its valid part, or with `fill` its full shape. `copy=False` returns a view of the storage or
     raises; `copy=None` copies only where strides do not allow a view.
@@ -936,7 +936,7 @@ def _has_whole_vectors(scalars: Scalars, tensor: View) -> bool:
     vector = tensor._vector_extents
     if scalars.valid is None:
         return False
-    if len(vector) != tensor.rank:  # a slice dropped modes of the elements: those of the vectors follow the rest
+    if len(vector) != tensor.rank:  # a slice dropped modes of the elements: the modes of the vectors follow the rest
         return scalars.valid[-len(vector) :] == scalars.extents[-len(vector) :]
     return all(n % width == 0 for n, width in zip(scalars.valid, vector, strict=True))
 

@@ -109,7 +109,7 @@ class Store:
 
     @property
     def size(self) -> int:
-        """Return the number of scalars.
+        """The number of scalars.
 
         >>> Store.of(bytearray(8)).size
         8
@@ -118,7 +118,7 @@ class Store:
 
     @property
     def host(self) -> Array:
-        """Return the scalars as an array; raise if only a device can access them.
+        """The scalars as an array; raises if only a device can access them.
 
         >>> Store.of(bytearray(2)).host.tolist()
         [0, 0]
@@ -136,7 +136,7 @@ class Store:
 
     @property
     def is_on_host(self) -> bool:
-        """Return whether the host can access the scalars, or a kernel on it.
+        """Whether the host can access the scalars, or a kernel on it.
 
         >>> Store.of([1]).is_on_host
         True
@@ -174,7 +174,7 @@ class DeviceMemory:
 
     @property
     def size(self) -> int:
-        """Return the number of scalars.
+        """The number of scalars.
 
         >>> DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).size
         3
@@ -187,7 +187,7 @@ class DeviceMemory:
         >>> DeviceMemory(format_of("int8"), np.arange(5, dtype=np.int8)).section(1, 2).tolist()
         [1, 2]
         """
-        if not 0 <= start <= start + size <= self.size:  # a device would not say so
+        if not 0 <= start <= start + size <= self.size:  # a device would not report it
             raise LayoutError(f"scalars {start} to {start + size - 1} exceed device memory, which has {self.size}")
         if not isinstance(self.array, DeviceArray):
             return self.array[start : start + size]
@@ -423,7 +423,7 @@ def _flatten_axes(layout: Any, steps: dict[str, int]) -> Any:
 
 
 def scalar_bounds(layout: Layout | ComposedLayout, offset: int, size: int) -> tuple[int, int]:
-    """Return the lowest and the highest valid place; wider bounds if those are inside storage of that size, too.
+    """Return the lowest and the highest valid place; wider bounds if those are also inside storage of that size.
 
     >>> scalar_bounds(Layout((4, 8), (8, 1)), 2, 100)
     (2, 33)

@@ -135,7 +135,7 @@ class BaseTensor(Drawable):
 
     @property
     def shape(self) -> Shape:
-        """Return the logical and the padded extents.
+        """The logical and the padded extents.
 
         >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile").shape
         Shape([5, 7], [32, 32])
@@ -144,7 +144,7 @@ class BaseTensor(Drawable):
 
     @property
     def padded_shape(self) -> tuple[int, ...]:
-        """Return the padded extents.
+        """The padded extents.
 
         >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile").padded_shape
         (32, 32)
@@ -153,7 +153,7 @@ class BaseTensor(Drawable):
 
     @property
     def dtype(self) -> Format:
-        """Return the number format.
+        """The number format.
 
         >>> BaseTensor.of(np.zeros((5, 7), np.int8)).dtype
         format_of('int8')
@@ -162,7 +162,7 @@ class BaseTensor(Drawable):
 
     @property
     def layout(self) -> PageLayout:
-        """Return whether pages are rows or tiles.
+        """Whether pages are rows or tiles.
 
         >>> BaseTensor.of(np.zeros((5, 7))).layout
         PageLayout.ROW_MAJOR
@@ -171,7 +171,7 @@ class BaseTensor(Drawable):
 
     @property
     def tile(self) -> Tile:
-        """Return the tile; the default one where pages are rows.
+        """The tile; the default one where pages are rows.
 
         >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile", tile=(16, 32)).tile
         Tile((16, 32))
@@ -180,7 +180,7 @@ class BaseTensor(Drawable):
 
     @property
     def memory(self) -> MemoryConfig:
-        """Return the memory config of the tensor.
+        """The memory config of the tensor.
 
         >>> BaseTensor.of(np.zeros((5, 7))).memory
         MemoryConfig('interleaved', 'dram')
@@ -189,7 +189,7 @@ class BaseTensor(Drawable):
 
     @property
     def nbytes(self) -> int:
-        """Return the number of bytes of all pages.
+        """The number of bytes of all pages.
 
         >>> BaseTensor.of(np.zeros((5, 7), np.float32)).nbytes
         140
@@ -198,7 +198,7 @@ class BaseTensor(Drawable):
 
     @property
     def storage_type(self) -> StorageType:
-        """Return who owns the bytes.
+        """The owner of the bytes.
 
         >>> BaseTensor.of([[1, 2]], borrow=False).storage_type
         <StorageType.OWNED_HOST: 0>
@@ -207,7 +207,7 @@ class BaseTensor(Drawable):
 
     @property
     def device(self) -> Device | None:
-        """Return the device that holds the tensor, None on the host.
+        """The device that holds the tensor, None on the host.
 
         >>> BaseTensor.of([[1, 2]]).device is None
         True
@@ -216,7 +216,7 @@ class BaseTensor(Drawable):
 
     @property
     def data_start(self) -> tuple[int, ...]:
-        """Return where the data start in the padded shape: at the origin, unless `pad` was given a start.
+        """The start of the data in the padded shape: the origin, unless `pad` was given a start.
 
         >>> BaseTensor.of([[1, 2]]).data_start
         (0, 0)
@@ -225,7 +225,7 @@ class BaseTensor(Drawable):
 
     @property
     def pages(self) -> Bytes:
-        """Return the bytes of all pages, one after the other: those of the tensor on the host, a copy from a device.
+        """The bytes of all pages, one after the other: a view on the host, a copy from a device.
 
         >>> BaseTensor.of(np.array([[1, 2]], np.uint8)).pages.tolist()
         [1, 2]
@@ -236,7 +236,7 @@ class BaseTensor(Drawable):
 
     @property
     def raw(self) -> memoryview:
-        """Return the bytes of all pages as a buffer, without a copy on the host.
+        """The bytes of all pages as a buffer, without a copy on the host.
 
         The tensor itself exports no buffer: NumPy would read its bytes as its values.
 
@@ -324,7 +324,7 @@ class BaseTensor(Drawable):
 class Tensor(BaseTensor):
     """A tensor: a spec, and the bytes of its pages on the host (owned or borrowed) or on a device.
 
-    Operations return new tensors; `made_by` says whether they are a view of the same bytes, a copy, or needed an
+    Operations return new tensors; `made_by` tells whether they are a view of the same bytes, a copy, or needed an
     untilize, and `tilewright.memory` predicts that from specs alone. NumPy and DLPack see the logical values; `raw` are
     the bytes of the pages.
 
@@ -357,7 +357,7 @@ class Tensor(BaseTensor):
         return here._repage(spec.retile_spec(here.spec, page_layout, new_tile), pad_value)
 
     def to_dtype(self, dtype: FormatLike) -> Tensor:
-        """Return the tensor in the number format `dtype`; padding is converted, too, and block formats get tiles.
+        """Return the tensor in the number format `dtype`; padding is also converted, and block formats get tiles.
 
         >>> Tensor.of([[1.5, 2.5]]).to_dtype("int32").numpy().tolist()
         [[1, 2]]
@@ -537,7 +537,7 @@ class Tensor(BaseTensor):
         return self._from_pages(change, to_bytes(self.numpy(), spec))
 
     def _kind(self, change: SpecChange) -> ChangeKind:
-        """Return what a change costs where this tensor is."""
+        """Return the cost of a change where this tensor is."""
         return change.on_host if self.device is None else change.kind
 
     def _as_view(self, change: SpecChange, offset: int = 0) -> Tensor:
@@ -601,7 +601,7 @@ class StorageType(Enum):
 
     @property
     def is_host(self) -> bool:
-        """Return whether the bytes are in the memory of this process.
+        """Whether the bytes are in the memory of this process.
 
         >>> StorageType.DEVICE.is_host
         False
@@ -641,7 +641,7 @@ class DeviceStorage:
 
     @property
     def allocation(self) -> Allocation:
-        """Return the block; raise if it was freed, or if its device was closed.
+        """The block; raises if it was freed, or if its device was closed.
 
         >>> from tilewright import TensorSpec
         >>> device = Device("wormhole_n150")
@@ -659,7 +659,7 @@ class DeviceStorage:
 
     @property
     def is_allocated(self) -> bool:
-        """Return whether the block is still allocated.
+        """Whether the block is still allocated.
 
         >>> from tilewright import TensorSpec
         >>> device = Device("wormhole_n150")

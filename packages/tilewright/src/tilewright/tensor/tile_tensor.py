@@ -291,7 +291,7 @@ class TileTensor(Arithmetic):
 
     @property
     def valid_shape(self) -> tuple[int, ...]:
-        """Return the extent of the valid part of each mode.
+        """The extent of the valid part of each mode.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).valid_shape
@@ -476,7 +476,7 @@ class TileTensor(Arithmetic):
 
     @property
     def T(self: Kind) -> Kind:  # noqa: N802  (NumPy's name)
-        """Return the tensor with its modes in reverse.
+        """The tensor with its modes in reverse.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(12), tw.row_major(3, 4)).T.shape
@@ -506,7 +506,7 @@ class TileTensor(Arithmetic):
     def copy_to(self, target: OtherTarget, order: str | None = None, fill: Number | None = None) -> OtherTarget:
         """Copy and convert the elements into `target`, a tensor or a writeable array; return it.
 
-        `order` and `fill` are those of `copy_from`.
+        `order` and `fill` are as in `copy_from`.
 
         >>> import tilewright as tw
         >>> TileTensor([1, 2, 3, 4], tw.col_major(2, 2)).copy_to(np.zeros((2, 2))).tolist()

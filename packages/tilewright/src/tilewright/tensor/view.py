@@ -76,9 +76,9 @@ def vector_layout(pair: PairLayout) -> Any:
 
 
 def cut_modes(pair: PairLayout, cuts: Sequence[Cut], keep: Sequence[bool] | None = None) -> tuple[Any, int]:
-    """Return (pair, shift): every mode cut, and how far the first element of the result is from that of `pair`.
+    """Return (pair, shift): every mode cut, and how far the first element of the result is from the first of `pair`.
 
-    `keep` says which modes stay; the others are cut to one index and dropped.
+    `keep` marks the modes that stay; the others are cut to one index and dropped.
 
     >>> print(*cut_modes(pair_layout(Layout((9, 8), (8, 1))), [(6, 3, 1), (4, 4, 1)]))
     ((3,4),()):((8,1),()) 52
@@ -222,7 +222,7 @@ def _join_vectors(vector: tuple[Any, ...], blocks: tuple[Any, ...]) -> tuple[Any
 
 
 def _is_dropped(mode: Nested[Any]) -> bool:
-    """Return whether a mode of a vector is marked as one of a mode of the elements that a slice dropped."""
+    """Return whether a mode of a vector is marked as belonging to a mode of the elements that a slice dropped."""
     return isinstance(mode, tuple) and len(mode) == 1
 
 
@@ -311,7 +311,7 @@ class View(Drawable):
 
     @property
     def layout(self) -> Any:
-        """Return the layout of the elements.
+        """The layout of the elements.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).layout
@@ -336,7 +336,7 @@ class View(Drawable):
 
     @property
     def element_layout(self) -> Any:
-        """Return the layout of the scalars within an element.
+        """The layout of the scalars within an element.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[2, 2]().element_layout
@@ -346,7 +346,7 @@ class View(Drawable):
 
     @property
     def element_size(self) -> int:
-        """Return the number of scalars of an element.
+        """The number of scalars of an element.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]().element_size
@@ -375,7 +375,7 @@ class View(Drawable):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the extent of each mode.
+        """The extent of each mode.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).shape
@@ -385,7 +385,7 @@ class View(Drawable):
 
     @property
     def strides(self) -> tuple[Any, ...]:
-        """Return the stride of each mode in scalars; of a nested mode, a tuple.
+        """The stride of each mode in scalars; of a nested mode, a tuple.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).strides
@@ -398,7 +398,7 @@ class View(Drawable):
 
     @property
     def dtype(self) -> ScalarFormat:
-        """Return the format of the scalars.
+        """The format of the scalars.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).dtype.name
@@ -408,7 +408,7 @@ class View(Drawable):
 
     @property
     def offset(self) -> int:
-        """Return the position of the first scalar of the view in storage.
+        """The position of the first scalar of the view in storage.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[2, 2](1, 1).offset
@@ -418,7 +418,7 @@ class View(Drawable):
 
     @property
     def origin(self) -> Any:
-        """Return the object that holds the memory.
+        """The object that holds the memory.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(2), tw.row_major(2)).origin
@@ -428,7 +428,7 @@ class View(Drawable):
 
     @property
     def readonly(self) -> bool:
-        """Return whether the view refuses writes.
+        """Whether the view refuses writes.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytes(2), tw.row_major(2)).readonly
@@ -438,7 +438,7 @@ class View(Drawable):
 
     @property
     def rank(self) -> int:
-        """Return the number of modes.
+        """The number of modes.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(24), tw.Layout((4, (2, 3)))).rank
@@ -450,7 +450,7 @@ class View(Drawable):
 
     @property
     def size(self) -> int:
-        """Return the number of elements.
+        """The number of elements.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).vectorize[1, 4]().size
@@ -460,7 +460,7 @@ class View(Drawable):
 
     @property
     def is_row_major(self) -> bool:
-        """Return whether the layout is flat and has exactly the strides of row-major order.
+        """Whether the layout is flat and has exactly the strides of row-major order.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(24), tw.row_major(4, 6)).is_row_major
@@ -480,7 +480,7 @@ class View(Drawable):
 
     @property
     def is_ragged(self) -> bool:
-        """Return whether part of the shape lies outside the tensor that this is a view of.
+        """Whether part of the shape lies outside the tensor that this is a view of.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 4](1, 0).is_ragged

@@ -228,7 +228,7 @@ class Tiles(Generic[Kind]):
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Return the number of tiles along each mode.
+        """The number of tiles along each mode.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(12), tw.row_major(3, 4)).tiles[2, 2]().grid

@@ -231,7 +231,7 @@ class MappedEndpoint(MemoryEndpoint):
 
     @property
     def inode(self) -> int | None:
-        """Return the inode of the mapped file, None if its path now names another file."""
+        """The inode of the mapped file, None if its path now names another file."""
         return os.fstat(self._file).st_ino if self._file >= 0 else None
 
     def plan_import(self, tile: Box, buffer: TileBuffer, fill: Any) -> Work:
@@ -299,7 +299,7 @@ class MappedEndpoint(MemoryEndpoint):
             if self._touched < RELEASE_AFTER:
                 return
             self._touched = 0
-        # the file keeps what was written: only our claim to the pages is dropped
+        # the file keeps the data: only our claim to the pages is dropped
         self._map.madvise(mmap.MADV_DONTNEED)
 
 
@@ -440,7 +440,7 @@ class SlicedEndpoint:
 
     @property
     def chunk_bytes(self) -> int:
-        """Return the bytes of a decoded chunk; 0 without chunks."""
+        """The bytes of a decoded chunk; 0 without chunks."""
         return prod(self.chunks) * self.dtype.itemsize if self.chunks else 0
 
     def share_chunks(self, tiler: Tiler, cache: ChunkCache, source: int) -> None:
@@ -739,7 +739,7 @@ def tiler_with_halo(shape: Sequence[int], tile: Extents, halo: tuple[tuple[int, 
 class FileReference:
     """A file that holds an array: its path, and the shape, dtype, byte offset and order of the array in it.
 
-    `inode` is that of a mapped file, so that another file at the same path is noticed.
+    `inode` is the inode of a mapped file, so that another file at the same path is noticed.
 
     >>> FileReference("a.raw", (4, 8), "<f4", 128).nbytes
     128
@@ -754,7 +754,7 @@ class FileReference:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all elements.
+        """The bytes of all elements.
 
         >>> FileReference("a.raw", (10,), "<i2").nbytes
         20
@@ -814,7 +814,7 @@ class FileReference:
 class ObjectReference:
     """An array object: threads share it, and zarr arrays and the like may be sent to other processes.
 
-    `description` is what the array was when the reference was made.
+    `description` describes the array when the reference was made.
 
     >>> ObjectReference(np.zeros(3)).open(writing=True).shape
     (3,)
@@ -848,7 +848,7 @@ class ObjectReference:
 class NameReference:
     """The name of a stored array, such as `a.zarr` or `a.h5::x`, which is opened wherever a task runs.
 
-    `description` is what the array was when the reference was made.
+    `description` describes the array when the reference was made.
 
     >>> NameReference("a.zarr").name
     'a.zarr'

@@ -150,7 +150,7 @@ class TaskManifest:
 
 @dataclass(frozen=True, slots=True)
 class MergedManifests:
-    """What the merged manifests of parts hold: tasks done, ranges missing, and ranges repeated by several parts.
+    """The content of merged manifests of parts: tasks done, ranges missing, and ranges repeated by several parts.
 
     >>> MergedManifests(done=16, missing=(), repeated=())
     MergedManifests(done=16, missing=(), repeated=())
@@ -180,11 +180,11 @@ def _describe_ranges(ranges: tuple[range, ...], most: int = 20) -> str:
 def merge_manifests(
     paths: Sequence[str | Path], target: str | Path, plan: dict[str, Any], tasks: range
 ) -> MergedManifests:
-    """Write one manifest with the tasks of several, and return what it holds.
+    """Write one manifest with the tasks of several, and return its content.
 
     Args:
         paths: the manifests of the parts; they must be of one compute and of this plan.
-        target: the manifest to write; if it exists, it is merged, too.
+        target: the manifest to write; if it exists, it is merged as well.
         plan: plain data that identifies the plan, without compute and range of tasks.
         tasks: the range of tasks of the plan.
     """
@@ -227,7 +227,7 @@ def _raise_if_unidentified(path: Path, compute: Any) -> None:
 
 
 def _task_range(path: Path, recorded: dict[str, Any], tasks: range) -> range:
-    """Return the range of tasks of a part; raise if it is not within that of the plan."""
+    """Return the range of tasks of a part; raise if it is not within the range of the plan."""
     span = recorded.get(_RANGE)
     if isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span):
         part = range(span[0], span[1])
@@ -280,7 +280,7 @@ def _read_text(path: Path) -> bytes:
 
 
 def _parse_manifest(path: Path, text: bytes) -> tuple[dict[str, Any], TaskRecords]:
-    """Return what the complete lines of a manifest say: the identity of its plan, and its records."""
+    """Return the content of the complete lines of a manifest: the identity of its plan, and its records."""
     columns = array("q"), array("L"), array("L")
     lines = io.BytesIO(text)
     try:
@@ -301,7 +301,7 @@ def _not_a_manifest(path: Path) -> TransferError:
 
 
 def _raise_if_changed(path: Path, recorded: dict[str, Any], plan: dict[str, Any]) -> None:
-    """Raise if a manifest belongs to another plan; the message says what differs."""
+    """Raise if a manifest belongs to another plan; the message states the difference."""
     changed = [key for key in {**plan, **recorded} if recorded.get(key) != plan.get(key)]
     if changed:
         changes = [_describe_change(key, recorded.get(key), plan.get(key)) for key in changed]
@@ -339,11 +339,11 @@ _IGNORED_TYPES = ("member_descriptor", "getset_descriptor", "_abc_data")
 
 
 class UnidentifiedError(Exception):
-    """A compute, or an object it uses, cannot be identified; the message says which and why."""
+    """A compute, or an object it uses, cannot be identified; the message states which and why."""
 
 
 def name_compute(compute: Any) -> str:
-    """Return the qualified name of a compute, or that of its type.
+    """Return the qualified name of a compute, or of its type.
 
     >>> name_compute(np.negative), name_compute(functools.partial(np.clip, a_min=0))
     ('numpy.negative', 'functools.partial(numpy.clip)')

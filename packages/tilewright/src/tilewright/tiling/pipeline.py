@@ -150,7 +150,7 @@ class ScheduledRun:
             try:
                 queue.wait(list(self.running.values()))
             finally:
-                for transfer in self.running.values():  # what a queue has dropped must not run later
+                for transfer in self.running.values():  # dropped transfers must not run later
                     transfer.abandon(TransferError("the run is over"))
                     transfer.join()
                 if own_queue is not None:
@@ -226,7 +226,7 @@ class Pipeline(PipelineSpec):
         """Yield the tiles one by one, imported; a tile's outputs are exported when the next tile is requested.
 
         Leaving the loop early, by break or by an exception, waits for started transfers; the current tile is then not
-        exported. `trace`, `progress` and `cancel` are those of `run`.
+        exported. `trace`, `progress` and `cancel` are as in `run`.
 
         >>> import numpy as np
         >>> from tilewright.tiling import Input, Output
@@ -346,7 +346,7 @@ class Pipeline(PipelineSpec):
                 are computed for every element of the first output's tile. `in0(i0 + 1, i1)` is any element of an
                 input's tile, relative to the indices `i0`, `i1` of the current element; `x0`, `x1` are its coordinates
                 in the array, `tile` is the number of the tile.
-            engine: "opencl" or "cuda"; by default that of an operand's memory, or OpenCL.
+            engine: "opencl" or "cuda"; by default the engine of an operand's memory, or OpenCL.
             each: "element", or "tile": the statements then run once per tile, by all threads, and store with
                 `set_out0(value, i0, i1)`.
             functions: C functions that the compute may call.
@@ -421,15 +421,15 @@ def stream(
             `int64_t` extents. It is called for one tile at a time, in order. None copies the source.
         tile: the extents of an output tile; by default chosen to fit `memory_limit`.
         overlap: how far an input tile extends beyond its output tile, on both sides or as (before, after) per axis.
-        pad: what an input tile holds outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
-        scheme, depth, queue: those of `Pipeline`.
-        workers: threads beside the caller, as of `Pipeline`; by default 1, and one per core for zarr and other stores
+        pad: the content of an input tile outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
+        scheme, depth, queue: as in `Pipeline`.
+        workers: threads beside the caller, as in `Pipeline`; by default 1, and one per core for zarr and other stores
             that decode in parallel.
         memory_limit: the most bytes that buffers and cached chunks may take.
-        order: the order of the tiles, as of `Tiler`.
-        dtype: the element type of a created target, by default that of the source.
-        chunks: the chunks of a created target, by default those of the source.
-        progress, cancel, trace: those of `Pipeline.run`.
+        order: the order of the tiles, as in `Tiler`.
+        dtype: the element type of a created target, by default the source's.
+        chunks: the chunks of a created target, by default the source's.
+        progress, cancel, trace: as in `Pipeline.run`.
         concurrent: allow calling the compute for several tiles at once, in each worker and in the caller.
 
     >>> a, b = np.arange(12.0).reshape(3, 4), np.zeros((3, 4))
@@ -502,7 +502,7 @@ def default_workers(arrays: Sequence[Any]) -> int:
 
 
 def open_source(source: Any, targets: Sequence[Any]) -> Any:
-    """Return the array of a source; HDF5 has to open a file that targets are written to for writing, too.
+    """Return the array of a source; HDF5 has to open a file with targets for writing as well.
 
     >>> open_source(np.zeros(3), []).shape
     (3,)

@@ -5,10 +5,10 @@ What travels to a worker is the plan and a range of numbers; the boxes are made 
 batch, and its tasks share their buffers.
 
 A task may run in another process, which might have its own copy of an array. So the first result of a process whose
-bytes are not all equal is compared with what the calling process sees.
+bytes are not all equal is compared with the view of the calling process.
 
 A thread cannot be stopped from outside. With a timeout, the tasks of a batch run in a thread of their own. When one
-takes too long, the batch ends without it; that thread may go on computing, but what it computes is not written.
+takes too long, the batch ends without it; that thread may go on computing, but its result is not written.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class TaskFailure(NamedTuple):
 
 
 class BatchResult(NamedTuple):
-    """What became of a batch: finished and failed tasks, those not started, and the seconds it took.
+    """The outcome of a batch: finished and failed tasks, those not started, and the seconds it took.
 
     `worker` is the process that ran it; `witness` is a finished task whose arrays the caller should compare with what
     it sees itself, None if that is not necessary.
@@ -171,7 +171,7 @@ def _with_buffers(endpoints: list[Endpoint], tilers: Sequence[Tiler]) -> tuple[l
 
 
 class BatchRun:
-    """A batch of tasks while it runs in this process. Arguments as of `run_batch`.
+    """A batch of tasks while it runs in this process. Arguments as in `run_batch`.
 
     >>> from tilewright.tiling import plan_tiles
     >>> a, b = np.arange(10), np.zeros(10, int)
@@ -308,7 +308,7 @@ def run_batch(
         numbers: the tasks to run.
         compute: the user's function.
         recorded: checksums of earlier runs; a task whose result is still there does not run again.
-        record: compute checksums of what is read and written.
+        record: compute checksums of all data read and written.
         gate: nothing is written after it is closed.
         origin: where the batch was submitted.
         timeout: the most seconds that a task may take.
@@ -349,7 +349,7 @@ _PROCESS_TOKEN = uuid4().hex
 
 
 def this_process() -> str:
-    """Return a text that identifies this process among those of all machines."""
+    """Return a text that identifies this process among the processes of all machines."""
     return f"process {os.getpid()} on {platform.node()} ({_PROCESS_TOKEN[:8]})"
 
 

@@ -68,7 +68,7 @@ class Export(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Wait for transfers; `events` says how many events the wait names.
+    """Wait for transfers; `events` is the number of events that the wait names.
 
     >>> print(Wait((TransferKey("import", 3), TransferKey("export", 2))))
     wait[import 3, export 2]
@@ -178,7 +178,7 @@ class Schedule(Drawable):
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """Return the names of the buffers; each operand has a buffer of every name it uses.
+        """The names of the buffers; each operand has a buffer of every name it uses.
 
         >>> Schedule("buffered", 9, depth=3).buffers
         ('in0', 'in1', 'in2', 'out0', 'out1', 'out2')
@@ -325,14 +325,14 @@ SCHEMES: dict[str, Callable[[Schedule], Iterator[Phase]]] = {
 }
 
 
-# What a run did: `PipelineReport` with its totals, and `Trace` with every action, which Perfetto can show.
+# The record of a run: `PipelineReport` with its totals, and `Trace` with every action, which Perfetto can show.
 
 
 @dataclass(frozen=True)
 class PipelineReport:
-    """What a run did: tiles, seconds, bytes read and written by transfers, and bytes of buffers.
+    """The record of a run: tiles, seconds, bytes read and written by transfers, and bytes of buffers.
 
-    `read_amplification` is what the sources delivered, with halos and whole chunks, over what they hold.
+    `read_amplification` is the bytes that the sources delivered, with halos and whole chunks, over the bytes they hold.
 
     >>> PipelineReport(tiles=4, seconds=0.5, bytes_in=10**9, bytes_out=10**9, buffer_bytes=1 << 20).bytes_per_second
     4000000000.0
@@ -347,7 +347,7 @@ class PipelineReport:
 
     @property
     def bytes_per_second(self) -> float:
-        """Return the bandwidth of the transfers, both directions together.
+        """The bandwidth of the transfers, both directions together.
 
         >>> PipelineReport(1, 2.0, 3, 1, 0).bytes_per_second
         2.0
@@ -370,7 +370,7 @@ class TraceSpan(NamedTuple):
 
     @property
     def duration(self) -> int:
-        """Return the duration in nanoseconds.
+        """The duration in nanoseconds.
 
         >>> TraceSpan("wait", 3, 0, 5, 7).duration
         2
@@ -410,7 +410,7 @@ class Trace(Drawable):
 
     @property
     def wall(self) -> float:
-        """Return the seconds from the start of the first action to the end of the last.
+        """The seconds from the start of the first action to the end of the last.
 
         >>> Trace([TraceSpan("import", 0, 0, 0, 10**9), TraceSpan("compute", 0, 0, 10**9, 3 * 10**9)]).wall
         3.0
@@ -421,7 +421,7 @@ class Trace(Drawable):
 
     @property
     def hidden(self) -> float:
-        """Return the fraction of the transfer time that overlaps a compute, from 0 to 1.
+        """The fraction of the transfer time that overlaps a compute, from 0 to 1.
 
         >>> Trace([TraceSpan("import", 0, 0, 0, 10), TraceSpan("compute", 0, 0, 20, 30)]).hidden
         0.0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in stores (zarr, HDF5, Dask, anything that slices): where they are, their chunks, whether two share bytes.
 
-Zarr, HDF5 and Dask make a new object at each access, so object identity says nothing. A store is identified by its
-folder, file, URL or dictionary, and by the array's name in it. The libraries are not imported for that: whoever has
-their objects has imported them.
+Zarr, HDF5 and Dask make a new object at each access, so object identity is meaningless. A store is identified by its
+folder, file, URL or dictionary, and by the array's name in it. The libraries are not imported for that: a caller that
+has their objects has imported them.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def are_same_array(source: HasRegions, target: HasRegions) -> bool:
 
 
 class StoreLocation(NamedTuple):
-    """Where an array is stored, equal for all handles of it; `private` says why other processes cannot open it.
+    """Where an array is stored, equal for all handles of it; `private` is why other processes cannot open it.
 
     >>> StoreLocation(("file", "/data/a.zarr")).private
     ''
@@ -180,7 +180,7 @@ def _is_from_package(array: Any, package: str) -> bool:
 
 
 def inner_arrays(array: Any) -> Iterator[Any]:
-    """Yield the NumPy, zarr and HDF5 arrays that a wrapper reads: arrays of its shape, or those of its Dask graph.
+    """Yield the NumPy, zarr and HDF5 arrays that a wrapper reads: arrays of its shape, or the arrays of its Dask graph.
 
     >>> class Sliced:
     ...     def __init__(self, array):
@@ -343,7 +343,7 @@ def reject_array_wrappers(array: Any, name: str) -> None:
 
 
 def chunk_shape(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of what an array is written in: its shards or chunks; None if it has none.
+    """Return the shape of the units in which an array is written: its shards or chunks; None if it has none.
 
     >>> chunk_shape(np.zeros(3)) is None
     True
@@ -352,7 +352,7 @@ def chunk_shape(array: Any) -> tuple[int, ...] | None:
 
 
 def read_chunk_shape(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of what an array is read in: its chunks, also those inside shards; None if it has none.
+    """Return the shape of the units in which an array is read: chunks, also inside shards; None if it has none.
 
     >>> read_chunk_shape(np.zeros(3)) is None
     True
@@ -426,7 +426,7 @@ class ChunkUses:
 
 
 class _CachedChunk:
-    """A chunk of which uses are left: decoded, being decoded, or to be decoded again."""
+    """A chunk with uses left: decoded, being decoded, or to be decoded again."""
 
     __slots__ = ("array", "left", "ready", "tiles")
 
@@ -508,7 +508,7 @@ class ChunkCache:
         return array
 
     def _finish(self, chunk: _CachedChunk) -> None:
-        """Wake those who wait for a chunk."""
+        """Wake the threads that wait for a chunk."""
         with self._lock:
             ready, chunk.ready = chunk.ready, None
         assert ready is not None
@@ -629,7 +629,7 @@ class ZarrChunks:
         self._scratch = threading.local()
 
     def read(self, box: Slices) -> Array:
-        """Return the elements of a box; those of one chunk without a copy."""
+        """Return the elements of a box; elements of one chunk are not copied."""
         indices = self._indices(box)
         if len(indices) == 1:
             return self._read_chunk(indices[0])[self._inside_chunk(indices[0], box)]
@@ -759,7 +759,7 @@ def open_zarr_chunks(array: Any) -> ZarrChunks | None:
 
 
 def _stores_as_in_memory(serializer: Any, dtype: np.dtype[Any]) -> bool:
-    """Return whether the stored bytes of a chunk are those of its array."""
+    """Return whether a chunk is stored as the bytes of its array."""
     description = serializer.to_dict()
     if description.get("name") != "bytes":
         return False

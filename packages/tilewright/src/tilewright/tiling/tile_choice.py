@@ -18,19 +18,19 @@ from .schedule import buffer_bytes
 from .stores import chunk_shape, read_chunk_shape
 from .tiler import Extents, Margins, as_extents, as_margins
 
-# Tiles of arrays that are stored in chunks: which tiles consist of whole chunks, and what they cost.
+# Tiles of arrays that are stored in chunks: which tiles consist of whole chunks, and their cost.
 
 Chunks = tuple[tuple[int, ...], int]
 """The shape of a chunk, and the bytes of an element."""
 
 ENCODING = 2.0
-"""What encoding a byte costs, where decoding costs 1."""
+"""The cost of encoding a byte, where decoding costs 1."""
 
 TILE_BYTES = 32 << 10
 """Bytes that could be decoded in the time that handling a tile takes."""
 
 SPLIT_CHUNKS = 1.25
-"""What it costs, along an axis, if tiles begin inside chunks: those who share a chunk wait for each other."""
+"""The cost, along an axis, of tiles that begin inside chunks: tiles that share a chunk wait for each other."""
 
 _MAX_CANDIDATES = 4096
 
@@ -58,7 +58,7 @@ class ChunkGrids:
 
     @cached_property
     def units(self) -> tuple[int, ...] | None:
-        """Return what tiles are multiples of: the chunks of all outputs, or of all inputs; None without chunks."""
+        """The unit that tiles are multiples of: the chunks of all outputs, or of all inputs; None without chunks."""
         chunks = [shape for shape, _ in self.writes or self.reads if len(shape) == len(self.space)]
         if not chunks or 0 in self.space:
             return None
@@ -67,11 +67,11 @@ class ChunkGrids:
 
     @cached_property
     def decoded_bytes(self) -> int:
-        """Return the bytes of the largest chunk that is decoded."""
+        """The bytes of the largest chunk that is decoded."""
         return max([prod(shape) * size for shape, size in self.reads], default=0)
 
     def candidates(self) -> Iterator[tuple[int, ...]]:
-        """Yield tiles to choose from: multiples of the chunks, also of those of the inputs, up to the space."""
+        """Yield candidate tiles: multiples of the chunks, also of the inputs' chunks, up to the space."""
         axes = []
         for axis, (n, unit) in enumerate(zip(self.space, self.units or (), strict=True)):
             joint = lcm(unit, *[shape[axis] for shape, _ in self.reads])

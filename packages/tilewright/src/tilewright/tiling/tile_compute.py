@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute of a tile: running a function on it, checking what it wrote, stopping it; and computes by name.
+"""The compute of a tile: running a function on it, checking its output, stopping it; and computes by name.
 
 `Step` holds the arrays of a tile. `run_compute` calls the function and rejects results that would be lost. `WriteGate`
 keeps a computed tile from being written after its run has ended.
@@ -340,7 +340,7 @@ Buffers = dict[str, list[TileBuffer]]
 class PipelineSpec(Drawable):
     """Inputs and outputs that are cut into the same number of tiles, the scheme, and the buffers it needs.
 
-    Arguments as of `Pipeline`.
+    Arguments as in `Pipeline`.
 
     >>> import numpy as np
     >>> tiler = Tiler((1024,), (128,))
@@ -439,7 +439,7 @@ class PipelineSpec(Drawable):
 
     @cached_property
     def buffer_bytes(self) -> int:
-        """Return the bytes of all buffers."""
+        """The bytes of all buffers."""
         return buffer_bytes(self.scheme, self.depth, *self._tile_bytes())
 
     def _tile_bytes(self) -> tuple[list[int], list[int]]:

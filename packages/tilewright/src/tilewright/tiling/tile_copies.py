@@ -114,7 +114,7 @@ class TransferTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the extents of this tensor: of its window, not of its space.
+        """The extents of this tensor: of its window, not of its space.
 
         >>> ExternalTensor(np.zeros((4, 8))).sub((-1, 0), (3, 3)).shape
         (3, 3)
@@ -123,7 +123,7 @@ class TransferTensor:
 
     @cached_property
     def strides(self) -> tuple[int, ...] | None:
-        """Return the byte stride of each axis, or None if the layout is not strided.
+        """The byte stride of each axis, or None if the layout is not strided.
 
         >>> InternalTensor(np.zeros(32, np.int16), (4, 8)).strides
         (16, 2)
@@ -138,7 +138,7 @@ class TransferTensor:
 
     @cached_property
     def address(self) -> int:
-        """Return the address of element 0 of the space.
+        """The address of element 0 of the space.
 
         >>> a = np.zeros((4, 8), np.int16)
         >>> ExternalTensor(a[2:], const=True).address - a.ctypes.data
@@ -257,7 +257,7 @@ class TransferTensor:
 
     @cached_property
     def in_bounds(self) -> bool:
-        """Return whether the memory holds the whole space.
+        """Whether the memory holds the whole space.
 
         >>> ExternalTensor(bytearray(10), (3, 4), dtype="int8").in_bounds
         False
@@ -295,9 +295,9 @@ class ExternalTensor(TransferTensor):
 
     Args:
         memory: an array, or anything with the buffer protocol.
-        shape: the extents, by default those of the array.
-        layout: where each element lies; by default that of the array, or row-major.
-        dtype: the element type, by default that of the array, or bytes.
+        shape: the extents, by default the array's.
+        layout: where each element lies; by default the array's, or row-major.
+        dtype: the element type, by default the array's, or bytes.
         offset: elements from the start of the memory to element 0.
         const: whether writing is an error; by default whether the memory is read-only.
         window: the box of the space that this tensor is, by default all of it.
@@ -312,7 +312,7 @@ class ExternalTensor(TransferTensor):
 class InternalTensor(TransferTensor):
     """A tensor in which tiles are computed: imports write it and exports read it.
 
-    `memory`, `shape`, `layout`, `dtype`, `offset`, `const` and `window` are those of `ExternalTensor`.
+    `memory`, `shape`, `layout`, `dtype`, `offset`, `const` and `window` are as in `ExternalTensor`.
 
     >>> InternalTensor(bytearray(1024), (4, 8), dtype="float32").array().shape
     (4, 8)
@@ -630,7 +630,7 @@ def _compile_copy(
 def _copy_through_layouts(
     source: TransferTensor, source_box: Box, target: TransferTensor, target_box: Box
 ) -> BoundCopy:
-    """Return the copy between tensors of which at least one is not strided, such as one stored in tiles."""
+    """Return the copy between tensors when at least one is not strided, such as one stored in tiles."""
     placements = []
     for tensor, box in ((source, source_box), (target, target_box)):
         windows = tuple([Layout(n) + start for start, n in zip(box.offset, box.shape, strict=True)])

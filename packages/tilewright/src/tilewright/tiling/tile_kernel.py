@@ -65,22 +65,22 @@ class KernelOperand:
 
     @property
     def rank(self) -> int:
-        """Return the number of axes."""
+        """The number of axes."""
         return self.tiler.rank
 
     @property
     def size(self) -> int:
-        """Return the bytes of an element."""
+        """The bytes of an element."""
         return self.format.itemsize
 
     @property
     def bits_type(self) -> str:
-        """Return the C type of an element's bits."""
+        """The C type of an element's bits."""
         return raw_type(self.size)
 
     @property
     def pitches(self) -> tuple[int, ...]:
-        """Return the strides in local memory, in elements; rows start at multiples of a vector."""
+        """The strides in local memory, in elements; rows start at multiples of a vector."""
         extents = self.tiler.largest_tile
         result, step = [1], 1
         for axis in range(self.rank - 1, 0, -1):
@@ -92,18 +92,18 @@ class KernelOperand:
 
     @property
     def buffer_bytes(self) -> int:
-        """Return the bytes that a tile takes in local memory."""
+        """The bytes that a tile takes in local memory."""
         count = self.pitches[0] * self.tiler.largest_tile[0]
         return -(-count * self.size // WIDEST) * WIDEST
 
     @property
     def is_dense(self) -> bool:
-        """Return whether the last axis is contiguous."""
+        """Whether the last axis is contiguous."""
         return self.strides[-1] == self.size
 
     @property
     def vector_bytes(self) -> int:
-        """Return the widest vector, up to 16 bytes, that is always aligned in memory and in the buffer."""
+        """The widest vector, up to 16 bytes, that is always aligned in memory and in the buffer."""
         if not self.is_dense:
             return self.size
         step, before = self.tiler.axes[-1][:2]
@@ -111,7 +111,7 @@ class KernelOperand:
 
     @property
     def is_listed(self) -> bool:
-        """Return whether tile coordinates come from a table, since their order is not arithmetic."""
+        """Whether tile coordinates come from a table, since their order is not arithmetic."""
         return self.tiler.order not in ("row_major", "col_major")
 
     def coordinates(self) -> np.ndarray[Any, np.dtype[np.int32]]:
@@ -121,7 +121,7 @@ class KernelOperand:
 
     @property
     def index_type(self) -> str:
-        """Return the C type of coordinates in the space: 64 bits only where needed."""
+        """The C type of coordinates in the space: 64 bits only where needed."""
         reach = max([n + sum(pair) for n, pair in zip(self.tiler.space, self.tiler.augmentation, strict=True)])
         return "i32" if reach + max(self.tiler.tile) <= INT_MAX else "i64"
 
@@ -174,7 +174,7 @@ class KernelOperand:
 
     @property
     def exceeds_space(self) -> bool:
-        """Return whether tiles extend beyond the space."""
+        """Whether tiles extend beyond the space."""
         return any(before or after for before, after in self.tiler.augmentation)
 
     def describe(self) -> str:
@@ -292,7 +292,7 @@ def index_names(operand: KernelOperand, letter: str = "i") -> list[str]:
 
 
 def inside_tile_conditions(operand: KernelOperand, axes: int, box: str = "box") -> list[str]:
-    """Return the C conditions that indices are inside a tile, for those of the first axes with a smaller last tile."""
+    """Return the C conditions that indices are inside a tile, for each of the first axes with a smaller last tile."""
     sizes = [(k, extent, rest) for k, (_, _, extent, _, rest) in enumerate(operand.tiler.axes[:axes])]
     return [f"i{k} < {box}.n{k}" for k, extent, rest in sizes if rest != extent]
 
@@ -482,7 +482,7 @@ def compute_function(
 
 
 def validate_matching_tiles(operand: KernelOperand, first: KernelOperand, why: str, larger: bool = False) -> None:
-    """Raise unless the tiles of an operand have the shapes of those of `first`, or with `larger` contain them.
+    """Raise unless the tiles of an operand have the same shapes as the tiles of `first`, or with `larger` contain them.
 
     >>> from tilewright.tiling.tiler import Tiler
     >>> from tilewright.formats import float32
@@ -529,7 +529,7 @@ class KernelProgram:
 
     @property
     def operands(self) -> tuple[KernelOperand, ...]:
-        """Return the inputs, then the outputs."""
+        """The inputs, then the outputs."""
         return (*self.inputs, *self.outputs)
 
     @property
@@ -679,7 +679,7 @@ class TileKernel:
 
     A work-group takes every n-th tile. It imports into local memory asynchronously, computes there, and exports; with
     "double" or "buffered" buffering the next tiles are imported meanwhile. `source` is the program; it can be read
-    without a device. The `pipeline` is that of `Pipeline.kernel`, and so are `compute`, `engine`, `each`, `functions`
+    without a device. The `pipeline` is as in `Pipeline.kernel`, and so are `compute`, `engine`, `each`, `functions`
     and `threads`.
 
     >>> import numpy as np
@@ -701,7 +701,7 @@ class TileKernel:
         functions: str = "",
         threads: int = 256,
     ) -> None:
-        if engine is None:  # that of an operand's memory, or any device that OpenCL finds
+        if engine is None:  # the engine of an operand's memory, or any device that OpenCL finds
             ends = [endpoint for endpoint, _ in (*pipeline.sources, *pipeline.targets)]
             engine = next((end.array.backend.engine for end in ends if isinstance(end, DeviceEndpoint)), "opencl")
         if engine not in DEVICE_ENGINES:
@@ -730,7 +730,7 @@ class TileKernel:
         self.source = self._program.text()
 
     def _validate_pipeline(self, pipeline: PipelineSpec) -> None:
-        """Raise if a pipeline needs what a kernel cannot do."""
+        """Raise if a pipeline needs features that a kernel lacks."""
         if pipeline.scheme not in (*SCHEME_BUFFERS, "buffered"):
             raise TransferError(
                 f"a kernel cannot use scheme {pipeline.scheme!r}; use 'double', 'duplex', or 'buffered' with a depth"
@@ -751,7 +751,7 @@ class TileKernel:
 
     @property
     def local_bytes(self) -> int:
-        """Return the local memory of one work-group.
+        """The local memory of one work-group.
 
         >>> import numpy as np
         >>> from tilewright.tiling import Output, Pipeline, Tiler
@@ -814,7 +814,7 @@ class TileKernel:
         return offsets
 
     def build_once(self, key: Any, build: Callable[[], Built]) -> Built:
-        """Return what `build` makes from the program, built once per `key`."""
+        """Return the result of `build` for the program, built once per `key`."""
         if key not in self._builds:
             self._builds[key] = build()
         result: Built = self._builds[key]

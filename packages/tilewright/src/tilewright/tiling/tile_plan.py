@@ -74,7 +74,7 @@ ExecutorFactory = Callable[[], Executor]
 class ExecutorSource:
     """The executor of a run: one that was given, or the latest of those that a factory makes.
 
-    What a factory made is shut down by `close`; what was given stays as it is.
+    An executor made by a factory is shut down by `close`; a given one stays as it is.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> source = ExecutorSource(ThreadPoolExecutor)
@@ -89,7 +89,7 @@ class ExecutorSource:
         self.made = 0
         self._factory: ExecutorFactory | None = None
         self._retired: list[Executor] = []
-        self.current: Any = executor  # an Executor or None, whose public type lacks what is asked below
+        self.current: Any = executor  # an Executor or None, whose public type lacks the attributes used below
         if executor is None or (hasattr(executor, "submit") and not isinstance(executor, type)):
             return
         if not callable(executor):
@@ -109,16 +109,16 @@ class ExecutorSource:
 
     @property
     def can_replace(self) -> bool:
-        """Return whether a factory can make another executor."""
+        """Whether a factory can make another executor."""
         return self._factory is not None
 
     @property
     def owns_processes(self) -> bool:
-        """Return whether the current executor was made here and runs in processes that can be killed."""
+        """Whether the current executor was made here and runs in processes that can be killed."""
         return self.can_replace and hasattr(self.current, "_processes")
 
     def replace(self) -> None:
-        """Make another executor; the old one may finish what it runs, until it is dismissed."""
+        """Make another executor; the old one may finish its tasks, until it is dismissed."""
         if self._factory is None:
             raise TransferError("no other executor can be made: one was given, not a function that makes them")
         self._retired.append(self.current)
@@ -195,7 +195,7 @@ POLL_SECONDS = 1.0
 """How often a cluster is queried for its number of workers, and the cancel flag is checked."""
 
 VISIBLE_WITHIN_SECONDS = 10.0
-"""How soon this process must see what another machine has written; network file systems are slow."""
+"""How soon this process must see the writes of another machine; network file systems are slow."""
 
 ANSWER_WITHIN_SECONDS = 10.0
 """How long a pool of processes may be silent beyond the timeout of a task before it is replaced."""
@@ -224,7 +224,7 @@ class Submission(NamedTuple):
 
 
 class PlanRunner:
-    """One run of a plan: the submitted tasks, the retries, and what is done. Arguments as of `TilePlan.run`."""
+    """One run of a plan: the submitted tasks, the retries, and the finished ones. Arguments as in `TilePlan.run`."""
 
     def __init__(
         self,
@@ -472,7 +472,7 @@ class PlanRunner:
         )
 
     def _check_visible(self, outcome: TaskOutcome, worker: str) -> None:
-        """Raise unless this process sees what a worker has read and written, which could be in the worker's memory."""
+        """Raise unless this process sees a worker's data, which could be in the worker's memory."""
         operands = PlanOperands(self.plan)
         sides = (
             ("source", operands.inputs(outcome.number), self.plan.pad, outcome.checksums.read),
@@ -511,7 +511,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What a run of a plan did: tasks run, tasks skipped because they were done before, retries, and seconds.
+    """The record of a run of a plan: tasks run, tasks skipped because they were done before, retries, and seconds.
 
     `replaced` is the number of executors that broke or were stuck, and that a new one took the place of.
 
@@ -584,7 +584,7 @@ class TilePlan(Drawable, Sequence[Task]):
 
     @property
     def tasks(self) -> list[Task]:
-        """Return all tasks as a list.
+        """All tasks as a list.
 
         >>> [task.number for task in plan_tiles(np.zeros(10), np.zeros(10), tile=(4,)).tasks]
         [0, 1, 2]
@@ -593,7 +593,7 @@ class TilePlan(Drawable, Sequence[Task]):
 
     @property
     def peak_memory(self) -> int:
-        """Return the most memory that the tiles of a task take.
+        """The most memory that the tiles of a task take.
 
         >>> plan_tiles(np.zeros(10), np.zeros(10), tile=(4,)).peak_memory
         96
@@ -682,11 +682,11 @@ class TilePlan(Drawable, Sequence[Task]):
                     validate_sendable(reference, role)
 
     def merge_manifests(self, paths: Sequence[str | Path], target: str | Path) -> MergedManifests:
-        """Merge the manifests of parts into one, from which a run of this plan resumes; return what it holds.
+        """Merge the manifests of parts into one, from which a run of this plan resumes; return its content.
 
         Args:
             paths: the manifests of parts of this plan, all of one compute; others are rejected.
-            target: the manifest to write; if it exists, it is merged, too.
+            target: the manifest to write; if it exists, it is merged as well.
 
         >>> import tempfile
         >>> plan = plan_tiles(np.arange(10), np.zeros(10, int), tile=(2,))
@@ -742,8 +742,8 @@ def plan_tiles(
         target: the same; it must exist.
         tile: the extents of an output tile.
         overlap: how far an input tile extends beyond its output tile, on both sides or as (before, after) per axis.
-        pad: what an input tile holds outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
-        order: the order of the tasks, as of `Tiler`.
+        pad: the content of an input tile outside the source: a value, "edge", "reflect", "symmetric" or "wrap".
+        order: the order of the tasks, as in `Tiler`.
 
     >>> plan_tiles(np.zeros((100, 100)), np.zeros((100, 100)), tile=(30, 50), overlap=2)[0].bytes_in
     13312

@@ -137,7 +137,7 @@ class Tiler(Drawable):
 
     @cached_property
     def grid(self) -> tuple[int, ...]:
-        """Return the number of tiles along each axis.
+        """The number of tiles along each axis.
 
         >>> Tiler((10, 7), (4, 3), overlap=(1, 0)).grid
         (3, 3)
@@ -151,7 +151,7 @@ class Tiler(Drawable):
 
     @cached_property
     def count(self) -> int:
-        """Return the number of tiles; unlike `len`, without a size limit.
+        """The number of tiles; unlike `len`, without a size limit.
 
         >>> Tiler((10**12, 10**12), (1, 1)).count == 10**24
         True
@@ -160,7 +160,7 @@ class Tiler(Drawable):
 
     @property
     def rank(self) -> int:
-        """Return the number of axes.
+        """The number of axes.
 
         >>> Tiler((10, 7), (4, 3)).rank
         2
@@ -169,7 +169,7 @@ class Tiler(Drawable):
 
     @cached_property
     def largest_tile(self) -> tuple[int, ...]:
-        """Return the extents that hold every tile: what a buffer must be able to hold.
+        """The extents that hold every tile, and so the extents that a buffer needs.
 
         >>> Tiler((10, 2), (4, 3)).largest_tile
         (4, 2)
@@ -179,7 +179,7 @@ class Tiler(Drawable):
 
     @cached_property
     def axes(self) -> tuple[tuple[int, int, int, int, int], ...]:
-        """Return (step, first offset, tile extent, last index, last tile's extent) of each axis.
+        """(step, first offset, tile extent, last index, last tile's extent) of each axis.
 
         >>> Tiler((10,), (4,), overlap=1).axes
         ((3, 0, 4, 2, 4),)
@@ -194,7 +194,7 @@ class Tiler(Drawable):
 
     @property
     def volume(self) -> int:
-        """Return the number of elements of all tiles; shared elements count once per tile.
+        """The number of elements of all tiles; shared elements count once per tile.
 
         >>> Tiler((10, 7), (4, 3), overlap=(1, 0)).volume
         84

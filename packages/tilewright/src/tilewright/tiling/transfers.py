@@ -98,7 +98,7 @@ class Transfer:
 
     @property
     def finished(self) -> bool:
-        """Return whether the transfer is over, with or without an error."""
+        """Whether the transfer is over, with or without an error."""
         return not self._finish_lock.locked()
 
     def join(self) -> None:
@@ -111,7 +111,7 @@ class Transfer:
 
 
 class TransferQueue(Protocol):
-    """What runs transfers: threads, the caller itself, or a simulation.
+    """The runner of transfers: threads, the caller itself, or a simulation.
 
     >>> isinstance(InlineQueue().wait, object)
     True
@@ -241,7 +241,7 @@ class SimulatedQueue:
         self._random = None if seed is None else Random(seed)
 
     def start(self, transfer: Transfer) -> None:
-        """Start a `transfer`, and complete it if the order says so."""
+        """Start a `transfer`, and complete it if the order requires that."""
         self.pending.append(transfer)
         eager = {"immediate": ("import", "export"), "imports_first": ("import",), "exports_first": ("export",)}
         if transfer.kind in eager.get(self.completion, ()):
@@ -318,7 +318,7 @@ class TransferEvent:
 
     @property
     def finished(self) -> bool:
-        """Return whether all transfers are over.
+        """Whether all transfers are over.
 
         >>> TransferEvent(InlineQueue()).finished
         True
@@ -389,7 +389,7 @@ def import_(
         internal: the tensor to write.
         external: the tensor to read, of the same shape.
         event: gathers the transfer; by default a new one.
-        fill: what is written where the external window lies outside its space: a value, "zero", "nan", "edge",
+        fill: the values where the external window lies outside its space: a value, "zero", "nan", "edge",
             "reflect", "symmetric" or "wrap". Without a fill that is an error.
         after: transfers that must be over before this one starts.
 

@@ -317,7 +317,7 @@ class BufferedOperand(NamedTuple):
 
 
 class CopyTable(NamedTuple):
-    """The copies of a batch of tiles, with addresses relative to those of arrays, fills and buffers.
+    """The copies of a batch of tiles, with addresses relative to arrays, fills and buffers.
 
     >>> from tilewright.tiling import ExternalTensor
     >>> operand = BufferedOperand(MemoryEndpoint(ExternalTensor(np.arange(6))), Tiler((6,), (2,)), TileBuffer(64))
@@ -329,7 +329,7 @@ class CopyTable(NamedTuple):
     spans: Array  # (first copy, number of copies) of each tile; -1 copies: its transfer is not made of copies
     copies: Array
     origins: Array  # the base of each copy's outer address: 2 * operand, or 2 * operand + 1 for its fill
-    runners: list[NativeRunner]  # keeps alive what the copies point to
+    runners: list[NativeRunner]  # keeps the targets of the copies' pointers alive
 
 
 class TransferTable:
@@ -348,7 +348,7 @@ class TransferTable:
         self._first = self._end = 0
         self._copies: list[NativeCopies] = []
         self._arrays: list[tuple[Array, ...]] = []
-        self._owners: Any = None  # keeps alive what the copies point to
+        self._owners: Any = None  # keeps the targets of the copies' pointers alive
 
     def arrays(self, tile: int) -> tuple[Array, ...]:
         """Return a tile's views of the buffers."""

@@ -12,7 +12,7 @@ from .plan import ReshardPlan
 
 
 def bank_balance(subject: TensorSpec | ReshardPlan) -> BalanceReport:
-    """Return how evenly bytes are spread over banks: those of a tensor, or those a reshard moves to and from DRAM.
+    """Return how evenly bytes are spread over banks: the bytes of a tensor, or those a reshard moves to and from DRAM.
 
     `subject` is a spec with a chip, or a plan. Banks without any count as idle.
 
@@ -33,7 +33,7 @@ def bank_balance(subject: TensorSpec | ReshardPlan) -> BalanceReport:
 
 
 def reader_balance(plan: ReshardPlan) -> BalanceReport:
-    """Return how evenly the cores of a reshard `plan` share what is read over the network.
+    """Return how evenly the cores of a reshard `plan` share the reads over the network.
 
     >>> from tilewright import height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Estimate`: the time of a kernel's requests, and what bounds it.
+"""`Estimate`: the time of a kernel's requests, and its bound.
 
     cycles = barrier * B + max(issue * R, max over resources r of (issue * first(r) + bytes(r) / rate(r)))
 
@@ -28,7 +28,7 @@ class NocRates:
 
     `profiled_issue` is the cost of a request while the profiler of NoC events runs; otherwise it is one of `read_issue`
     and `write_issue`, for L1 and for interleaved DRAM. `source`, `dram`, `link` and `reader` are rates; `source_both`
-    and `reader_both` are those of both networks together.
+    and `reader_both` are for both networks together.
 
     >>> rates_of(Chip.named("n150")).dram
     22
@@ -72,7 +72,7 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What bounds the time: a kind of `resource`, `which` one, the bytes that it carries, and its cycles.
+    """The bound of the time: a kind of `resource`, `which` one, the bytes that it carries, and its cycles.
 
     `resource` is "issue", "source", "source_both", "dram", "link", "reader", "reader_both" or "nothing".
 
@@ -104,9 +104,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimated `cycles`, what they are bound by, and what they are worth.
+    """Estimated `cycles`, their bound, and their reliability.
 
-    `calibrated` says whether recordings of this kind were compared, and `expected_error` with which result.
+    `calibrated` tells whether such recordings were compared, and `expected_error` with which result.
 
     >>> estimate = Estimate(1000.0, Bound("issue", None, 0, 650.0), 1000, True, CALIBRATED)
     >>> int(estimate), estimate.microseconds
@@ -121,7 +121,7 @@ class Estimate:
 
     @property
     def microseconds(self) -> float:
-        """Return the time in microseconds at the clock of the chip.
+        """The time in microseconds at the clock of the chip.
 
         >>> Estimate(1350.0, Bound("nothing", None, 0, 0.0), 1350, False, "not calibrated").microseconds
         1.0
@@ -261,7 +261,7 @@ def issue_cycles(requests: Requests, rates: NocRates, profiler: bool, interleave
 def estimate_requests(requests: Requests, profiler: bool = False, interleaved_dram: bool = False) -> Estimate:
     """Return the estimated time of `requests`, from the first one to the end of the last barrier.
 
-    With `profiler`, the time while NoC events are recorded. `interleaved_dram` says whether one side is interleaved in
+    With `profiler`, the time while NoC events are recorded. `interleaved_dram` tells whether one side is interleaved in
     DRAM, where requests take longer to issue.
 
     >>> estimate_requests(Requests.none(NocMap.of("n150"))).cycles

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels that move pages: which RISC of which core reads or writes what, in which order, and its barriers.
+"""The kernels that move pages: which RISC of which core reads or writes which pages, in which order, and its barriers.
 
 The order of interleaved-to-sharded and of the generic reshard (`generic_kernel`) was recorded on a card; the others
 follow the kernels' source. Each function takes a `KernelInput` and returns the requests with the number of words of
@@ -47,7 +47,7 @@ class PageLists:
 
     @property
     def gap(self) -> Booleans:
-        """Return which entries have holes before them.
+        """A mask of the entries with holes before them.
 
         >>> none = np.zeros(0, dtype=np.int64)
         >>> PageLists(PageMoves(*[none] * 6), none > 0, none, none).gap.tolist()
@@ -281,7 +281,7 @@ _READS_UNDER_WAY, _BYTES_PER_READ = 512, 1152  # of all cores together, between 
 
 
 class KernelCalls(NamedTuple):
-    """What a kernel does: its `requests`, and the words of runtime `arguments` of each RISC, if they are known.
+    """The work of a kernel: its `requests`, and the words of runtime `arguments` of each RISC, if they are known.
 
     >>> KernelCalls(Requests.none(NocMap.of("n150")), None).arguments is None
     True
@@ -308,7 +308,7 @@ class KernelInput:
 
     @cached_property
     def noc(self) -> NocMap:
-        """Return the network of the chip.
+        """The network of the chip.
 
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
         >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
@@ -319,7 +319,7 @@ class KernelInput:
 
     @cached_property
     def pieces(self) -> PageMoves:
-        """Return the pages, or the pieces of rows with pages of different widths.
+        """The pages, or the pieces of rows with pages of different widths.
 
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
         >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
@@ -330,7 +330,7 @@ class KernelInput:
 
     @cached_property
     def units(self) -> PageMoves:
-        """Return the pages, or the units of the greatest common divisor of both page widths.
+        """The pages, or the units of the greatest common divisor of both page widths.
 
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
         >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
@@ -341,7 +341,7 @@ class KernelInput:
 
     @cached_property
     def has_equal_pages(self) -> bool:
-        """Return whether both tensors have the same pages.
+        """Whether both tensors have the same pages.
 
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
         >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
@@ -386,7 +386,7 @@ def _ends(core: Integers, risc: Integers | int = 0) -> Integers:
 
 
 def _rank(core: Integers) -> Integers:
-    """Return the position of each entry among those of its core."""
+    """Return the position of each entry among the entries of its core."""
     begins = np.append(True, core[1:] != core[:-1])[: len(core)]
     first = np.flatnonzero(begins)
     rank: Integers = np.arange(len(core)) - first[np.cumsum(begins) - 1]

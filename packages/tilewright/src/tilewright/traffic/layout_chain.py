@@ -56,7 +56,7 @@ class LayoutChain:
 
     @property
     def moves(self) -> int:
-        """Return between how many neighbours the tensor moves.
+        """The number of pairs of neighbours between which the tensor moves.
 
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
         >>> LayoutChain((spec, spec.with_memory("l1")), 1000.0, 8192, 4096).moves
@@ -180,7 +180,7 @@ def cheaper_targets(plan: ReshardPlan, most: int = 3) -> list[LayoutChain]:
 
 
 def _turned(specs: list[TensorSpec]) -> Iterator[TensorSpec]:
-    """Yield specs, and those of their shards with the cores listed in the other direction."""
+    """Yield specs, also with the cores of their shards listed in the other direction."""
     for spec in specs:
         yield spec
         sharding = spec.memory.sharding
@@ -288,7 +288,7 @@ def chrome_trace(plan: ReshardPlan, path: str | PathLike[str] | None = None) -> 
     """Return the timeline of a `plan` as a Chrome trace: a process per core, a thread per RISC, an event per run.
 
     A RISC issues its requests one after the other and waits at its barriers; the waits are stretched so that the last
-    RISC ends when the estimate does. Times are microseconds. With `path`, it is written to that file, too.
+    RISC ends when the estimate does. Times are microseconds. With `path`, it is also written to that file.
 
     >>> from tilewright import TensorSpec, height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -357,8 +357,8 @@ def npe_workload(
     """Return a `plan` as a workload of the simulator tt-npe: a phase per step, a transfer per run of equal requests.
 
     Each transfer starts when its RISC issues it, after the steps before, without waiting for barriers: the simulator
-    counts all phases from cycle 0. The injection rate is that of L1 or of a DRAM bank, and `golden_result` has the
-    estimated cycles. With `path`, it is written to that file, too. More than `most_transfers` runs are refused.
+    counts all phases from cycle 0. The injection rate is the rate of L1 or of a DRAM bank, and `golden_result` has the
+    estimated cycles. With `path`, it is also written to that file. More than `most_transfers` runs are refused.
 
     >>> from tilewright import TensorSpec, height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")

@@ -112,7 +112,7 @@ reshard moves pages; convert first
 
 
 def has_equal_pages(source: TensorSpec, target: TensorSpec) -> bool:
-    """Return whether the pages of `source` are those of `target`, with the same numbers.
+    """Return whether `source` and `target` have the same pages, with the same numbers.
 
     >>> from tilewright import width_sharded
     >>> rows = TensorSpec((4, 64), chip="n150")
@@ -152,7 +152,7 @@ def page_moves(
     itemsize = source.dtype.storage_format.itemsize
     widths = source.page_bytes, target.page_bytes
     unit = gcd(*widths)
-    # whole units move, so that a little of the padding of rows does, too
+    # whole units move, and with them a little of the padding of rows
     width = round_up((source.shape.logical[-1] if source.shape.logical else 1) * itemsize, unit)
     steps = (unit,) if whole_units else widths
     edges = np.unique(np.concatenate([np.array([width]), *[np.arange(0, width, step) for step in steps]]))
@@ -181,7 +181,7 @@ Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 def run_lengths(continues: Booleans) -> Integers:
     """Return for each entry how many entries there are from it on to the end of its run.
 
-    `continues[k]` says whether entry k + 1 belongs to the run of entry k; there is one entry more than these.
+    `continues[k]` tells whether entry k + 1 belongs to the run of entry k; there is one entry more than these.
 
     >>> run_lengths(np.array([True, True, False, True])).tolist()
     [3, 2, 1, 2, 1]
@@ -264,7 +264,7 @@ class Requests:
 
     @cached_property
     def position(self) -> Integers:
-        """Return the position of each request in the list of its RISC.
+        """The position of each request in the list of its RISC.
 
         >>> noc = NocMap.of("n150")
         >>> Requests.none(noc).position.tolist()
@@ -275,7 +275,7 @@ class Requests:
 
     @cached_property
     def counts(self) -> Integers:
-        """Return the number of requests of each RISC.
+        """The number of requests of each RISC.
 
         >>> Requests.none(NocMap.of("n150")).counts.tolist()
         []
@@ -284,7 +284,7 @@ class Requests:
 
     @cached_property
     def barrier_counts(self) -> Integers:
-        """Return the number of barriers of each RISC.
+        """The number of barriers of each RISC.
 
         >>> Requests.none(NocMap.of("n150")).barrier_counts.tolist()
         []
@@ -318,7 +318,7 @@ class Requests:
 
     @cached_property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """Return the bytes of each pair (to, from) of endpoints.
+        """The bytes of each pair (to, from) of endpoints.
 
         >>> Requests.none(NocMap.of("n150")).traffic
         {}
@@ -330,7 +330,7 @@ class Requests:
 
     @cached_property
     def reads(self) -> RequestLists:
-        """Return the reads and barriers of each RISC that reads, in order.
+        """The reads and barriers of each RISC that reads, in order.
 
         >>> dict(Requests.none(NocMap.of("n150")).reads)
         {}
@@ -339,7 +339,7 @@ class Requests:
 
     @cached_property
     def written(self) -> RequestLists:
-        """Return the writes and barriers of each RISC that writes, in order.
+        """The writes and barriers of each RISC that writes, in order.
 
         >>> dict(Requests.none(NocMap.of("n150")).written)
         {}
@@ -513,7 +513,7 @@ class TransferRuns:
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes of all runs.
+        """The bytes of all runs.
 
         >>> TransferRuns(NocMap.of("n150"), *[np.array([8])] * 8).total_bytes
         64

@@ -60,7 +60,7 @@ class NocMap:
 
     @cached_property
     def size(self) -> tuple[int, int]:
-        """Return the columns and rows of the network.
+        """The columns and rows of the network.
 
         >>> NocMap.of("wormhole_n150").size
         (10, 12)
@@ -74,7 +74,7 @@ class NocMap:
 
     @cached_property
     def num_l1(self) -> int:
-        """Return the number of endpoints in L1, which is the number of the first DRAM bank.
+        """The number of endpoints in L1, which is the number of the first DRAM bank.
 
         >>> NocMap.of("wormhole_n150").num_l1
         64
@@ -83,7 +83,7 @@ class NocMap:
 
     @cached_property
     def l1_banks(self) -> Integers:
-        """Return the L1 bank of each endpoint that has one.
+        """The L1 bank of each endpoint that has one.
 
         >>> NocMap.of("wormhole_n150").l1_banks[:2].tolist()
         [34, 63]
@@ -114,7 +114,7 @@ class NocMap:
 
     @cached_property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return all endpoints: the core of each L1 bank, and the number of each DRAM bank.
+        """All endpoints: the core of each L1 bank, and the number of each DRAM bank.
 
         >>> endpoints = NocMap.of("wormhole_n150").endpoints
         >>> endpoints[1], endpoints[64]
@@ -124,7 +124,7 @@ class NocMap:
 
     @cached_property
     def cores(self) -> Integers:
-        """Return x and y of the core of each endpoint, as rows of an array; a DRAM bank has x = bank and y = 0.
+        """X and y of the core of each endpoint, as rows of an array; a DRAM bank has x = bank and y = 0.
 
         >>> NocMap.of("wormhole_n150").cores[[1, 64 + 5]].tolist()
         [[1, 0], [5, 0]]
@@ -134,7 +134,7 @@ class NocMap:
 
     @cached_property
     def number_of(self) -> dict[Endpoint, int]:
-        """Return the number of each endpoint; of a core with several banks, the first.
+        """The number of each endpoint; of a core with several banks, the first.
 
         >>> NocMap.of("wormhole_n150").number_of[CoreCoord(0, 1)]
         8
@@ -143,7 +143,7 @@ class NocMap:
 
     @cached_property
     def positions(self) -> Integers:
-        """Return x and y on the network of each endpoint, as rows of an array; -1 where they are not known.
+        """X and y on the network of each endpoint, as rows of an array; -1 where they are not known.
 
         >>> NocMap.of("wormhole_n150").positions[64].tolist()
         [0, 11]
@@ -180,7 +180,7 @@ class NocMap:
 
     @property
     def num_links(self) -> int:
-        """Return the number of links of both networks.
+        """The number of links of both networks.
 
         >>> NocMap.of("wormhole_n150").num_links
         480
@@ -212,7 +212,7 @@ class NocMap:
         return [self.link(number) for number in links.tolist()]
 
     def links_between(self, noc: Integers, source: Integers, target: Integers) -> tuple[Integers, Integers]:
-        """Return the links on the way of each of many flows: the number of the flow, and that of the link.
+        """Return the links on the way of each of many flows: the numbers of the flow and of the link.
 
         `noc` has 0 or 1 for each flow, `source` and `target` have the numbers of endpoints.
 
@@ -239,7 +239,7 @@ class NocMap:
         is_first, later = step < first, step - first
         on_x = is_first == (noc[flow] == 0)
         hops = np.where(is_first, step, later) * sign[flow]
-        # along the first axis the other coordinate is that of the source, along the second that of the target
+        # along the first axis the other coordinate is the source's, along the second the target's
         x = np.where(on_x, source[flow, 0] + hops, np.where(is_first, source[flow, 0], target[flow, 0])) % width
         y = np.where(on_x, np.where(is_first, source[flow, 1], target[flow, 1]), source[flow, 1] + hops) % height
         return flow, ((noc[flow] * height + y) * width + x) * 2 + np.where(on_x, 0, 1)

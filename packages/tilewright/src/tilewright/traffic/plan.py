@@ -87,7 +87,7 @@ class StepBuffer:
 class ReshardStep:
     """An operation that moves a tensor from `source` to `target`: the device operation, and its program factory.
 
-    Addresses are those of the buffers, and `version` is that of the kernels: "2024" or "current".
+    Addresses are the buffers', and `version` is the kernels': "2024" or "current".
 
     >>> from tilewright import height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -112,7 +112,7 @@ class ReshardStep:
 
     @property
     def requests(self) -> Requests:
-        """Return the reads and writes of all RISCs, as arrays.
+        """The reads and writes of all RISCs, as arrays.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -124,7 +124,7 @@ class ReshardStep:
 
     @property
     def reads(self) -> RequestLists:
-        """Return the reads and barriers of each RISC that reads, in order.
+        """The reads and barriers of each RISC that reads, in order.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -136,7 +136,7 @@ class ReshardStep:
 
     @property
     def writes(self) -> RequestLists:
-        """Return the writes and barriers of each RISC that writes, in order.
+        """The writes and barriers of each RISC that writes, in order.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -148,7 +148,7 @@ class ReshardStep:
 
     @property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """Return the bytes of each pair (to, from) of endpoints, those through a buffer on the way included.
+        """The bytes of each pair (to, from) of endpoints, those through a buffer on the way included.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -160,7 +160,7 @@ class ReshardStep:
 
     @cached_property
     def num_reads(self) -> int:
-        """Return the number of reads of all RISCs.
+        """The number of reads of all RISCs.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -172,7 +172,7 @@ class ReshardStep:
 
     @cached_property
     def num_writes(self) -> int:
-        """Return the number of writes of all RISCs.
+        """The number of writes of all RISCs.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -184,7 +184,7 @@ class ReshardStep:
 
     @cached_property
     def num_barriers(self) -> int:
-        """Return the number of barriers of all RISCs.
+        """The number of barriers of all RISCs.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -196,7 +196,7 @@ class ReshardStep:
 
     @cached_property
     def request_bytes(self) -> tuple[int, int]:
-        """Return the sizes of the smallest and of the largest request; (0, 0) if there is none.
+        """The sizes of the smallest and of the largest request; (0, 0) if there is none.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -209,7 +209,7 @@ class ReshardStep:
 
     @cached_property
     def runtime_arguments(self) -> int | None:
-        """Return the words of runtime arguments of all RISCs, or None if they are not known.
+        """The words of runtime arguments of all RISCs, or None if they are not known.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -222,7 +222,7 @@ class ReshardStep:
 
     @cached_property
     def most_arguments(self) -> int | None:
-        """Return the words of runtime arguments of the RISC with most, or None if they are not known.
+        """The words of runtime arguments of the RISC with most, or None if they are not known.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -235,7 +235,7 @@ class ReshardStep:
 
     @cached_property
     def buffers(self) -> tuple[StepBuffer, ...]:
-        """Return the L1 that the operation uses, in the tensors and beyond.
+        """The L1 that the operation uses, in the tensors and beyond.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -257,7 +257,7 @@ class ReshardStep:
 
     @property
     def interleaved_dram(self) -> bool:
-        """Return whether one side is interleaved in DRAM, where requests take longer to issue.
+        """Whether one side is interleaved in DRAM, where requests take longer to issue.
 
         >>> from tilewright import reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -269,7 +269,7 @@ class ReshardStep:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Return what is doubtful about the kernel that the runtime chooses.
+        """The doubts about the kernel that the runtime chooses.
 
         >>> from tilewright import height_sharded, reshard
         >>> rows = TensorSpec((8, 8), memory=height_sharded((2, 1)), chip="n150")
@@ -285,7 +285,7 @@ class ReshardStep:
 
     @property
     def extra_l1(self) -> int:
-        """Return the bytes of L1 per core that the operation needs beside the tensors.
+        """The bytes of L1 per core that the operation needs beside the tensors.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -427,7 +427,7 @@ def _paged(size: int, starts: Integers) -> Placement:
     return Placement(compose(PagedLayout(size, starts), flat), "uint8")
 
 
-# A reshard plan as plain values, for JSON: what a command prints, and what a page draws.
+# A reshard plan as plain values, for JSON: printed by a command, and drawn by a page.
 
 
 def plan_to_json(plan: ReshardPlan, transfers: bool = False, reads: bool = False) -> dict[str, Any]:
@@ -529,11 +529,11 @@ def _lists(lists: RequestLists) -> list[dict[str, Any]]:
     ]
 
 
-# The text of a reshard plan: what moves, what the runtime does, and what it costs.
+# The text of a reshard plan: the moves, the runtime's operations, and their cost.
 
 
 def explain_plan(plan: ReshardPlan) -> str:
-    """Return what a `plan` does and what it costs, line by line.
+    """Return the operations of a `plan` and their cost, line by line.
 
     >>> from tilewright import TensorSpec, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -573,7 +573,7 @@ def explain_plan(plan: ReshardPlan) -> str:
 
 
 def _explain_step(step: ReshardStep) -> list[str]:
-    """Return what a step does, line by line."""
+    """Return the text of a step, line by line."""
     smallest, largest = step.request_bytes
     sizes = f"{smallest} bytes each" if smallest == largest else f"{smallest} to {largest} bytes each"
     requests = f"{step.num_reads} reads, {step.num_writes} writes of {sizes}, {step.num_barriers} barriers"
@@ -792,10 +792,10 @@ def _asked_step(
 
 
 def _fits(step: ReshardStep) -> bool:
-    """Return whether the buffers of a step fit L1; the runtime does not ask what the tensors need beside them."""
+    """Return whether the buffers of a step fit L1; the runtime ignores the space of the tensors beside them."""
     chip = step.source.known_chip
     needed = step.extra_l1
-    if step.operation == TO_SHARDED and step.target.is_tiled:  # a scratch buffer is counted for tiles, too
+    if step.operation == TO_SHARDED and step.target.is_tiled:  # a scratch buffer is also counted for tiles
         needed += SCRATCH_ROWS * round_up(step.target.page_bytes + chip.dram_alignment, chip.dram_alignment)
     return needed < chip.bank_bytes("l1")
 
@@ -817,9 +817,9 @@ _Key = TypeVar("_Key")
 class ReshardPlan(Drawable):
     """The plan of a reshard from `source` to `target`; make one with `reshard`.
 
-    `operation` is what was asked for, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
-    while it runs; `source_address` and `target_address` are those of the buffers. On a mesh, all `devices` do the same
-    at the same time; everything is per device.
+    `operation` is the requested one, `kernel` the version of the kernels, `profiler` whether NoC events are recorded
+    while it runs; `source_address` and `target_address` are the buffers' addresses. On a mesh, all `devices` do the
+    same at the same time; everything is per device.
 
     >>> from tilewright import block_sharded, height_sharded, reshard
     >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
@@ -843,7 +843,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def noc_map(self) -> NocMap:
-        """Return the network of the chip.
+        """The network of the chip.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -855,7 +855,7 @@ class ReshardPlan(Drawable):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to do, since source and target are equal.
+        """Whether there is nothing to do, since source and target are equal.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -872,7 +872,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def transfers(self) -> TransferRuns:
-        """Return the bytes that move, as strided runs from an address of a core or bank to another.
+        """The bytes that move, as strided runs from an address of a core or bank to another.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -884,7 +884,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def layout(self) -> LayoutLike | None:
-        """Return the layout from a slot of the source to its place in the target: a placement composed with an inverse.
+        """The layout from a slot of the source to its place in the target: a placement composed with an inverse.
 
         Slots count the pages of the source shard by shard. None if rows are cut into different pages.
 
@@ -901,9 +901,9 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """Return the bytes of each pair (reader, source): to a core or DRAM bank, from a core or DRAM bank.
+        """The bytes of each pair (reader, source): to a core or DRAM bank, from a core or DRAM bank.
 
-        Pages that stay on their core are in it. What a copy takes through other cores is in `steps`.
+        Pages that stay on their core are in it. Detours of a copy through other cores are in `steps`.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -916,7 +916,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def total_bytes(self) -> int:
-        """Return the bytes that move, those that stay on their core included.
+        """The bytes that move, those that stay on their core included.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -928,7 +928,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def local_bytes(self) -> int:
-        """Return the bytes that stay on their core or in their DRAM bank.
+        """The bytes that stay on their core or in their DRAM bank.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -940,7 +940,7 @@ class ReshardPlan(Drawable):
 
     @property
     def local(self) -> float:
-        """Return the share of bytes that stay on their core or in their DRAM bank; 1 if nothing moves.
+        """The share of bytes that stay on their core or in their DRAM bank; 1 if nothing moves.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -952,7 +952,7 @@ class ReshardPlan(Drawable):
 
     @property
     def noc_bytes(self) -> int:
-        """Return the bytes that cross the network.
+        """The bytes that cross the network.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -964,7 +964,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def bytes_in(self) -> dict[Endpoint, int]:
-        """Return the bytes that each core or DRAM bank gets from others.
+        """The bytes that each core or DRAM bank gets from others.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -976,7 +976,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def bytes_out(self) -> dict[Endpoint, int]:
-        """Return the bytes that each core or DRAM bank sends to others.
+        """The bytes that each core or DRAM bank sends to others.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -990,7 +990,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def steps(self) -> tuple[ReshardStep, ...]:
-        """Return the operations that the runtime runs, in order; none if source and target are equal.
+        """The operations that the runtime runs, in order; none if source and target are equal.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1008,7 +1008,7 @@ class ReshardPlan(Drawable):
 
     @property
     def reads(self) -> RequestLists:
-        """Return the reads and barriers of each (core, RISC, NoC), in order, as runs.
+        """The reads and barriers of each (core, RISC, NoC), in order, as runs.
 
         A run is (source, bytes of one read, count) or ("barrier", count).
 
@@ -1021,7 +1021,7 @@ class ReshardPlan(Drawable):
 
     @property
     def writes(self) -> RequestLists:
-        """Return the writes and barriers of each (core, RISC, NoC), in order, as runs.
+        """The writes and barriers of each (core, RISC, NoC), in order, as runs.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1033,7 +1033,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def runtime_arguments(self) -> int | None:
-        """Return the words of runtime arguments of all RISCs and steps, or None if they are not known.
+        """The words of runtime arguments of all RISCs and steps, or None if they are not known.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1047,7 +1047,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def links(self) -> dict[Link, int]:
-        """Return the bytes that cross each link of the network, over all steps; the busiest first.
+        """The bytes that cross each link of the network, over all steps; the busiest first.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1062,7 +1062,7 @@ class ReshardPlan(Drawable):
 
     @property
     def busiest_link(self) -> tuple[Link, int] | None:
-        """Return the link that most bytes cross, and how many; None if none is used.
+        """The link that most bytes cross, and their number; None if no link is used.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1074,7 +1074,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def banks(self) -> dict[int, int]:
-        """Return the bytes that each DRAM bank is read and written, over all steps.
+        """The bytes that each DRAM bank is read and written, over all steps.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1090,7 +1090,7 @@ class ReshardPlan(Drawable):
         ]
         return dict(sorted(_sum_by(parts).items()))
 
-    # What it costs.
+    # Cost.
 
     def estimate(self, profiler: bool | None = None) -> Estimate:
         """Return the estimated time of all steps, with the `profiler` of NoC events on or off.
@@ -1117,7 +1117,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def cycles(self) -> Estimate:
-        """Return the estimated time of all steps, what bounds it, and what the estimate is worth.
+        """The estimated time of all steps, its bound, and the reliability of the estimate.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1129,7 +1129,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def peak_l1(self) -> dict[CoreCoord, int]:
-        """Return the most bytes of L1 in use on each core while source and target are both there, buffers included.
+        """The most bytes of L1 in use on each core while source and target are both there, buffers included.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1155,7 +1155,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def fit(self) -> Fit:
-        """Return whether source and target fit the chip together, beside the buffers of the steps.
+        """Whether source and target fit the chip together, beside the buffers of the steps.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1169,7 +1169,7 @@ class ReshardPlan(Drawable):
 
     @property
     def fits(self) -> bool:
-        """Return whether source and target fit the chip together, beside the buffers of the steps.
+        """Whether source and target fit the chip together, beside the buffers of the steps.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1225,13 +1225,13 @@ class ReshardPlan(Drawable):
         return run_steps(self.steps, device, source)
 
     def _validate_spec(self, spec: TensorSpec) -> None:
-        """Raise unless a tensor of this spec is what the plan moves."""
+        """Raise unless the plan moves a tensor of this spec."""
         chip = self.source.chip
         if spec.with_chip(chip) != self.source:
             raise MemoryConfigError(f"the plan moves {self.source}, got {spec}; plan a reshard of that")
 
     def explain(self) -> str:
-        """Return what the plan does and what it costs, as text.
+        """Return the operations of the plan and their cost, as text.
 
         >>> from tilewright import reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -1292,14 +1292,14 @@ def reshard(
     Args:
         source: the spec of the tensor where it is, or the tensor.
         target: the spec of the tensor where it should be.
-        op: the operation: "to_memory_config" (what the runtime would choose), "reshard", "interleaved_to_sharded",
+        op: the operation: "to_memory_config" (the runtime's choice), "reshard", "interleaved_to_sharded",
             "sharded_to_interleaved", "copy", "read" (target cores read page by page) or "write" (source cores write).
         kernel: "current", or "2024": the kernels of December 2024, which most recordings were made with.
         profiler: whether the profiler of NoC events is on, which slows down each request; by default for "2024" only,
             since recordings are made with it.
         source_address: the address of the source buffer, by default that on an empty chip.
         target_address: the address of the target buffer, by default beside the source on an empty chip.
-        devices: the number of devices of a mesh that hold such a tensor each; the plan is that of one of them.
+        devices: the number of devices of a mesh that hold such a tensor each; the plan is for one of them.
 
     >>> from tilewright import height_sharded, width_sharded
     >>> rows = TensorSpec((64, 64), memory=height_sharded((2, 1)), chip="n150")
@@ -1335,7 +1335,7 @@ def reshard(
         _beside(before, after, at) if target_address is None else target_address,
         devices,
     )
-    _ = plan.steps  # refuses what the runtime cannot do
+    _ = plan.steps  # refuses plans that the runtime cannot run
     return plan
 
 

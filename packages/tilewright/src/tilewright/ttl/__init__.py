@@ -196,7 +196,7 @@ __all__ += ["TTL_" + name.rstrip("_") for name in [*__all__, *TYPED_NAMES]]
 
 
 def __getattr__(name: str) -> Any:
-    """Return what a name with TTL's prefix, or with an element type in it, means."""
+    """Return the object behind a name with TTL's prefix, or with an element type in it."""
     plain = name.removeprefix("TTL_")
     if plain == "import":  # a word of Python
         return import_

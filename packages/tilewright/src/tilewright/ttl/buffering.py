@@ -67,7 +67,7 @@ class event_t(TransferEvent):
 
 
 class transaction_t(NamedTuple):
-    """What a transfer copies: a tile, the box of it that is inside, and where that lands in which internal buffer.
+    """The copy of a transfer: a tile, the box of it that is inside, and where that lands in which internal buffer.
 
     >>> tile = tile_t(shape_t(4, 3), offset_t(8, 6))
     >>> print(transaction_t("import", tile, offset_t(8, 6), shape_t(2, 1), 0, None))
@@ -428,7 +428,7 @@ class import_double_buffering_t(_double_buffering_t):
     prolog, epilog = 1, 0
 
     def step(self, next_tile: tile_t) -> Any:
-        """Wait for the running import, start that of `next_tile`, and return the imported tile."""
+        """Wait for the running import, start importing `next_tile`, and return the imported tile."""
         wait(1, self._transfers.event)
         self._transfers.begin_import(next_tile, self._index)
         self._index = 1 - self._index
@@ -569,7 +569,7 @@ class simplex_buffering_t:
         wait(1, self._in.event)
         turning = self._index
         leaving = self._out.begin_export(self._tile_out, turning)
-        # the import, with the zeros around it, overwrites what the export still reads
+        # the import, with the zeros around it, overwrites data that the export still reads
         after = () if leaving is None or self._shipped else (leaving,)
         self._in.begin_import(next_in, turning, after)
         arrived, self._tile_in, self._tile_out = self._tile_in, copy(next_in), copy(tile_out)
@@ -594,7 +594,7 @@ def start_import_double_buffering(
 ) -> Any:
     """Return an import scheme that has started to import its first tile, `first`.
 
-    `buffer_1`, `buffer_2`, `external` and `event` are those of `create_import_double_buffering`.
+    `buffer_1`, `buffer_2`, `external` and `event` are as in `create_import_double_buffering`.
 
     >>> from tilewright import ttl
     >>> outside = ttl.create_const_ext_tensor(bytearray(range(9)), ttl.create_shape(9), 1)
@@ -646,7 +646,7 @@ def start_simplex_buffering(
 ) -> Any:
     """Return a simplex scheme that has started to import its first tile, `first`.
 
-    `buffer_1`, `buffer_2`, `buffer_3`, `ext_in`, `ext_out`, `event_in`, `event_out` and `shipped` are those of
+    `buffer_1`, `buffer_2`, `buffer_3`, `ext_in`, `ext_out`, `event_in`, `event_out` and `shipped` are as in
     `create_simplex_buffering`.
 
     >>> from tilewright import ttl

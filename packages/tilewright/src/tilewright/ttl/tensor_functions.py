@@ -63,7 +63,7 @@ def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., An
         _make_public_function(
             f"create_{prefix}_tensor",
             partial(build_tensor, kind),
-            f"Return {one} at `base` with `shape`, or that of a `tile`. `arguments`: {forms}; by name `layout`,"
+            f"Return {one} at `base` with `shape`, or the shape of a `tile`. `arguments`: {forms}; by name `layout`,"
             " `int_layout` or `ext_layout`, `offset` and `elem_size`; `dtype` for typed reads.",
             f"{whole}.layout",
             "layout_t(row_spacing=4, plane_spacing=12)",
@@ -121,7 +121,7 @@ TYPED_NAMES = [
         *[f"create_empty_{kind}_{element}_{sub}tensor" for kind in _KINDS for sub in ("", "sub_")],
     )
 ]
-"""The names with an element type in them that TTL declares; `typed_name` gives what each of them means."""
+"""The names with an element type in them that TTL declares; `typed_name` gives the meaning of each."""
 
 
 def valid_int_tensor(tensor: Any) -> int:

@@ -63,7 +63,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def row_major(self) -> Tiler:
-        """Return the tiler of the core, x fastest.
+        """The tiler of the core, x fastest.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).row_major.grid
         (1, 3, 3)
@@ -72,7 +72,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def column_major(self) -> Tiler:
-        """Return the tiler of the core, y fastest.
+        """The tiler of the core, y fastest.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).column_major.order
         'col_major'
@@ -81,7 +81,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def native(self) -> Tiler:
-        """Return the tiler of the core without depth and height if the space has none: what is drawn.
+        """The native tiler, for drawing, without depth and height if the space has none.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).native.grid
         (3, 3)
@@ -97,7 +97,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def number_of_tiles(self) -> int:
-        """Return the number of all tiles.
+        """The number of all tiles.
 
         >>> create_tiler(shape_t(100000, 100000), shape_t(1, 1)).number_of_tiles
         10000000000
@@ -106,7 +106,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def tiles_in_width(self) -> int:
-        """Return the number of tiles along x.
+        """The number of tiles along x.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 4)).tiles_in_width
         3
@@ -115,7 +115,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def tiles_in_height(self) -> int:
-        """Return the number of tiles along y.
+        """The number of tiles along y.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 4)).tiles_in_height
         2
@@ -124,7 +124,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def tiles_in_depth(self) -> int:
-        """Return the number of tiles along z.
+        """The number of tiles along z.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 4)).tiles_in_depth
         1
@@ -133,7 +133,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def tiles_in_plane(self) -> int:
-        """Return the number of tiles in one plane.
+        """The number of tiles in one plane.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 4)).tiles_in_plane
         6
@@ -282,7 +282,7 @@ class tensor_t(struct_t, Drawable):
     elem_size: int
     layout: layout_t
     shape: shape_t
-    dtype: Any = None  # that of the base
+    dtype: Any = None  # the base's
 
     const: ClassVar[bool] = False
     internal: ClassVar[bool] = True
@@ -305,7 +305,7 @@ class tensor_t(struct_t, Drawable):
 
     @property
     def native(self) -> TileTensor | Layout:
-        """Return the tensor of the core: the memory seen through the spacings, from the base on; what is drawn.
+        """The native tensor, for drawing: the memory seen through the spacings, from the base on.
 
         It is the layout alone if elements are no numbers of the core, such as vectors and structs.
 
@@ -323,7 +323,7 @@ class tensor_t(struct_t, Drawable):
 
     @property
     def picture_title(self) -> str:
-        """Return kind, shape and spacings.
+        """The kind, the shape and the spacings.
 
         >>> build_tensor(ext_tensor_t, np.arange(40), shape_t(3, 2), layout_t(10), offset_t(1, 2), 8).picture_title
         'ext_tensor_t: 3 x 2 (width x height) of int64, row spacing 10, base at element 21'
@@ -361,7 +361,7 @@ def _field_of_tensor(name: str, description: str) -> Any:
 
 @dataclass
 class sub_tensor_t(struct_t, Drawable):
-    """A tensor and its origin; base, elem_size, layout, shape and dtype are those of the tensor.
+    """A tensor and its origin; base, elem_size, layout, shape and dtype are the tensor's.
 
     >>> space = build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
     >>> build_sub_tensor(int_tensor_t, space).origin.sub_offset
@@ -387,12 +387,12 @@ class sub_tensor_t(struct_t, Drawable):
 
     @property
     def native(self) -> TileTensor | Layout:
-        """Return the tensor of the core, as for a tensor; what is drawn."""
+        """The native tensor, for drawing, as for a tensor."""
         return self.tensor.native
 
     @property
     def picture_window(self) -> tuple[tuple[int, ...], Box]:
-        """Return the extents of the origin, and the box of this part in it, outermost first."""
+        """The extents of the origin, and the box of this part in it, outermost first."""
         rank = max(len(significant_axes(self.shape)), len(significant_axes(self.origin.shape)), 2)
         offset, shape = self.origin.sub_offset, outer_first_shape(self.shape)
         box = Box(outer_first_offset(offset)[-rank:], shape[-rank:])
@@ -400,7 +400,7 @@ class sub_tensor_t(struct_t, Drawable):
 
     @property
     def picture_title(self) -> str:
-        """Return kind, shape and spacings, and where in which origin the part lies."""
+        """The kind, the shape and the spacings, and the part's origin and offset in it."""
         kind = type(self.tensor).__name__
         place = describe_offset(self.origin.sub_offset, self.origin.shape)
         origin = f"at {place} of an origin of {describe_shape(self.origin.shape)}"
@@ -520,7 +520,7 @@ def _spacings_of(extents: tuple[int, ...]) -> str:
 
 
 def _require_packed(start: pointer, box: shape_t, size: int) -> None:
-    """Raise if external memory came as an array whose rows or planes are not those of a packed `box`."""
+    """Raise if external memory came as an array whose rows or planes differ from a packed `box`."""
     *_, planes, rows, length = (1, 1, *start.array_shape)
     if start.step != size or len(start.array_shape) < 2:
         return

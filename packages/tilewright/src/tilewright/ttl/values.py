@@ -23,7 +23,7 @@ _Struct = TypeVar("_Struct", bound="struct_t")
 class struct_t:
     """A struct of C: fields can be assigned, and a struct that is stored in a field is copied, as C copies it.
 
-    `structs` says which fields are structs, and of which kind.
+    `structs` lists the fields that are structs, with their class.
 
     >>> from tilewright.ttl import layout_t
     >>> spacing = layout_t(16)
@@ -81,7 +81,7 @@ class integers_t(struct_t):
 
 
 def require_integer(value: Any, name: str) -> int:
-    """Return `value` as an integer of Python; `name` says what it is for.
+    """Return `value` as an integer of Python; `name` is for the error message.
 
     >>> require_integer(True, "tile_id")
     1
@@ -93,7 +93,7 @@ def require_integer(value: Any, name: str) -> int:
 
 
 def require_struct(kind: type[_Struct], value: Any, name: str) -> _Struct:
-    """Return `value` if it is a struct of a kind; `name` says what it is for.
+    """Return `value` if it is a struct of a kind; `name` is for the error message.
 
     >>> from tilewright.ttl import shape_t
     >>> require_struct(shape_t, shape_t(4), "tile")
@@ -134,7 +134,7 @@ class shape_t(integers_t, Drawable):
 
     @property
     def native(self) -> Layout:
-        """Return a layout of the core of this shape, packed: what is drawn.
+        """A packed native layout of this shape, for drawing.
 
         >>> shape_t(4, 3).native
         Layout((3, 4), (4, 1))
@@ -143,7 +143,7 @@ class shape_t(integers_t, Drawable):
 
     @property
     def picture_title(self) -> str:
-        """Return the extents in TTL's order.
+        """The extents in TTL's order.
 
         >>> shape_t(4, 3).picture_title
         'shape_t: 4 x 3 (width x height)'
@@ -228,7 +228,7 @@ class layout_t(_positional_t, Drawable):
 
     @property
     def total_row_length(self) -> int:
-        """Return the row spacing, by the name that TTL's tutorial uses.
+        """The row spacing, by the name that TTL's tutorial uses.
 
         >>> layout_t(16).total_row_length
         16
@@ -237,7 +237,7 @@ class layout_t(_positional_t, Drawable):
 
     @property
     def native(self) -> Layout:
-        """Return a layout of the core with these spacings, padding included: two rows, or two planes; what is drawn.
+        """A native layout with these spacings, padding included, for drawing: two rows, or two planes.
 
         >>> layout_t(16).native, layout_t(16, 160).native
         (Layout((2, 16), (16, 1)), Layout((2, 10, 16), (160, 16, 1)))
@@ -249,7 +249,7 @@ class layout_t(_positional_t, Drawable):
 
     @property
     def picture_title(self) -> str:
-        """Return the spacings.
+        """The spacings.
 
         >>> layout_t(16, 160).picture_title
         'layout_t: row spacing 16, plane spacing 160; the first two planes'
@@ -273,7 +273,7 @@ class tile_t(struct_t, Drawable):
 
     @property
     def native(self) -> Layout:
-        """Return a layout of the core of the tile's shape, packed: what is drawn.
+        """A packed native layout of the tile's shape, for drawing.
 
         >>> tile_t(shape_t(4, 3), offset_t(8, 6)).native
         Layout((3, 4), (4, 1))
@@ -282,7 +282,7 @@ class tile_t(struct_t, Drawable):
 
     @property
     def picture_title(self) -> str:
-        """Return shape and offset in TTL's order.
+        """Shape and offset in TTL's order.
 
         >>> tile_t(shape_t(4, 3), offset_t(8, 6)).picture_title
         'tile_t: 4 x 3 (width x height) at (8, 6)'
@@ -493,7 +493,7 @@ def ARRAYSIZE(array: Any) -> int:
 
 
 def packed_layout(shape: shape_t) -> layout_t:
-    """Return the layout without gaps: what a tensor has when none is given.
+    """Return the layout without gaps, the default of a tensor.
 
     >>> packed_layout(shape_t(6, 5, 4))
     layout_t(row_spacing=6, plane_spacing=30)
@@ -579,7 +579,7 @@ class pointer:
 
     @property
     def step(self) -> int:
-        """Return the bytes of one element, 1 for void.
+        """The bytes of one element, 1 for void.
 
         >>> pointer(bytearray(4)).step
         1
@@ -613,11 +613,11 @@ class pointer:
             return NotImplemented
         return self.address == other.address
 
-    __hash__ = None  # type: ignore[assignment]  # positions compare by address, which says nothing about content
+    __hash__ = None  # type: ignore[assignment]  # positions compare by address, which is independent of content
 
     @property
     def address(self) -> int:
-        """Return the address that the pointer holds.
+        """The address that the pointer holds.
 
         >>> a = np.zeros(4)
         >>> (pointer(a) + 1).address - a.ctypes.data

@@ -57,7 +57,7 @@ class ShardCores(Wrapper[_Shards]):
 
     @property
     def grid(self) -> CoreRangeSet:
-        """Return the cores.
+        """The cores.
 
         >>> ShardSpec((4, 2), [32, 64]).grid.num_cores()
         8
@@ -66,7 +66,7 @@ class ShardCores(Wrapper[_Shards]):
 
     @property
     def orientation(self) -> ShardOrientation:
-        """Return the order in which shards visit cores.
+        """The order in which shards visit cores.
 
         >>> ShardSpec((4, 2), (32, 64)).orientation
         ShardOrientation.ROW_MAJOR
@@ -101,7 +101,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
 
     @property
     def shape(self) -> list[int]:
-        """Return the height and width of a shard.
+        """The height and width of a shard.
 
         >>> ShardSpec((4, 2), (32, 64)).shape
         [32, 64]
@@ -120,7 +120,7 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
 class NdShardSpec(ShardCores[memory.NdShardSpec]):
     """Shards of `shard_shape`, of any rank, dealt to the cores of `grid` in `orientation`.
 
-    `shard_distribution_strategy` says how they are dealt: round robin, or as a grid.
+    `shard_distribution_strategy` is their distribution: round robin, or as a grid.
 
     >>> NdShardSpec([1, 32, 64], (4, 2)).shard_shape
     [1, 32, 64]
@@ -141,7 +141,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
 
     @property
     def shard_shape(self) -> list[int]:
-        """Return the extents of a shard.
+        """The extents of a shard.
 
         >>> NdShardSpec([1, 32], (4, 2)).shard_shape
         [1, 32]
@@ -150,7 +150,7 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
 
     @property
     def shard_distribution_strategy(self) -> ShardDistributionStrategy:
-        """Return how shards are dealt to cores.
+        """The distribution of shards over cores.
 
         >>> NdShardSpec([1, 32], (4, 2)).shard_distribution_strategy
         ShardDistributionStrategy.ROUND_ROBIN_1D
@@ -185,7 +185,7 @@ _BUFFER_TYPES = (BufferType, memory.BufferType)
 class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
     """The memory of a tensor: `memory_layout`, `buffer_type`, and `shard_spec` or `nd_shard_spec` for its shards.
 
-    The form `MemoryConfig(buffer_type, nd_shard_spec)` is accepted, too.
+    The form `MemoryConfig(buffer_type, nd_shard_spec)` is also accepted.
 
     >>> MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1).is_sharded()
     False
@@ -223,7 +223,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
 
     @property
     def memory_layout(self) -> TensorMemoryLayout:
-        """Return the memory layout: interleaved, or how it is sharded.
+        """The memory layout: interleaved, or how it is sharded.
 
         >>> MemoryConfig().memory_layout
         TensorMemoryLayout.INTERLEAVED
@@ -232,7 +232,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
 
     @property
     def buffer_type(self) -> BufferType:
-        """Return the type of memory: DRAM, L1, ...
+        """The type of memory: DRAM, L1, ...
 
         >>> MemoryConfig().buffer_type
         BufferType.DRAM
@@ -241,7 +241,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
 
     @property
     def shard_spec(self) -> ShardSpec | None:
-        """Return the two-dimensional shard spec, or None.
+        """The two-dimensional shard spec, or None.
 
         >>> MemoryConfig().shard_spec is None
         True
@@ -250,7 +250,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
 
     @property
     def nd_shard_spec(self) -> NdShardSpec | None:
-        """Return the shard spec of any rank, or None.
+        """The shard spec of any rank, or None.
 
         >>> MemoryConfig().nd_shard_spec is None
         True
@@ -259,7 +259,7 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
 
     @property
     def interleaved(self) -> bool:
-        """Return whether pages are dealt to all banks in turn, not sharded.
+        """Whether pages are dealt to all banks in turn, not sharded.
 
         >>> MemoryConfig().interleaved
         True
@@ -370,7 +370,7 @@ class Tile(Wrapper[memory.Tile]):
 
     @property
     def tile_shape(self) -> list[int]:
-        """Return the height and width.
+        """The height and width.
 
         >>> Tile((8, 32)).tile_shape
         [8, 32]
@@ -379,7 +379,7 @@ class Tile(Wrapper[memory.Tile]):
 
     @property
     def face_shape(self) -> list[int]:
-        """Return the height and width of a face.
+        """The height and width of a face.
 
         >>> Tile((8, 32)).face_shape
         [8, 16]
@@ -388,7 +388,7 @@ class Tile(Wrapper[memory.Tile]):
 
     @property
     def num_faces(self) -> int:
-        """Return the number of faces.
+        """The number of faces.
 
         >>> Tile((8, 32)).num_faces
         2
@@ -397,7 +397,7 @@ class Tile(Wrapper[memory.Tile]):
 
     @property
     def narrow_tile(self) -> bool:
-        """Return whether the tile is less than 32 wide.
+        """Whether the tile is less than 32 wide.
 
         >>> Tile((32, 16)).narrow_tile
         True
@@ -406,7 +406,7 @@ class Tile(Wrapper[memory.Tile]):
 
     @property
     def partial_face(self) -> bool:
-        """Return whether the tile is less than 32 high.
+        """Whether the tile is less than 32 high.
 
         >>> Tile((16, 32)).partial_face
         True
@@ -415,7 +415,7 @@ class Tile(Wrapper[memory.Tile]):
 
     @property
     def transpose_within_face(self) -> bool:
-        """Return whether the elements of a face are in column-major order.
+        """Whether the elements of a face are in column-major order.
 
         >>> Tile((32, 32), transpose_tile=True).transpose_within_face
         True
@@ -424,7 +424,7 @@ class Tile(Wrapper[memory.Tile]):
 
     @property
     def transpose_of_faces(self) -> bool:
-        """Return whether the faces of the tile are in column-major order.
+        """Whether the faces of the tile are in column-major order.
 
         >>> Tile((32, 32)).transpose_of_faces
         False
@@ -457,12 +457,12 @@ class TensorProperties(Wrapper[_Plain], Drawable):
 
     @property
     def _core_spec(self) -> memory.TensorSpec:
-        """Return the spec of the core; that of a tensor on a mesh is the spec of each of its parts."""
+        """The native spec; for a tensor on a mesh, the spec of each of its parts."""
         return as_spec(self.native)
 
     @property
     def shape(self) -> Shape:
-        """Return the logical shape together with the padded shape; on a mesh, that of each device's part.
+        """The logical shape together with the padded shape; on a mesh, of each device's part.
 
         >>> from tilewright.ttnn import TensorSpec
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).shape.padded
@@ -472,7 +472,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
 
     @property
     def physical_shape(self) -> Shape:
-        """Return the matrix that all dimensions but the last are folded into, padding included.
+        """The matrix that all dimensions but the last are folded into, padding included.
 
         >>> from tilewright.ttnn import TensorSpec
         >>> TensorSpec([1, 4, 6, 8], DataType.BFLOAT16, Layout.ROW_MAJOR).physical_shape
@@ -482,7 +482,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
 
     @property
     def dtype(self) -> DataType:
-        """Return the data type.
+        """The data type.
 
         >>> from tilewright.ttnn import TensorSpec
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).dtype
@@ -492,7 +492,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
 
     @property
     def layout(self) -> Layout:
-        """Return whether pages are rows or tiles.
+        """Whether pages are rows or tiles.
 
         >>> from tilewright.ttnn import TensorSpec
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).layout
@@ -502,7 +502,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
 
     @property
     def tile(self) -> Tile:
-        """Return the tile.
+        """The tile.
 
         >>> from tilewright.ttnn import TensorSpec
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).tile.tile_shape
@@ -580,7 +580,7 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
 
     @property
     def memory_config(self) -> MemoryConfig:
-        """Return the memory config, with both forms of its shards.
+        """The memory config, with both forms of its shards.
 
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).memory_config.buffer_type
         BufferType.DRAM
@@ -673,9 +673,9 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         orientation: OrientationLike = ShardOrientation.ROW_MAJOR,
         shard_distribution_strategy: DistributionLike = ShardDistributionStrategy.ROUND_ROBIN_1D,
     ) -> TensorSpec:
-        """Return the spec in shards of `shard_shape`, rounded up as `shard_alignment` says, over `grid`.
+        """Return the spec in shards of `shard_shape`, rounded up to `shard_alignment`, over `grid`.
 
-        Shards visit cores in `orientation`, distributed as `shard_distribution_strategy` says.
+        Shards visit cores in `orientation`, distributed by `shard_distribution_strategy`.
 
         >>> from tilewright.ttnn import CoreRange
         >>> spec = TensorSpec([4, 50, 70], DataType.BFLOAT16, Layout.TILE)

@@ -32,7 +32,7 @@ def full(
     memory_config: MemoryConfig | None = None,
     output_tensor: object = None,
 ) -> Tensor:
-    """Return a tensor of one value, which fills its padding, too, unless its format has blocks.
+    """Return a tensor of one value, which also fills its padding unless its format has blocks.
 
     Args:
         shape: the shape.
@@ -115,7 +115,7 @@ def full_like(
 ) -> Tensor:
     """Return a tensor of `fill_value` with the shape of `tensor`.
 
-    `dtype`, `layout`, `device` and `memory_config` default to those of `tensor`; `output_tensor` is not supported. The
+    `dtype`, `layout`, `device` and `memory_config` default to the tensor's; `output_tensor` is not supported. The
     type of `tensor` must hold the value; with a `dtype` of its own it is converted.
 
     >>> full_like(zeros((1, 2), DataType.INT32), 7).to_list()
@@ -145,7 +145,7 @@ def zeros_like(
 ) -> Tensor:
     """Return a tensor of zeros with the shape of `tensor`.
 
-    `dtype`, `layout`, `device` and `memory_config` default to those of `tensor`; `output_tensor` is not supported.
+    `dtype`, `layout`, `device` and `memory_config` default to the tensor's; `output_tensor` is not supported.
 
     >>> zeros_like(ones((1, 2), DataType.INT32)).to_list()
     [[0, 0]]
@@ -163,7 +163,7 @@ def ones_like(
 ) -> Tensor:
     """Return a tensor of ones with the shape of `tensor`.
 
-    `dtype`, `layout`, `device` and `memory_config` default to those of `tensor`; `output_tensor` is not supported.
+    `dtype`, `layout`, `device` and `memory_config` default to the tensor's; `output_tensor` is not supported.
 
     >>> ones_like(zeros((1, 2), DataType.INT32)).to_list()
     [[1, 1]]
@@ -245,7 +245,7 @@ def empty_like(
 ) -> Tensor:
     """Return a tensor on `device` with the shape of `tensor`, and whatever its memory holds.
 
-    `dtype`, `layout`, `device` and `memory_config` are those of `tensor` unless given.
+    `dtype`, `layout`, `device` and `memory_config` default to the tensor's.
 
     >>> from tilewright.ttnn import manage_device
     >>> with manage_device() as device:
@@ -324,7 +324,7 @@ def allocate_tensor_on_host(
 
 
 def _replicated_everywhere(device: MeshDevice) -> Topology:
-    """Return the topology of what is allocated on a mesh: every dimension of the mesh replicates."""
+    """Return the topology of an allocation on a mesh: every dimension of the mesh replicates."""
     devices = tuple([tuple(at) for at in device.shape.coordinates()])
     return Topology(tuple(device.shape), (None,) * len(device.shape), devices)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: simulated chips that are opened by number, and what lies in their memory."""
+"""Devices: simulated chips that are opened by number, and the contents of their memory."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from .types import (
 )
 
 DEFAULT_CHIP = "wormhole_n150"
-AnyDevice: TypeAlias = "memory.Device | MeshDevice"  # what a tensor can be on
+AnyDevice: TypeAlias = "memory.Device | MeshDevice"  # the devices that can hold a tensor
 OpenDevice: TypeAlias = "Device | MeshDevice"
 _OPEN: dict[int, Device] = {}
 _DEFAULT: list[OpenDevice] = []
 
 
 class ChipProperties:
-    """What a device and a mesh of equal devices say about their chip.
+    """The chip properties of a device and of a mesh of equal devices.
 
     >>> Device("blackhole_p150").arch()
     'blackhole'
@@ -73,7 +73,7 @@ class ChipProperties:
 
     @property
     def core_grid(self) -> CoreGrid:
-        """Return the grid of all cores.
+        """The grid of all cores.
 
         >>> Device("wormhole_n150").core_grid.num_cores
         64
@@ -109,7 +109,7 @@ class Device(ChipProperties, memory.Device):
 
     @property
     def shape(self) -> MeshShape:
-        """Return the shape of a mesh of one device: ttnn has no devices but meshes.
+        """The shape of a mesh of one device: ttnn has no devices but meshes.
 
         >>> Device("wormhole_n150").shape
         MeshShape([1, 1])
@@ -117,7 +117,7 @@ class Device(ChipProperties, memory.Device):
         return MeshShape(1, 1)
 
     def get_device_ids(self) -> list[int]:
-        """Return the numbers of the chips: that of this one.
+        """Return the numbers of the chips: only this one's.
 
         >>> Device("wormhole_n150").get_device_ids()
         [0]
@@ -172,7 +172,7 @@ def open_device(
 
 
 def resolve_chip(chip: ChipLike | None) -> Chip:
-    """Return the `chip` to simulate, by default that of the environment, in slow dispatch if the environment says so.
+    """Return the `chip` to simulate, in slow dispatch if requested; both default to the environment.
 
     >>> resolve_chip("blackhole_p150").name
     'blackhole_p150'
@@ -200,7 +200,7 @@ def close_device(device: OpenDevice) -> None:
 
 @contextmanager
 def manage_device(device_id: int = 0, **options: Any) -> Iterator[Device]:
-    """Open device `device_id` for the length of a with block; `options` are those of `open_device`.
+    """Open device `device_id` for the length of a with block; `options` are as in `open_device`.
 
     >>> with manage_device(device_id=0) as device:
     ...     device.arch()
@@ -233,7 +233,7 @@ def GetDefaultDevice() -> OpenDevice | None:  # noqa: N802  (ttnn's name)
 
 
 def resolve_device(requested: AnyDevice | None, tensor_device: AnyDevice | None) -> AnyDevice:
-    """Return the `requested` device, or that of the tensor, or the default one; raise if there is none.
+    """Return the `requested` device, the tensor's device, or the default one; raise if there is none.
 
     >>> with manage_device() as device:
     ...     resolve_device(None, None) is device
@@ -454,11 +454,11 @@ def open_mesh_device(
     """Return a mesh of simulated devices; any shape can be opened.
 
     Args:
-        mesh_shape: the shape, by default that of the environment variable TILEWRIGHT_MESH, such as 2x4, or 1x1.
+        mesh_shape: the shape, by default from the environment variable TILEWRIGHT_MESH, such as 2x4, or 1x1.
         l1_small_size, trace_region_size: bytes per bank that are reserved on each device.
         worker_l1_size: a limit of the L1 for tensors.
         physical_device_ids: the numbers of the devices, by default 0, 1, and so on.
-        chip: the chip of all devices, by default that of the environment variable TILEWRIGHT_CHIP, or wormhole_n150.
+        chip: the chip of all devices, by default from the environment variable TILEWRIGHT_CHIP, or wormhole_n150.
         num_command_queues, dispatch_core_config, offset: ignored: all simulated devices are equal.
 
     >>> mesh_device = open_mesh_device(MeshShape(2, 4), chip="wormhole_n300")
@@ -501,7 +501,7 @@ def create_mesh_device(*arguments: Any, **options: Any) -> Iterator[MeshDevice]:
 
 
 def get_num_devices() -> int:
-    """Return the number of devices of the simulated system: those of TILEWRIGHT_MESH, or one.
+    """Return the number of devices of the simulated system: the size of TILEWRIGHT_MESH, or one.
 
     >>> get_num_devices()
     1
@@ -530,7 +530,7 @@ def _system_mesh_shape() -> MeshShape:
 
 
 class MeshConfig:
-    """What the configs of mappers and composers share: the shape and the start of the distribution in the mesh.
+    """The common part of the configs of mappers and composers: the shape and the start of the distribution in the mesh.
 
     >>> MeshConfig((2, 4), None).mesh_shape_override
     MeshShape([2, 4])
@@ -552,7 +552,7 @@ class MeshConfig:
 
 
 def _bind_overload(arguments: tuple[Any, ...], many: str, named: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a config by name: those of the overload with a list, called `many`, or with two integers.
+    """Return the arguments of a config by name: of the overload with a list, called `many`, or with two integers.
 
     Keywords that were not given are None in `named`.
     """
@@ -578,7 +578,7 @@ class MeshMapperConfig(MeshConfig):
         arguments: those below by position: `placements`, or `row_dim` and `col_dim`, and then the overrides.
         placements: `PlacementShard(dim)` or `PlacementReplicate()`, for each dimension of the distribution.
         row_dim, col_dim: instead, the dimension that the rows and the columns of the mesh cut; None replicates.
-        mesh_shape_override: the shape of the distribution, by default that of the mesh.
+        mesh_shape_override: the shape of the distribution, by default the mesh's.
         mesh_offset_override: the device that the distribution starts at, by default the first.
 
     >>> MeshMapperConfig(row_dim=0, col_dim=None)
@@ -605,7 +605,7 @@ class MeshMapperConfig(MeshConfig):
 
     @property
     def placements(self) -> list[Placement]:
-        """Return the placements.
+        """The placements.
 
         >>> MeshMapperConfig(None, 1).placements
         [PlacementReplicate(), PlacementShard(1)]
@@ -623,7 +623,7 @@ class MeshComposerConfig(MeshConfig):
         arguments: those below by position: `dims`, or `row_dim` and `col_dim`, and then the overrides.
         dims: the dimensions, one for each dimension of the distribution.
         row_dim, col_dim: instead, the dimensions of the rows and of the columns of the mesh.
-        mesh_shape_override: the shape of the distribution, by default that of the mesh.
+        mesh_shape_override: the shape of the distribution, by default the mesh's.
         mesh_offset_override: the device that the distribution starts at, by default the first.
 
     >>> MeshComposerConfig([0, 1]), MeshComposerConfig(0, 1).dims
@@ -651,7 +651,7 @@ class MeshComposerConfig(MeshConfig):
         return f"MeshComposerConfig(dims: {list(self.dims)}{self._override_text()})"
 
 
-# Mesh mappers, which say how an array is cut for the devices of a mesh, and composers, which join its parts again.
+# Mesh mappers, which cut an array for the devices of a mesh, and composers, which join its parts again.
 
 
 def _place_distribution(mesh: MeshShape, config: MeshConfig, count: int) -> tuple[MeshShape, list[MeshCoordinate]]:
@@ -690,7 +690,7 @@ def _mesh_shape(mesh_device: OpenDevice | Sequence[int]) -> MeshShape:
 
 
 class TensorToMesh:
-    """A mesh mapper: it says which part of a tensor each device of a mesh gets.
+    """A mesh mapper: it chooses the part of a tensor for each device of a mesh.
 
     Args:
         mesh_shape: the shape of the mesh.
@@ -814,7 +814,7 @@ def ShardTensor2dMesh(  # noqa: N802  (ttnn's name)
 
     Args:
         mesh_device: the mesh.
-        mesh_shape: the shape of the distribution, usually that of the mesh.
+        mesh_shape: the shape of the distribution, usually the mesh's.
         dims: the two dimensions; None replicates.
 
     >>> from tilewright.ttnn import create_mesh_device
@@ -827,7 +827,7 @@ def ShardTensor2dMesh(  # noqa: N802  (ttnn's name)
 
 
 class MeshToTensor:
-    """A mesh composer: it says how the parts on the devices of a mesh are joined.
+    """A mesh composer: it joins the parts on the devices of a mesh.
 
     Args:
         mesh_shape: the shape of the mesh.
@@ -904,7 +904,7 @@ def ConcatMesh2dToTensor(  # noqa: N802  (ttnn's name)
 
     Args:
         mesh_device: the mesh.
-        mesh_shape: the shape of the distribution, usually that of the mesh.
+        mesh_shape: the shape of the distribution, usually the mesh's.
         dims: the two dimensions.
 
     >>> import numpy as np
@@ -964,7 +964,7 @@ class MeshParts:
     def distribute(
         cls, values: np.ndarray[Any, Any], mapper: TensorToMesh, create: Callable[[Any], tensor.Tensor]
     ) -> MeshParts:
-        """Return `values` cut as `mapper` says; `create` makes a tensor of each part, once for all its replicas.
+        """Return `values` cut by `mapper`; `create` makes a tensor of each part, once for all its replicas.
 
         >>> from tilewright.ttnn import MeshMapperConfig
         >>> mapper = TensorToMesh((1, 2), MeshMapperConfig(None, 1))
@@ -980,7 +980,7 @@ class MeshParts:
 
     @property
     def first(self) -> tensor.Tensor:
-        """Return the part of the first device, which has the spec of all of them.
+        """The part of the first device, which has the spec of all of them.
 
         >>> MeshParts.single(tensor.Tensor.of([[1, 2]])).first.shape
         Shape([1, 2])
@@ -989,7 +989,7 @@ class MeshParts:
 
     @property
     def mesh(self) -> Mesh:
-        """Return the mesh that shares the tensor, which can be drawn.
+        """The mesh that shares the tensor, which can be drawn.
 
         >>> print(MeshParts.single(tensor.Tensor.of([[1, 2]])).mesh)
         1 x 1 devices; each holds 1 x 2
@@ -1060,7 +1060,7 @@ class MeshParts:
         return replace(self.map(lambda part: part.from_device()), device=None)
 
     def compose(self, composer: MeshToTensor) -> np.ndarray[Any, Any]:
-        """Return the values of the parts, joined as `composer` says.
+        """Return the values of the parts, joined by `composer`.
 
         >>> parts = MeshParts.single(tensor.Tensor.of([[1, 2]]))
         >>> from tilewright.ttnn import MeshComposerConfig
@@ -1106,7 +1106,7 @@ class MemoryView:
 
 
 def get_memory_view(device: OpenDevice, buffer_type: BufferTypeLike) -> MemoryView:
-    """Return the use of the memory `buffer_type` of `device`; of a mesh, that of its first device.
+    """Return the use of the memory `buffer_type` of `device`, or of the first device of a mesh.
 
     >>> from tilewright.ttnn import manage_device
     >>> with manage_device() as device:
@@ -1143,7 +1143,7 @@ def _block_table(blocks: list[tuple[int, int, str]]) -> list[dict[str, str]]:
     ]
 
 
-# Memory configs for shards: `create_sharded_memory_config`, exactly as in ttnn, and that of weights in DRAM.
+# Memory configs for shards: `create_sharded_memory_config`, exactly as in ttnn, and the config of weights in DRAM.
 
 _TILE = 32
 _STRATEGIES: dict[object, ShardStrategy] = {strategy.memory_layout: strategy for strategy in ShardStrategy}

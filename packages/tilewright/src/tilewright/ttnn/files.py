@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in files: dump, load, and the cache of `as_tensor`, whose files are those of ttnn.
+"""Tensors in files: dump, load, and the cache of `as_tensor`, whose files are ttnn's.
 
 A cached file is used as it is, as in ttnn: neither the array nor `preprocess` is looked at, so that a cache made
 elsewhere serves without the weights. Where ttnn would load a file of another shape, type, memory or mesh, or write the
@@ -106,7 +106,7 @@ def as_tensor(
 
     Args:
         tensor: the array; None returns whatever is cached.
-        dtype: the data type, by default that of the array or the one ttnn has instead.
+        dtype: the data type, by default the array's or the one ttnn has instead.
         layout: rows or tiles.
         device: the device or mesh it goes to, by default the host; it needs a `memory_config`.
         memory_config: the memory it lies in on a device.

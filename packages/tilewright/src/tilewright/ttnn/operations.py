@@ -37,7 +37,7 @@ from .types import (
     unwrap,
 )
 
-LARGE_RECIPROCAL = 2.0**127  # what a block format gives for 1 / 0
+LARGE_RECIPROCAL = 2.0**127  # the result of a block format for 1 / 0
 
 
 # Conversions from and to arrays.
@@ -63,7 +63,7 @@ def from_torch(
 
     Args:
         tensor: the array.
-        dtype: the data type, by default that of the array or the one ttnn has instead.
+        dtype: the data type, by default the array's or the one ttnn has instead.
         spec: all properties at once, instead of `dtype`, `tile`, `layout` and `memory_config`.
         tile: the tile, by default 32 x 32.
         pad_value: the value of padding, by default 0.
@@ -119,8 +119,8 @@ def to_torch(
 ) -> Any:
     """Return the values as a torch tensor if torch is imported, as an array otherwise, in `dtype` of that library.
 
-    `torch_rank` drops leading dimensions of extent 1; `mesh_composer` says how the parts of a tensor on a mesh are
-    joined; `device` and `cq_id` are ignored.
+    `torch_rank` drops leading dimensions of extent 1; `mesh_composer` joins the parts of a tensor on a mesh;
+    `device` and `cq_id` are ignored.
 
     >>> to_torch(from_torch(np.ones((1, 2), np.float32)), torch_rank=1).tolist()
     [1.0, 1.0]
@@ -143,9 +143,9 @@ def to_torch(
 def to_numpy(
     tensor: Tensor, dtype: DataTypeLike | None = None, mesh_composer: MeshToTensor | None = None
 ) -> np.ndarray[Any, Any]:
-    """Return the values as an array of `dtype`, by default that of the tensor; block formats become float32.
+    """Return the values as an array of `dtype`, by default the tensor's; block formats become float32.
 
-    `mesh_composer` says how the parts of a tensor on a mesh are joined.
+    `mesh_composer` joins the parts of a tensor on a mesh.
 
     >>> to_numpy(from_torch(np.ones((1, 2), np.float32), dtype=DataType.BFLOAT4_B)).tolist()
     [[1.0, 1.0]]
@@ -355,7 +355,7 @@ def pad(
     """Return a larger tensor, filled with `value`; `start_and_value` may give the start and the value by position.
 
     `padding` is a pair (before, after) per dimension, optionally followed by the value; or the new shape, followed by
-    the start of the data in it and optionally by the value. `memory_config` says where the result goes;
+    the start of the data in it and optionally by the value. `memory_config` is the memory of the result;
     `use_multicore` and `sub_core_grids` are ignored.
 
     >>> pad(from_torch(np.ones((2, 2), np.float32)), [(0, 1), (1, 0)], 5).to_list()
@@ -439,7 +439,7 @@ def untilize(
 ) -> Tensor:
     """Return the tensor in rows, without padding; block formats, which have no rows, become float32.
 
-    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+    `memory_config` is the memory of the result; `use_multicore` and `sub_core_grids` are ignored.
 
     >>> untilize(tilize(from_torch(np.ones((5, 7), np.float32)))).padded_shape
     Shape([5, 7])
@@ -461,7 +461,7 @@ def tilize_with_val_padding(
 ) -> Tensor:
     """Return the tensor in tiles, padded to `output_tensor_shape` with `pad_value`, converted to `dtype`.
 
-    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+    `memory_config` is the memory of the result; `use_multicore` and `sub_core_grids` are ignored.
 
     >>> tilize_with_val_padding(from_torch(np.ones((5, 7), np.float32)), (64, 32), 3.0).padded_shape
     Shape([64, 32])
@@ -507,7 +507,7 @@ def untilize_with_unpadding(
 ) -> Tensor:
     """Return the tensor in rows, from the origin up to and including `output_tensor_end`.
 
-    `memory_config` says where the result goes; `use_multicore` and `sub_core_grids` are ignored.
+    `memory_config` is the memory of the result; `use_multicore` and `sub_core_grids` are ignored.
 
     >>> untilize_with_unpadding(tilize(from_torch(np.ones((5, 7), np.float32))), (2, 3)).shape
     Shape([3, 4])
@@ -527,8 +527,8 @@ def reciprocal(
     """Return 1 / x for each element x of `tensor`, in its type.
 
     In a block format zero gives 2^127, 1.7014118346046923e+38, not infinity; and where one result of a group is much
-    larger than its neighbours, they are flushed to zero. Padding is not involved. `memory_config` says where the result
-    goes; `sub_core_grids` is ignored; `output_tensor` is not supported.
+    larger than its neighbours, they are flushed to zero. Padding is not involved. `memory_config` is the memory of
+    the result; `sub_core_grids` is ignored; `output_tensor` is not supported.
 
     >>> x = from_torch(np.array([[0.0, 2.0]], np.float32), dtype=DataType.BFLOAT8_B)
     >>> reciprocal(x).to_list()
@@ -571,7 +571,7 @@ def interleaved_to_sharded(
         shard_shape: the shape of a shard, if `grid` are cores.
         shard_scheme: whether height, width or both are cut, if `grid` are cores.
         shard_orientation: the order of the cores, if `grid` are cores.
-        output_dtype: the data type, by default that of the tensor.
+        output_dtype: the data type, by default the tensor's.
         keep_l1_aligned: ignored.
 
     >>> from tilewright.ttnn import CoreGrid, TensorMemoryLayout, manage_device, zeros
@@ -633,7 +633,7 @@ _FUNCTIONS = {
 
 
 def _validate_sharding(function: str, tensor: Tensor, source: bool, config: MemoryConfig, target: bool) -> None:
-    """Raise unless the tensor and the memory config are sharded, or interleaved, as the function says."""
+    """Raise unless the tensor and the memory config are sharded, or interleaved, as the function requires."""
     found = (tensor.is_sharded(), config.is_sharded())
     if found != (source, target):
         raise MemoryConfigError(

@@ -34,7 +34,7 @@ def concat(
     Args:
         tensors: tensors of one data type, layout and tile, with equal extents but for `dim`.
         dim: the dimension.
-        memory_config: the memory of the result, by default that of the first tensor.
+        memory_config: the memory of the result, by default the first tensor's.
         output_tensor, groups: not supported.
         sub_core_grids: ignored.
 
@@ -98,7 +98,7 @@ def slice(  # noqa: A001  (ttnn's name)
         tensor: the tensor; on a mesh, the part of each device is sliced.
         slice_start, slice_end: an index for each dimension.
         slice_step: steps of 1 or more, by default 1.
-        memory_config: the memory of the result, by default that of the tensor.
+        memory_config: the memory of the result, by default the tensor's.
         output_tensor, pad_value: not supported.
         sub_core_grids: ignored.
 

@@ -61,7 +61,7 @@ def reshape_values(
 
 
 _BFLOAT16 = format_of("bfloat16")
-# Types that ttnn does not have, and what it stores them in by default.
+# Types that ttnn does not have, and the types in which it stores them by default.
 _DEFAULT_FORMATS = {
     "bool": "uint8",
     "float16": "bfloat16",
@@ -83,7 +83,7 @@ def create_tensor(
     memory_config: MemoryConfig | None = None,
     col_tilize: bool = False,
 ) -> tensor.Tensor:
-    """Return the core tensor that ttnn makes of an array; the arguments are those of `ttnn.from_torch`.
+    """Return the core tensor that ttnn makes of an array; the arguments are as in `ttnn.from_torch`.
 
     >>> create_tensor(np.ones((5, 7), np.float16)).dtype
     format_of('bfloat16')
@@ -110,9 +110,9 @@ def create_tensor(
 def create_parts(
     source: ArrayLike, mesh_mapper: TensorToMesh | None = None, dtype: DataTypeLike | None = None, **properties: Any
 ) -> MeshParts:
-    """Return the parts that ttnn makes of an array, cut as `mesh_mapper` says; the others are those of `create_tensor`.
+    """Return the parts that ttnn makes of an array, cut by `mesh_mapper`; other arguments are as in `create_tensor`.
 
-    The data type is that of the array as a whole, and each part is padded and packed on its own.
+    The data type is chosen for the array as a whole, and each part is padded and packed on its own.
 
     >>> create_parts(np.ones((5, 7), np.float32)).first.nbytes
     140
@@ -188,7 +188,7 @@ def default_format(source: ArrayLike) -> Format:
 def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) -> None:
     """Raise unless every number is a value of a format that nobody asked for; `choice` names who chose it.
 
-    What is not a number stays that, and an infinity an infinity.
+    A NaN stays a NaN, and an infinity an infinity.
 
     >>> require_exact(np.float16([0.5, np.nan, np.inf]), format_of("bfloat16"), "by default")
     """
@@ -201,7 +201,7 @@ def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) ->
             raise FormatError(f"{choice}; pass a dtype: {str(problem).partition(';')[0]}") from None
     else:
         stored = cast(values, element)
-    changed = (stored != values) & (values == values)  # what is not a number differs from itself
+    changed = (stored != values) & (values == values)  # a NaN differs from itself
     if changed.any():
         index = np.unravel_index(int(changed.argmax()), changed.shape)
         place = f" at {', '.join(map(str, index))}" if index else ""
@@ -243,7 +243,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         tensor: the array, or a ttnn tensor; also called `data`.
         arguments: `shape`, `data_type`, `device`, `layout`, `mem_config`, `tile` and `pad_value` by their type.
         shape: the shape, if the values are a flat list.
-        data_type: by default that of the array, or the one ttnn has instead.
+        data_type: by default the array's, or the one ttnn has instead.
         device: the device it goes to, by default the host.
         layout: by default tiles for block formats, rows otherwise.
         mem_config: the memory it lies in on a device; also called `memory_config`.
@@ -286,7 +286,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         reject_unsupported(preserve_nan_values=preserve_nan_values, enable_bfloat_opt=enable_bfloat_opt)
         if tensor is not None and data is not None:
             raise TypeError("ttnn.Tensor got both tensor and data; pass one of them")
-        source: Any = data if tensor is None else tensor  # what is not an array is rejected below
+        source: Any = data if tensor is None else tensor  # other objects than arrays are rejected below
         if None not in (mem_config, memory_config):
             raise TypeError("ttnn.Tensor got both mem_config and memory_config, which mean the same; pass one of them")
         config = memory_config if mem_config is None else mem_config
@@ -323,7 +323,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     @property
     def native(self) -> tensor.Tensor:
-        """Return the tensor of the core; raise if this one is distributed over several devices.
+        """The native tensor; raises if this one is distributed over several devices.
 
         >>> Tensor(np.ones((5, 7), np.float32)).native.nbytes
         140
@@ -336,7 +336,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     @property
     def parts(self) -> MeshParts:
-        """Return the parts, by the coordinate of the device that holds them; a tensor without a mesh has one.
+        """The parts, by the coordinate of the device that holds them; a tensor without a mesh has one.
 
         >>> list(Tensor(np.ones((5, 7), np.float32)).parts.by_device)
         [(0, 0)]
@@ -348,7 +348,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return self._parts.first.spec
 
     def map(self, change: Callable[[tensor.Tensor], tensor.Tensor]) -> Tensor:
-        """Return this tensor with `change` applied to the tensor of the core, or to that of each device of a mesh.
+        """Return this tensor with `change` applied to the native tensor, or to the tensor of each device of a mesh.
 
         >>> Tensor([1, 2], [2], DataType.INT32).map(lambda part: part.reshape(2, 1)).shape
         Shape([2, 1])
@@ -383,7 +383,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return [MeshCoordinate(at) for at in self._parts.by_device]
 
     def show(self, to: Any = None, **options: Any) -> None:
-        """Draw the tensor, or the mesh of devices that share it; `to` and `options` are those of every `show`.
+        """Draw the tensor, or the mesh of devices that share it; `to` and `options` are as in every `show`.
 
         >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper
         >>> mapper = create_mesh_mapper((1, 2), MeshMapperConfig(None, 1))
@@ -430,7 +430,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     @property
     def padded_shape(self) -> Shape:
-        """Return the padded shape.
+        """The padded shape.
 
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).padded_shape
         Shape([32, 32])
@@ -439,7 +439,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     @property
     def spec(self) -> TensorSpec:
-        """Return the spec.
+        """The spec.
 
         >>> Tensor(np.ones((5, 7), np.float32)).spec.dtype
         DataType.FLOAT32
@@ -584,9 +584,9 @@ class Tensor(TensorProperties[tensor.Tensor]):
     # Values.
 
     def to_numpy(self, mesh_composer: MeshToTensor | None = None) -> np.ndarray[Any, Any]:
-        """Return the values as an array; bfloat16 as that of ml_dtypes, block formats as float32.
+        """Return the values as an array; bfloat16 as in ml_dtypes, block formats as float32.
 
-        `mesh_composer` says how the parts of a tensor on a mesh are joined.
+        `mesh_composer` joins the parts of a tensor on a mesh.
 
         >>> Tensor([1, 2], [2], DataType.BFLOAT16).to_numpy()
         array([1, 2], dtype=bfloat16)
@@ -596,7 +596,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
     def to_torch(self, mesh_composer: MeshToTensor | None = None) -> Any:
         """Return the values as a torch tensor if torch is imported, as an array otherwise.
 
-        `mesh_composer` says how the parts of a tensor on a mesh are joined.
+        `mesh_composer` joins the parts of a tensor on a mesh.
 
         >>> Tensor([1, 2], [2], DataType.INT32).to_torch().tolist()
         [1, 2]
@@ -742,7 +742,7 @@ Result = TypeVar("Result")
 
 
 def takes_tensor(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return a function that refuses what is not a `ttnn.Tensor` as its first argument, `tensor`.
+    """Return a function that accepts only a `ttnn.Tensor` as its first argument, `tensor`.
 
     >>> takes_tensor(lambda tensor: tensor.dtype)(3)
     Traceback (most recent call last):
@@ -768,7 +768,7 @@ def takes_tensor(function: Callable[Arguments, Result]) -> Callable[Arguments, R
 
 @takes_tensor
 def distribute_tensor(tensor: Tensor, mapper: TensorToMesh, mesh_device: MeshDevice | None = None) -> Tensor:
-    """Return a host `tensor` cut as `mapper` says, on the host or on `mesh_device`.
+    """Return a host `tensor` cut by `mapper`, on the host or on `mesh_device`.
 
     >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper
     >>> mapper = create_mesh_mapper(MeshShape(1, 2), MeshMapperConfig(None, 1))
@@ -791,7 +791,7 @@ def distribute_tensor(tensor: Tensor, mapper: TensorToMesh, mesh_device: MeshDev
 
 @takes_tensor
 def aggregate_tensor(tensor: Tensor, composer: MeshToTensor) -> Tensor:
-    """Return the parts of `tensor`, joined as `composer` says, as one tensor on the host.
+    """Return the parts of `tensor`, joined by `composer`, as one tensor on the host.
 
     >>> from tilewright.ttnn import MeshComposerConfig, create_mesh_composer
     >>> halves = from_host_shards([Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])], MeshShape(1, 2))
@@ -821,7 +821,7 @@ def get_device_tensors(tensor: Tensor) -> list[Tensor]:
 def from_host_shards(tensors: Sequence[Tensor], mesh_shape: Sequence[int]) -> Tensor:
     """Return one tensor over a mesh of `mesh_shape` of host `tensors`, one for each device.
 
-    As in ttnn, they count as parts along dimension 0; `update_tensor_topology` says otherwise.
+    As in ttnn, they count as parts along dimension 0; `update_tensor_topology` changes that.
 
     >>> from_host_shards(
     ...     [Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])], MeshShape(1, 2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structures that ttnn prints: cores, shapes, tiles, shards, memory configs and tensor specs, each at a cursor.
 
-None of these functions calls itself: the depth of a text is that of its type.
+None of these functions calls itself: a text nests as deeply as its type.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def make_memory_config(
 ) -> MemoryConfig:
     """Return the config of a printed `layout`, `buffer` and the two forms of shards, `matrix` and `general`.
 
-    `made_with_nd` says which form decides the placement, if both are there.
+    `made_with_nd` tells which form decides the placement, if both are there.
 
     >>> make_memory_config(TensorMemoryLayout.INTERLEAVED, BufferType.L1, None, None, False)
     MemoryConfig('interleaved', 'l1')
@@ -327,7 +327,7 @@ def _read_shape(cursor: TextCursor, _extra: dict[str, str] | None = None) -> Sha
 
 
 def _read_tile(cursor: TextCursor, extra: dict[str, str]) -> Tile:
-    """Return Tile with shape: [16, 32], or Tile(tile_shape={16, 32},...); neither says whether it is transposed."""
+    """Return Tile with shape: [16, 32], or Tile(tile_shape={16, 32},...); neither shows whether it is transposed."""
     if cursor.accept("with shape:"):
         return Tile(_read_extents(cursor)).require_on_chips()
     fields = _read_fields(
@@ -477,7 +477,7 @@ def _read_tensor_spec(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
 
 
 def _read_tensor(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
-    """Return the spec of a tensor; its storage comes first, and says nothing that the spec does not."""
+    """Return the spec of a tensor; its storage comes first, and adds nothing to the spec."""
     found = _TENSOR_SPEC.search(cursor.text, cursor.at)
     if not found:
         cursor.fail("a tensor with a tensor_spec")
@@ -490,7 +490,7 @@ def _read_tensor(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
             extra[name] = value
         if cursor.at < found.start():
             cursor.expect(",")
-    cursor.at = found.end()  # also if the brackets of the storage do not match, as those of older shards
+    cursor.at = found.end()  # also if the brackets of the storage do not match, as in older shards
     spec: TensorSpec = _class_reader("TensorSpec", extra)(cursor)
     cursor.expect(")")
     return spec
@@ -521,7 +521,7 @@ _CLASS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TtnnText:
-    """What a text of ttnn says: its `kind` there, the `value` here, and as `extra` what the value has no field for.
+    """A parsed text of ttnn: its `kind` there, the `value` here, and as `extra` facts that the value has no field for.
 
     >>> parse_ttnn(" ShardOrientation.COL_MAJOR ")
     TtnnText(kind='ShardOrientation', value=ShardOrientation.COL_MAJOR, extra=())
@@ -533,7 +533,7 @@ class TtnnText:
 
     @property
     def has_placement(self) -> bool:
-        """Return whether a memory config says where pages are: a sharded memory layout alone does not.
+        """Whether a memory config determines where pages are: a sharded memory layout alone does not.
 
         >>> parse_ttnn(
         ...     "MemoryConfig(memory_layout=TensorMemoryLayout::BLOCK_SHARDED,buffer_type=BufferType::L1,"
@@ -546,7 +546,7 @@ class TtnnText:
 
 
 def parse_ttnn(text: str) -> TtnnText:
-    """Return what a printed value of ttnn says: cores, shapes, tiles, shards, memory configs, specs and enums.
+    """Parse a printed value of ttnn: cores, shapes, tiles, shards, memory configs, specs and enums.
 
     `text` is what print() shows, what `to_json` returns, or an older spelling; white space around it does not matter.
 
@@ -633,7 +633,7 @@ def parse_shape(text: str) -> Shape:
 
 
 def parse_dtype(text: str) -> Format:
-    """Return the number format that ttnn printed as `text`, in Python's spelling or that of C++.
+    """Return the number format that ttnn printed as `text`, in Python's or C++'s spelling.
 
     >>> parse_dtype("DataType::BFLOAT8_B").name, parse_dtype("DataType.FP8_E4M3").name
     ('bfloat8_b', 'float8_e4m3')
@@ -655,7 +655,7 @@ def _require_kind(value: Any, kind: type[_Value], name: str, text: str) -> _Valu
 
 
 def _parse(text: str, name: str) -> TtnnText:
-    """Return what the whole text says; every error is a `FileFormatError`."""
+    """Parse the whole text; every error is a `FileFormatError`."""
     if not isinstance(text, str):
         raise FileFormatError(f"expected {name} as a string, got {type(text).__name__}")
     cursor = TextCursor(_with_commas(text), name)
@@ -731,7 +731,7 @@ _DATA_TYPES = (
 def write_ttnn(value: Any) -> str:
     """Return a `value` as ttnn prints it: a tensor spec, a memory config, shards, cores, a tile, a shape, an enum.
 
-    Raises if it is something else, or if it has what the text does not say, such as a transposed tile. The chip of a
+    Raises if it is something else, or if the text would lose something, such as a transposed tile. The chip of a
     spec is in no text of ttnn, and left out.
 
     >>> write_ttnn(MemoryConfig("interleaved", "l1")).split(",")[:2]

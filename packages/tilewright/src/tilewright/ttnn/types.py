@@ -148,7 +148,7 @@ class TtnnEnum(NamedEnum):
 
     @property
     def native(self) -> NamedEnum:
-        """Return the member of the core.
+        """The member of the core.
 
         >>> BufferType.L1.native is memory.BufferType.L1
         True
@@ -245,7 +245,7 @@ class ShardDistributionStrategy(TtnnEnum):
     CONTIGUOUS_1D = 2
 
 
-# What is taken where one of these is expected: a member, that of the core, or its name.
+# Accepted where one of these is expected: a member, the native member, or its name.
 LayoutLike: TypeAlias = Layout | memory.PageLayout | str
 BufferTypeLike: TypeAlias = BufferType | memory.BufferType | str
 MemoryLayoutLike: TypeAlias = TensorMemoryLayout | memory.TensorMemoryLayout | str
@@ -291,7 +291,7 @@ class DataType(Enum, metaclass=HelpfulEnum):
 
     @property
     def format(self) -> Format:
-        """Return the number format of the core.
+        """The number format of the core.
 
         >>> DataType.FP8_E4M3.format
         format_of('float8_e4m3')
@@ -351,7 +351,7 @@ class StorageType(NamedEnum):
 
     @property
     def is_host(self) -> bool:
-        """Return whether the bytes are on the host.
+        """Whether the bytes are on the host.
 
         >>> StorageType.BORROWED_HOST.is_host
         True
@@ -401,7 +401,7 @@ class DumpTensorMode(NamedEnum):
 
 
 def width_multiple(dtype: DataTypeLike) -> int:
-    """Return what row widths of `dtype` should be a multiple of on a device: four bytes, or a tile for block formats.
+    """Return the multiple for row widths of `dtype` on a device: four bytes, or a tile for block formats.
 
     >>> width_multiple("bfloat16"), width_multiple("float32"), width_multiple("bfloat8_b")
     (2, 1, 32)
@@ -473,7 +473,7 @@ class CoreRange(Wrapper[memory.CoreRange]):
 
     @property
     def start(self) -> CoreCoord:
-        """Return the first core.
+        """The first core.
 
         >>> CoreRange((1, 0), (3, 1)).start
         1-0
@@ -482,7 +482,7 @@ class CoreRange(Wrapper[memory.CoreRange]):
 
     @property
     def end(self) -> CoreCoord:
-        """Return the last core.
+        """The last core.
 
         >>> CoreRange((1, 0), (3, 1)).end
         3-1
@@ -630,7 +630,7 @@ class CoreGrid(Wrapper[memory.CoreGrid]):
 
     @property
     def x(self) -> int:
-        """Return the number of columns.
+        """The number of columns.
 
         >>> CoreGrid(y=2, x=3).x
         3
@@ -639,7 +639,7 @@ class CoreGrid(Wrapper[memory.CoreGrid]):
 
     @property
     def y(self) -> int:
-        """Return the number of rows.
+        """The number of rows.
 
         >>> CoreGrid(y=2, x=3).y
         2
@@ -648,7 +648,7 @@ class CoreGrid(Wrapper[memory.CoreGrid]):
 
     @property
     def num_cores(self) -> int:
-        """Return the number of cores.
+        """The number of cores.
 
         >>> CoreGrid(y=2, x=3).num_cores
         6
@@ -842,8 +842,8 @@ class TensorTopology(Wrapper[Topology]):
 
     Args:
         distribution_shape: how many parts there are, per dimension of the distribution.
-        placements: what each dimension of the distribution does: `PlacementShard(dim)` or `PlacementReplicate()`.
-        mesh_coords: the device of each part, the last dimension of the distribution fastest.
+        placements: the placement of each dimension of the distribution: `PlacementShard(dim)` or
+        `PlacementReplicate()`. mesh_coords: the device of each part, the last dimension of the distribution fastest.
 
     >>> topology = TensorTopology(MeshShape([2]), [PlacementShard(0)], [MeshCoordinate(0, 0), MeshCoordinate(0, 1)])
     >>> topology.placements()
@@ -870,7 +870,7 @@ class TensorTopology(Wrapper[Topology]):
         return MeshShape(self.native.distribution)
 
     def placements(self) -> list[Placement]:
-        """Return what each dimension of the distribution does.
+        """Return the placement of each dimension of the distribution.
 
         >>> TensorTopology((2,), [PlacementReplicate()], [(0, 0), (0, 1)]).placements()
         [PlacementReplicate()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planned memory as a report for `ttnn-visualizer`, which otherwise shows only what has run on a card.
+"""Planned memory as a report for `ttnn-visualizer`, which otherwise shows only runs on a card.
 
 A report is a folder with a SQLite database of devices, operations, tensors, buffers and pages. Every allocation
 becomes an operation, so that its memory plots show how the plan fills up, one tensor after the other.
@@ -82,7 +82,7 @@ def write_visualizer_report(
 
 
 def _write_tables(database: sqlite3.Connection, tables: dict[str, list[tuple[Any, ...]]]) -> None:
-    # Pages and chunks say the same at two levels of detail, and a report has one of them.
+    # Pages and chunks state the same at two levels of detail, and a report has one of them.
     unused = "buffer_chunks" if tables["buffer_pages"] or not tables["buffer_chunks"] else "buffer_pages"
     for table, columns in _TABLES.items():
         if table == unused:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is seen: scenes of layouts, tensors, plans and memory, as text, SVG or one HTML file."""
+"""Scenes of layouts, tensors, plans and memory, as text, SVG or one HTML file."""
 
 from typing import TYPE_CHECKING
 

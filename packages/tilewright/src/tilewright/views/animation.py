@@ -96,9 +96,9 @@ class Animation:
 
 @singledispatch
 def animate(subject: Any, **options: Any) -> Animation:
-    """Return what happens in `subject`, step by step: a schedule, pipeline or trace, a copy plan, or a reshard.
+    """Animate a `subject`, step by step: a schedule, pipeline or trace, a copy plan, or a reshard.
 
-    `options` are those of its scene. `views.save` writes the result as a page that plays it (.html).
+    `options` are the options of its scene. `views.save` writes the result as a page that plays it (.html).
 
     >>> from tilewright.tiling import Schedule
     >>> animate(Schedule("double", 3)).captions[-1]
@@ -142,7 +142,7 @@ def _only_grid(panel: Grid | Tracks) -> Grid:
 
 
 def _order_of_places(grid: Grid) -> list[Any]:
-    """Return what the cells of a memory hold, in the order of their places."""
+    """Return the contents of the cells of a memory, in the order of their places."""
     names = [field.name for field in grid.fields]
     cells: Sequence[int] = range(len(grid.link))
     if "offset" in names:  # a grid of coordinates, painted by place
@@ -182,7 +182,7 @@ def _animate_reshard(subject: ReshardPlan, **options: Any) -> Animation:
 
 
 def _request_rounds(step: ReshardStep, chip_map: ChipMap, most: int) -> list[tuple[list[tuple[int, int]], int]]:
-    """Return what is under way at once, round by round: pairs of cells from and to, and their bytes; at most `most`."""
+    """Return the simultaneous flows, round by round: pairs of cells from and to, and their bytes; at most `most`."""
     requests = step.requests
     endpoints = requests.noc_map.endpoints
     positions = requests.position.tolist()
@@ -231,7 +231,7 @@ def to_player(animation: Animation) -> str:
 
 
 def draw_frames(animation: Animation) -> tuple[list[Drawing], dict[str, Any]]:
-    """Return what a player needs: the panels of an `animation`, and the paths, captions and seconds of its frames.
+    """Return the data of a player: the panels of an `animation`, and the paths, captions and seconds of its frames.
 
     >>> from tilewright.tiling import Schedule
     >>> from tilewright.views.animation import animate
@@ -270,7 +270,7 @@ def _draw_overlay(drawing: Drawing, paths: tuple[str, str, str]) -> Drawing:
 
 
 def _overlay_paths(panel: Panel, steps: PanelSteps, frame: int) -> tuple[str, str, str]:
-    """Return the paths of one frame over a panel: what is not there yet, the flows under way, and what is current."""
+    """Return the paths of one frame over a panel: the cells still missing, the current flows and cells."""
     if not isinstance(panel, Grid):
         left, top, scale = track_axis(panel)
         x, end = (left + (time - panel.start) * scale for time in (steps.times[frame], panel.end))

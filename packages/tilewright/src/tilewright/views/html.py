@@ -106,7 +106,7 @@ def _figures(scene: Scene, drawings: list[Drawing]) -> str:
 def panel_markup(scene: Scene, drawings: list[Drawing] | None = None) -> list[str]:
     """Return every panel of a scene as an SVG element that can be reached with the keyboard.
 
-    `drawings` are those of its panels, if they are not the usual ones.
+    `drawings` replace the usual drawings of its panels.
 
     >>> panel_markup(Scene("", (Grid(1, 1, title="one"),)))[0][:4]
     '<svg'

@@ -54,7 +54,7 @@ class LayoutGrid:
 
     @property
     def rows(self) -> int:
-        """Return the number of rows of cells.
+        """The number of rows of cells.
 
         >>> from tilewright import row_major
         >>> sample_layout(row_major(2, 3, 4)).rows
@@ -64,7 +64,7 @@ class LayoutGrid:
 
     @property
     def columns(self) -> int:
-        """Return the number of columns of cells.
+        """The number of columns of cells.
 
         >>> from tilewright import row_major
         >>> sample_layout(row_major(2, 3, 4)).columns
@@ -74,7 +74,7 @@ class LayoutGrid:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every coordinate has its own cell.
+        """Whether every coordinate has its own cell.
 
         >>> from tilewright import row_major
         >>> sample_layout(row_major(512, 64)).is_complete
@@ -84,7 +84,7 @@ class LayoutGrid:
 
     @property
     def has_holes(self) -> bool:
-        """Return whether invalid coordinates have no place at all, as in an inverse.
+        """Whether invalid coordinates have no place at all, as in an inverse.
 
         >>> from tilewright.layout import InverseLayout
         >>> from tilewright import row_major

@@ -53,7 +53,7 @@ def _find_renderer(renderers: dict[str, Renderer], target: Path) -> Renderer:
 def show(subject: Any, to: str | os.PathLike[str] | None = None, **options: Any) -> None:
     """Draw `subject`: as text in a terminal, as a picture in a notebook, or into the file `to`.
 
-    `options` are those of its scene; all scenes have `label`, `color` and `address="hex"`.
+    `options` are the options of its scene; all scenes have `label`, `color` and `address="hex"`.
 
     >>> from tilewright import row_major
     >>> show(row_major(2, 2), memory=False)
@@ -110,14 +110,14 @@ _RENDERERS: dict[str, Callable[[Scene], str]] = {
 }
 
 
-# A picture in a notebook that answers to the pointer and the keyboard, and tells Python what was chosen.
+# A picture in a notebook that answers to the pointer and the keyboard, and reports the choice to Python.
 
 
 def widget(subject: Any, **options: Any) -> Any:
-    """Return a picture of `subject` as a widget for notebooks; `options` are those of its scene.
+    """Return a picture of `subject` as a widget for notebooks; `options` are its scene's.
 
-    Pointing at a cell marks it and everything that is linked to it. `chosen` is what was clicked last, as a dict of the
-    cell's attributes; `widget.observe(function, "chosen")` follows it. Needs the package anywidget.
+    Pointing at a cell marks it and everything that is linked to it. `chosen` is the cell that was clicked last, as a
+    dict of the cell's attributes; `widget.observe(function, "chosen")` follows it. Needs the package anywidget.
 
     >>> from importlib.util import find_spec
     >>> from tilewright import row_major

@@ -16,16 +16,16 @@ from ..errors import LayoutError
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
 OutlineKind: TypeAlias = Literal["tile", "face", "plane", "slice", "mark", "halo"]
 
-MAX_FLOWS = 300  # arrows in a picture; more hide what is below them
+MAX_FLOWS = 300  # arrows in a picture; more hide the cells below them
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """An attribute of the cells of a grid: its name, and one value per cell, row by row.
 
-    `scale` says how values become colors: distinct ones for a `category`, ordered ones along a `ramp`, or from pale to
-    dark as `heat`. `form` says how they are written, as in `str.format`. A cell without the attribute has the value
-    None.
+    `scale` is the way values become colors: distinct ones for a `category`, ordered ones along a `ramp`, or from pale
+    to dark as `heat`. `form` is the way they are written, as in `str.format`. A cell without the attribute has the
+    value None.
 
     >>> Field("bank", (0, 1, 0, 1)).scale
     'category'
@@ -49,7 +49,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A box drawn around cells: its first row and column, its size, and what it stands for.
+    """A box drawn around cells: its first row and column, its size, and its meaning.
 
     >>> Outline(0, 16, 16, 16, "face", "face 1").label
     'face 1'
@@ -97,9 +97,9 @@ class Grid:
 
     `valid` tells data from padding (empty: all is data); the legend calls padding `hatched`. Cells with equal `link`
     values belong together, also across grids. `block` is the number of rows and columns that one cell stands for.
-    A grid with `boxes` is drawn as boxes of so many rows and columns, set apart, each with its title and the names of
+    A grid with `boxes` is drawn as boxes of that many rows and columns, set apart, each with its title and the names of
     its rows, which take the place of the names of rows and columns. `flows` are drawn as arrows between cells, the
-    largest `MAX_FLOWS`; a page draws those of the cell that is pointed at.
+    largest `MAX_FLOWS`; a page draws the flows of the cell under the pointer.
 
     >>> grid = Grid(2, 2, (Field("offset", (0, 2, 1, 3), "ramp"),), color="offset", label="offset")
     >>> grid.cell(1, 0)
@@ -155,7 +155,7 @@ class Grid:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the names of the attributes that label the cells.
+        """The names of the attributes that label the cells.
 
         >>> Grid(1, 1, (Field("page", (0,)), Field("core", ("0,0",))), label=("core", "page")).labels
         ('core', 'page')
@@ -289,7 +289,7 @@ class Tracks:
                 raise LayoutError(f"{span}: expected a track from 0 to {len(self.names) - 1} and end >= start")
 
     def first(self, count: int) -> Tracks:
-        """Return the first `count` tracks; the title says how many there are.
+        """Return the first `count` tracks; the title states how many there are.
 
         >>> Tracks(("bank 0", "bank 1"), title="banks").first(1).title
         'banks (the first 1 of 2)'
@@ -316,7 +316,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the list above the panels: what it is about, and lines of names and values that explain it.
+    """An entry of the list above the panels: its subject, and lines of names and values that explain it.
 
     >>> entry = Entry("page 3 is elsewhere", (("remedy", "compare the cores"),), "bad")
     >>> entry.tone

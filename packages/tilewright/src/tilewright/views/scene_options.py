@@ -47,7 +47,7 @@ def _format_color(rgb: Iterable[float]) -> str:
 
 
 def mix_colors(color: str, other: str, share: float) -> str:
-    """Return the mix of two colors; `share` is that of the second.
+    """Return the mix of two colors; `share` is the share of the second.
 
     >>> mix_colors("#000000", "#ffffff", 0.5)
     '#808080'
@@ -112,7 +112,7 @@ def ramp_color(kind: str, level: int) -> str:
 class Scale:
     """The colors of an attribute: of listed values, or between a lowest and a highest.
 
-    With `log` the scale is logarithmic; values up to `low` have the color of `low`. `form` is that of the attribute.
+    With `log` the scale is logarithmic; values up to `low` have the color of `low`. `form` is the attribute's form.
 
     >>> Scale("category", ("a", "b")).color("b")
     '#ee8866'
@@ -127,7 +127,7 @@ class Scale:
 
     @property
     def has_distinct_colors(self) -> bool:
-        """Return whether every value has a distinct color.
+        """Whether every value has a distinct color.
 
         >>> Scale("category", tuple(range(100))).has_distinct_colors
         False
@@ -207,7 +207,7 @@ MAX_CHARACTERS = 14  # characters of an attribute in a label
 
 
 def format_value(value: Any, form: str = "{}") -> str:
-    """Return a value as the label of a cell; `form` is that of its attribute.
+    """Return a value as the label of a cell; `form` is its attribute's form.
 
     >>> format_value(7), format_value(0.1234), format_value((1, 2)), format_value(None), format_value(7, "P{}")
     ('7', '0.12', '1,2', '', 'P7')
@@ -336,7 +336,8 @@ class SceneOptions(TypedDict, total=False):
     """The options of every scene.
 
     `label` names the attribute, or the attributes, written into the cells; `color` the one that colors them; `address`
-    is "decimal" or "hex" and says how addresses and offsets are written. Cells that lack an attribute keep their own.
+    is "decimal" or "hex" and decides how addresses and offsets are written. Cells that lack an attribute keep their
+    own.
 
     >>> options: SceneOptions = {"label": "page", "address": "hex"}
     >>> sorted(options)
@@ -395,7 +396,7 @@ def describe_kind(subject: Any) -> str:
 
 
 def refuse_unknown_options(kind: str, options: Iterable[str], own: Iterable[str], named: Iterable[str] = ()) -> None:
-    """Raise an error that names the first of `options` that neither `own` nor `named` nor those of every scene have.
+    """Raise an error that names the first of `options` that is not in `own`, in `named` or among the common options.
 
     >>> refuse_unknown_options("a Layout", ["label", "side"], ["side"])
     """
@@ -527,7 +528,7 @@ def _hexadecimal_grid(grid: Grid) -> Grid:
 
 
 def _hexadecimal_names(axis: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of rows or columns, of which those parts are addresses whose axis says so."""
+    """Return the names of rows or columns, with addresses in the parts whose axis asks for them."""
     axes = axis.split(",")
     if not _ADDRESSES.intersection(axes):
         return names

@@ -241,7 +241,7 @@ _FEW = 64  # flows that are drawn darker
 
 
 def draw_flows(grid: Grid, left: float, top: float, width: float, height: float) -> list[str]:
-    """Return the largest flows of a `grid` as one group; `left` and `top` are those of its cells, each of this size.
+    """Return the largest flows of a `grid` as one group; its cells start at `left` and `top`, each of this size.
 
     >>> from tilewright.views.scene import Flow
     >>> draw_flows(Grid(1, 2, flows=(Flow(0, 1, 64),)), 0, 0, 40, 40)[0].count("<path")
@@ -423,7 +423,7 @@ def _draw_contents(grid: Grid, cells: CellGeometry, labels: list[str], scales: d
 def _draw_boxes(
     grid: Grid, cells: CellGeometry, labels: list[str], scales: dict[str, Scale], step: tuple[int, int]
 ) -> tuple[list[str], list[str]]:
-    """Return the titles and row names of the boxes, and what is in them; `step` leads from a box to the next."""
+    """Return the titles and row names of the boxes, and their content; `step` leads from a box to the next."""
     names, parts = [f'<g font-family="{MONO}">'], []
     for down, row in enumerate(grid.box_grids()):
         for across, box in enumerate(row):

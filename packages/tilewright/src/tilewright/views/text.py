@@ -395,12 +395,12 @@ def _split_bands(grid: Grid, scales: dict[str, Scale], width: int, height: int, 
 
 
 def _fit_alone(grid: Grid, width: int, requested: bool) -> bool:
-    """Return whether the labels of a grid fit; those that were requested may not be replaced by those of its color."""
+    """Return whether the labels of a grid fit; requested labels may not be replaced by the labels of its color."""
     return labels_fit(replace(grid, color="") if requested else grid, width)
 
 
 def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: int) -> bool:
-    """Return whether the labels that a grid has, rather than those of its color, are written into its cells."""
+    """Return whether a grid's own labels, rather than the labels of its color, are written into its cells."""
     alone = replace(grid, color="")
     if grid.boxes is not None:
         clean = replace_control_characters
@@ -443,7 +443,7 @@ def _fit_labels(grid: Grid, gutter: int, width: int, height: int) -> tuple[_Text
     for labels in candidate_labels(grid):
         labels = [replace_control_characters(label) for label in labels]
         empty = bool(grid.valid) and not any(grid.valid)
-        cell = max(map(len, labels)) or int(empty)  # hatching needs a width, too
+        cell = max(map(len, labels)) or int(empty)  # hatching also needs a width
         for shown_bars in (bars, {}):
             if cell and gutter + grid.columns * (cell + 1) + 2 * len(shown_bars) <= width:
                 lines = rules if shown_bars or not bars else {}
@@ -490,8 +490,8 @@ def _outline_starts(grid: Grid) -> tuple[dict[int, str], dict[int, str]]:
         for box in grid.outlines:
             if box.kind == kind:
                 bars[box.column], rules[box.row] = kind, kind
-    if grid.rows > _MAX_RULED and len(rules) == grid.rows:
-        rules = {}  # a rule above every row says nothing
+    if grid.rows > _MOST_RULED and len(rules) == grid.rows:
+        rules = {}  # a rule above every row conveys nothing
     return {k: v for k, v in bars.items() if k}, {k: v for k, v in rules.items() if k}
 
 

@@ -38,7 +38,7 @@ WARP = 32
 
 @dataclass(frozen=True, slots=True)
 class _ThreadShare:
-    """What one thread processes of a block: `elements` in vectors of `vector`; `threads` threads share a block.
+    """One thread's part of a block: `elements` in vectors of `vector`; `threads` threads share a block.
 
     The elements of a block are contiguous in runs of `run`, `stride` bytes apart: one run, or a row of each face.
     """
@@ -67,7 +67,7 @@ class _ThreadShare:
 
     @property
     def contiguous(self) -> bool:
-        """Return whether the elements are accessed in vectors."""
+        """Whether the elements are accessed in vectors."""
         return self.run > 1
 
     def axes(self, size: int, code_bytes: int) -> list[LoopAxis]:

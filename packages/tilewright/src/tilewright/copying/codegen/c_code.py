@@ -56,7 +56,7 @@ class BoxGrowth:
     """A box that grows along the side with the shorter run; each call of `take` returns the next digits.
 
     `order` has the sides, `runs` their initial runs in bytes. Runs of the target should be `lean` times as long as
-    those of the source.
+    the source's.
 
     >>> axes = [LoopAxis(16, (4, 4)), LoopAxis(16, (512, 64)), LoopAxis(2, (64, 1024))]
     >>> growth = BoxGrowth(axes, order=(0, 1))
@@ -416,7 +416,7 @@ def raw_type(size: int) -> str:
 
 
 def conversion_function(name: str, source: ScalarFormat, target: ScalarFormat) -> str:
-    """Return a C function that converts the bits of one format to those of another.
+    """Return a C function that converts the bits of one format to another.
 
     >>> from tilewright.formats import format_of
     >>> print(conversion_function("converted", format_of("bfloat16"), format_of("float32")))

@@ -359,7 +359,7 @@ def padded_tile_strides(dimensions: Sequence[TileDimension], width: int, limit: 
 
 
 def _padding_candidates(dimensions: Sequence[TileDimension], slots: int) -> Iterator[tuple[int, ...]]:
-    """Yield paddings in vectors: none, before the first digit that is written, then before the next, too."""
+    """Yield paddings in vectors: none, before the first digit that is written, then also before the next."""
     first = sorted(
         (k for k, dimension in enumerate(dimensions) if dimension.written >= 0), key=lambda k: dimensions[k].written
     )

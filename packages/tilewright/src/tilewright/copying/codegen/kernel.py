@@ -14,7 +14,7 @@ from ...formats import BlockFormat, block_format_of
 from ..placement import LoopNest, Placement
 from .c_code import INT_MAX, CDialect, LoopAxis, raw_type
 
-MAX_SHIFTS = 8  # of an index, to compute what a table would hold
+MAX_SHIFTS = 8  # of an index, to compute the entries of a table
 MAX_STATIC_SHARED = 48 << 10  # bytes of shared memory that a CUDA kernel can declare; more is dynamic
 EDGE_THREADS = 1 << 16  # kernels with fewer threads are merged into one launch
 WIDEST = 16  # bytes that one thread can load or store at once
@@ -91,7 +91,7 @@ class Kernel:
 
     @property
     def large_shared(self) -> int:
-        """Return the bytes of dynamic shared memory: 0 if a CUDA kernel can declare them.
+        """The bytes of dynamic shared memory: 0 if a CUDA kernel can declare them.
 
         >>> Kernel("tw_copy_0", "copy", (), 1, 256, shared=(("tile", 1000),)).large_shared
         0
@@ -123,7 +123,7 @@ class KernelJob:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Return the size of an element in bytes on each side; 1 for a block format."""
+        """The size of an element in bytes on each side; 1 for a block format."""
         source, target = (
             place.format.itemsize if not place.format.has_blocks else 1 for place in (self.source, self.target)
         )
@@ -131,7 +131,7 @@ class KernelJob:
 
     @property
     def axes(self) -> list[LoopAxis]:
-        """Return the loops of the nest, with steps in source, target and, for a block format, scales."""
+        """The loops of the nest, with steps in source, target and, for a block format, scales."""
         nest = self.nest
         steps = (nest.source, nest.target, nest.scale) if nest.scale else (nest.source, nest.target)
         return [LoopAxis(n, tuple([column[k] for column in steps])) for k, n in enumerate(nest.extents)]
@@ -152,7 +152,7 @@ class KernelJob:
 
     @property
     def block_format(self) -> BlockFormat:
-        """Return the block format of a job that packs or unpacks."""
+        """The block format of a job that packs or unpacks."""
         return block_format_of(self.target.format if self.nest.operation == "pack" else self.source.format)
 
 

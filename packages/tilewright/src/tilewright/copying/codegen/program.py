@@ -213,7 +213,7 @@ def shared_arrays(kernel: Kernel, dynamic: bool) -> list[str]:
 
 
 def merge_small_kernels(kernels: Sequence[Kernel], limit: int, first: int = 0) -> list[Kernel]:
-    """Return the kernels of a step, with those of fewer than `limit` threads merged: each work-group runs one of them.
+    """Return the kernels of a step; kernels of fewer than `limit` threads are merged, one per work-group.
 
     `first` is the number of kernels that the program has already. Kernels with barriers need all their threads, so only
     those with the same number of threads are merged.

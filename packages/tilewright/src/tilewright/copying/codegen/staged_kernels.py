@@ -129,7 +129,7 @@ def _make_box(axes: Sequence[LoopAxis], sizes: Sequence[int], goals: Sequence[in
     box = StagedBox(tuple(taken), runs, (rows[0], rows[1]))
     read, written = (box.run_length(side) * sizes[side] for side in (0, 1))
     ragged = prod([-(-axis.extent // n) * n / axis.extent for axis, n in zip(axes, taken, strict=True)]) - 1
-    small = 256 / prod(taken)  # what a work-group costs beside its elements
+    small = 256 / prod(taken)  # the cost of a work-group beside its elements
     cost = (SECTOR + words[0]) / 2 / read + (SECTOR + words[1]) / written + ragged / 2 + small
     return StagedBox(box.taken, box.runs, box.rows, cost)
 
@@ -197,7 +197,7 @@ Digit(axis=2, count=4, radix=1)])
 
 
 def choose_thread_count(phases: Sequence[Sequence[Digit]], most: int) -> int:
-    """Return a number of threads, whole warps, of which few are idle in all phases.
+    """Return a number of threads, whole warps, such that few are idle in all phases.
 
     >>> choose_thread_count([[Digit(0, 50, 1), Digit(1, 40, 1)]], 256)
     256
@@ -277,7 +277,7 @@ class _Phase:
     """The reading or the writing of a box: which words of which rows a thread has.
 
     `named` are the digits of a thread and of its repeats, the word among them as the axis after the last one; `rows`
-    are those of rows.
+    are the digits of rows.
     """
 
     def __init__(
@@ -387,7 +387,7 @@ def _store_box(phase: _Phase) -> list[str]:
 def _walk_run(axes: Sequence[LoopAxis], box: StagedBox, per_word: int) -> tuple[list[str], list[str]]:
     """Return statements that declare `at`, the place of element `i` of a run in shared memory, and that advance it.
 
-    `i` may be up to `per_word - 1` before the run; its digits are those of a later index, which is not negative.
+    `i` may be up to `per_word - 1` before the run; its digits are taken from a later index, which is not negative.
     """
     axes_of_run = box.runs[1]
     steps = [axes[k].steps[SHARED] or 0 for k in axes_of_run]

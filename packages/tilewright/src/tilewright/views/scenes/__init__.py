@@ -122,7 +122,7 @@ def _find_scene(owner: type) -> SceneFunction | None:
 
 
 def side_by_side(*subjects: Any, title: str = "", **options: Any) -> Scene:
-    """Return one scene of several `subjects`, with all their panels; what is the same in them is marked together.
+    """Return one scene of several `subjects`, with all their panels; equal elements are marked together.
 
     Panels and facts are named A, B and so on, as the subjects are in the note below the `title`; `options` are those
     of their scenes.

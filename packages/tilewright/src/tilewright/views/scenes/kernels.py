@@ -27,11 +27,11 @@ def kernel_scene(
     side: int = _MAX_ELEMENTS,
     **options: Unpack[SceneOptions],
 ) -> Scene:
-    """Return who touched what in one block of a launch, from its `report`: the first with a race, else the first.
+    """Draw the threads' accesses in one block of a launch, from its `report`: the first with a race, else the first.
 
     There is a panel for each tensor and each step between barriers; `memory` chooses a tensor by its name, `step`
     one step. Cells are colored by thread, races are marked. At most `side` rows and columns are drawn. `options`
-    are those of every scene.
+    are the common scene options.
 
     >>> import numpy as np
     >>> from tilewright.simt import launch, thread_idx

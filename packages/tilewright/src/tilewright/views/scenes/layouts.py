@@ -81,8 +81,8 @@ def memory_grid(
     """Return memory as a grid, colored like the grid of coordinates; None if it is too large to draw.
 
     `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, the others
-    down. `scalars` are the offsets of the scalars of an element from its first one; `padding` says whether padding
-    has places, and `requested` names attributes of the coordinates that memory is to have, too.
+    down. `scalars` are the offsets of the scalars of an element from its first one; `padding` tells whether padding
+    has places, and `requested` names attributes of the coordinates that memory is to have as well.
 
     >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
     >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
@@ -130,7 +130,7 @@ def _row_step(offsets: Any) -> int:
 
 
 def _memory_columns(columns: int, row_step: int, size: int) -> int:
-    """Return the number of offsets per row: that of a row of the layout with what is beside it, if it is at most 64."""
+    """Return the number of offsets per row: a row of the layout with its surroundings, if that is at most 64."""
     whole_rows = columns == row_step >= 4 and size <= 32 * columns
     if columns < row_step <= min(64, size) or whole_rows:
         return row_step
@@ -234,9 +234,9 @@ def layout_scene(
 
     `memory` draws memory beside the coordinates: tile by tile, where each tile is one block of it. It is numbered in
     elements, or in bytes if their `itemsize` is given. `side` is the most rows and columns that are drawn, and `title`
-    that of the picture. `options` are those of every scene: cells have the attributes `offset`, or the names of axes,
-    and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by row;
-    padding has none.
+    the picture's title. `options` are the common scene options: cells have the attributes `offset`, or the names of
+    axes, and `tile`, `row`, `column`, `coordinate`, and `row_major`, the number of the element if one counts row by
+    row; padding has none.
 
     >>> from tilewright import row_major
     >>> scene = layout_scene(row_major(4, 8))
@@ -263,7 +263,7 @@ def layout_panels(
     """Return the coordinates as a grid, and memory as a second one if it is small enough to draw.
 
     `extra` are further attributes, of which the last is the label; `requested` names attributes that are to be there,
-    also in memory. `scalars` are the offsets of the scalars of an element from its first one, `padding` says whether
+    also in memory. `scalars` are the offsets of the scalars of an element from its first one, `padding` tells whether
     padding has places, and `folded` draws memory in rows even where it could be drawn tile by tile.
 
     >>> from tilewright import row_major
@@ -376,7 +376,7 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
     """Return the facts shown beside the picture of a layout.
 
     `scalars` are the offsets of the scalars of an element from its first one, () if they are not known, and `padding`
-    says whether padding has places. Memory is counted from the first scalar to the last.
+    tells whether padding has places. Memory is counted from the first scalar to the last.
 
     >>> from tilewright import row_major
     >>> [(fact.name, fact.value) for fact in layout_facts(row_major(4, 8))][1:4]
@@ -431,7 +431,7 @@ def swizzle_scene(
 
     `swizzle` is composed with `layout`; a composition with a swizzle can be given as it is. There are `banks` banks,
     `width` bytes wide, and elements of `itemsize` bytes: without it, 4 are assumed, as the picture tells. `side` is the
-    most rows and columns that are drawn. `options` are those of every scene.
+    most rows and columns that are drawn. `options` are the common scene options.
 
     >>> from tilewright import row_major
     >>> scene = swizzle_scene(Swizzle(5, 0, 5), row_major(32, 32))
@@ -513,7 +513,7 @@ def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptio
     """Return both memories of a `plan`, painted by where elements lie in the source, so that the copy can be followed.
 
     Memories with more than `side` rows or columns are shown as coordinates, in blocks, painted by place. `options` are
-    those of every scene.
+    the common scene options.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copying import Placement, plan_copy

@@ -42,7 +42,7 @@ def memory_scene(
     `buffer_type` is "l1" or "dram"; by default every memory is drawn that holds something, or both if none does.
     Banks with the same contents share a track, unless `each` asks for every bank, with the pages of small tensors;
     `side` is the most tracks that are drawn. `names` names tensors by their allocation number. The axis shows the part
-    that is used, or with `whole` the whole memory. `options` are those of every scene.
+    that is used, or with `whole` the whole memory. `options` are the common scene options.
 
     >>> import tilewright as tw
     >>> allocator = tw.Allocator("wormhole_n150")
@@ -174,7 +174,7 @@ def _free_blocks(allocations: tuple[Allocation, ...], start: int, end: int) -> l
 
 
 def _free_ranges(taken: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
-    """Return what is left between `start` and `end`."""
+    """Return the rest between `start` and `end`."""
     found = []
     for first, last in sorted(taken):
         if start < first:
@@ -212,7 +212,7 @@ def inspection_scene(
 ) -> Scene:
     """Return the bytes of every file of an `inspection`, and the tensors in them.
 
-    `side` is the most files that are drawn, and `title` that of the picture. `options` are those of every scene.
+    `side` is the most files that are drawn, and `title` the picture's title. `options` are the common scene options.
 
     >>> import tempfile
     >>> import tilewright as tw

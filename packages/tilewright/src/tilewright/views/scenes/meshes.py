@@ -39,8 +39,8 @@ def mesh_scene(
     """Return the devices of a `mesh` with their parts, and the tensor cut into these parts; replicas have one color.
 
     With the `spec` of a part, its pages and banks are drawn as well. `at` is the coordinate of an element of the entire
-    tensor to mark, `side` the most rows and columns of pages that are drawn, and `title` that of the picture. `options`
-    are those of every scene: devices and parts have the attributes `part`, `device` and `holds`.
+    tensor to mark, `side` the most rows and columns of pages that are drawn, and `title` the picture's title. `options`
+    are the common scene options: devices and parts have the attributes `part`, `device` and `holds`.
 
     >>> devices, tensor = mesh_scene(Mesh.dividing((64, 96), (2, 2), (None, 1))).panels
     >>> [devices.cell(row, 1).attributes["held"] for row in (0, 1)], tensor.cell(0, 1).attributes["device"]
@@ -169,7 +169,7 @@ def assembly_scene(
     """Return the pieces of a tensor, from its `explanation`, colored by source, and the devices of its mesh.
 
     Cells are the largest boxes that lie in one piece and on one device: their names are where they begin. `side` is the
-    most rows and columns that are drawn, and `title` that of the picture. `options` are those of every scene: cells
+    most rows and columns that are drawn, and `title` the picture's title. `options` are the common scene options: cells
     have the attributes `source`, `label`, `piece` and `from`.
 
     >>> import tempfile, numpy

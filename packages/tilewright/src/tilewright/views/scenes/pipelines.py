@@ -38,7 +38,7 @@ def schedule_scene(
     """Return the timeline of a `schedule` if an import, a compute and an export take these `times`.
 
     One import and one export run at a time, in order. Only the first `tiles` are drawn, and at most `side` buffers.
-    `options` are those of every scene.
+    `options` are the common scene options.
 
     >>> scene = schedule_scene(Schedule("duplex", 4))
     >>> [(span.label, span.start) for span in scene.panels[0].spans if span.track == 1]
@@ -108,7 +108,7 @@ class _ScheduleRun:
 def trace_scene(trace: Trace, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]) -> Scene:
     """Return the timeline of a `trace`, in microseconds, and the share of transfer time that was hidden.
 
-    `side` is the most tracks that are drawn, and `title` that of the picture. `options` are those of every scene.
+    `side` is the most tracks that are drawn, and `title` the picture's title. `options` are the common scene options.
 
     >>> from tilewright.tiling.schedule import TraceSpan as Happened
     >>> scene = trace_scene(Trace([Happened("import", 0, 0, 0, 10_000), Happened("compute", 0, 0, 4_000, 20_000)]))
@@ -139,7 +139,7 @@ def tiler_scene(
     """Return the tiles of a `tiler` with their overlaps and halo; `tile` marks one of them.
 
     Two axes are drawn: the last two, at the first tile of the others. `side` is the most rows and columns that are
-    drawn, and `title` that of the picture. `options` are those of every scene.
+    drawn, and `title` the picture's title. `options` are the common scene options.
 
     >>> cut, reads = tiler_scene(Tiler((8, 8), (5, 5), overlap=2, augmentation=1)).panels
     >>> cut.rows, reads.cell(4, 4).attributes["reads"], reads.cell(0, 0).valid

@@ -152,7 +152,7 @@ class PageSheet:
 
     @property
     def note(self) -> str:
-        """Return the note for a grid whose cells stand for several pages.
+        """The note for a grid whose cells stand for several pages.
 
         >>> from tilewright import TensorSpec
         >>> PageSheet.of(TensorSpec((640, 64), "uint8", "tile", chip="n150"), 16).note
@@ -375,7 +375,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
 
 
 def _scatter_field(name: str, table: NDArray[Any], cell: NDArray[np.int64], count: int, scale: Any, form: str) -> Field:
-    """Return an attribute of `count` cells, of which only those in `cell` have a value."""
+    """Return an attribute of `count` cells, with values only in `cell`."""
     values: list[Any] = [None] * count
     for at, value in zip(cell.tolist(), table.tolist(), strict=True):
         values[at] = value
@@ -497,7 +497,7 @@ def page_scene(
 ) -> Scene:
     """Return the elements of one `page` of a `spec`: a tile in its faces, or a row, folded.
 
-    `at` marks an element and chooses its page; `title` is that of the picture. `options` are those of every scene.
+    `at` marks an element and chooses its page; `title` is the picture's title. `options` are the common scene options.
 
     >>> from tilewright import TensorSpec
     >>> spec = TensorSpec((40, 40), "bfloat16", "tile", chip="wormhole_n150")
@@ -636,7 +636,7 @@ def spec_scene(
     """Return the pages of a `spec` and where they lie: over banks, or in shards over a grid of cores.
 
     `at` is the coordinate of an element to mark, with its face, tile, page, bank or core, and address. `side` is the
-    most rows and columns of pages that are drawn, and `title` that of the picture. `options` are those of every scene:
+    most rows and columns of pages that are drawn, and `title` its title. `options` are the common scene options:
     pages have the attributes `page`, `bank`, `address` and `local page`, the page in its bank or core, and sharded
     ones `core` and `shard`; `host page` is the page again, written as H0 beside the `local page` P0.
 
@@ -741,7 +741,7 @@ def bytes_fact(spec: TensorSpec) -> Fact:
 
 
 def _rate_imbalance(imbalance: float, counts: NDArray[np.int64]) -> Literal["plain", "good", "bad"]:
-    """Return how good it is that these banks hold so many pages each: bad only where others would hold fewer."""
+    """Return how good this number of pages per bank is: bad only where other banks would hold fewer."""
     if imbalance <= _EVEN:
         return "good"
     least = -(-int(counts.sum()) // len(counts))  # in the fullest bank, however pages are distributed
@@ -782,8 +782,8 @@ _WRAPPED_PAGES, _MAX_ACROSS = 4, 17  # pages of the second round, and side by si
 def shape_scene(shape: Shape, *, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]) -> Scene:
     """Return the elements of a shape as cells, with its padding.
 
-    `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
-    scene: cells have the attributes `element`, `offset`, and those of a layout.
+    `side` is the most rows and columns that are drawn, and `title` the picture's title. `options` are the common
+    scene options: cells have the attributes `element`, `offset`, and the attributes of a layout.
 
     >>> import tilewright as tw
     >>> panel = shape_scene(tw.memory.Shape((14, 28), (32, 32))).panels[0]
@@ -850,9 +850,9 @@ def _coordinate(at: tuple[int, ...], start: tuple[int, ...] = ()) -> str:
 def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
     """Return the scene of a tensor in tiles or rows that has one shard on every core of a `config`.
 
-    Of an interleaved config, it is that of pages in turn over the banks, until they start again.
+    An interleaved config is drawn as pages dealt to the banks in turn, until the banks start again.
 
-    `options` are those of the scene of a spec.
+    `options` are the scene options of a spec.
 
     >>> import tilewright as tw
     >>> memory = tw.TensorSpec((128, 128), page_layout="tile", memory=tw.block_sharded((2, 2))).memory

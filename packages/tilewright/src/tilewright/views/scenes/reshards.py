@@ -174,7 +174,7 @@ class ChipMap:
 
 
 def _role(arriving: int, leaving: int, staying: int) -> str | None:
-    """Return what a place does, or None if nothing goes through it."""
+    """Return the traffic of a place, or None if nothing goes through it."""
     if arriving and leaving:
         return "sends and receives"
     return "receives" if arriving else "sends" if leaving else "keeps its own" if staying else None
@@ -263,7 +263,7 @@ class LinkMap:
         return tuple(grids)
 
 
-# The timeline of a reshard plan: what its estimate assumes, which is a formula and not a simulation.
+# The timeline of a reshard plan as its estimate assumes it: a formula, not a simulation.
 
 _MAX_RISCS = 24  # tracks, of the RISCs with most to do
 _MAX_RESOURCES = 4  # tracks of each kind
@@ -344,7 +344,7 @@ def _risc_spans(
     end: float,
     which: str,
 ) -> list[Span]:
-    """Return what each RISC does in a step: it issues requests, waits for data, and pays for its barriers."""
+    """Return the activity of each RISC in a step: it issues requests, waits for data, and pays for its barriers."""
     spans = []
     for number, key in enumerate(_risc_keys(requests)):
         if key not in tracks:
@@ -428,13 +428,13 @@ def reshard_scene(
     title: str = "",
     **options: Unpack[SceneOptions],
 ) -> Scene:
-    """Return what a reshard `plan` does on the chip, with its facts.
+    """Draw a reshard `plan` on the chip, with its facts.
 
     `view` is "map" (cores and DRAM banks at their places on the network, with the flows between them, the bytes that
     arrive and those that leave), "links" (the load of each link of both networks) or "timeline" (what the estimate
     assumes: when requests are issued, and how long each resource is busy), or several of them. `step` draws one
     operation of the plan, counted from 1, rather than all. `side` is the most tracks of the timeline, and
-    `title` that of the picture. `options` are those of every scene.
+    `title` the picture's title. `options` are the common scene options.
 
     >>> from tilewright import TensorSpec, block_sharded, height_sharded, reshard
     >>> spec = TensorSpec((512, 512), page_layout="tile", memory=block_sharded((2, 1)), chip="n150")
@@ -517,7 +517,7 @@ def _link_parts(plan: ReshardPlan, steps: Sequence[ReshardStep]) -> tuple[list[P
 
 
 def reshard_facts(plan: ReshardPlan) -> list[Fact]:
-    """Return what a `plan` moves, how, and what it costs, as facts.
+    """Return the moves of a `plan`, and their cost, as facts.
 
     >>> from tilewright import TensorSpec, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")

@@ -36,7 +36,7 @@ def tensor_scene(
     """Return the scene of a tensor: values in its cells, tiles and faces outlined, and its memory beside it.
 
     Offsets count from the first scalar of storage, so that views of one storage can be compared. `memory`, `side` and
-    `title` are those of `layout_scene`, and so are the attributes that `options` can name; `value` is one more.
+    `title` are as in `layout_scene`, and so are the attributes that `options` can name; `value` is one more.
 
     >>> import tilewright as tw
     >>> t = tw.TileTensor(np.arange(48), tw.row_major(6, 8)).tile[4, 4](1, 1)
@@ -107,7 +107,7 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "", **opt
     """Return the values of a tensor, leading dimensions downwards, and its pages if its chip is known.
 
     Values of a `tensor` larger than a million elements are omitted. `side` is the most rows and columns that are drawn,
-    and `title` that of the picture. `options` are those of every scene.
+    and `title` the picture's title. `options` are the common scene options.
 
     >>> from tilewright import Tensor
     >>> scene = values_scene(Tensor.of(np.arange(6.0).reshape(2, 3), dtype="bfloat16", page_layout="tile"))
@@ -186,8 +186,8 @@ def tile_scene(
 ) -> Scene:
     """Return the values of one `decoded` tile or window, its faces outlined, and the exponents of its blocks.
 
-    `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
-    scene.
+    `side` is the most rows and columns that are drawn, and `title` the picture's title. `options` are the common
+    scene options.
 
     >>> reading = DecodedTile("x", "int8", (0, 0), (0, 0), (1, 1), np.ones((1, 1)), np.ones((1, 1), bool))
     >>> tile_scene(reading).panels[0].field("value").values
@@ -293,7 +293,7 @@ def block_scene(
 
     Give a `report` of `quantization_error`, or an array and a `format`. `error` is one of `max_abs_error`,
     `max_relative_error` and `flattened`, the number of elements that a large neighbour made zero. `side` is the most
-    rows and columns that are drawn. `options` are those of every scene.
+    rows and columns that are drawn. `options` are the common scene options.
 
     >>> values = np.ones((2, 32))
     >>> values[1, 20] = 1000.0
@@ -347,8 +347,8 @@ def comparison_scene(
 ) -> Scene:
     """Return a heat map of the largest error of every block of a tensor, with the figures of the `comparison`.
 
-    `side` is the most rows and columns that are drawn, and `title` that of the picture. `options` are those of every
-    scene.
+    `side` is the most rows and columns that are drawn, and `title` the picture's title. `options` are the common
+    scene options.
 
     >>> import tilewright as tw
     >>> scene = comparison_scene(tw.diff(np.zeros((64, 64)), np.eye(64)).tensors[0])
@@ -389,7 +389,7 @@ def comparisons_scene(
 ) -> Scene:
     """Return the relative error of every tensor of a `comparison` as a heat map, one row each, the worst first.
 
-    `side` is the most rows that are drawn, and `title` that of the picture. `options` are those of every scene.
+    `side` is the most rows that are drawn, and `title` the picture's title. `options` are the common scene options.
 
     >>> import tilewright as tw
     >>> scene = comparisons_scene(tw.diff({"x": np.ones(3), "y": np.ones(2)}, {"x": np.ones(3), "y": np.zeros(2)}))
@@ -447,7 +447,7 @@ def difference_scene(
 
     `expected` and `actual` are the arrays; differences up to `tolerance` are not counted. Leading dimensions are
     stacked. Elements that are NaN in both are equal; NaN in one counts as infinite. `side` is the most rows and columns
-    that are drawn, and `title` that of the picture. `options` are those of every scene.
+    that are drawn, and `title` the picture's title. `options` are the common scene options.
 
     >>> scene = difference_scene(np.zeros((2, 3)), np.array([[0, 0, 0], [0, 0.5, 0]]))
     >>> scene.panels[0].field("difference").values, [fact.value for fact in scene.facts][:2]

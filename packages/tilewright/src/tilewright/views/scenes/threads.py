@@ -29,7 +29,7 @@ def thread_value_scene(layout: LayoutLike, shape: Any, **options: Unpack[SceneOp
     """Return which thread holds which element, by a `layout` from (thread, value) to the index in a tile of a `shape`.
 
     Indices of elements are colexicographic, as in CuTe: the first coordinate of the tile runs fastest. `options` are
-    those of every scene.
+    the common scene options.
 
     >>> from tilewright import Layout
     >>> scene = thread_value_scene(Layout(((2, 4), (2, 1)), ((8, 1), (4, 0))), (4, 4))
@@ -86,8 +86,8 @@ def distribute_scene(
 ) -> Scene:
     """Return which thread holds which element after `distribute`: `tensor` is a tensor or its layout.
 
-    `threads` is the layout of the threads, `vector` the shape of the vectors that they hold, `swizzle` that of their
-    offsets, and `itemsize` the bytes of an element of a layout. `options` are those of every scene.
+    `threads` is the layout of the threads, `vector` the shape of the vectors that they hold, `swizzle` the swizzle of
+    their offsets, and `itemsize` the bytes of an element of a layout. `options` are the common scene options.
 
     >>> import tilewright as tw
     >>> scene = distribute_scene(tw.row_major(4, 8), tw.row_major(2, 4))
@@ -161,7 +161,7 @@ def _coverage_facts(cell_numbers: Any, count: int) -> list[Fact]:
 
 
 def _access_facts(layout: LayoutLike, cell_numbers: Any, columns: int, vector: int, itemsize: int) -> list[Fact]:
-    """Return what the first access of the first 32 threads costs, in global and in shared memory."""
+    """Return the cost of the first access of the first 32 threads, in global and in shared memory."""
     cells = cell_numbers[:_WARP, :vector]
     offsets = np.asarray(layout.extended(cells // columns, cells % columns))
     moved = coalescing(offsets, itemsize=itemsize)
@@ -182,7 +182,7 @@ _MAX_COLLISIONS = 4  # that are listed
 def bank_scene(report: BankReport, **options: Unpack[SceneOptions]) -> Scene:
     """Return how many words each bank serves in each phase of an access: more than one is a conflict.
 
-    `report` is that of `bank_conflicts`; `options` are those of every scene.
+    `report` is the result of `bank_conflicts`; `options` are the common scene options.
 
     >>> from tilewright import Layout
     >>> from tilewright.analysis import bank_conflicts
@@ -219,7 +219,7 @@ def bank_scene(report: BankReport, **options: Unpack[SceneOptions]) -> Scene:
 def atom_scene(atom: MatrixAtom, **options: Unpack[SceneOptions]) -> Scene:
     """Return which thread holds which element of the operands A, B and C of a matrix instruction, `atom`.
 
-    `options` are those of every scene.
+    `options` are the common scene options.
 
     >>> from tilewright import atoms
     >>> scene = atom_scene(atoms["SM80_8x8x4_F64F64F64F64_TN"])
@@ -238,9 +238,9 @@ def atom_scene(atom: MatrixAtom, **options: Unpack[SceneOptions]) -> Scene:
 
 @scene_function
 def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
-    """Return what a `linear` map has at each element: its register, lane and warp, or its offset.
+    """Draw the owner of each element under a `linear` map: its register, lane and warp, or its offset.
 
-    The map must have one or two output axes; `options` are those of every scene.
+    The map must have one or two output axes; `options` are the common scene options.
 
     >>> scene = linear_scene(Linear({"register": [(0, 1)], "lane": [(1, 0)]}, {"row": 2, "column": 2}))
     >>> scene.panels[0].cell(1, 1).attributes
