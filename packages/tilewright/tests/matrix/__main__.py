@@ -35,6 +35,7 @@ NOT_OF_THE_PACKAGE = [
     "tests/docs",
     "tests/matrix",
     "tests/playground",
+    "tests/test_budget.py",
     "tests/test_distribution.py",
     "tests/test_packaging.py",
     "tests/test_messages.py",
