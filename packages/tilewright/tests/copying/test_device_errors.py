@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tilewright.mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tilewright.copying import copy, opencl
@@ -15,7 +16,6 @@ from tilewright.copying import engine as copy_engine
 from tilewright.errors import DeviceError, TransferError
 from tilewright.formats import BlockFormat, mxfp4
 from tilewright.formats.scalars import E2M1
-from tilewright.mojo.std.gpu.host import DeviceContext
 
 pytestmark = pytest.mark.slow
 
