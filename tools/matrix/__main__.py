@@ -169,6 +169,7 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     requirements = cell.requirements(products.floors)
     run_logged([*pip, "install", f"{product}{extras}", *requirements], log, environment | building)
     result.install_seconds = time.monotonic() - start
+    run_logged([*pip, "install", "--no-deps", *map(str, products.companions)], log, environment)
     if result.install_seconds > limits.install:
         result.problems.append(f"pip install took {result.install_seconds:.0f} s, more than {limits.install:.0f}")
     tools = TEST_TOOLS + TOOLS_BESIDE_EXTRAS * bool(cell.extras)
@@ -187,6 +188,7 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     if (why_not_native is None) != cell.is_native:
         result.problems.append(f"the native library: {why_not_native or 'is there, and should not be'}")
     result.problems += what_doctor_lacks(cell, bin_folder, log, environment, tree)
+    run_logged([str(bin_folder / "tilewright"), "audit", "--help"], log, environment, cwd=tree)  # a companion's verb
 
     start = time.monotonic()
     record = home / "tests.xml"
