@@ -70,7 +70,7 @@ def test_commands_between_lines_of_text_exist(path):
     for line in re.findall(r"^    (\S.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
         if found := re.match(r"make ([a-z0-9-]+)", line):
             assert found[1] in targets, line
-        for script in re.findall(r"\b((?:bench|examples|docs|tests)/[\w/]+\.py)", line):
+        for script in re.findall(r"\b((?:packages/[\w-]+/tests|bench|examples|docs|tools|tests)/[\w/]+\.py)", line):
             assert (ROOT / script).is_file(), line
 
 
