@@ -10,8 +10,7 @@ from email import message_from_string
 from pathlib import Path, PurePosixPath
 
 import pytest
-
-from .matrix.cells import PYTHONS
+from tools.matrix.cells import PYTHONS
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,11 @@
 """What a repository has beside its sources: workflows, versions, and the links of the package."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import tilewright
 
@@ -37,3 +41,14 @@ def test_one_version_everywhere():
         "CHANGELOG.md": f"## [{version}] - ",
     }.items():
         assert f"\n{line}" in (ROOT / name).read_text(encoding="utf-8"), name
+
+
+@pytest.mark.parametrize(("length", "status"), [(72, 0), (73, 1)])
+def test_a_subject_has_at_most_72_characters(length, status, tmp_path):
+    message = tmp_path / "message"
+    message.write_text(f"\n# a comment of git\n{'é' * length}\n\n{'w' * 100}\n", encoding="utf-8")
+    hook = subprocess.run(
+        [sys.executable, ROOT / "tools" / "commit_subject.py", message], capture_output=True, text=True, check=False
+    )
+    assert hook.returncode == status
+    assert ("got 73" in hook.stderr) == bool(status)

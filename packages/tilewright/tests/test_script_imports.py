@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("bench", "docs", "examples", "packages/tilewright/tests")
+FOLDERS = ("bench", "docs", "examples", "tools", "packages/tilewright/tests")
 
 
 def missing_names(path: Path) -> list[str]:

@@ -22,7 +22,7 @@ MAX_DEPTH = 200  # of objects and arrays that are walked into
 _FEW_CHARACTERS = 1 << 12  # of a window; with fewer, more is read before items are taken
 _PLAIN_DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
-_LONGEST_TOKEN = 16  # an error this close to the end of the input may be due to the end
+_MAX_TOKEN = 16  # an error this close to the end of the input may be due to the end
 
 
 class JsonStream:

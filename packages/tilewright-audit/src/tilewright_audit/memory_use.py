@@ -22,7 +22,7 @@ from .run import Call, LocalBuffer, Run
 
 _LOCAL_FIELDS = {"circular buffer": "cb", "dataflow buffer": "dataflow_buffer", "scratchpad": "scratchpad"}
 
-_MOST_BYTES = 2**40  # of one buffer on a core, so that sums over a report fit 64 bits
+_MAX_BYTES = 2**40  # of one buffer on a core, so that sums over a report fit 64 bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The long random run of `make fuzz-plans`, in short: it must find nothing, and would find what is wrong."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 from tilewright.copying import native
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
+PLACES = {"PYTHONPATH": str(ROOT / "packages" / "tilewright")}
 BROKEN = """
 import ctypes, sys
 from tilewright.copying import native
@@ -20,7 +22,7 @@ def wrong(plan, source, target, threads):
     ctypes.memmove(target + plan.target.nbytes, b"x", 1)  # one byte beyond what the plan owns
 
 native.run_plan = wrong
-from tests.fuzz import plans
+from tools.fuzz import plans
 plans.CHECKS = [(plans.check_copies, 1.0)]  # all of its memory has guards, which may be written to
 sys.argv = ["plans.py", "--plans", "20"]
 sys.exit(plans.main())
@@ -32,13 +34,12 @@ pytestmark = [
 
 
 def run(*command):
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, cwd=ROOT, timeout=300, check=False
-    )
+    command, environment = [sys.executable, *command], os.environ | PLACES
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=300, check=False)
 
 
 def test_a_short_random_run_finds_nothing_wrong():
-    outcome = run("-m", "tests.fuzz.plans", "--plans", "60", "--seed", "7")
+    outcome = run("-m", "tools.fuzz.plans", "--plans", "60", "--seed", "7")
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stdout.rstrip().endswith("; 0 failed")
     assert all(kind in outcome.stdout for kind in ("by table", "strided", "window", "packed", "repacked", "tensor"))

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import ml_dtypes
 import numpy as np
 import pytest
+from tilewright.mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tests.copying.on_devices import random, same_bits
@@ -16,7 +17,6 @@ from tilewright.copying.engine import as_operand
 from tilewright.copying.placement import placement_of
 from tilewright.formats import BLOCK_FORMATS, BlockFormat, format_of, mxfp4
 from tilewright.formats.scalars import E2M1
-from tilewright.mojo.std.gpu.host import DeviceContext
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 SHAPES = [(1024, 2048), (1000, 1001), (33, 17), (3, 65, 96)]

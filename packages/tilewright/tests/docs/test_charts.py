@@ -5,14 +5,14 @@ import runpy
 
 from .pages import DOCS
 
-MODULE = runpy.run_path(str(DOCS / "images" / "make_charts.py"))
+MODULE = runpy.run_path(str(DOCS.parent / "tools" / "pictures" / "make_charts.py"))
 
 
 def test_charts_show_the_tables_of_the_page():
     charts = MODULE["draw_charts"]((DOCS / "performance.md").read_text(encoding="utf-8"))
     assert len(charts) >= 4
     for name, chart in charts.items():
-        assert (DOCS / "images" / name).read_text(encoding="utf-8") == chart, "run python docs/images/make_charts.py"
+        assert (DOCS / "images" / name).read_text(encoding="utf-8") == chart, "run python tools/pictures/make_charts.py"
 
 
 def test_a_chart_has_a_bar_for_every_number():

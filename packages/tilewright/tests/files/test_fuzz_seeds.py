@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files that the fuzzer of parsers starts from are sound, and it can give them to every parser."""
 
+from tools.fuzz.files import PARSERS, prepare_folder, seeds, tried
+from tools.fuzz.frames import dictionary
+
 from ..cases import all_cases
-from ..fuzz.files import PARSERS, prepare_folder, seeds, tried
-from ..fuzz.frames import dictionary
 
 
 @all_cases(("parser", list(PARSERS)))

@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-SCRIPT = Path(__file__).parents[1] / "fuzz" / "compose.py"
+SCRIPT = Path(__file__).parents[4] / "tools" / "fuzz" / "compose.py"
 BROKEN = """
 import runpy, sys
 import tilewright as tw

@@ -3,12 +3,12 @@
 
 import numpy as np
 import pytest
+from tilewright.mojo.std.gpu import barrier, block_dim, block_idx, global_idx, grid_dim, thread_idx
+from tilewright.mojo.std.gpu.host import DeviceContext
 
 from tilewright import KernelError, LayoutError, TransferError
 from tilewright.mojo import DType
 from tilewright.mojo.layout import AddressSpace, TileTensor, row_major
-from tilewright.mojo.std.gpu import barrier, block_dim, block_idx, global_idx, grid_dim, thread_idx
-from tilewright.mojo.std.gpu.host import DeviceContext
 
 
 def downloaded(ctx, buffer):

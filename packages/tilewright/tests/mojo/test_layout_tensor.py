@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.mojo.std.gpu.memory import Fill
 
 from tilewright import LayoutError, Swizzle, col_major, compose, row_major
 from tilewright.mojo.layout import LayoutTensor, TileTensor, layout_tensor
 from tilewright.mojo.layout.tile_layout import Layout
 from tilewright.mojo.layout.tile_tensor import TileTensorIter, flatten_leading, lt_to_tt, stack_allocation
-from tilewright.mojo.std.gpu.memory import Fill
 
 from ..tensor.strategies import VIEWS, chains, iota, roots
 from ..tensor.test_view_chains import assert_like_model

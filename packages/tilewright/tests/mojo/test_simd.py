@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from tilewright.mojo.std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer
 
 from tilewright import FormatError, LayoutError, TileTensor
 from tilewright.formats import format_of
@@ -29,7 +30,6 @@ from tilewright.mojo import (
 from tilewright.mojo.layout import AddressSpace, Layout, RowMajorLayout, row_major, stack_allocation
 from tilewright.mojo.layout import TileTensor as MojoTensor
 from tilewright.mojo.layout.tile_layout import upcast
-from tilewright.mojo.std.gpu.host import DeviceBuffer, DeviceContext, HostBuffer
 
 V = SIMD[DType.int32, 4](1, 9, 3, 4)
 

@@ -3,12 +3,12 @@
 
 import numpy as np
 import pytest
+from tilewright.mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tilewright.copying import cuda, opencl
 from tilewright.errors import LayoutError, TransferError
 from tilewright.mojo.layout import Idx, TileTensor
-from tilewright.mojo.std.gpu.host import DeviceContext
 
 DRIVERS = {"opencl": opencl, "cuda": cuda}
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tilewright.mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tilewright import (
@@ -29,7 +30,6 @@ from tilewright.formats import SCALAR_FORMATS
 from tilewright.mojo import Array, DType, Float32, InlineArray, Int32, List, Span
 from tilewright.mojo.layout import AddressSpace, TensorLayout, TileTensor, stack_allocation
 from tilewright.mojo.layout.tile_layout import from_core
-from tilewright.mojo.std.gpu.host import DeviceContext
 from tilewright.tensor.store import DeviceMemory, Store
 from tilewright.tensor.view import pair_layout
 

@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The half hour of `make soak`, in seconds; and what it would say if something piled up."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from tests.fuzz.soak import Sample, trends
+from tools.fuzz.soak import Sample, trends
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "packages" / "tilewright")}
 FLAT = [Sample(1, 6, 100_000 + 50 * (k % 3), (90 << 20) + 4096 * (k % 5)) for k in range(20)]
 
 
 def test_a_few_seconds_find_nothing_wrong():
-    command = [sys.executable, "-m", "tests.fuzz.soak", "--seconds", "3", "--every", "1", "--seed", "5"]
-    outcome = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
+    command = [sys.executable, "-m", "tools.fuzz.soak", "--seconds", "3", "--every", "1", "--seed", "5"]
+    outcome = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, timeout=300, check=False
+    )
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stderr == ""
     assert "; 0 failed" in outcome.stdout

@@ -129,7 +129,7 @@ def describe_report(report: KernelReport) -> dict[str, Any]:
 
 def _shorten(text: str) -> str:
     """Return the part of an error that the page shows: a program can raise a text of any length."""
-    return text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]}\n... and more"
+    return text if len(text) <= MAX_PRINTED else f"{text[:MAX_PRINTED]}\n... and more"
 
 
 def _name_lines(text: str) -> str:

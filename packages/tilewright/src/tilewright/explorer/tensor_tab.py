@@ -39,9 +39,9 @@ from .form import (
     spell_spec,
 )
 
-MOST_LISTED = 1 << 22  # pages searched for the pages of a core
-MOST_ROWS = 64  # runs of pages listed for a core
-MOST_SIDE = 64  # rows and columns of a picture on the page
+MAX_LISTED = 1 << 22  # pages searched for the pages of a core
+MAX_ROWS = 64  # runs of pages listed for a core
+MAX_SIDE = 64  # rows and columns of a picture on the page
 # Where a step of the explanation turns from the value to its detail.
 _DETAIL = re.compile(r",? (?=of |after |shared |which |= buffer )")
 

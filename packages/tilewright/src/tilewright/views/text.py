@@ -490,7 +490,7 @@ def _outline_starts(grid: Grid) -> tuple[dict[int, str], dict[int, str]]:
         for box in grid.outlines:
             if box.kind == kind:
                 bars[box.column], rules[box.row] = kind, kind
-    if grid.rows > _MOST_RULED and len(rules) == grid.rows:
+    if grid.rows > _MAX_RULED and len(rules) == grid.rows:
         rules = {}  # a rule above every row conveys nothing
     return {k: v for k, v in bars.items() if k}, {k: v for k, v in rules.items() if k}
 

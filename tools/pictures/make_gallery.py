@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the pictures of docs/gallery.md and write the page: every picture with the lines that make it.
 
-    python docs/images/make_gallery.py
+    python tools/pictures/make_gallery.py
 
 The lines shown under a picture are the lines that are run, so that none of them can be out of date; a test compares
 the files with what this script would write.
@@ -24,8 +24,8 @@ from tilewright.layout import tiled_layout
 from tilewright.tiling import Schedule, Tiler
 from tilewright.tiling.schedule import TraceSpan
 
-HERE = Path(__file__).parent
-PAGE = HERE.parent / "gallery.md"
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+PAGE = IMAGES.parent / "gallery.md"
 GIVEN = {
     "np": np, "tw": tw, "views": views, "addr": addr, "bank": bank, "Placement": Placement, "plan_copy": plan_copy,
     "tiled_layout": tiled_layout, "Schedule": Schedule, "Tiler": Tiler,
@@ -63,8 +63,8 @@ All pictures accept `label=` and `color=`, which choose the attributes that labe
 `address="hex"`. An option that a picture does not have is refused by name. `views.side_by_side(a, b)` puts pictures
 beside each other. The [founding figures](founding-figures.md) show these options at work.
 
-This page is written by [`images/make_gallery.py`](images/make_gallery.py). The code below each picture runs after these
-lines:"""
+This page is written by [`make_gallery.py`](../tools/pictures/make_gallery.py). The code below each picture runs after
+these lines:"""
 
 MOVING = """\
 ## Pictures that move
@@ -458,7 +458,7 @@ def files() -> dict[Path, str]:
 
 def draw_pictures(pictures: tuple[Picture, ...]) -> dict[Path, str]:
     """Return the files of pictures with their text."""
-    return {HERE / picture.file: views.to_svg(picture.scene()) for picture in pictures}
+    return {IMAGES / picture.file: views.to_svg(picture.scene()) for picture in pictures}
 
 
 def write_files(texts: dict[Path, str]) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the bar charts of docs/performance.md from its own tables, so that they always show the same figures.
 
-    python docs/images/make_charts.py
+    python tools/pictures/make_charts.py
 
 A picture `images/performance_*.svg` on that page is drawn from the first table after it. The first column has the
 labels; every other column whose cells are all numbers, or "-" for none, becomes a series.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tilewright.views.svg import LIGHT, SANS, dark_style, text_element, text_width
 
-PAGE = Path(__file__).parents[1] / "performance.md"
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 PICTURE = re.compile(r"!\[([^\]]*)\]\(images/(performance_\w+\.svg)\)")
 COLORS = ("#2f6f9f", "#d08a3e", "#7aa874", "#9c6b98", "#8c959f")
 LABELS_WIDTH, BARS_WIDTH, VALUES_WIDTH = 330, 360, 60

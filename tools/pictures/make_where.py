@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw where.svg: the way of one element from its coordinate through tile and face to a bank and an address.
 
-    python docs/images/make_where.py
+    python tools/pictures/make_where.py
 
 Every number in the picture comes out of a layout; only the positions on the page are chosen here.
 """
@@ -224,6 +224,6 @@ def picture() -> str:
 
 
 if __name__ == "__main__":
-    target = Path(__file__).with_name("where.svg")
+    target = Path(__file__).parents[2] / "docs" / "images" / "where.svg"
     target.write_text(picture(), encoding="utf-8")
     print(f"wrote {target.name}: {ELEMENT} lives at {where(*ELEMENT)}")

@@ -19,11 +19,12 @@ MAX_WHEEL_BYTES = 3_500_000
 
 @dataclass
 class Products:
-    """The sdist, the tree that it unpacks to, the wheels that were needed, and what is wrong with any of them."""
+    """The sdist, its tree, the wheels that were needed, those of the companions, and what is wrong with any of them."""
 
     sdist: Path
     tree: Path
     wheels: dict[bool, Path]
+    companions: list[Path] = field(default_factory=list)
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
 
@@ -33,9 +34,14 @@ class Products:
         metadata = message_from_string((self.tree / "PKG-INFO").read_text(encoding="utf-8"))
         return [line for line in metadata.get_all("Requires-Dist", []) if ";" not in line]
 
+    @property
+    def files(self) -> list[Path]:
+        """Return all files of a release."""
+        return [self.sdist, *self.wheels.values(), *self.companions]
+
     def in_words(self) -> str:
         """Return the names and sizes of the files."""
-        lines = [f"{path.stat().st_size / 1e6:6.2f} MB  {path.name}" for path in (self.sdist, *self.wheels.values())]
+        lines = [f"{path.stat().st_size / 1e6:6.2f} MB  {path.name}" for path in self.files]
         return "\n".join([f"built in {self.seconds:.0f} s:", *lines, *self.problems])
 
 
@@ -60,9 +66,10 @@ def build_products(root: Path, work: Path, python: str, log: Path, kinds: set[bo
         (products.wheels[is_native],) = folder.glob("*.whl")
         if not is_native and "WITHOUT the native library" not in said:
             products.problems.append("building without a compiler did not say that the library was left out")
-    run_logged(
-        [tool, "-m", "twine", "check", "--strict", str(sdist), *map(str, products.wheels.values())], log, environment
-    )
+    for companion in sorted(root.parent.glob(f"{root.name}-*")):
+        run_logged([tool, "-m", "build", "--outdir", str(work / companion.name), str(companion)], log, environment)
+        products.companions += (work / companion.name).glob("*.whl")
+    run_logged([tool, "-m", "twine", "check", "--strict", *map(str, products.files)], log, environment)
     for is_native, wheel in products.wheels.items():
         products.problems += problems_of(wheel, is_native)
     products.seconds = time.monotonic() - start

@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from .cells import CELLS, PYTHONS, clean_environment, interpreters, without_compiler
+from tools.matrix.cells import CELLS, PYTHONS, clean_environment, interpreters, without_compiler
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_every_choice_is_covered():
@@ -33,7 +32,7 @@ def test_interpreters_are_found_by_path_and_told_by_what_they_say():
 
 
 def run_matrix(*arguments):
-    command = [sys.executable, "-m", "tests.matrix", *arguments]
+    command = [sys.executable, "-m", "tools.matrix", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 

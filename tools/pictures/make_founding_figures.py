@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the figures of the founding documents and write docs/founding-figures.md, each beside what it illustrates.
 
-    python docs/images/make_founding_figures.py
+    python tools/pictures/make_founding_figures.py
 
 Pages and pictures are made as those of the gallery, by `make_gallery.py`.
 """
@@ -9,9 +9,9 @@ Pages and pictures are made as those of the gallery, by `make_gallery.py`.
 from pathlib import Path
 from runpy import run_path
 
-HERE = Path(__file__).parent
-PAGE = HERE.parent / "founding-figures.md"
-GALLERY = run_path(str(HERE / "make_gallery.py"))
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+PAGE = IMAGES.parent / "founding-figures.md"
+GALLERY = run_path(str(Path(__file__).with_name("make_gallery.py")))
 Picture = GALLERY["Picture"]
 
 TILIZED = "Tilized data layout"
@@ -242,8 +242,8 @@ def page() -> str:
         ),
         "",
         (
-            "This page is written by [`images/make_founding_figures.py`](images/make_founding_figures.py). The code"
-            " below each picture runs after these lines:"
+            "This page is written by [`make_founding_figures.py`](../tools/pictures/make_founding_figures.py). The"
+            " code below each picture runs after these lines:"
         ),
         "",
         *GALLERY["IMPORTS"],

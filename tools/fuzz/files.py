@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz the parsers of files with atheris: whatever the bytes are, the answer is what they say or a FileFormatError.
 
-    python -m tests.fuzz.files [--seconds 60] [--corpus build/fuzz] [PARSER...]
+    python -m tools.fuzz.files [--seconds 60] [--corpus build/fuzz] [PARSER...]
 
 Each parser is fuzzed in a process of its own, guided by coverage, from a corpus of sound files. An input that makes it
 do anything else is kept beside the corpus, and the exit status is not 0.
@@ -25,9 +25,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 import numpy as np
+from tests.files import onnx_samples, torch_samples
+from tests.files.gguf_files import gguf_bytes
 
-from ..files import onnx_samples, torch_samples
-from ..files.gguf_files import gguf_bytes
 from .frames import changed, dictionary
 
 ARRAYS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.arange(4, dtype=np.uint8)}
@@ -78,7 +78,7 @@ def seeds(parser: str) -> list[bytes]:
             suffix = ".tensorbin" if parser == "tensorbin" else ".json"
             return [path.read_bytes() for path in converted if path.suffix == suffix]
         if parser == "gguf":
-            golden = Path(__file__).parent.parent / "golden" / "quantised" / "gguf"
+            golden = Path(__file__).parents[2] / "packages/tilewright/tests/golden" / "quantised" / "gguf"
             arrays = {"a": ARRAYS["a"], "q": (8, (2, 32), bytes(68)), "k": (12, (256,), bytes(144))}
             metadata = {"general.alignment": 32, "words": ["a", "b"], "deep": [[1], [2]], "x": ("f64", 0.5), "y": True}
             return [gguf_bytes(arrays, metadata), (golden / "filled_k.gguf").read_bytes()]
@@ -99,7 +99,7 @@ def seeds(parser: str) -> list[bytes]:
 
 def text_seeds(parser: str) -> list[bytes]:
     """Return recorded texts of ttnn, or modules of IR with recorded layouts."""
-    golden = Path(__file__).parent.parent / "golden"
+    golden = Path(__file__).parents[2] / "packages/tilewright/tests/golden"
     if parser == "texts":
         cases = json.loads((golden / "texts" / "ttnn_texts.json").read_text())["cases"]
         spelled = {case.get(key) for case in cases[::3] for key in ("repr", "text", "to_json")} - {None}
@@ -237,7 +237,7 @@ def main() -> None:
         for k, data in enumerate(seeds(name)):
             (home / f"seed-{k}").write_bytes(data)
         print(f"== {name}", flush=True)
-        own = [sys.executable, "-m", "tests.fuzz.files", "--only", name, "--seconds", str(given.seconds)]
+        own = [sys.executable, "-m", "tools.fuzz.files", "--only", name, "--seconds", str(given.seconds)]
         own += ["--corpus", str(given.corpus)]
         ended = subprocess.run(own, env={**os.environ, "TILEWRIGHT_THREADS": "1"}, check=False)
         worst = max(worst, abs(ended.returncode))

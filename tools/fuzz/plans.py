@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A long random run of copy plans: every engine against a model in plain NumPy, with guards around all memory.
 
-    python -m tests.fuzz.plans --plans 100000 --seed 1
-    python -m tests.fuzz.plans --again 1/check_windows/12
+    python -m tools.fuzz.plans --plans 100000 --seed 1
+    python -m tools.fuzz.plans --again 1/check_windows/12
 
 The placements are those of the tests of `copying/`: strided, padded, guarded, reversed, swizzled, paged, composed, with
 overlapping sources, of every scalar and block format, at any address. Each plan runs on the reference engine and on the

@@ -24,7 +24,7 @@ from pathlib import Path
 from .cells import CELLS, PYTHONS, Cell, clean_environment, interpreters, without_compiler
 from .products import Products, build_products, run_logged, tool_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[2] / "packages/tilewright"
 TEST_TOOLS = ["hypothesis>=6.100", "pytest>=8", "pytest-xdist>=3.5"]
 
 # An oracle of the algebra, mypy to see that the types were installed, and OpenCL on the processor.
@@ -32,11 +32,23 @@ TOOLS_BESIDE_EXTRAS = ["islpy>=2024.1", "mypy>=1.11", "pyopencl[pocl]; sys_platf
 
 # What these look at is the repository (its sources, its pages, how it builds), not what was installed.
 NOT_OF_THE_PACKAGE = [
+    "tests/cli/test_documents.py",
+    "tests/copying/test_fuzz_plans.py",
     "tests/docs",
-    "tests/matrix",
+    "tests/files/test_fuzz_seeds.py",
+    "tests/layout/test_fuzz_script.py",
     "tests/playground",
+    "tests/test_budget.py",
     "tests/test_distribution.py",
+    "tests/test_example_scripts.py",
+    "tests/test_matrix.py",
     "tests/test_packaging.py",
+    "tests/test_project_files.py",
+    "tests/test_script_imports.py",
+    "tests/test_words.py",
+    "tests/tiling/test_soak_script.py",
+    "tests/ttl/test_examples.py",
+    "tests/views/test_gallery.py",
     "tests/test_messages.py",
     "tests/test_layers.py",
 ]
@@ -157,6 +169,7 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     requirements = cell.requirements(products.floors)
     run_logged([*pip, "install", f"{product}{extras}", *requirements], log, environment | building)
     result.install_seconds = time.monotonic() - start
+    run_logged([*pip, "install", "--no-deps", *map(str, products.companions)], log, environment)
     if result.install_seconds > limits.install:
         result.problems.append(f"pip install took {result.install_seconds:.0f} s, more than {limits.install:.0f}")
     tools = TEST_TOOLS + TOOLS_BESIDE_EXTRAS * bool(cell.extras)
@@ -175,6 +188,7 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     if (why_not_native is None) != cell.is_native:
         result.problems.append(f"the native library: {why_not_native or 'is there, and should not be'}")
     result.problems += what_doctor_lacks(cell, bin_folder, log, environment, tree)
+    run_logged([str(bin_folder / "tilewright"), "audit", "--help"], log, environment, cwd=tree)  # a companion's verb
 
     start = time.monotonic()
     record = home / "tests.xml"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation testing: change the code in small ways, and see whether a test notices. `make mutants` runs it.
 
-    python -m tests.mutants                                     a sample of every file
-    python -m tests.mutants --all src/tilewright/copying/plan.py   every mutant of one file
+    python -m tools.mutants                                     a sample of every file
+    python -m tools.mutants --all src/tilewright/copying/plan.py   every mutant of one file
 
 The operators are Cosmic Ray's, applied inside functions. The checkout is never changed: a mutant exists only in the
 memory of one forked process, in which the function that it changes is replaced. That process has imported everything
@@ -44,7 +44,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.provider import OperatorProvider
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[1] / "packages/tilewright"
 PACKAGE = ROOT / "src/tilewright"
 SUBJECTS = [*sorted(PACKAGE.glob("layout/*.py")), PACKAGE / "copying/plan.py"]
 TESTS = {"layout": "tests/layout", "copying": "tests/copying"}  # those which concern the files of a package

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A long random run over the algebra: every pair composes, and every result obeys its law.
 
-    python tests/fuzz/compose.py --pairs 100000 --seed 1
-    python tests/fuzz/compose.py --again 1/check_compose/4711
+    python tools/fuzz/compose.py --pairs 100000 --seed 1
+    python tools/fuzz/compose.py --again 1/check_compose/4711
 
 Prints how the compositions came out, and exits with 1 if a single one was wrong or refused. The seed of a failure is
 printed with it, and --again runs that one case.

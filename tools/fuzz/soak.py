@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random pipelines for a long time, with faults, delays and cancellations: right or refused, and nothing piles up.
 
-    python -m tests.fuzz.soak --seconds 1800 --seed 1
-    python -m tests.fuzz.soak --again 1/4711
+    python -m tools.fuzz.soak --seconds 1800 --seed 1
+    python -m tools.fuzz.soak --again 1/4711
 
 Every pipeline is drawn from a seed of its own: a stencil with any tile, halo, order, type and padding; from memory,
 files or slow stores; by any scheme, in workers or by schedule, as a stream or a tile plan. Half of them meet a fault:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Photograph the explorer for docs/explorer.md, and record it for the README, in a real browser.
 
-    python docs/images/make_explorer.py
+    python tools/pictures/make_explorer.py
 
 It needs Playwright and Chromium, like the tests of the explorer, and Pillow. Pixels differ from one browser to the
 next, so that no test compares them.
@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tilewright.explorer.server import Explorer
 
-HERE = Path(__file__).parent
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SPEC = {
     "shape": "1x4x60x90", "dtype": "bfloat8_b", "layout": "tile", "memory": "block_sharded", "buffer": "l1",
     "grid": "8x8", "chip": "wormhole_n150", "at": "0,2,33,17", "core": "0,5",
@@ -47,7 +47,7 @@ def main() -> None:
         flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
         for name, (words, width, height, scheme) in PICTURES.items():
-            photograph(browser, explorer.link(urlencode(words)), HERE / name, (width, height), scheme)
+            photograph(browser, explorer.link(urlencode(words)), IMAGES / name, (width, height), scheme)
         record(browser, explorer.link(urlencode({"shape": "256", "memory": "interleaved", "buffer": "dram"})))
         browser.close()
         explorer.shutdown()
@@ -111,7 +111,7 @@ def record(browser: Browser, link: str) -> None:
     page.evaluate("scrollTo(0, 0)")
     take(1800)
     page.close()
-    write_gif(frames, HERE / "explorer.gif")
+    write_gif(frames, IMAGES / "explorer.gif")
 
 
 def settle(page: Page) -> None:

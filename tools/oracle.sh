@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tools/oracle.sh install WEIGHTS     make .venv-oracle, which has the real ttnn wheel
+# tools/oracle.sh test                fuzz the ttnn dialect against it
+#
+# ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
+set -e
+python="$PWD/.venv-oracle/bin/python"
+tests="$PWD/packages/tilewright/tests/oracle"
+
+install() {
+    found=""
+    for each in $ORACLE_PYTHON python3.12 python3.10; do
+        if [ -z "$found" ] && $each -c 'import venv' 2>/dev/null; then found=$each; fi
+    done
+    [ -n "$found" ] || {
+        echo "make oracle needs Python 3.10 or 3.12, for which ttnn has wheels; name one with ORACLE_PYTHON=..."
+        exit 1
+    }
+    echo "== preparing .venv-oracle"
+    [ -x "$python" ] || $found -m venv .venv-oracle
+    pip() { "$python" -m pip --disable-pip-version-check "$@"; }
+    pip install --quiet 'ttnn==0.81.1' 'numpy<2' 'gguf>=0.19' 'hypothesis>=6.100' 'pytest>=8' \
+        --editable packages/tilewright
+    pip install --quiet --no-deps "$1" || echo "note: could not fetch $1; its test is skipped"
+    "$python" "$tests/stand_in_compiler.py" --install
+}
+
+# One chip for tensors and placements; for meshes, a cluster that all others are cut from.
+run_tests() {
+    mkdir -p build/oracle
+    cd build/oracle
+    export TT_LOGGER_LEVEL=fatal LOGURU_LEVEL=ERROR TT_METAL_CACHE="$PWD/cache"
+    pytest="-m pytest -q -p no:cacheprovider -W ignore --show-capture=no"
+    # shellcheck disable=SC2086  # a list of words
+    TT_METAL_MOCK_CLUSTER_DESC_PATH="$tests/wormhole_n150.yaml" \
+        "$python" $pytest --ignore "$tests/meshes" "$tests"
+    # shellcheck disable=SC2086
+    "$python" "$tests/mock_cluster.py" n150 8 8 "$python" $pytest "$tests/meshes"
+}
+
+case $1 in
+install) install "$2" ;;
+*) run_tests ;;
+esac
