@@ -590,7 +590,7 @@ def _advise(tensors: Mapping[int, CheckedBuffer], chip: Chip, top: int) -> str:
     except TilewrightError:
         return ""
     if answer.fits:
-        return "the tensors would fit if they were allocated in order from an empty device: free what is below them"
+        return "the tensors would fit if they were allocated in order from an empty device: free the buffers below them"
     return f"place it as {answer.alternatives[0]}" if answer.alternatives else ""
 
 

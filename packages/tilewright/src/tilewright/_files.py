@@ -66,7 +66,7 @@ def replace_file(
 ) -> Iterator[BinaryIO]:
     """Yield a new file, open for writing and reading, that takes the place of `path` when the block ends.
 
-    After an exception, `path` is what it was and the draft is gone; so it is after SIGTERM, where Python can see to it
+    After an exception, `path` is unchanged and the draft is gone; so it is after SIGTERM, where Python can see to it
     (in the main thread, unless the program handles the signal itself). A link at `path` is replaced, not followed.
 
     Args:
@@ -160,7 +160,7 @@ def replace_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     Args:
         path: the folder (or file) to replace or to make.
 
-    After an exception `path` is what it was. Where the system cannot exchange two folders in one step, a process that
+    After an exception `path` is unchanged. Where the system cannot exchange two folders in one step, a process that
     is killed between the two steps leaves the old one inside the draft.
 
     >>> import tempfile

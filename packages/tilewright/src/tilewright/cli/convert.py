@@ -41,7 +41,7 @@ _MAX_LISTED = 8  # tensors that were rounded
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
-@click.option("--resume", is_flag=True, help="Continue an earlier run: skip what it finished.")
+@click.option("--resume", is_flag=True, help="Continue an earlier run: skip its finished tensors.")
 @click.option("--force", is_flag=True, help="Replace existing output.")
 @click.option("--dry-run", is_flag=True, help="Print the plan without writing anything.")
 @click.option("--part", metavar="I/N", help="Convert part I of N, counted from 0; one part per machine.")

@@ -58,7 +58,7 @@ _cache_option, _other_option = _option_in("What the cache is"), _option_in("Inst
 )
 @click.option("--memory", "memory_limit", type=SIZE, default="512MiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
-@click.option("--resume", is_flag=True, help="Continue an earlier run: skip what it finished.")
+@click.option("--resume", is_flag=True, help="Continue an earlier run: skip its finished files.")
 @click.option("--force", is_flag=True, help="Replace existing output.")
 @click.option("--dry-run", is_flag=True, help="Print the files, like ones together, and write nothing.")
 @click.option("--part", metavar="I/N", help="Prepare part I of N, counted from 0; one part per machine.")

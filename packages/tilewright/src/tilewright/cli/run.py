@@ -26,7 +26,7 @@ from .program import verb
 @click.option(
     "--picture",
     metavar="PATH",
-    help="Draw who touched what in the first kernel with errors, else in the first: .svg, .html. Checks, too.",
+    help="Draw who touched what in the first kernel with errors, else in the first: .svg, .html. Implies --check.",
 )
 @click.pass_context
 def command(

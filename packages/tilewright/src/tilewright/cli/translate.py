@@ -40,7 +40,7 @@ def command(
 ) -> Answer:
     """Translate the text of a layout: CuTe, XLA, oneDNN, Triton, MLIR, TVM, Mosaic or our own.
 
-    TEXT is what the system prints, or what its source code says; its form tells which system it is. "-" reads it from
+    TEXT is printed by the system, or taken from its source code; its form tells which system it is. "-" reads it from
     standard input.
 
     \b
@@ -49,8 +49,8 @@ def command(
     tilewright translate nChw16c --shape 2x32x3x5 --to tvm
     tilewright translate "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)" --code cuda
 
-    Without --to, all notations that can say the same are listed, and why the others cannot. With --to, the exit status
-    is 1 if the notation cannot say it.
+    Without --to, all notations that can express it are listed, and why the others cannot. With --to, the exit status
+    is 1 if the notation cannot express it.
     """
     from ..notation import WRITABLE, parse
     from ..notation.any_text import TYPED

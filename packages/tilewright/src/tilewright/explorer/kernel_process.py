@@ -15,7 +15,7 @@ from .kernel_programs import parse_program
 
 SECONDS = 20
 ENVIRONMENT = ("PYTHON", "TILEWRIGHT_", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_")
-"""The environment variables that Python needs; a program can read them, so there are no others."""
+"""Prefixes of the environment variables that Python needs; a program cannot read any others."""
 
 
 def run_in_process(fields: FormFields) -> dict[str, Any]:

@@ -26,7 +26,7 @@ MAX_ATTEMPTS = 6
 """Attempts in a row that gain little."""
 
 MIN_GAIN = 8
-"""An attempt that gains at least 1 / MIN_GAIN of the requested bytes does not count as one."""
+"""An attempt that gains at least 1 / MIN_GAIN of the missing bytes starts the count again."""
 
 FIRST_WAIT = 0.5
 """Seconds before the second attempt; twice as many before each one after it."""

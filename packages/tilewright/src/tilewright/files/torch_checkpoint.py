@@ -399,7 +399,7 @@ class _Interpreter:
 
     def _top(self, kind: type) -> Any:
         if not self._stack or not isinstance(self._stack[-1], kind):
-            raise FileFormatError(f"the pickle adds items to what is not a {kind.__name__}")
+            raise FileFormatError(f"the pickle adds items to an object that is not a {kind.__name__}")
         return self._stack[-1]
 
     def _pop_mark(self) -> list[Any]:
@@ -479,7 +479,7 @@ class _Interpreter:
     def push_stack_global(self) -> None:
         name, module = self._pop(), self._pop()
         if not isinstance(module, str) or not isinstance(name, str):
-            raise FileFormatError("the pickle names a class by what is not text")
+            raise FileFormatError("the pickle names a class by a value that is not text")
         self._push(check_global(module, name))
 
     def reduce(self) -> None:
@@ -491,7 +491,7 @@ class _Interpreter:
     def build(self) -> None:
         self._pop()  # attributes, such as the versions of modules
         if not self._stack or not isinstance(self._stack[-1], (dict, TensorRef)):
-            raise FileFormatError("the pickle sets attributes of what is neither a dictionary nor a tensor")
+            raise FileFormatError("the pickle sets attributes of an object that is neither a dictionary nor a tensor")
 
     def push_storage(self) -> None:
         self._push(make_storage(self._pop()))

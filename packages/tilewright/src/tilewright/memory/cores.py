@@ -157,7 +157,7 @@ class CoreRangeSet:
     def __init__(self, ranges: Iterable[Any] = ()) -> None:  # of CoreRange, or of pairs of corners
         candidates: Any = ranges
         if not isinstance(candidates, Iterable) or isinstance(candidates, str):
-            raise MemoryConfigError(f"expected ranges of cores, got {ranges!r}; CoreRangeSet.of accepts grids, too")
+            raise MemoryConfigError(f"expected ranges of cores, got {ranges!r}; CoreRangeSet.of also accepts grids")
         core_ranges = [_as_core_range(value) for value in ranges]
         if isinstance(ranges, (set, frozenset)):
             core_ranges.sort(key=lambda core_range: core_range.start)
