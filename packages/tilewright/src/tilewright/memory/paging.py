@@ -352,16 +352,16 @@ class PageMap:
     @cached_property
     def position_of_slot(self) -> Layout:
         """The layout from slots to the position of their core in `paging.cores`."""
-        return (self.places + (0 @ self.axis + 0 @ addr)).project(self.axis)
+        return (self.slot_layout + (0 @ self.axis + 0 @ addr)).project(self.axis)
 
     @cached_property
     def offset_of_slot(self) -> Layout:
         """The layout from slots to offsets in the buffer."""
-        return (self.places + (0 @ self.axis + 0 @ addr)).project(addr)
+        return (self.slot_layout + (0 @ self.axis + 0 @ addr)).project(addr)
 
     @cached_property
     def _slot_of_place(self) -> LayoutLike:
-        """The layout from `position * pages_per_bank + page in the bank` to slots: the inverse of `places`."""
+        """The layout from `position * pages_per_bank + page in the bank` to slots: the inverse of `slot_layout`."""
         strides = [
             step.get(self.axis.name, 0) * self._pages_per_bank + step.get(addr.name, 0) // self.page_stride
             for step in self.slot_layout.stride

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from importlib import import_module
 from itertools import accumulate
 from types import FunctionType
@@ -55,6 +54,7 @@ SCENES = {
     "traffic.ReshardPlan": "reshards.reshard_scene",
 }
 _registered: dict[type, SceneFunction] = {}
+_found: dict[type, SceneFunction | None] = {}  # by the class of an object
 
 
 def scene_of(subject: Any, **options: Any) -> Scene:
@@ -69,8 +69,10 @@ def scene_of(subject: Any, **options: Any) -> Scene:
     >>> scene_of(row_major(4, 8)).title
     '(4,8):(8,1)'
     """
-    owner: type[object] = type(subject)
-    function = _find_scene(owner)
+    owner = type(subject)
+    if owner not in _found:
+        _found[owner] = _find_scene(owner)
+    function = _found[owner]
     if function is not None:
         return function(subject, **options)
     own = unwrap(subject)
@@ -100,10 +102,9 @@ def register_scene(owner: type, function: SceneFunction) -> None:
     'a chessboard'
     """
     _registered[owner] = function
-    _find_scene.cache_clear()
+    _found.clear()
 
 
-@cache
 def _find_scene(owner: type) -> SceneFunction | None:
     """Return the function that draws a class or its nearest base, loading its module; None if there is none."""
     for base in owner.__mro__:
@@ -113,8 +114,8 @@ def _find_scene(owner: type) -> SceneFunction | None:
             return _registered[base]
         if name is not None:
             module, _, function = name.partition(".")
-            found: SceneFunction = getattr(import_module(f"{__name__}.{module}"), function)
-            return found
+            scene: SceneFunction = getattr(import_module(f"{__name__}.{module}"), function)
+            return scene
         plugin = load_plugin("scenes", f"{base.__module__}.{base.__qualname__}", FunctionType)
         if isinstance(plugin, FunctionType):
             return plugin
