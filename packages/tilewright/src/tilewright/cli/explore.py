@@ -17,7 +17,7 @@ import click
 from .console import Answer, CommandError, Console
 from .options import CHIP_OPTIONS, SpecOptions, device_option, spec_options, typed_options
 from .program import follow_links_option, refuse_options, verb
-from .show import ShowArgument
+from .show import Thing
 
 
 @verb("explore")
@@ -89,17 +89,17 @@ def _has_display() -> bool:
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _parse_start(start: str, tensor: str | None, device: Any, follow_links: bool) -> ShowArgument | None:
+def _parse_start(start: str, tensor: str | None, device: Any, follow_links: bool) -> Thing | None:
     """Return the tensor to start with, None if a link was given."""
     if ("#" in start or "=" in start) and not Path(start).exists():
         return None
-    subject = ShowArgument.parse(start, tensor, follow_links)
+    subject = Thing.parse(start, tensor, follow_links)
     if device is not None and subject.stored is not None:
         subject.stored.on_device(device)  # which refuses a device that it has not
     return subject
 
 
-def _initial_fragment(subject: ShowArgument, device: Any, options: SpecOptions) -> str:
+def _initial_fragment(subject: Thing, device: Any, options: SpecOptions) -> str:
     """Return the URL fragment that spells a tensor and the mesh that shares it."""
     from ..explorer import spell_mesh, spell_spec
 

@@ -130,7 +130,7 @@ class ShowOptions:
         given |= {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
-    def check(self, subject: ShowArgument, typed: frozenset[str], report: bool) -> None:
+    def check(self, subject: Thing, typed: frozenset[str], report: bool) -> None:
         """Raise if an option was given that has no effect on the drawing; `typed` are the options of placements."""
         mode = "report" if report else self.mode or ("" if subject.layout is None else "layout")
         for name, modes in _USED_IN.items():
@@ -263,7 +263,7 @@ def command(
     else:
         check_picture_path(output)
     typed = typed_options(click.get_current_context())
-    subjects = [ShowArgument.parse(text, tensor, follow_links, device, text_shape) for text in things]
+    subjects = [Thing.parse(text, tensor, follow_links, device, text_shape) for text in things]
     for subject in subjects:
         show_options.check(subject, typed, report is not None)
         if text_shape is not None and subject.layout is None and subject.printed is None:
@@ -316,7 +316,7 @@ def picture_text(scene: Scene) -> str:
 
 
 def _build_scene(
-    subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
+    subjects: list[Thing], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> Scene:
     """Return the scene that was asked for."""
     from .. import views
@@ -343,9 +343,7 @@ def _build_scene(
     return scenes[0] if len(scenes) == 1 else views.side_by_side(*scenes)
 
 
-def _subject_scene(
-    subject: ShowArgument, show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
-) -> Scene:
+def _subject_scene(subject: Thing, show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]) -> Scene:
     """Return the scene of one THING."""
     from .. import views
 
@@ -385,7 +383,7 @@ def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
 
 
 def _build_animation(
-    subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
+    subjects: list[Thing], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> Animation:
     """Animate a pipeline, a copy between layouts, or a reshard, step by step."""
     from ..traffic import reshard
@@ -406,7 +404,7 @@ def _build_animation(
     )
 
 
-def _make_tiler(subject: ShowArgument, show_options: ShowOptions) -> Tiler:
+def _make_tiler(subject: Thing, show_options: ShowOptions) -> Tiler:
     from ..tiling import Tiler
 
     shape = subject.extents
@@ -417,7 +415,7 @@ def _make_tiler(subject: ShowArgument, show_options: ShowOptions) -> Tiler:
     return Tiler(shape, tile, overlap, halo)
 
 
-def _make_schedule(subject: ShowArgument, show_options: ShowOptions) -> tuple[Schedule, tuple[int, int, int]]:
+def _make_schedule(subject: Thing, show_options: ShowOptions) -> tuple[Schedule, tuple[int, int, int]]:
     """Return the schedule of a pipeline, and the times of import, compute and export."""
     from ..tiling import Schedule
 
@@ -430,7 +428,7 @@ def _make_schedule(subject: ShowArgument, show_options: ShowOptions) -> tuple[Sc
     return Schedule(show_options.pipeline, tiles, depth=depth), (times[0], times[1], times[2])
 
 
-def _tiling_scene(subject: ShowArgument, show_options: ShowOptions) -> Scene:
+def _tiling_scene(subject: Thing, show_options: ShowOptions) -> Scene:
     from ..views import schedule_scene, tiler_scene
 
     if show_options.pipeline is None:
@@ -439,7 +437,7 @@ def _tiling_scene(subject: ShowArgument, show_options: ShowOptions) -> Scene:
     return schedule_scene(schedule, times=times, **show_options.scene_options("side"))
 
 
-def _error_scene(subject: ShowArgument, show_options: ShowOptions, options: SpecOptions) -> Scene:
+def _error_scene(subject: Thing, show_options: ShowOptions, options: SpecOptions) -> Scene:
     from ..views import block_scene
 
     if subject.stored is None:
@@ -448,7 +446,7 @@ def _error_scene(subject: ShowArgument, show_options: ShowOptions, options: Spec
 
 
 def _allocate_subjects(
-    subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
+    subjects: list[Thing], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
 ) -> tuple[Allocator, dict[int, str]]:
     """Return an allocator that holds all subjects, and their names by block number."""
     from ..memory import Allocator
@@ -466,7 +464,7 @@ def _allocate_subjects(
 
 
 def _write_report(
-    subjects: list[ShowArgument], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str], folder: str
+    subjects: list[Thing], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str], folder: str
 ) -> Answer:
     from ..ttnn import write_visualizer_report
 
@@ -485,12 +483,12 @@ _MAX_NAMES = 12  # of a file's tensors that an error lists
 
 
 @dataclass(frozen=True, slots=True)
-class ShowArgument:
+class Thing:
     """One argument of `show`: the text, and the layout, shape or stored tensor that it names.
 
-    >>> ShowArgument.parse("(4,8):(8,1)").layout
+    >>> Thing.parse("(4,8):(8,1)").layout
     Layout((4, 8), (8, 1))
-    >>> ShowArgument.parse("512x512:buffer=l1").shape
+    >>> Thing.parse("512x512:buffer=l1").shape
     (512, 512)
     """
 
@@ -510,10 +508,10 @@ class ShowArgument:
         follow_links: bool = False,
         device: Any = None,
         text_shape: tuple[int, ...] | None = None,
-    ) -> ShowArgument:
+    ) -> Thing:
         """Return the subject of a text: an existing file, a shape with settings, or a layout.
 
-        >>> ShowArgument.parse("4x60x90").shape
+        >>> Thing.parse("4x60x90").shape
         (4, 60, 90)
         """
         if names_file(text):
