@@ -111,7 +111,7 @@ bench: $(VENV)/.peers ## measure, side by side with the peers
 		$(BIN)/python bench/$$each.py; done
 
 pictures: $(INSTALLED) ## draw the pictures of the documentation again, and run its notebooks
-	set -e; for each in where gallery founding_figures charts; do $(BIN)/python tools/pictures/make_$$each.py; done
+	set -e; for each in where gallery conformance_figures charts; do $(BIN)/python tools/pictures/make_$$each.py; done
 	$(BIN)/python -m tests.docs.pictures
 	$(BIN)/python -m tests.docs.notebooks
 

@@ -61,7 +61,7 @@ file needs nothing else, can be used with the keyboard, and highlights both ends
 OPTIONS = """\
 All pictures accept `label=` and `color=`, which choose the attributes that label and colour the cells, and
 `address="hex"`. An option that a picture does not have is refused by name. `views.side_by_side(a, b)` puts pictures
-beside each other. The [founding figures](founding-figures.md) show these options at work.
+beside each other. The [conformance figures](conformance-figures.md) show these options at work.
 
 This page is written by [`make_gallery.py`](../tools/pictures/make_gallery.py). The code below each picture runs after
 these lines:"""

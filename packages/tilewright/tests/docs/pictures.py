@@ -13,7 +13,7 @@ from .pages import DOCS, page_name, page_paths
 from .running import run_page
 
 IMAGES = DOCS / "images"
-OWN_SCRIPTS = ("gallery_", "founding_", "performance_", "where.svg")  # written by tools/pictures
+OWN_SCRIPTS = ("gallery_", "conformance_", "performance_", "where.svg")  # written by tools/pictures
 
 
 def pictures_on(path: Path) -> set[str]:

@@ -121,7 +121,7 @@ def test_the_chain_of_the_reference():
     assert (place.shard_coordinate, place.core, place.address) == ((5, 0), (0, 5), 1496132)
 
 
-def test_the_figure_of_the_founding_document():
+def test_the_figure_of_the_original_document():
     spec = TensorSpec((128, 128), page_layout="tile", memory=block_sharded((2, 2), (64, 64)), chip="wormhole_n150")
     table = spec.pages()
     on = {}

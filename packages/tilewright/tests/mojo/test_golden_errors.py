@@ -201,7 +201,7 @@ DIFFERENT = {
 }
 
 REFUSALS = {
-    "index_one_scalar_on_rank2": (matrix, lambda t: t[11], CoordinateError),  # 41 there, refused by the founding page
+    "index_one_scalar_on_rank2": (matrix, lambda t: t[11], CoordinateError),  # 41 there, refused by the original page
     "set_one_scalar_on_rank2": (matrix, lambda t: after_write(t, 3, -1, (3, 0)), CoordinateError),
     "set_coord1_on_rank2": (matrix, lambda t: after_write(t, Coord(3), -1, (3, 0)), CoordinateError),
     "index_three_on_rank2": (matrix, lambda t: t[1, 2, 3], CoordinateError),

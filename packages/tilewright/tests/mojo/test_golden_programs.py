@@ -19,5 +19,5 @@ def test_programs_were_recorded():
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
 def test_a_program_prints_what_mojo_prints(case, capsys):
     mojo.run(case["source"], name=f"{case['id']}.mojo")
-    printed = capsys.readouterr().out.replace("],\n[", "], [")  # a matrix in rows, as on the founding page
+    printed = capsys.readouterr().out.replace("],\n[", "], [")  # a matrix in rows, as on the original page
     assert printed.splitlines() == case["output"].splitlines()

@@ -284,7 +284,7 @@ def test_composed_and_nested_layouts_are_measured_exactly(layout, need):
         TileTensor(iota(need - 1), layout)
 
 
-def test_the_founding_pages_host_buffer_is_too_small():
+def test_the_original_pages_host_buffer_is_too_small():
     buffer = DeviceContext().enqueue_create_host_buffer[DType.float32](8)
     with pytest.raises(LayoutError, match=r"covers scalars 0 to 15, but the storage has 8.*needs 16"):
         TileTensor(buffer, row_major(4, 4))

@@ -86,7 +86,7 @@ def test_values_are_printed_as_ttnn_prints_them(kind):
         if case["kind"] == kind:
             value = MAKE[kind](case["params"])
             assert repr(value) == case["repr"], case["params"]
-            # the one clash: the founding document prints ttnn.Shape([...]), and ttnn today Shape([...])
+            # the one clash: the original document prints ttnn.Shape([...]), and ttnn today Shape([...])
             assert str(value) == ("ttnn." if kind == "Shape" else "") + case["repr"], case["params"]
 
 

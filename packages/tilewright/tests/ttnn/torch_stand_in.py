@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few things of torch that the founding documents use, over NumPy, for machines without torch."""
+"""The few things of torch that the original documents use, over NumPy, for machines without torch."""
 
 import ml_dtypes
 import numpy as np

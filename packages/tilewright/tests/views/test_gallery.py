@@ -12,17 +12,17 @@ from tilewright import views
 ROOT = Path(__file__).parents[4]
 SCRIPT = ROOT / "tools" / "pictures" / "make_gallery.py"
 FILES = runpy.run_path(str(SCRIPT))["files"]()
-FIGURES = runpy.run_path(str(SCRIPT.with_name("make_founding_figures.py")))["files"]()
+FIGURES = runpy.run_path(str(SCRIPT.with_name("make_conformance_figures.py")))["files"]()
 
 
 @pytest.mark.parametrize("path", [*FILES, *FIGURES], ids=lambda path: path.name)
 def test_the_gallery_is_up_to_date(path):
-    again = "run python tools/pictures/make_gallery.py and make_founding_figures.py"
+    again = "run python tools/pictures/make_gallery.py and make_conformance_figures.py"
     assert path.is_file(), f"{path.name} is missing; {again}"
     assert path.read_text(encoding="utf-8") == {**FILES, **FIGURES}[path], f"{path.name} is out of date; {again}"
 
 
-@pytest.mark.parametrize(("pattern", "files"), [("gallery_*.svg", FILES), ("founding_*.svg", FIGURES)])
+@pytest.mark.parametrize(("pattern", "files"), [("gallery_*.svg", FILES), ("conformance_*.svg", FIGURES)])
 def test_no_picture_is_left_over(pattern, files):
     kept = {path.name for path in (ROOT / "docs" / "images").glob(pattern)}
     assert kept == {path.name for path in files if path.suffix == ".svg"}

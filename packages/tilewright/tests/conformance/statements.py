@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statements of the five founding documents, each with the test that shows it.
+"""The statements of the five original documents, each with the test that shows it.
 
 A test carries `@shows(row, lines, statement)` for every statement that it shows. A statement that does not hold as the
-document writes it has `differs=`: what is right, and why. `docs/founding.md` is written from these marks by
-`python -m tests.founding.statements`, and `test_table.py` fails if it is stale, or if a statement has no test.
+document writes it has `differs=`: what is right, and why. `docs/conformance.md` is written from these marks by
+`python -m tests.conformance.statements`, and `test_table.py` fails if it is stale, or if a statement has no test.
 """
 
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 Test = TypeVar("Test", bound=Callable[..., object])
-PAGE = Path(__file__).parents[4] / "docs" / "founding.md"
+PAGE = Path(__file__).parents[4] / "docs" / "conformance.md"
 _INTRODUCTION = """\
 Here you can look up any statement of the five documents that tilewright is based on, and the test that shows it. The
 documents are two pages and the `ttnn.Tensor` reference of Tenstorrent, the reference of Mojo's `TileTensor`, and the
@@ -24,13 +24,13 @@ They make {total} statements. {literal} of them hold as written, with the rule o
 states at its start. For the others, a document is wrong, out of date or not valid Python, or tilewright differs on
 purpose. The last column and the dictionary then tell what is right.
 
-The figures of the documents are in [the founding figures](founding-figures.md). Tests are in `tests/founding/`. This
-page is generated from them by `python -m tests.founding.statements`, and a test fails if it is out of date."""
+The figures of the documents are in [the conformance figures](conformance-figures.md). Tests are in
+`tests/conformance/`. This page is generated from them by `python -m tests.conformance.statements`, and a test fails if it is out of date."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A founding document: `letter` begins its row numbers, and `dictionary` is the page its readers look at."""
+    """A original document: `letter` begins its row numbers, and `dictionary` is the page its readers look at."""
 
     letter: str
     title: str
@@ -72,7 +72,7 @@ STATEMENTS: dict[str, list[Statement]] = {}  # by row
 
 
 def shows(row: str, lines: str, text: str, *, differs: str = "") -> Callable[[Test], Test]:
-    """Mark a test as the one that shows a statement of a founding document.
+    """Mark a test as the one that shows a statement of a original document.
 
     Args:
         row: number of the statement, such as "M41".
@@ -92,12 +92,12 @@ def shows(row: str, lines: str, text: str, *, differs: str = "") -> Callable[[Te
 def read_statements() -> dict[str, list[Statement]]:
     """Return the statements of all documents by row, after importing their tests."""
     for document in DOCUMENTS:
-        import_module(f"tests.founding.{document.module}")
+        import_module(f"tests.conformance.{document.module}")
     return STATEMENTS
 
 
 def write_page() -> str:
-    """Return the text of `docs/founding.md`."""
+    """Return the text of `docs/conformance.md`."""
     found = {row: marked[0] for row, marked in read_statements().items()}
     counts = [
         (document, len(rows), sum(not found[row].differs for row in rows))
@@ -106,7 +106,7 @@ def write_page() -> str:
     ]
     total, literal = (sum(count[k] for count in counts) for k in (1, 2))
     lines = [
-        "# The founding documents",
+        "# Conformance",
         "",
         _INTRODUCTION.format(total=total, literal=literal),
         "",
@@ -145,4 +145,4 @@ def _anchor(title: str) -> str:
 
 if __name__ == "__main__":
     # Imported by its name, so that the tests mark the same registry.
-    PAGE.write_text(import_module("tests.founding.statements").write_page(), encoding="utf-8")
+    PAGE.write_text(import_module("tests.conformance.statements").write_page(), encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every statement of the founding documents has one test, and where it differs its dictionary says so."""
+"""Every statement of the original documents has one test, and where it differs its dictionary says so."""
 
 import re
 
@@ -34,4 +34,4 @@ def test_what_differs_stands_in_the_dictionary(document):
 
 
 def test_the_page_is_current():
-    assert PAGE.read_text(encoding="utf-8") == write_page(), "run python -m tests.founding.statements"
+    assert PAGE.read_text(encoding="utf-8") == write_page(), "run python -m tests.conformance.statements"

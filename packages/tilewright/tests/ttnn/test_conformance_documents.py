@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the three founding documents show runs, and gives what they say."""
+"""What the three original documents show runs, and gives what they say."""
 
 import numpy as np
 import pytest

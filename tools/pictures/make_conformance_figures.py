@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the figures of the founding documents and write docs/founding-figures.md, each beside what it illustrates.
+"""Draw the figures of the original documents and write docs/conformance-figures.md, each beside what it illustrates.
 
-    python tools/pictures/make_founding_figures.py
+    python tools/pictures/make_conformance_figures.py
 
 Pages and pictures are made as those of the gallery, by `make_gallery.py`.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from runpy import run_path
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-PAGE = IMAGES.parent / "founding-figures.md"
+PAGE = IMAGES.parent / "conformance-figures.md"
 GALLERY = run_path(str(Path(__file__).with_name("make_gallery.py")))
 Picture = GALLERY["Picture"]
 
@@ -22,7 +22,7 @@ PHYSICAL = "Physical tensors"
 
 def figure(name: str, title: str, document: str, lines: str, words: str, code: str, in_text: bool = False):
     """Return a figure: its title, the document and lines that it illustrates, and the code that draws it."""
-    return Picture(name, title, f"*{document}*, lines {lines}. {words}", code, "founding", in_text)
+    return Picture(name, title, f"*{document}*, lines {lines}. {words}", code, "conformance", in_text)
 
 
 PICTURES = (
@@ -232,18 +232,18 @@ PICTURES = (
 def page() -> str:
     """Return the text of the page."""
     parts = [
-        "# The founding figures",
+        "# The conformance figures",
         "",
         (
-            "Here are the figures and drawings of the five [founding documents](founding.md), drawn by tilewright. Each"
-            " one names the lines that it illustrates, and has the code that draws it. On the command line,"
+            "Here are the figures and drawings of the five [original documents](conformance.md), drawn by tilewright."
+            " Each one names the lines that it illustrates, and has the code that draws it. On the command line,"
             " `tilewright show` has the same options:"
             " `tilewright show 4x8 --dtype uint8 --layout tile --tile 2x2 --label row_major --address hex`."
         ),
         "",
         (
-            "This page is written by [`make_founding_figures.py`](../tools/pictures/make_founding_figures.py). The"
-            " code below each picture runs after these lines:"
+            "This page is written by [`make_conformance_figures.py`](../tools/pictures/make_conformance_figures.py)."
+            " The code below each picture runs after these lines:"
         ),
         "",
         *GALLERY["IMPORTS"],
