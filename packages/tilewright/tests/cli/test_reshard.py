@@ -8,7 +8,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.cli import reshard as verb
-from tilewright.traffic.plan import KERNELS, OPERATIONS
+from tilewright.traffic.plan import KERNELS
+from tilewright.traffic.steps import OPERATIONS
 from tilewright.views.scenes.reshards import VIEWS
 
 BLOCKS = "512x512:shard=block:grid=2x1"

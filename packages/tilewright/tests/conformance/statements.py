@@ -25,7 +25,8 @@ states at its start. For the others, a document is wrong, out of date or not val
 purpose. The last column and the dictionary then tell what is right.
 
 The figures of the documents are in [the conformance figures](conformance-figures.md). Tests are in
-`tests/conformance/`. This page is generated from them by `python -m tests.conformance.statements`, and a test fails if it is out of date."""
+`tests/conformance/`. This page is generated from them by `python -m tests.conformance.statements`, and a test fails if
+it is out of date."""
 
 
 @dataclass(frozen=True)

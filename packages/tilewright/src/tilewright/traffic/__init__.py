@@ -26,7 +26,8 @@ from .layout_chain import (
 )
 from .moves import RISC_NAMES, RequestRun, Requests, Risc, TransferRun, TransferRuns
 from .noc import Endpoint, Link, NocMap
-from .plan import KERNELS, OPERATIONS, ReshardPlan, ReshardStep, StepBuffer, reshard
+from .plan import KERNELS, ReshardPlan, reshard
+from .steps import OPERATIONS, ReshardStep, StepBuffer
 
 __all__ = [
     "Bound",

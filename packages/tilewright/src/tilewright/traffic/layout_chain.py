@@ -30,7 +30,8 @@ from ..memory import (
 from .estimate import rates_of
 from .moves import RISC_NAMES, Requests, validate_pair
 from .noc import NOC_NAMES
-from .plan import ReshardPlan, ReshardStep, reshard
+from .plan import ReshardPlan, reshard
+from .steps import ReshardStep
 
 Stage: TypeAlias = "TensorSpec | Iterable[TensorSpec] | None"
 _CACHED_PLANS = 4096
