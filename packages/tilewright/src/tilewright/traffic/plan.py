@@ -43,7 +43,6 @@ from .moves import (
 from .noc import Endpoint, Link, NocMap
 from .steps import OPERATIONS, ReshardStep, choose_steps, nominal_address
 
-
 # Reshards that run: the bytes of a step moved between the banks of a simulated device, by copy plans.
 
 
