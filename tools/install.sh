@@ -12,6 +12,7 @@ compiles() { printf '#include <thread>\nint main() {}\n' | ${CXX:-c++} -std=c++2
 missing=""
 compiles || missing="$missing g++"
 command -v chromium >/dev/null || missing="$missing chromium"
+test -e /etc/OpenCL/vendors/pocl.icd || missing="$missing pocl-opencl-icd" # the wheel's PoCL is too old for some processors
 # shellcheck disable=SC2086  # a list of words
 sh tools/debian.sh $missing
 echo "== installing the packages and the development tools"

@@ -20,6 +20,9 @@ if remote.COMMAND:
 # Almost every test brings a plan of its own, and compiling it takes longer than running it: workers share kernels.
 BUILD = Path(__file__).parents[3] / "build"
 os.environ.setdefault("TILEWRIGHT_CACHE", str(BUILD / "test-kernels"))
+# The system's OpenCL drivers, where it has some: PoCL in a wheel knows no processor that is newer than its LLVM.
+if (DRIVERS := Path("/etc/OpenCL/vendors")).is_dir():
+    os.environ.setdefault("OCL_ICD_VENDORS", str(DRIVERS))
 # Many tests start processes: they share compiled modules also where none may be written beside the sources.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(BUILD / "pycache"))
