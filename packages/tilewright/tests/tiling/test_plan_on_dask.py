@@ -106,7 +106,7 @@ def test_a_cluster_that_grows_gets_more_to_do(client, tmp_path):
     grown = []
 
     def slow(x, y):
-        pause(0.02)
+        pause(0.04)
         y[...] = x
 
     def progress(done, _):
@@ -115,7 +115,7 @@ def test_a_cluster_that_grows_gets_more_to_do(client, tmp_path):
             client.cluster.scale(3)
             client.wait_for_workers(3)
 
-    plan_tiles(before, after, tile=(10, 10)).run(slow, executor, progress=progress)
+    plan_tiles(before, after, tile=(5, 10)).run(slow, executor, progress=progress)
     assert max(most[:9]) == 6
     assert max(most) == 8
     client.cluster.scale(2)
