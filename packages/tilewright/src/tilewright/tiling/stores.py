@@ -24,6 +24,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ..copying import Footprint, find_device_array
 from ..errors import TransferError
@@ -146,7 +147,7 @@ def store_locations(array: Any) -> list[StoreLocation]:
     return [StoreLocation(("object", id(array)))]
 
 
-def is_zarr(array: Any) -> bool:
+def is_zarr(array: object) -> bool:
     """Return whether an object is a zarr array, of version 2 or 3.
 
     >>> is_zarr(np.zeros(3))
@@ -155,7 +156,7 @@ def is_zarr(array: Any) -> bool:
     return _is_from_package(array, "zarr") and hasattr(type(array), "chunks")
 
 
-def is_hdf5(array: Any) -> bool:
+def is_hdf5(array: object) -> bool:
     """Return whether an object is a dataset of h5py, or a view of one in another type.
 
     >>> is_hdf5(np.zeros(3))
@@ -164,7 +165,7 @@ def is_hdf5(array: Any) -> bool:
     return _is_from_package(array, "h5py") and hasattr(type(_hdf5_dataset(array)), "chunks")
 
 
-def validate_open(array: Any) -> None:
+def validate_open(array: object) -> None:
     """Raise if an array is a dataset of a closed HDF5 file.
 
     >>> validate_open(np.zeros(3))
@@ -173,7 +174,7 @@ def validate_open(array: Any) -> None:
         raise TransferError("the HDF5 dataset is closed; keep its file open until the run ends")
 
 
-def _is_from_package(array: Any, package: str) -> bool:
+def _is_from_package(array: object, package: str) -> bool:
     return any(kind.__module__.partition(".")[0] == package for kind in type(array).__mro__)
 
 
@@ -323,7 +324,7 @@ def _hdf5_locations(dataset: Any) -> Iterator[StoreLocation]:
                 yield from list(_hdf5_locations(other[source.dset_name]))
 
 
-def reject_array_wrappers(array: Any, name: str) -> None:
+def reject_array_wrappers(array: object, name: str) -> None:
     """Raise for arrays that carry more than elements: a mask or units would be lost. `name` is for the message.
 
     >>> reject_array_wrappers(np.zeros(3), "the source")
@@ -340,7 +341,7 @@ def reject_array_wrappers(array: Any, name: str) -> None:
     raise TransferError(f"{name} is a {kind.__name__}, and its {lost} would be lost; {remedy}")
 
 
-def chunk_shape(array: Any) -> tuple[int, ...] | None:
+def chunk_shape(array: object) -> tuple[int, ...] | None:
     """Return the shape of the units in which an array is written: its shards or chunks; None if it has none.
 
     >>> chunk_shape(np.zeros(3)) is None
@@ -349,7 +350,7 @@ def chunk_shape(array: Any) -> tuple[int, ...] | None:
     return _as_chunks(getattr(array, "shards", None)) or read_chunk_shape(array)
 
 
-def read_chunk_shape(array: Any) -> tuple[int, ...] | None:
+def read_chunk_shape(array: object) -> tuple[int, ...] | None:
     """Return the shape of the units in which an array is read: chunks, also inside shards; None if it has none.
 
     >>> read_chunk_shape(np.zeros(3)) is None
@@ -358,10 +359,11 @@ def read_chunk_shape(array: Any) -> tuple[int, ...] | None:
     return _as_chunks(getattr(array, "chunks", None))
 
 
-def _as_chunks(chunks: Any) -> tuple[int, ...] | None:
+def _as_chunks(chunks: object) -> tuple[int, ...] | None:
     # dask has a tuple of extents for each axis
-    is_shape = isinstance(chunks, tuple) and all(isinstance(n, int) and n > 0 for n in chunks)
-    return chunks if is_shape and chunks else None
+    if isinstance(chunks, tuple) and chunks and all(isinstance(n, int) and n > 0 for n in chunks):
+        return chunks
+    return None
 
 
 # Chunks of stored arrays, read once for all tiles that need them, as far as memory allows.
@@ -624,7 +626,7 @@ def open_access(array: Any) -> StoreAccess:
     [0.0, 7.0, 8.0, 0.0]
     """
 
-    def write(box: Slices, values: Any) -> None:
+    def write(box: Slices, values: npt.ArrayLike) -> None:
         array[box] = values
 
     access = StoreAccess(array.__getitem__, write)
@@ -641,7 +643,7 @@ def open_access(array: Any) -> StoreAccess:
     )
 
 
-def is_stored(array: Any) -> bool:
+def is_stored(array: object) -> bool:
     """Return whether an array is neither in memory nor in a mapped file, but behind an object that slices.
 
     >>> is_stored(np.zeros(3)), is_stored(memoryview(b"abc"))
@@ -669,7 +671,7 @@ def _read_in_thread(array: Any, box: Slices) -> Any:
         ) from problem
 
 
-def _write_in_thread(array: Any, box: Slices, values: Any) -> None:
+def _write_in_thread(array: Any, box: Slices, values: npt.ArrayLike) -> None:
     if _has_running_loop():
         array[box] = values
     else:
@@ -688,7 +690,7 @@ def _has_running_loop() -> bool:
 class _InlineExecutor(ThreadPoolExecutor):
     """An executor without threads: a call runs at once, in the thread that submits it."""
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], /, *arguments: object, **options: object) -> Future[Any]:
         future: Future[Any] = Future()
         try:
             future.set_result(function(*arguments, **options))
