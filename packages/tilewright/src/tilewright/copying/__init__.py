@@ -8,6 +8,7 @@ from .native import NativeRunner, can_decode, decode_codes
 from .operations import copy, pack, relayout, tilize, tilize_batch, unpack, untilize
 from .placement import (
     CACHE_LINE,
+    Array,
     Buffer,
     Footprint,
     Leaf,

@@ -7,6 +7,7 @@ import ctypes
 import hashlib
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from math import gcd, prod
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -23,31 +24,43 @@ from .._files import write_file
 from ..errors import LayoutError, TransferError
 from ..formats import ScalarFormat, scalar_format_of, uint8
 from .codegen import WIDEST
-from .placement import Buffer, strided_range
+from .placement import Array, Buffer, strided_range
 from .plan import Plan
 
-Array = np.ndarray[Any, Any]
 
-
-class Backend(Protocol):
+class Backend(ABC):
     """A device and the library (CuPy, torch, JAX, PyOpenCL) that allocates arrays on it."""
 
-    @property
-    def engine(self) -> str:
-        """The name of the engine that runs plans on the device."""
+    engine: ClassVar[str]
+    """The name of the engine that runs plans on the device."""
 
+    @abstractmethod
     def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
         """Return a new, uninitialised array on the device."""
 
     def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to a host array, and wait for them."""
+        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
+        if array.size:
+            self._download(array, target.reshape(-1).view(np.uint8))
 
     def upload(self, source: Array, array: DeviceArray) -> None:
         """Copy the bytes of a host array to a contiguous device array."""
+        if array.size:
+            self._upload(np.ascontiguousarray(source).reshape(-1).view(np.uint8), array)
+
+    @abstractmethod
+    def _download(self, array: DeviceArray, data: Array) -> None:
+        """Copy an array that is not empty to bytes of the host."""
+
+    @abstractmethod
+    def _upload(self, data: Array, array: DeviceArray) -> None:
+        """Copy bytes of the host to an array that is not empty."""
 
     def unwrap(self, array: DeviceArray) -> Any:
         """Return the array as an object of its library."""
+        return array.owner
 
+    @abstractmethod
     def synchronize(self) -> None:
         """Wait until all enqueued work is done."""
 
@@ -149,6 +162,9 @@ class DeviceArray:
         """Return the memory of the array as a flat array of bytes."""
         start, nbytes = self.span
         return DeviceArray(self.backend, self.memory, start, (nbytes,), (1,), uint8, self.owner)
+
+
+Operand: TypeAlias = "Array | DeviceArray"
 
 
 def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

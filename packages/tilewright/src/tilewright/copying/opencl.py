@@ -21,7 +21,8 @@ import numpy as np
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, float32, float64, scalar_format_of, uint8
 from .codegen import DEFAULTS, Kernel, Tuning, generate_program
-from .devices import Array, Backend, DeviceArray, PlanCache, load_or_compile, packed_strides, remove_entry
+from .devices import Backend, DeviceArray, PlanCache, load_or_compile, packed_strides, remove_entry
+from .placement import Array
 from .plan import Plan, step_operands
 
 NAME = "opencl"
@@ -243,25 +244,15 @@ class OpenCLBackend(Backend):
             ) from problem
         return DeviceArray(self, array.base_data, array.offset, shape, strides, element, array)
 
-    def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
-        if array.size:
-            data = target.reshape(-1).view(np.uint8)
-            with translate_errors(self.queue.device, "copy memory to the host"):
-                cl: Any = import_module("pyopencl")
-                cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
+    def _download(self, array: DeviceArray, data: Array) -> None:
+        with translate_errors(self.queue.device, "copy memory to the host"):
+            cl: Any = import_module("pyopencl")
+            cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
 
-    def upload(self, source: Array, array: DeviceArray) -> None:
-        """Copy the bytes of a host array to a contiguous device array."""
-        if array.size:
-            data = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
-            with translate_errors(self.queue.device, "copy memory from the host"):
-                cl: Any = import_module("pyopencl")
-                cl.enqueue_copy(self.queue, array.memory, data, dst_offset=array.start, is_blocking=True)
-
-    def unwrap(self, array: DeviceArray) -> Any:
-        """Return the PyOpenCL array or buffer."""
-        return array.owner
+    def _upload(self, data: Array, array: DeviceArray) -> None:
+        with translate_errors(self.queue.device, "copy memory from the host"):
+            cl: Any = import_module("pyopencl")
+            cl.enqueue_copy(self.queue, array.memory, data, dst_offset=array.start, is_blocking=True)
 
     def synchronize(self) -> None:
         """Wait until all work on the queue is done."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._integers import round_up
-from ..copying import DeviceArray, from_dlpack, native_format
+from ..copying import Array, DeviceArray, from_dlpack, native_format
 from ..errors import LayoutError
 from ..formats import FormatLike, ScalarFormat, fit_values, format_of
 from ..layout import (
@@ -35,9 +35,6 @@ from ..layout import (
     product,
     suffix_product,
 )
-
-Array: TypeAlias = "np.ndarray[Any, Any]"
-Number: TypeAlias = "float | np.generic"
 
 
 class ExportsArray(Protocol):
