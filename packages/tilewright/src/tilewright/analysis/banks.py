@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..copying import Array
 from ..display import Drawable
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, Linear, Swizzle, as_integer
 from ..tensor import View
-from .accesses import Array, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
+from .accesses import Access, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,13 @@ class BankReport(Drawable):
 
 
 def bank_conflicts(
-    memory: Any,
-    threads: Any = None,
+    memory: Access,
+    threads: Access | None = None,
     *,
     itemsize: int | None = None,
     vector: int | None = None,
     instruction: str = "ld",
-    active: Any = None,
+    active: ArrayLike | None = None,
     machine: BankModel = NVIDIA,
 ) -> BankReport:
     """Return the bank conflicts of an access to shared memory.
@@ -157,13 +159,13 @@ def bank_conflicts(
 
 
 def conflicts_by_warp(
-    memory: Any,
-    threads: Any = None,
+    memory: Access,
+    threads: Access | None = None,
     *,
     itemsize: int | None = None,
     vector: int | None = None,
     instruction: str = "ld",
-    active: Any = None,
+    active: ArrayLike | None = None,
     machine: BankModel = NVIDIA,
 ) -> tuple[BankReport, ...]:
     """Return the bank conflicts of each warp of an access; the parameters are as in `bank_conflicts`.
@@ -192,7 +194,13 @@ class _Request:
 
 
 def _request(
-    memory: Any, threads: Any, itemsize: Any, vector: Any, instruction: str, active: Any, machine: BankModel
+    memory: Access,
+    threads: Access | None,
+    itemsize: int | None,
+    vector: int | None,
+    instruction: str,
+    active: ArrayLike | None,
+    machine: BankModel,
 ) -> tuple[Array, Array, _Request]:
     size, assumption = validate_itemsize(itemsize, memory, "bank_conflicts")
     kind = Instruction.of(instruction)
@@ -312,6 +320,9 @@ class Pattern:
         return hash(self._key())
 
 
+Remedy: TypeAlias = "Swizzle | Linear | int | None"  # a number is the padding of rows; None where nothing is needed
+
+
 @dataclass(frozen=True)
 class Certificate:
     """The result of a search: a `remedy`, the wavefronts of each access with it, the ideal ones, and the attempts.
@@ -324,7 +335,7 @@ class Certificate:
     (Swizzle(5, 0, 5), True, True)
     """
 
-    remedy: Any  # a Swizzle, a Linear map, a number of elements, or None where nothing is needed
+    remedy: Remedy
     wavefronts: tuple[int, ...]
     ideal: tuple[int, ...]
     searched: int
@@ -451,9 +462,9 @@ def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
     >>> padded_layout(find_padding([np.arange(32) * 32], 32), (32, 32))
     Layout((32, 32), (33, 1))
     """
-    if found.row is None or not shape or shape[-1] != found.row:
+    if found.row is None or not isinstance(found.remedy, int) or not shape or shape[-1] != found.row:
         raise LayoutError(f"the padding was found for rows of {found.row} elements, got shape {tuple(shape)}")
-    strides, step = [1], found.row + int(found.remedy)
+    strides, step = [1], found.row + found.remedy
     for extent in reversed(list(shape)[1:-1]):
         strides.append(step)
         step *= extent
@@ -475,10 +486,10 @@ class _Best:
         self.assumption = assumption
         self.searched = 0
         self.total: int | None = None
-        self.remedy: Any = None
+        self.remedy: Remedy = None
         self.counts: list[tuple[int, int]] = []
 
-    def offer(self, remedy: Any, place: Callable[[Any], Any]) -> bool:
+    def offer(self, remedy: Remedy, place: Callable[[Any], Any]) -> bool:
         """Count a candidate, keep it if it is better, and return whether nothing can be better."""
         self.searched += 1
         counts, total = [], 0
@@ -586,7 +597,7 @@ def _count(pattern: Pattern, place: Callable[[Any], Any], itemsize: int, machine
         return 1 << 30, 1  # vectors would not be aligned
 
 
-def _count_conflicts(pattern: Pattern, offsets: Any, itemsize: int, machine: BankModel) -> tuple[int, int]:
+def _count_conflicts(pattern: Pattern, offsets: Array, itemsize: int, machine: BankModel) -> tuple[int, int]:
     options: dict[str, Any] = {"vector": pattern.vector, "instruction": pattern.instruction, "machine": machine}
     report = bank_conflicts(np.asarray(offsets), itemsize=itemsize, **options)
     return report.wavefronts, report.ideal

@@ -16,10 +16,14 @@ import tilewright.layout as core
 from ..errors import LayoutError
 from ..layout import (
     ComposedLayout,
+    LayoutArgument,
     LayoutLike,
     Linear,
     Place,
+    ShapeArgument,
+    Step,
     Swizzle,
+    Tiler,
     add_axes,
     as_function,
     as_integer,
@@ -49,7 +53,7 @@ from .queries import basis_get, basis_value
 # Compositions as CuTe has them: past the end of a layout, and along the modes that basis strides name.
 
 
-def compose_strided(a: Any, b: Any) -> Any:
+def compose_strided(a: LayoutLike | Swizzle, b: Tiler) -> Any:
     """Return the strided composition of `a` and `b`; the strides of `b` may name modes of `a`.
 
     >>> from tilewright import cute
@@ -72,7 +76,7 @@ def compose_strided(a: Any, b: Any) -> Any:
     return result
 
 
-def _is_along_a_mode(step: Any) -> bool:
+def _is_along_a_mode(step: Step) -> bool:
     return not isinstance(step, Place) or (len(step) == 1 and is_basis(step))
 
 
@@ -114,14 +118,15 @@ def _compose_along_modes(a: CoreLayout, b: CoreLayout) -> CoreLayout:
     return make_trusted(nest_like(b.shape, iter([part.shape for part in parts])), stride, a.offset, a.replicas)
 
 
-def _move_swizzle_out(a: Any, b: ComposedLayout) -> LayoutLike | None:
+def _move_swizzle_out(a: LayoutLike | Swizzle, b: ComposedLayout) -> LayoutLike | None:
     """Return `a` o swizzle o inner as another swizzle of `a` o inner; None if no swizzle does that.
 
     It holds for every inner layout if both sides are the same linear map of the bits of an index of `a`.
     """
     swizzle, inner = b.outer, b.inner
-    is_swizzled = isinstance(a, CoreLayout) and isinstance(swizzle, Swizzle) and isinstance(inner, CoreLayout)
-    if not is_swizzled or a.axes or inner.axes or not inner.size:
+    if not (isinstance(a, CoreLayout) and isinstance(swizzle, Swizzle) and isinstance(inner, CoreLayout)):
+        return None
+    if a.axes or inner.axes or not inner.size:
         return None
     low, high = inner.bounds
     if a.guards or a.replicas or a.offset or low < 0 or high >= a.size or a.size % swizzle.block:
@@ -148,7 +153,7 @@ def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a product that repeats the innermost layout of a composition; outer functions go on past their ends."""
 
     @wraps(function)
-    def repeat(block: Any, *arguments: Any, **options: Any) -> Any:
+    def repeat(block: object, *arguments: object, **options: Any) -> Any:
         if isinstance(block, ComposedLayout):
             return ComposedLayout(block.outer, repeat(block.inner, *arguments, **options))
         return function(block, *arguments, **options)
@@ -157,7 +162,7 @@ def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @on_tensors
-def logical_divide(layout: Any, tiler: Any) -> Any:
+def logical_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return `layout` cut into (tile, rest) by `tiler`; by a tuple, mode by mode.
 
     >>> print(logical_divide(Layout(24), 8))
@@ -166,14 +171,14 @@ def logical_divide(layout: Any, tiler: Any) -> Any:
     return as_cute(_divide(layout, tiler), layout, tiler)
 
 
-def _divide(layout: Any, tiler: Any) -> Any:
+def _divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return (tile, rest), as CuTe continues past the end of a layout: along its last mode, even one of extent 1."""
     function = require_layout(as_function(layout), "a divide")
     return compose_strided(function, complete_tiler(function.shape, as_tree(tiler), function))
 
 
 @on_tensors
-def zipped_divide(layout: Any, tiler: Any) -> Any:
+def zipped_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return `layout` cut by `tiler` into (all tile modes, all rest modes).
 
     >>> print(zipped_divide(Layout((8, 8)), (2, 4)))
@@ -183,7 +188,7 @@ def zipped_divide(layout: Any, tiler: Any) -> Any:
 
 
 @on_tensors
-def tiled_divide(layout: Any, tiler: Any) -> Any:
+def tiled_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...).
 
     >>> print(tiled_divide(Layout((8, 8)), (2, 4)))
@@ -193,7 +198,7 @@ def tiled_divide(layout: Any, tiler: Any) -> Any:
 
 
 @on_tensors
-def flat_divide(layout: Any, tiler: Any) -> Any:
+def flat_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return `layout` cut by `tiler` into (tile, tile, ..., rest, rest, ...).
 
     >>> print(flat_divide(Layout((8, 8)), (2, 4)))
@@ -203,7 +208,7 @@ def flat_divide(layout: Any, tiler: Any) -> Any:
 
 
 @_inside_composition
-def logical_product(block: Any, tiler: Any) -> Any:
+def logical_product(block: LayoutArgument, tiler: Tiler) -> Any:
     """Return (block, copies): `block` repeated at the positions of `tiler`.
 
     >>> print(logical_product(Layout(4), 3))
@@ -213,7 +218,7 @@ def logical_product(block: Any, tiler: Any) -> Any:
 
 
 @_inside_composition
-def zipped_product(block: Any, tiler: Any) -> Any:
+def zipped_product(block: LayoutArgument, tiler: Tiler) -> Any:
     """Return `block` repeated over `tiler` as (all block modes, all copy modes).
 
     >>> print(zipped_product(Layout((2, 2)), Layout((3, 4))))
@@ -223,7 +228,7 @@ def zipped_product(block: Any, tiler: Any) -> Any:
 
 
 @_inside_composition
-def tiled_product(block: Any, tiler: Any) -> Any:
+def tiled_product(block: LayoutArgument, tiler: Tiler) -> Any:
     """Return `block` repeated over `tiler` as (all block modes, copies, copies, ...).
 
     >>> print(tiled_product(Layout((2, 2)), Layout((3, 4))))
@@ -233,7 +238,7 @@ def tiled_product(block: Any, tiler: Any) -> Any:
 
 
 @_inside_composition
-def flat_product(block: Any, tiler: Any) -> Any:
+def flat_product(block: LayoutArgument, tiler: Tiler) -> Any:
     """Return `block` repeated over `tiler` as (block, block, ..., copies, copies, ...).
 
     >>> print(flat_product(Layout((2, 2)), Layout((3, 4))))
@@ -243,7 +248,7 @@ def flat_product(block: Any, tiler: Any) -> Any:
 
 
 @_inside_composition
-def blocked_product(block: Any, tiler: Any) -> Any:
+def blocked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
     """Return `block` repeated over `tiler` as a grid of whole blocks: ((block, copies), ...).
 
     >>> print(blocked_product(Layout((2, 2)), Layout((2, 2))))
@@ -253,7 +258,7 @@ def blocked_product(block: Any, tiler: Any) -> Any:
 
 
 @_inside_composition
-def raked_product(block: Any, tiler: Any) -> Any:
+def raked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
     """Return `block` repeated over `tiler` with its elements spread out: ((copies, block), ...).
 
     >>> print(raked_product(Layout((2, 2)), Layout((2, 2))))
@@ -263,7 +268,7 @@ def raked_product(block: Any, tiler: Any) -> Any:
 
 
 @_inside_composition
-def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
+def tile_to_shape(block: LayoutArgument, shape: ShapeArgument, order: Sequence[int] | None = None) -> Any:
     """Return `block` repeated to `shape`; `order` ranks the modes of the grid of blocks, 0 for the fastest.
 
     >>> print(tile_to_shape(Layout((2, 2)), (4, 6), (1, 0)))
@@ -272,7 +277,7 @@ def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
     return as_cute(core.tile_to_shape(block, shape, order), block, shape)
 
 
-def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
+def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Tiler) -> Any:
     """Return `splitter(mode, tiler)` of the modes of `layout`, its pairs gathered into (first modes, second modes).
 
     >>> print(hier_unzip(logical_divide, Layout((4, 8)), (2, 4)))
@@ -282,7 +287,7 @@ def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: A
     return as_cute(regroup_pairs(_split_modes(splitter, layout, tiler), tiler, zip_groups), layout, tiler)
 
 
-def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
+def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Tiler) -> Any:
     """Return the layout with every mode that has a tiler split in two."""
     if tiler is None:
         return layout
@@ -301,7 +306,7 @@ def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler:
 
 
 @on_tensors
-def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
+def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Any:
     """Return the flattest layout that is the same function as `layout`; with a tuple as `profile`, mode by mode.
 
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
@@ -310,7 +315,7 @@ def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
     return as_cute(core.coalesce(layout, profile), layout)
 
 
-def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe's name)
+def filter(layout: CoreLayout, profile: ShapeArgument | None = None) -> Any:  # noqa: A001  (CuTe's name)
     """Return `layout` without modes of size 1 or stride 0, coalesced; with a tuple as `profile`, mode by mode.
 
     >>> print(filter(Layout((4, 2, 8), (1, 0, 4))))
@@ -332,7 +337,7 @@ def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe
     return as_cute(add_axes(core.coalesce(filtered_layout), layout.axes), layout)
 
 
-def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
+def filter_zeros(layout: CoreLayout, profile: ShapeArgument | None = None) -> Layout:
     """Return `layout` with extent 1 in all modes of stride 0, or, with a `profile`, where that has a 0.
 
     >>> print(filter_zeros(Layout((4, 3, 8), (1, 0, 4))), filter_zeros(Layout((4, 8)), (0, 1)))
@@ -345,7 +350,7 @@ def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
 
 
 @on_tensors
-def composition(a: Any, b: Any) -> Any:
+def composition(a: LayoutLike | Swizzle, b: Tiler) -> Any:
     """Return the layout R with R(i) == `a`(`b`(i)); raise where it is not strided. `b` may be a tuple, mode by mode.
 
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))), composition(Layout(7, 11), Layout(3, 4)))
@@ -354,7 +359,7 @@ def composition(a: Any, b: Any) -> Any:
     return as_cute(compose_strided(a, b), a, b)
 
 
-def complement(layout: Any, bound: Any = None) -> Layout:
+def complement(layout: LayoutLike | ShapeArgument, bound: ShapeArgument | None = None) -> Layout:
     """Return the layout of the offsets that `layout` leaves free, up to `bound` (its cosize by default).
 
     >>> print(complement(Layout(4, 2), 24))
@@ -364,7 +369,7 @@ def complement(layout: Any, bound: Any = None) -> Layout:
     return result
 
 
-def left_inverse(layout: Any) -> Any:
+def left_inverse(layout: LayoutArgument) -> Any:
     """Return the left inverse of `layout`: a layout L with L(layout(i)) == i.
 
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
@@ -373,7 +378,7 @@ def left_inverse(layout: Any) -> Any:
     return as_cute(_swizzle_last(as_cute(core.left_inverse(layout), layout)), layout)
 
 
-def right_inverse(layout: Any) -> Any:
+def right_inverse(layout: LayoutArgument) -> Any:
     """Return the right inverse of `layout`: the largest layout R with layout(R(i)) == i.
 
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
@@ -382,7 +387,7 @@ def right_inverse(layout: Any) -> Any:
     return as_cute(_swizzle_last(as_cute(core.right_inverse(layout), layout)), layout)
 
 
-def _swizzle_last(layout: Any) -> Any:
+def _swizzle_last(layout: LayoutLike) -> Any:
     """Return a layout of a swizzled layout as a swizzle of a layout, where that is the same."""
     if isinstance(layout, ComposedLayout) and isinstance(layout.inner, ComposedLayout):
         return compose_strided(layout.outer, layout.inner)
@@ -428,7 +433,7 @@ def group_modes(layout: LayoutLike, start: int, end: int) -> Any:
     return as_cute(core.group(layout, start, end), layout)
 
 
-def flatten(value: Any) -> Any:
+def flatten(value: LayoutLike | ShapeArgument) -> Any:
     """Return `value`, a layout or a tuple, without nesting.
 
     >>> print(flatten(Layout((4, (2, 3)))), flatten((4, (2, 3))))
@@ -439,13 +444,13 @@ def flatten(value: Any) -> Any:
     return tuple(leaves(as_tree(value)))
 
 
-def unflatten(value: Any, profile: Any) -> Any:
+def unflatten(value: LayoutLike | ShapeArgument, profile: LayoutLike | ShapeArgument) -> Any:
     """Return `value`, a flat layout or tuple, nested like `profile`: the inverse of `flatten`.
 
     >>> print(unflatten(Layout((2, 3, 5)), (0, (0, 0))), unflatten((1, 2, 3), (0, (0, 0))))
     (2,(3,5)):(1,(2,6)) (1, (2, 3))
     """
-    form = getattr(profile, "shape", profile)
+    form: Any = getattr(profile, "shape", profile)
     if isinstance(value, LayoutLike):
         return as_cute(core.unflatten(value, form), value)
     values, form = as_tree(value), as_tree(form)
@@ -467,7 +472,7 @@ def sort(layout: CoreLayout) -> Any:
     return as_cute(layout._restructure(lambda tree, _: tuple([leaves(tree)[k] for k in order]), "sort"), layout)
 
 
-def _stride_rank(step: Any) -> tuple[int, str]:
+def _stride_rank(step: Step) -> tuple[int, str]:
     """Return the sort key of a stride: its amount, then its axis."""
     return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
 
@@ -488,7 +493,7 @@ def nullspace(layout: CoreLayout) -> Any:
     return as_cute(make_trusted(shape, stride), layout)
 
 
-def domain_distribute(shape: Any, count: int) -> Layout:
+def domain_distribute(shape: ShapeArgument, count: int) -> Layout:
     """Return a layout of indices into `shape` that takes `count` elements, or as many as divide its extents, evenly.
 
     >>> print(domain_distribute((15, 14), 6), domain_distribute((64, 3, 8, 8), 128))
@@ -507,7 +512,7 @@ def domain_distribute(shape: Any, count: int) -> Layout:
     return result
 
 
-def max_common_layout(a: Any, b: Any) -> Any:
+def max_common_layout(a: LayoutArgument, b: LayoutArgument) -> Any:
     """Return the longest layout R with `a`(R(i)) == i and `b`(R(i)) == i, which holds for every such run of elements.
 
     These are the elements that both layouts keep contiguous and in the same order. A swizzle ends a run where it first
@@ -518,14 +523,18 @@ def max_common_layout(a: Any, b: Any) -> Any:
     ... )
     8:1 1:0
     """
-    a, b = as_function(a), as_function(b)
-    if isinstance(a, Swizzle) or isinstance(b, Swizzle):
-        raise LayoutError(f"max_common_layout of {a} and {b}: a swizzle has no shape; compose it with a layout first")
-    if a.is_replicated or a.axes:
-        raise LayoutError(f"max_common_layout of {a}: its places are not plain integers; remove copies and axes first")
-    inverse = core.right_inverse(b)
-    count = _common_run_length(core.compose(a, inverse))
-    return as_cute(core.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), a, b)
+    first, second = as_function(a), as_function(b)
+    if isinstance(first, Swizzle) or isinstance(second, Swizzle):
+        raise LayoutError(
+            f"max_common_layout of {first} and {second}: a swizzle has no shape; compose it with a layout first"
+        )
+    if first.is_replicated or first.axes:
+        raise LayoutError(
+            f"max_common_layout of {first}: its places are not plain integers; remove copies and axes first"
+        )
+    inverse = core.right_inverse(second)
+    count = _common_run_length(core.compose(first, inverse))
+    return as_cute(core.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), first, second)
 
 
 def _common_run_length(layout: LayoutLike) -> int:
@@ -545,7 +554,7 @@ def _common_run_length(layout: LayoutLike) -> int:
     return run or layout.size
 
 
-def max_common_vector(a: Any, b: Any) -> int:
+def max_common_vector(a: LayoutArgument, b: LayoutArgument) -> int:
     """Return how many elements both `a` and `b` keep contiguous and in the same order, from the first on.
 
     >>> max_common_vector(Layout((4, 8)), Layout((4, 8), (1, 5)))
