@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-import tilewright.layout as core
+import tilewright.layout as native
 
 from ..errors import LayoutError
 from ..layout import (
@@ -45,7 +45,7 @@ from ..layout import (
     validate_shape,
     zip_groups,
 )
-from ..layout import Layout as CoreLayout
+from ..layout import Layout as NativeLayout
 from ..layout import make_layout as make_trusted
 from .layout import Layout, as_cute, is_basis, make_layout_like, make_swizzle, on_tensors, replace_leaves
 from .queries import basis_get, basis_value
@@ -62,15 +62,15 @@ def compose_strided(a: LayoutLike | Swizzle, b: Tiler) -> Any:
     >>> print(cute.composition(cute.Layout(16, 2), cute.composition(cute.Swizzle(2, 0, 2), cute.Layout(16))))
     Sw<2,1,2> o 16:2
     """
-    if isinstance(a, CoreLayout) and isinstance(b, CoreLayout):
+    if isinstance(a, NativeLayout) and isinstance(b, NativeLayout):
         if b.axes and not b.offset and all(map(_is_along_a_mode, leaves(b.stride))):
             return _compose_along_modes(a, b)
         a = _open_last_mode(a, b)
-    if isinstance(a, CoreLayout) and isinstance(b, (tuple, list)) and not a.guards:
+    if isinstance(a, NativeLayout) and isinstance(b, (tuple, list)) and not a.guards:
         a = _open_modes(a, b)
     if isinstance(a, ComposedLayout) and isinstance(a.outer, Swizzle) and not isinstance(b, Swizzle):
-        return core.compose(a.outer, compose_strided(a.inner, b))
-    result = core.compose(a, b, strided=True)
+        return native.compose(a.outer, compose_strided(a.inner, b))
+    result = native.compose(a, b, strided=True)
     if isinstance(result, ComposedLayout) and isinstance(result.inner, ComposedLayout):
         return _move_swizzle_out(result.outer, result.inner) or result
     return result
@@ -80,10 +80,10 @@ def _is_along_a_mode(step: Step) -> bool:
     return not isinstance(step, Place) or (len(step) == 1 and is_basis(step))
 
 
-def _open_last_mode(a: CoreLayout, b: CoreLayout) -> CoreLayout:
+def _open_last_mode(a: NativeLayout, b: NativeLayout) -> NativeLayout:
     """Return `a` with an extent of 2 in place of a last one of 1, if a mode of `b` leaves `a`.
 
-    An index past the end advances along the last mode, whatever its extent is; the core ignores modes of extent 1.
+    An index past the end advances along the last mode, whatever its extent is; the library ignores modes of extent 1.
     """
     extents = leaves(a.shape)
     if not extents or extents[-1] != 1 or a.guards or b.axes or not b.size:
@@ -93,7 +93,7 @@ def _open_last_mode(a: CoreLayout, b: CoreLayout) -> CoreLayout:
     return make_trusted(nest_like(a.shape, iter([*extents[:-1], 2])), a.stride, a.offset, a.replicas)
 
 
-def _open_modes(a: CoreLayout, tilers: Sequence[Any]) -> CoreLayout:
+def _open_modes(a: NativeLayout, tilers: Sequence[Any]) -> NativeLayout:
     """Return `a` with the last extents of its modes opened where the tilers, mode by mode, leave them."""
     modes = split_modes(a)
     if len(tilers) > len(modes):
@@ -103,16 +103,16 @@ def _open_modes(a: CoreLayout, tilers: Sequence[Any]) -> CoreLayout:
             modes[k] = _open_modes(modes[k], tiler)
         elif tiler is not None:
             tile = as_function(tiler)
-            modes[k] = _open_last_mode(modes[k], tile) if isinstance(tile, CoreLayout) else modes[k]
+            modes[k] = _open_last_mode(modes[k], tile) if isinstance(tile, NativeLayout) else modes[k]
     shape, stride = tuple([mode.shape for mode in modes]), tuple([mode.stride for mode in modes])
     return make_trusted(shape, stride, a.offset, a.replicas) if isinstance(a.shape, tuple) else modes[0] + a.offset
 
 
-def _compose_along_modes(a: CoreLayout, b: CoreLayout) -> CoreLayout:
+def _compose_along_modes(a: NativeLayout, b: NativeLayout) -> NativeLayout:
     """Return the composition with a layout of coordinates: each stride of `b` is along one mode of `a`, or plain."""
     parts = []
     for extent, step in zip(leaves(b.shape), leaves(b.stride), strict=True):
-        part = compose_strided(basis_get(step, a), CoreLayout(extent, basis_value(step)))
+        part = compose_strided(basis_get(step, a), NativeLayout(extent, basis_value(step)))
         parts.append(part)
     stride = nest_like(b.shape, iter([part.stride for part in parts]))
     return make_trusted(nest_like(b.shape, iter([part.shape for part in parts])), stride, a.offset, a.replicas)
@@ -124,7 +124,7 @@ def _move_swizzle_out(a: LayoutLike | Swizzle, b: ComposedLayout) -> LayoutLike 
     It holds for every inner layout if both sides are the same linear map of the bits of an index of `a`.
     """
     swizzle, inner = b.outer, b.inner
-    if not (isinstance(a, CoreLayout) and isinstance(swizzle, Swizzle) and isinstance(inner, CoreLayout)):
+    if not (isinstance(a, NativeLayout) and isinstance(swizzle, Swizzle) and isinstance(inner, NativeLayout)):
         return None
     if a.axes or inner.axes or not inner.size:
         return None
@@ -137,12 +137,12 @@ def _move_swizzle_out(a: LayoutLike | Swizzle, b: ComposedLayout) -> LayoutLike 
         moved = make_swizzle(a.extended(swizzle.source_mask), a.extended(swizzle.target_mask))
         inside = Linear.of(ComposedLayout(a, ComposedLayout(swizzle, make_trusted(a.size, 1))))
         outside = Linear.of(ComposedLayout(moved, a))
-        composed = core.compose(a, inner, strided=True)
+        composed = native.compose(a, inner, strided=True)
     except LayoutError:
         return None
     if [*chain(*inside.bases.values())] != [*chain(*outside.bases.values())]:
         return None
-    result: LayoutLike = core.compose(moved, composed)
+    result: LayoutLike = native.compose(moved, composed)
     return result
 
 
@@ -214,7 +214,7 @@ def logical_product(block: LayoutArgument, tiler: Tiler) -> Any:
     >>> print(logical_product(Layout(4), 3))
     (4,3):(1,4)
     """
-    return as_cute(core.logical_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.logical_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
@@ -224,7 +224,7 @@ def zipped_product(block: LayoutArgument, tiler: Tiler) -> Any:
     >>> print(zipped_product(Layout((2, 2)), Layout((3, 4))))
     ((2,2),(3,4)):((1,2),(4,12))
     """
-    return as_cute(core.zipped_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.zipped_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
@@ -234,7 +234,7 @@ def tiled_product(block: LayoutArgument, tiler: Tiler) -> Any:
     >>> print(tiled_product(Layout((2, 2)), Layout((3, 4))))
     ((2,2),3,4):((1,2),4,12)
     """
-    return as_cute(core.tiled_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.tiled_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
@@ -244,7 +244,7 @@ def flat_product(block: LayoutArgument, tiler: Tiler) -> Any:
     >>> print(flat_product(Layout((2, 2)), Layout((3, 4))))
     (2,2,3,4):(1,2,4,12)
     """
-    return as_cute(core.flat_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.flat_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
@@ -254,7 +254,7 @@ def blocked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
     >>> print(blocked_product(Layout((2, 2)), Layout((2, 2))))
     ((2,2),(2,2)):((1,4),(2,8))
     """
-    return as_cute(core.blocked_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.blocked_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
@@ -264,7 +264,7 @@ def raked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
     >>> print(raked_product(Layout((2, 2)), Layout((2, 2))))
     ((2,2),(2,2)):((4,1),(8,2))
     """
-    return as_cute(core.raked_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.raked_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
@@ -274,10 +274,10 @@ def tile_to_shape(block: LayoutArgument, shape: ShapeArgument, order: Sequence[i
     >>> print(tile_to_shape(Layout((2, 2)), (4, 6), (1, 0)))
     ((2,2),(2,3)):((1,12),(2,4))
     """
-    return as_cute(core.tile_to_shape(block, shape, order), block, shape)
+    return as_cute(native.tile_to_shape(block, shape, order), block, shape)
 
 
-def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Tiler) -> Any:
+def hier_unzip(splitter: Callable[[Any, Any], Any], layout: NativeLayout, tiler: Tiler) -> Any:
     """Return `splitter(mode, tiler)` of the modes of `layout`, its pairs gathered into (first modes, second modes).
 
     >>> print(hier_unzip(logical_divide, Layout((4, 8)), (2, 4)))
@@ -287,7 +287,7 @@ def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: T
     return as_cute(regroup_pairs(_split_modes(splitter, layout, tiler), tiler, zip_groups), layout, tiler)
 
 
-def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Tiler) -> Any:
+def _split_modes(splitter: Callable[[Any, Any], Any], layout: NativeLayout, tiler: Tiler) -> Any:
     """Return the layout with every mode that has a tiler split in two."""
     if tiler is None:
         return layout
@@ -298,7 +298,7 @@ def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler:
     modes = split_modes(layout)
     split = [_split_modes(splitter, mode, part) for mode, part in zip(modes, tiler, strict=False)]
     for part in split:
-        if not isinstance(part, CoreLayout):
+        if not isinstance(part, NativeLayout):
             raise LayoutError(
                 f"{part} is not strided, and cannot be a mode of a layout; use a tiler that divides {layout}"
             )
@@ -312,10 +312,10 @@ def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Any:
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
     12:1
     """
-    return as_cute(core.coalesce(layout, profile), layout)
+    return as_cute(native.coalesce(layout, profile), layout)
 
 
-def filter(layout: CoreLayout, profile: ShapeArgument | None = None) -> Any:  # noqa: A001  (CuTe's name)
+def filter(layout: NativeLayout, profile: ShapeArgument | None = None) -> Any:  # noqa: A001  (CuTe's name)
     """Return `layout` without modes of size 1 or stride 0, coalesced; with a tuple as `profile`, mode by mode.
 
     >>> print(filter(Layout((4, 2, 8), (1, 0, 4))))
@@ -334,10 +334,10 @@ def filter(layout: CoreLayout, profile: ShapeArgument | None = None) -> Any:  # 
     modes_left = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1 and d != 0]
     shape, stride = tuple([n for n, _ in modes_left]), tuple([d for _, d in modes_left])
     filtered_layout = make_trusted(shape or 1, stride or 0, layout.offset, layout.replicas)
-    return as_cute(add_axes(core.coalesce(filtered_layout), layout.axes), layout)
+    return as_cute(add_axes(native.coalesce(filtered_layout), layout.axes), layout)
 
 
-def filter_zeros(layout: CoreLayout, profile: ShapeArgument | None = None) -> Layout:
+def filter_zeros(layout: NativeLayout, profile: ShapeArgument | None = None) -> Layout:
     """Return `layout` with extent 1 in all modes of stride 0, or, with a `profile`, where that has a 0.
 
     >>> print(filter_zeros(Layout((4, 3, 8), (1, 0, 4))), filter_zeros(Layout((4, 8)), (0, 1)))
@@ -365,7 +365,7 @@ def complement(layout: LayoutLike | ShapeArgument, bound: ShapeArgument | None =
     >>> print(complement(Layout(4, 2), 24))
     (2,3):(1,8)
     """
-    result: Layout = as_cute(core.complement(layout, bound), layout, bound)
+    result: Layout = as_cute(native.complement(layout, bound), layout, bound)
     return result
 
 
@@ -375,7 +375,7 @@ def left_inverse(layout: LayoutArgument) -> Any:
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
     (5,8):(1,4)
     """
-    return as_cute(_swizzle_last(as_cute(core.left_inverse(layout), layout)), layout)
+    return as_cute(_swizzle_last(as_cute(native.left_inverse(layout), layout)), layout)
 
 
 def right_inverse(layout: LayoutArgument) -> Any:
@@ -384,7 +384,7 @@ def right_inverse(layout: LayoutArgument) -> Any:
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
     (4,8):(8,1)
     """
-    return as_cute(_swizzle_last(as_cute(core.right_inverse(layout), layout)), layout)
+    return as_cute(_swizzle_last(as_cute(native.right_inverse(layout), layout)), layout)
 
 
 def _swizzle_last(layout: LayoutLike) -> Any:
@@ -394,7 +394,7 @@ def _swizzle_last(layout: LayoutLike) -> Any:
     return layout
 
 
-def append(layout: CoreLayout, *modes: CoreLayout) -> Any:
+def append(layout: NativeLayout, *modes: NativeLayout) -> Any:
     """Return `layout` with further `modes` at the end.
 
     >>> print(append(Layout((3, 4)), Layout(5, 12)))
@@ -403,7 +403,7 @@ def append(layout: CoreLayout, *modes: CoreLayout) -> Any:
     return Layout(*split_modes(layout), *modes)
 
 
-def prepend(layout: CoreLayout, *modes: CoreLayout) -> Any:
+def prepend(layout: NativeLayout, *modes: NativeLayout) -> Any:
     """Return `layout` with further `modes` at the front.
 
     >>> print(prepend(Layout(3), Layout(4, 3)))
@@ -412,7 +412,7 @@ def prepend(layout: CoreLayout, *modes: CoreLayout) -> Any:
     return Layout(*modes, *split_modes(layout))
 
 
-def replace(layout: CoreLayout, k: int, mode: CoreLayout) -> Any:
+def replace(layout: NativeLayout, k: int, mode: NativeLayout) -> Any:
     """Return `layout` with mode `k` replaced by `mode`.
 
     >>> print(replace(Layout((3, 4)), 1, Layout((2, 2), (3, 6))))
@@ -430,7 +430,7 @@ def group_modes(layout: LayoutLike, start: int, end: int) -> Any:
     >>> print(group_modes(Layout((2, 3, 5, 7)), 1, 3))
     (2,(3,5),7):(1,(2,6),30)
     """
-    return as_cute(core.group(layout, start, end), layout)
+    return as_cute(native.group(layout, start, end), layout)
 
 
 def flatten(value: LayoutLike | ShapeArgument) -> Any:
@@ -440,7 +440,7 @@ def flatten(value: LayoutLike | ShapeArgument) -> Any:
     (4,2,3):(1,4,8) (4, 2, 3)
     """
     if isinstance(value, LayoutLike):
-        return as_cute(core.flatten(value), value)
+        return as_cute(native.flatten(value), value)
     return tuple(leaves(as_tree(value)))
 
 
@@ -452,13 +452,13 @@ def unflatten(value: LayoutLike | ShapeArgument, profile: LayoutLike | ShapeArgu
     """
     form: Any = getattr(profile, "shape", profile)
     if isinstance(value, LayoutLike):
-        return as_cute(core.unflatten(value, form), value)
+        return as_cute(native.unflatten(value, form), value)
     values, form = as_tree(value), as_tree(form)
     check_unflatten(values, form)
     return nest_like(form, iter(leaves(values)))
 
 
-def sort(layout: CoreLayout) -> Any:
+def sort(layout: NativeLayout) -> Any:
     """Return `layout` flattened, with its modes in order of stride, smallest first.
 
     >>> print(sort(Layout((2, 3, 4), (12, 1, 3))))
@@ -477,7 +477,7 @@ def _stride_rank(step: Step) -> tuple[int, str]:
     return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
 
 
-def nullspace(layout: CoreLayout) -> Any:
+def nullspace(layout: NativeLayout) -> Any:
     """Return the layout N of all indices that broadcast modes of `layout` map to offset 0: layout(N(i)) == layout(0).
 
     >>> print(nullspace(Layout((2, 4, 3), (0, 1, 0))))
@@ -508,7 +508,7 @@ def domain_distribute(shape: ShapeArgument, count: int) -> Layout:
         taken.append(gcd(extent, left))
         left //= taken[-1]
     steps = leaves(prefix_product(tuple(extents)))
-    result: Layout = as_cute(core.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
+    result: Layout = as_cute(native.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
     return result
 
 
@@ -532,14 +532,14 @@ def max_common_layout(a: LayoutArgument, b: LayoutArgument) -> Any:
         raise LayoutError(
             f"max_common_layout of {first}: its places are not plain integers; remove copies and axes first"
         )
-    inverse = core.right_inverse(second)
-    count = _common_run_length(core.compose(first, inverse))
-    return as_cute(core.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), first, second)
+    inverse = native.right_inverse(second)
+    count = _common_run_length(native.compose(first, inverse))
+    return as_cute(native.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), first, second)
 
 
 def _common_run_length(layout: LayoutLike) -> int:
     """Return the length of the runs of data, each from a multiple of it on, in which offsets grow with the index."""
-    if isinstance(layout, CoreLayout) and not layout.guards:
+    if isinstance(layout, NativeLayout) and not layout.guards:
         extents, steps = layout.canonical_modes()
         return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
     run, before = 0, (0, True)
@@ -563,7 +563,7 @@ def max_common_vector(a: LayoutArgument, b: LayoutArgument) -> int:
     return int(max_common_layout(a, b).size)
 
 
-def make_fragment_like(layout: CoreLayout) -> Any:
+def make_fragment_like(layout: NativeLayout) -> Any:
     """Return a compact layout of the shape of `layout` for registers: its first mode contiguous, the others in order.
 
     >>> print(make_fragment_like(Layout(((2, 4), 3, 5), ((1, 16), 64, 2))))
@@ -577,7 +577,7 @@ def make_fragment_like(layout: CoreLayout) -> Any:
     )
 
 
-def _contiguous_steps(layout: CoreLayout) -> Any:
+def _contiguous_steps(layout: NativeLayout) -> Any:
     """Return column-major strides for a layout; broadcast modes keep stride 0."""
     steps: list[Any] = []
     step = 1

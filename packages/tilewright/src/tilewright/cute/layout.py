@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-import tilewright.layout as core
+import tilewright.layout as native
 
 from ..errors import LayoutError
 from ..layout import (
@@ -42,7 +42,7 @@ from ..layout import (
     suffix_product,
     validate_shape,
 )
-from ..layout import Layout as CoreLayout
+from ..layout import Layout as NativeLayout
 from ..layout import make_layout as make_trusted
 from ..tensor import TileTensor
 from .tuples import crd2idx, idx2crd
@@ -73,7 +73,7 @@ def is_static(value: object) -> bool:
     >>> is_static((Int(4), Int(8))), is_static(Layout((Int(4), 8)))
     (True, False)
     """
-    trees = (value.shape, value.stride) if isinstance(value, CoreLayout) else (as_tree(value),)
+    trees = (value.shape, value.stride) if isinstance(value, NativeLayout) else (as_tree(value),)
     return all(isinstance(leaf, Int) for tree in trees for leaf in leaves(tree))
 
 
@@ -115,7 +115,7 @@ class LayoutRight:
     """
 
 
-class Layout(CoreLayout):
+class Layout(NativeLayout):
     """A layout of CuTe: `Layout(shape, stride)`, or `Layout(a, b, ...)` of layouts as modes.
 
     It is a `tilewright.Layout` that prints as CuTe's, is evaluated past its end without a check, and slices with None
@@ -129,7 +129,7 @@ class Layout(CoreLayout):
     __slots__ = ()
 
     def __init__(self, shape: Any = (), stride: Any = None, *modes: Any) -> None:
-        if isinstance(shape, CoreLayout):
+        if isinstance(shape, NativeLayout):
             parts = [part for part in (shape, stride, *modes) if part is not None]
             super().__init__(*join_parts(tuple(parts)))
             return
@@ -153,7 +153,7 @@ class Layout(CoreLayout):
         2:4 (2,4):(2,4)
         """
         inner = tilers[0] if len(tilers) == 1 else tilers
-        return from_core(core.compose(self, inner, strided=True), keep_padding=bool(self.guards))
+        return from_native(native.compose(self, inner, strided=True), keep_padding=bool(self.guards))
 
     def with_shape(self, *extents: Any) -> Layout:
         """Return the same function of the index with another shape, given as a tuple or as `extents`.
@@ -198,16 +198,16 @@ class Layout(CoreLayout):
         ]
         offset = self.offset + crd2idx(coord, shape, stride)
         sliced = make_trusted(extents, slice_modes(coord, stride), offset, self.replicas, live_guards(extents, guards))
-        return from_core(sliced, keep_padding=True)
+        return from_native(sliced, keep_padding=True)
 
     def _mode(self, path: tuple[int, ...]) -> Layout:
-        return from_core(super()._mode(path), keep_padding=True)
+        return from_native(super()._mode(path), keep_padding=True)
 
     def _with(self, **changes: Any) -> Layout:
-        return from_core(super()._with(**changes), keep_padding=True)
+        return from_native(super()._with(**changes), keep_padding=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_core, (make_trusted(*self._parts()), False, True)
+        return from_native, (make_trusted(*self._parts()), False, True)
 
     def __str__(self) -> str:
         text = f"{_format(self._shape)}:{_format(self._stride)}"
@@ -229,10 +229,10 @@ def slice_modes(coord: Coordinate, tree: Nested[object]) -> tuple[Any, ...]:
     return tuple([branch for c, t in zip(coord, tree, strict=True) for branch in slice_modes(c, t)])
 
 
-def from_core(layout: CoreLayout, static: bool = False, keep_padding: bool = False) -> Layout:
-    """Return a core layout as CuTe's; `static` makes all its integers static, `keep_padding` keeps its padding.
+def from_native(layout: NativeLayout, static: bool = False, keep_padding: bool = False) -> Layout:
+    """Return a native layout as CuTe's; `static` makes all its integers static, `keep_padding` keeps its padding.
 
-    >>> print(from_core(CoreLayout((4, 8)), static=True))
+    >>> print(from_native(NativeLayout((4, 8)), static=True))
     (_4,_8):(_1,_4)
     """
     shape, stride = layout.shape, layout.stride
@@ -245,13 +245,13 @@ def from_core(layout: CoreLayout, static: bool = False, keep_padding: bool = Fal
     return result
 
 
-def replace_leaves(layout: CoreLayout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
+def replace_leaves(layout: NativeLayout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
     """Return a layout with the nesting of `layout` and these leaves."""
     if layout.guards or layout.replicas:
         raise LayoutError(f"{layout} is padded or replicated; recast or filter it first, then pad or replicate")
     shape = layout.shape
     result = make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset)
-    return from_core(result, is_static(layout))
+    return from_native(result, is_static(layout))
 
 
 def _as_static_step(step: Step) -> Any:
@@ -402,7 +402,7 @@ def make_ordered_layout(shape: ShapeArgument, order: ShapeArgument | None = None
         start = product(tuple([product(other) for rank, other in pairs if rank < rank_tree]))
         return prefix_product(tree, start)
 
-    return from_core(make_trusted(form, strides(form, ranks)), is_static(form))
+    return from_native(make_trusted(form, strides(form, ranks)), is_static(form))
 
 
 def _collect_orders(shape: Any, ranks: Shape, pairs: list[tuple[int, Any]]) -> None:
@@ -414,7 +414,7 @@ def _collect_orders(shape: Any, ranks: Shape, pairs: list[tuple[int, Any]]) -> N
         pairs.append((as_integer(ranks, "order"), shape))
 
 
-def make_layout_like(layout: CoreLayout, shape: ShapeArgument | LayoutLike | None = None) -> Layout:
+def make_layout_like(layout: NativeLayout, shape: ShapeArgument | LayoutLike | None = None) -> Layout:
     """Return a compact layout with the shape of `layout` and modes in the order of its strides; broadcasts stay.
 
     With another `shape`, or a layout's shape, return it under the strides of `layout`, leaf by leaf.
@@ -443,7 +443,7 @@ def make_layout_like(layout: CoreLayout, shape: ShapeArgument | LayoutLike | Non
         if steps[k]:
             strides[k] = step
             step = step * extents[k]
-    return from_core(make_trusted(layout.shape, nest_like(layout.shape, iter(strides))), is_static(layout))
+    return from_native(make_trusted(layout.shape, nest_like(layout.shape, iter(strides))), is_static(layout))
 
 
 def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:
@@ -495,20 +495,20 @@ def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_cute(result: object, *operands: object) -> Any:
-    """Return a `result` of the core; its integers are static if all `operands` have static integers.
+    """Return a `result` of the library; its integers are static if all `operands` have static integers.
 
     It is padded only if an operand is: CuTe's own layouts never are.
 
     >>> from tilewright.cute import Int, Layout
-    >>> print(as_cute(CoreLayout(4), Layout(Int(4))))
+    >>> print(as_cute(NativeLayout(4), Layout(Int(4))))
     _4:_1
     """
     if isinstance(result, ComposedLayout):
         return ComposedLayout(*[as_cute(part, *operands) for part in (result.outer, result.inner)])
-    if not isinstance(result, CoreLayout):
+    if not isinstance(result, NativeLayout):
         return result
     padded = any(isinstance(operand, LayoutLike) and operand._has_padding() for operand in operands)
-    return from_core(result, all(map(_is_static_operand, operands)), padded)
+    return from_native(result, all(map(_is_static_operand, operands)), padded)
 
 
 def _is_static_operand(operand: object) -> bool:
@@ -550,7 +550,7 @@ def dice_modes(coord: Coordinate, target: LayoutLike | ShapeArgument) -> Any:
     coord = as_tree(coord)
     if not isinstance(coord, tuple) and coord is not None:
         return target
-    if isinstance(target, CoreLayout):
+    if isinstance(target, NativeLayout):
         return as_cute(target._restructure(lambda tree, _: _dice(coord, tree), "dice"), target)
     return _dice(coord, as_tree(target))
 
@@ -576,6 +576,6 @@ def slice_and_offset(coord: Coordinate, layout: LayoutLike) -> tuple[Any, Any]:
     if isinstance(layout, ComposedLayout):
         inner, offset = slice_and_offset(coord, layout.inner)
         return ComposedLayout(layout.outer, inner + offset), 0
-    strided: CoreLayout = require_strided(layout, "slice_and_offset")
-    sliced = from_core(strided, keep_padding=True)._slice(strided._nest_coordinate((as_tree(coord),)))
+    strided: NativeLayout = require_strided(layout, "slice_and_offset")
+    sliced = from_native(strided, keep_padding=True)._slice(strided._nest_coordinate((as_tree(coord),)))
     return sliced._with(offset=0), sliced.offset

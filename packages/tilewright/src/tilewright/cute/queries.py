@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from .._integers import ceil_div
 from ..errors import LayoutError
-from ..layout import Layout as CoreLayout
+from ..layout import Layout as NativeLayout
 from ..layout import (
     LayoutLike,
     Place,
@@ -265,7 +265,7 @@ def basis_get(basis: Step, value: Modes) -> Any:
 # CuTe's layouts of the same memory for wider or narrower elements.
 
 
-def upcast(layout: CoreLayout, factor: int) -> Layout:
+def upcast(layout: NativeLayout, factor: int) -> Layout:
     """Return `layout` over elements that are `factor` times wider: contiguous extents and all strides shrink.
 
     >>> print(upcast(Layout((32, 32), (32, 1)), 16))
@@ -302,7 +302,7 @@ def upcast(layout: CoreLayout, factor: int) -> Layout:
     return replace_leaves(layout, extents, steps, offset // factor)
 
 
-def downcast(layout: CoreLayout, factor: int) -> Layout:
+def downcast(layout: NativeLayout, factor: int) -> Layout:
     """Return `layout` over elements that are `factor` times narrower: modes of stride 1 or -1 widen, others scale.
 
     >>> print(downcast(Layout((32, 2), (2, 1)), 16))
@@ -318,7 +318,7 @@ def downcast(layout: CoreLayout, factor: int) -> Layout:
     return replace_leaves(layout, extents, strides, _require_int(layout.offset, layout) * factor)
 
 
-def recast(layout: CoreLayout, old_bits: int, new_bits: int) -> Layout:
+def recast(layout: NativeLayout, old_bits: int, new_bits: int) -> Layout:
     """Return `layout` of the same memory for elements of `new_bits` instead of `old_bits`.
 
     >>> print(recast(Layout((4, 8), (8, 1)), 16, 32), recast(Layout((4, 8), (8, 1)), 16, 8))
@@ -332,7 +332,7 @@ def recast(layout: CoreLayout, old_bits: int, new_bits: int) -> Layout:
     raise LayoutError(f"recast from {old} to {new} bits: one width must be a multiple of the other (divisible)")
 
 
-def recast_layout(new_bits: int, old_bits: int, layout: CoreLayout) -> Layout:
+def recast_layout(new_bits: int, old_bits: int, layout: NativeLayout) -> Layout:
     """Return `recast(layout, old_bits, new_bits)`, with the arguments in the order of CuTe's `recast_layout`.
 
     Where neither width is a multiple of the other, the layout is first cast to their common divisor.
@@ -354,7 +354,7 @@ def _check_factor(factor: object) -> int:
     return number
 
 
-def _require_int(step: Step, layout: CoreLayout) -> int:
+def _require_int(step: Step, layout: NativeLayout) -> int:
     """Return a stride or offset if it is an integer."""
     if not isinstance(step, int):
         raise LayoutError(f"{layout} lies on named axes; recast one of them with .project(axis)")

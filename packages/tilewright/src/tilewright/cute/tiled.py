@@ -26,10 +26,10 @@ from ..layout import (
     product,
     right_inverse,
 )
-from ..layout import Layout as CoreLayout
+from ..layout import Layout as NativeLayout
 from ..tensor import Storage, TileTensor
 from .algebra import logical_divide, raked_product, tiled_product, zipped_divide
-from .layout import from_core, make_identity_layout, slice_and_offset
+from .layout import from_native, make_identity_layout, slice_and_offset
 from .queries import upcast
 
 Partitioned: TypeAlias = "LayoutLike | TileTensor"
@@ -160,7 +160,7 @@ class TiledMma:
         self.atom.operand(operand)  # refuses other names
         m, n, k = self.tile_shape
         shape = {"A": (m, k), "B": (n, k), "C": (m, n)}[operand.upper()]
-        return from_core(self._divide(Layout(shape), operand.upper()))
+        return from_native(self._divide(Layout(shape), operand.upper()))
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class TiledCopy:
     def _divide(self, layout: LayoutLike, side: Layout) -> Any:
         """Return (threads, values, rests) of a layout, as one side of the copy sees it."""
         reference = upcast(_reference(self.atom), self.bits)
-        own = upcast(from_core(side), self.bits)
+        own = upcast(from_native(side), self.bits)
         threads, values = int(reference.mode(0).size), int(reference.mode(1).size)
         atom_tv = zipped_divide(self.layout_tv, (threads, values))
         inverse = right_inverse(reference)
@@ -337,7 +337,7 @@ def _check_atom_fits(copy: TiledCopy) -> None:
 
 def _reference(atom: CopyAtom) -> Layout:
     """Return the side of a copy that its threads and values number: the registers of a matrix instruction."""
-    return from_core(atom.target if "LDSM" in atom.name else atom.source)
+    return from_native(atom.target if "LDSM" in atom.name else atom.source)
 
 
 def _as_layout(value: LayoutArgument) -> Any:
@@ -358,7 +358,7 @@ def make_tensor(storage: Storage, layout: LayoutLike | None = None) -> TileTenso
 
 
 def local_tile(
-    tensor: CoreLayout | TileTensor, tiler: ShapeArgument, coord: Coordinate, proj: Projection = None
+    tensor: NativeLayout | TileTensor, tiler: ShapeArgument, coord: Coordinate, proj: Projection = None
 ) -> Any:
     """Return the tile at `coord` of the grid of tiles of a tensor or layout.
 
@@ -373,12 +373,12 @@ def local_tile(
     ((2,4),2):((8,1),4)
     """
     sizes, position = _project(tiler, proj), _project(coord, proj)
-    if isinstance(tensor, CoreLayout):
+    if isinstance(tensor, NativeLayout):
         return zipped_divide(tensor, sizes)(None, position)
     return tensor.tile[sizes](*position)
 
 
-def local_partition(tensor: TileTensor, threads: CoreLayout, index: int, proj: Projection = None) -> TileTensor:
+def local_partition(tensor: TileTensor, threads: NativeLayout, index: int, proj: Projection = None) -> TileTensor:
     """Return the share of thread `index` in `tensor`: every n-th element of each mode, n from the extents of `threads`.
 
     With `proj`, only the modes of `threads` where it is not None are used.
@@ -389,7 +389,7 @@ def local_partition(tensor: TileTensor, threads: CoreLayout, index: int, proj: P
     [[9, 13], [25, 29]]
     """
     if proj is not None:
-        threads = CoreLayout(_project(threads.shape, proj), _project(threads.stride, proj))
+        threads = NativeLayout(_project(threads.shape, proj), _project(threads.stride, proj))
     return tensor.distribute[threads](index)
 
 
@@ -402,7 +402,7 @@ def make_identity_tensor(shape: ShapeArgument) -> Any:
     return make_identity_layout(shape)
 
 
-def inner_partition(tensor: CoreLayout | TileTensor, tiler: ShapeArgument, coord: Coordinate) -> Any:
+def inner_partition(tensor: NativeLayout | TileTensor, tiler: ShapeArgument, coord: Coordinate) -> Any:
     """Return the tile of extents `tiler` at `coord` of a `tensor` or layout, as `local_tile` does.
 
     >>> from tilewright import cute
@@ -412,7 +412,7 @@ def inner_partition(tensor: CoreLayout | TileTensor, tiler: ShapeArgument, coord
     return local_tile(tensor, tiler, coord)
 
 
-def outer_partition(layout: CoreLayout, tiler: ShapeArgument, coord: Coordinate) -> Any:
+def outer_partition(layout: NativeLayout, tiler: ShapeArgument, coord: Coordinate) -> Any:
     """Return the grid of tiles of extents `tiler` of a layout, at one `coord` inside the tile: what one thread has.
 
     >>> from tilewright import cute
