@@ -206,19 +206,6 @@ def _boxes_beside(extents: Sequence[int], limit: int, below: bool) -> list[Digit
     return boxes
 
 
-def split_mode(mode: Mode, size: int) -> Mode:
-    """Return a mode with leaves that cross a multiple of `size` split there, if that is possible evenly.
-
-    >>> split_mode([(12, 64)], 128)
-    [(2, 64), (6, 128)]
-    """
-    leaves: list[tuple[int, int | None]] = []
-    for n, step in mode:
-        count = size // step if step and step < size and size % step == 0 else 0
-        leaves += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
-    return leaves
-
-
 @dataclass(frozen=True, init=False, eq=False)
 class Placement:
     """A `layout` from coordinates to offsets in elements, their `format`, and the value `fill` for padding.

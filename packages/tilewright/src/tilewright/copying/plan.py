@@ -30,6 +30,7 @@ from ..layout import (
     find_collision,
     format_tree,
     row_major,
+    split_mode,
     with_logical_shape,
 )
 from .codegen.program import generate_program
@@ -43,7 +44,6 @@ from .placement import (
     TabulatedModes,
     common_leaves,
     prefix_boxes,
-    split_mode,
     suffix_boxes,
     validate_fill,
 )

@@ -19,7 +19,7 @@ from .axes import (
     live_guards,
 )
 from .composed import ComposedLayout, InverseLayout, PagedLayout, Swizzle
-from .composition import Tiler, compose, pad, strided_leaves, with_logical_shape
+from .composition import Tiler, compose, pad, split_mode, strided_leaves, with_logical_shape
 from .evaluation import chunks
 from .inverses import complement, free_positions, left_inverse, right_inverse
 from .layout import Layout, LayoutLike, add_axes, join_parts, make_layout, require_layout
