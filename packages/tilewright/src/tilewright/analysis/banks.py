@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -357,13 +358,7 @@ class Certificate:
 
     def place(self, offsets: Any) -> Any:
         """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
-        if self.remedy is None:
-            return offsets
-        if isinstance(self.remedy, Swizzle):
-            return self.remedy(offsets)
-        if isinstance(self.remedy, Linear):
-            return _apply_linear(self.remedy, offsets)
-        return _pad_rows(self.row or 1, self.remedy, offsets)
+        return _place(self.remedy, self.row, offsets)
 
     def verify(self) -> bool:
         """Return whether the accesses, counted again, cost as much as certified, and elements stay apart."""
@@ -410,17 +405,10 @@ def find_swizzle(
     bytes_each, assumption = validate_itemsize(itemsize, None, "find_swizzle")
     accesses = _as_patterns(patterns, bytes_each, machine)
     limit = _memory_size(accesses, size)
-    best = _Best(accesses, bytes_each, machine, assumption=assumption)
-    if best.offer(None, lambda offsets: offsets):
-        return best.certificate()
     low = _vector_bits(accesses, bytes_each, machine)
-    for swizzle in _swizzles(limit.bit_length() - 1, low):
-        if best.offer(swizzle, swizzle):
-            return best.certificate()
-    for linear in _linear_maps(limit.bit_length() - 1, low, bytes_each, machine):
-        if best.offer(linear, partial(_apply_linear, linear)):
-            break
-    return best.certificate()
+    bits = limit.bit_length() - 1
+    candidates: Iterator[Remedy] = chain([None], _swizzles(bits, low), _linear_maps(bits, low, bytes_each, machine))
+    return _best_of(candidates, accesses, bytes_each, machine, None, assumption)
 
 
 def find_padding(
@@ -449,11 +437,7 @@ def find_padding(
     limit = machine.banks * machine.width // bytes_each if most is None else as_integer(most, "most")
     if limit < 0:
         raise LayoutError(f"most is a number of elements of padding, at least 0, got {limit}")
-    best = _Best(accesses, bytes_each, machine, row, assumption)
-    for padding in range(0, limit + 1, step):
-        if best.offer(padding, partial(_pad_rows, row, padding)):
-            break
-    return best.certificate()
+    return _best_of(range(0, limit + 1, step), accesses, bytes_each, machine, row, assumption)
 
 
 def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
@@ -471,41 +455,39 @@ def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
     return Layout(tuple(shape), tuple(reversed([*strides, step][: len(shape)])))
 
 
-class _Best:
-    """The best candidate so far."""
+def _best_of(
+    candidates: Iterable[Remedy],
+    patterns: Sequence[Pattern],
+    itemsize: int,
+    machine: BankModel,
+    row: int | None,
+    assumption: str,
+) -> Certificate:
+    """Return the candidate with the fewest wavefronts; the first with the ideal ones ends the search."""
+    best: Certificate | None = None
+    for number, remedy in enumerate(candidates, 1):
+        counts: list[tuple[int, int]] = []
+        for pattern in patterns:
+            counts.append(_count(pattern, partial(_place, remedy, row), itemsize, machine))
+            if best is not None and sum([wavefronts for wavefronts, _ in counts]) >= sum(best.wavefronts):
+                break
+        else:
+            wavefronts, ideal = zip(*counts, strict=True)
+            best = Certificate(remedy, wavefronts, ideal, number, tuple(patterns), itemsize, machine, row, assumption)
+        assert best is not None
+        if best.is_conflict_free:
+            break
+    assert best is not None
+    return replace(best, searched=number)
 
-    def __init__(
-        self,
-        patterns: Sequence[Pattern],
-        itemsize: int,
-        machine: BankModel,
-        row: int | None = None,
-        assumption: str = "",
-    ) -> None:
-        self.patterns, self.itemsize, self.machine, self.row = patterns, itemsize, machine, row
-        self.assumption = assumption
-        self.searched = 0
-        self.total: int | None = None
-        self.remedy: Remedy = None
-        self.counts: list[tuple[int, int]] = []
 
-    def offer(self, remedy: Remedy, place: Callable[[Any], Any]) -> bool:
-        """Count a candidate, keep it if it is better, and return whether nothing can be better."""
-        self.searched += 1
-        counts, total = [], 0
-        for pattern in self.patterns:
-            counts.append(_count(pattern, place, self.itemsize, self.machine))
-            total += counts[-1][0]
-            if self.total is not None and total >= self.total:
-                return False
-        self.total, self.remedy, self.counts = total, remedy, counts
-        return total == sum(ideal for _, ideal in counts)
-
-    def certificate(self) -> Certificate:
-        wavefronts = tuple([count for count, _ in self.counts])
-        ideal = tuple([count for _, count in self.counts])
-        found = (self.remedy, wavefronts, ideal, self.searched, tuple(self.patterns))
-        return Certificate(*found, self.itemsize, self.machine, self.row, self.assumption)
+def _place(remedy: Remedy, row: int | None, offsets: Any) -> Any:
+    """Return where a remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
+    if remedy is None:
+        return offsets
+    if isinstance(remedy, Swizzle):
+        return remedy(offsets)
+    return _apply_linear(remedy, offsets) if isinstance(remedy, Linear) else offsets + offsets // (row or 1) * remedy
 
 
 def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Pattern]:
@@ -576,10 +558,6 @@ def _linear_maps(bits: int, low: int, itemsize: int, machine: BankModel) -> Iter
             if choice >> position & 1:
                 images[sources[position // len(targets)]] |= 1 << targets[position % len(targets)]
         yield Linear({"offset": images}, {"offset": 1 << bits})
-
-
-def _pad_rows(row: int, padding: int, offsets: Any) -> Any:
-    return offsets + offsets // row * padding
 
 
 def _apply_linear(linear: Linear, offsets: Any) -> Any:
