@@ -346,7 +346,7 @@ def _active_device(device: int) -> Iterator[None]:
         runtime.setDevice(before)
 
 
-def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
+def launch_tile_kernel(kernel: Any, backend: CudaBackend, arrays: Sequence[DeviceArray], groups: int | None) -> None:
     """Enqueue the kernel of a pipeline on the current stream with its operands; the host does not wait for it."""
     cupy: Any = import_module("cupy")
     device, shape = backend.device, kernel.launch_shape

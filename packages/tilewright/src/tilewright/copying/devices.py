@@ -15,7 +15,7 @@ from math import gcd, prod
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -219,7 +219,7 @@ class CapsuleContents:
     capsule: Any
 
 
-def capsule_tensor(capsule: Any) -> CapsuleTensor:
+def capsule_tensor(capsule: object) -> CapsuleTensor:
     """Return the tensor struct in a capsule itself, not a copy of it.
 
     >>> import numpy as np
@@ -231,7 +231,7 @@ def capsule_tensor(capsule: Any) -> CapsuleTensor:
     return CapsuleTensor.from_address(pointer(capsule, b"dltensor"))
 
 
-def read_capsule(capsule: Any) -> CapsuleContents:
+def read_capsule(capsule: object) -> CapsuleContents:
     """Return the description of the array in a DLPack capsule.
 
     >>> import numpy as np
@@ -254,7 +254,13 @@ def read_capsule(capsule: Any) -> CapsuleContents:
     return CapsuleContents(address, shape, strides, element, int(tensor.device_type), capsule)
 
 
-def from_dlpack(exporter: Any) -> Array:
+class SupportsDLPack(Protocol):
+    """An array of any library that exports DLPack."""
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+
+
+def from_dlpack(exporter: SupportsDLPack) -> Array:
     """Return a NumPy array that shares the memory of an object that exports DLPack.
 
     >>> values = np.arange(4)
@@ -273,7 +279,7 @@ def from_dlpack(exporter: Any) -> Array:
     return array
 
 
-def _import_capsule(exporter: Any, problem: Exception) -> Array:
+def _import_capsule(exporter: SupportsDLPack, problem: Exception) -> Array:
     """Return an array that NumPy cannot import, if it is in host memory and its format is known."""
     try:
         contents = read_capsule(exporter.__dlpack__())

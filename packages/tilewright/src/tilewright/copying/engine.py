@@ -428,7 +428,7 @@ def _allocate_scratch(count: int) -> Buffer:
     return Buffer.of(np.empty(count, dtype=np.float32))
 
 
-def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: Any, backend: Backend) -> None:
+def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: ModuleType, backend: Backend) -> None:
     """Run a plan on a device; host arrays are uploaded first and downloaded afterwards."""
     read = source if isinstance(source, DeviceArray) else _upload(source, backend)
     if isinstance(target, DeviceArray):

@@ -103,7 +103,7 @@ def run_plan(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tunin
         raise DeviceError(f"{queue.device.name} could not run the plan: {problem}; use engine='native'") from problem
 
 
-def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
+def launch_tile_kernel(kernel: Any, backend: OpenCLBackend, arrays: Sequence[DeviceArray], groups: int | None) -> None:
     """Enqueue the kernel of a pipeline with its operands; the host does not wait for it."""
     cl: Any = import_module("pyopencl")
     queue, shape = backend.queue, kernel.launch_shape
@@ -260,7 +260,7 @@ class OpenCLBackend(Backend):
             self.queue.finish()
 
 
-def find_opencl_array(array: Any) -> DeviceArray | None:
+def find_opencl_array(array: object) -> DeviceArray | None:
     """Return a PyOpenCL array or buffer as a device array, or None for anything else."""
     if isinstance(array, import_module("pyopencl.array").Array):
         element = scalar_format_of(array.dtype)
