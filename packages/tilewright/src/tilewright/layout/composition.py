@@ -345,7 +345,7 @@ def _strided_within(inner: Layout, blocks: list[int], outer: Layout | None) -> l
     if inner.offset < 0 or any(step < 0 for step in inner.flat_modes()[1]):
         return None
     for block in blocks:
-        modes = [_split_at(block, mode) for mode in _leaves_by_mode(inner.shape, inner.stride)]
+        modes = [split_mode(mode, block) for mode in _leaves_by_mode(inner.shape, inner.stride)]
         low = [[step % block != 0 for _, step in mode] for mode in modes]
         reach = sum((n - 1) * d for mode in modes for n, d in mode if d % block)
         if inner.offset % block + reach >= block or not any(map(any, low)):
@@ -373,7 +373,7 @@ def _strided_around(inner: Layout, low: int, high: int) -> list[LeafSteps] | Non
     """Return the leaves of `inner`, strided below `low` and from `high` on; None if a sum carries past either."""
     if inner.offset < 0 or any(step < 0 for step in inner.flat_modes()[1]):
         return None
-    modes = [_split_at(high, _split_at(low, mode)) for mode in _leaves_by_mode(inner.shape, inner.stride)]
+    modes = [split_mode(split_mode(mode, low), high) for mode in _leaves_by_mode(inner.shape, inner.stride)]
     flat = [leaf for mode in modes for leaf in mode]
     for block in (low, high):
         if inner.offset % block + sum((n - 1) * d for n, d in flat if d % block) >= block:
@@ -381,12 +381,16 @@ def _strided_around(inner: Layout, low: int, high: int) -> list[LeafSteps] | Non
     return [[(n, d if d % low or d % high == 0 else None) for n, d in mode] for mode in modes]
 
 
-def _split_at(block: int, mode: LeafSteps) -> LeafSteps:
-    """Return the leaves of a mode; a leaf that crosses `block` after a whole number of steps is split there."""
+def split_mode(mode: Sequence[tuple[int, Any]], size: int) -> LeafSteps:
+    """Return a mode with leaves that cross a multiple of `size` split there, if that is possible evenly.
+
+    >>> split_mode([(12, 64)], 128)
+    [(2, 64), (6, 128)]
+    """
     split: LeafSteps = []
     for n, step in mode:
-        count = block // step if step and block % step == 0 else 0
-        split += [(count, step), (n // count, block)] if 1 < count < n and n % count == 0 else [(n, step)]
+        count = size // step if step and size % step == 0 else 0
+        split += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
     return split
 
 

@@ -333,6 +333,15 @@ class LayoutLike(Drawable):
 
     __array_ufunc__ = None  # arithmetic is the layout's own: 3 + layout shifts it, also if 3 is NumPy's
 
+    def __add__(self: Kind, step: Step) -> Kind:
+        return NotImplemented
+
+    def __radd__(self: Kind, step: Step) -> Kind:
+        return self.__add__(step)
+
+    def __sub__(self: Kind, step: Step) -> Kind:
+        return self.__add__(-as_step(step, "offset"))
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         """Return the offsets, so that `np.asarray(layout)` is `layout.offsets()`, and `data[layout]` gathers.
 
@@ -761,11 +770,6 @@ class Layout(LayoutLike):
         offset = self.offset + as_step(step, "offset")
         check_offset_range(self._shape, self._stride, offset)
         return self._with(offset=offset)
-
-    __radd__ = __add__
-
-    def __sub__(self, step: Step) -> Layout:
-        return self.__add__(-as_step(step, "offset"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout):
