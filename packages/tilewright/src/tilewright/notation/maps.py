@@ -771,7 +771,6 @@ def _multiples(result: Term, dims: int, cursor: TextCursor) -> tuple[tuple[int, 
 # TVM's index maps, such as `lambda n, c, h, w: [n, c // 16, h, w, c % 16]`, in and out.
 
 MAX_TEXT = 1 << 14
-TVM_TEXT = re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b")
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
