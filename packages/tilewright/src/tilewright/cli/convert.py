@@ -23,7 +23,7 @@ from .options import SIZE, ParamType, SpecOptions, spec_options
 from .program import follow_links_option, refuse_options, verb
 
 if TYPE_CHECKING:
-    from ..conversion import ConversionPlan, ConversionReport, ProgressEvent, Rounding
+    from ..conversion import ConversionItem, ConversionPlan, ConversionReport, ProgressEvent, Rounding
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
 _MAX_NOTES = 8
@@ -136,7 +136,7 @@ class _UnsupportedOption(ParamType):
 
     name = "nothing"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse the value."""
         self.fail("converted files are padded to their tiles and shards only; remove this option", param, ctx)
 
@@ -235,7 +235,7 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
     return "\n".join(lines)
 
 
-def _describe_target(item: Any) -> str:
+def _describe_target(item: ConversionItem) -> str:
     spec, turned = item.target.spec, item.target.order is not None
     tiles = f"in {spec.tile.height}x{spec.tile.width}" if spec.is_tiled else "in rows"
     shards = "" if spec.memory.sharding is None else f", {spec.memory.memory_layout.name.lower()}"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,7 @@ from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
     from ..conversion import Comparison, TensorComparison
+    from ..memory import DeviceLike
 
 
 @verb("diff")
@@ -54,7 +55,7 @@ def command(
     memory: int,
     with_map: bool,
     show: str | None,
-    device: Any,
+    device: DeviceLike | None,
     follow_links: bool,
 ) -> Answer:
     """Compare two files or directories across number formats and layouts, tensor by tensor, by logical coordinates.

@@ -38,7 +38,7 @@ class WordChoice(click.Choice):  # type: ignore[type-arg]  # older releases of c
     'col_major'
     """
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the choice that a text names."""
         return super().convert(canonical_word(value) if isinstance(value, str) else value, param, ctx)
 
@@ -52,7 +52,7 @@ class ParsedType(ParamType):
     def __init__(self, name: str, parse: Callable[[str], Any], names: Callable[[], Iterable[str]] = lambda: ()) -> None:
         self.name, self._parse, self._names = name, parse, names
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value that a text gives; one that is parsed already is returned as it is."""
         if not isinstance(value, str):
             return value
@@ -323,11 +323,7 @@ class SpecOptions:
                 raise click.UsageError("--shard nd needs --shard-shape, such as 1x64x32")
             distribution = self.distribution or "round_robin_1d"
             return memory.nd_sharded(self.shard_shape, cores, orientation, distribution, buffer)
-        strategies = {
-            "height": memory.height_sharded,
-            "width": memory.width_sharded,
-            "block": memory.block_sharded,
-        }
+        strategies = {"height": memory.height_sharded, "width": memory.width_sharded, "block": memory.block_sharded}
         return strategies[self.shard](cores, self.shard_shape, orientation, buffer)
 
     @staticmethod

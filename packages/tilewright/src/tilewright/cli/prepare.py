@@ -12,14 +12,7 @@ import click
 
 from .._text import count_of, format_bytes, format_table
 from .console import Answer, Console, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .convert import (
-    format_seconds,
-    format_shape,
-    open_dask_executor,
-    parse_part,
-    report_output_errors,
-    report_progress,
-)
+from .convert import format_seconds, format_shape, open_dask_executor, parse_part, report_output_errors, report_progress
 from .fit import fit_to_json, format_fit
 from .options import MACHINE, SHAPE, SIZE
 from .program import SectionedOption, refuse_options, verb

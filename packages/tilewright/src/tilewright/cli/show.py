@@ -37,7 +37,7 @@ from .subjects import names_file, parse_subject, shorten, text_shape_option
 if TYPE_CHECKING:
     from ..files import StoredTensor
     from ..layout import LayoutLike
-    from ..memory import Allocator, TensorSpec
+    from ..memory import Allocator, DeviceLike, TensorSpec
     from ..tiling import Schedule, Tiler
     from ..views import Animation, Scene
 
@@ -153,7 +153,7 @@ class ShowOptions:
             raise click.UsageError(f"settings have no effect {_describe_mode(mode)}; give only the shape")
 
 
-def _is_asked(value: Any) -> bool:
+def _is_asked(value: object) -> bool:
     """Return whether the value of an option is one that was given; page 0 is."""
     return value is not None and value is not False and value != ()
 
@@ -235,7 +235,7 @@ def command(
     tensor: str | None,
     text_shape: tuple[int, ...] | None,
     report: str | None,
-    device: Any,
+    device: DeviceLike | None,
     follow_links: bool,
     options: SpecOptions,
     **drawing_options: Any,
@@ -506,7 +506,7 @@ class Thing:
         text: str,
         tensor: str | None = None,
         follow_links: bool = False,
-        device: Any = None,
+        device: DeviceLike | None = None,
         text_shape: tuple[int, ...] | None = None,
     ) -> Thing:
         """Return the subject of a text: an existing file, a shape with settings, or a layout.
@@ -569,7 +569,7 @@ class Thing:
         )
 
 
-def _open_stored(path: str, name: str | None, device: Any, follow_links: bool) -> StoredTensor:
+def _open_stored(path: str, name: str | None, device: DeviceLike | None, follow_links: bool) -> StoredTensor:
     from ..files import open_tensors
 
     found = open_tensors(path, follow_links)

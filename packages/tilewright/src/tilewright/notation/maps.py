@@ -114,7 +114,7 @@ def logical_extents(layout: Any) -> tuple[int, ...]:
     return tuple([int(extent) for extent in as_tuple(layout.logical_shape)])
 
 
-def stored_extents(layout: Any) -> tuple[int, ...]:
+def stored_extents(layout: LayoutLike) -> tuple[int, ...]:
     """Return the extents of the modes of a `layout`, with padding.
 
     >>> from tilewright import with_logical_shape

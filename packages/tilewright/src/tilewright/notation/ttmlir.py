@@ -794,7 +794,7 @@ def mlir_layout_of(spec: TensorSpec) -> MlirLayout:
     return MlirLayout(_fold(spec), counts, memref, memory_layout.name.lower(), shards.grid)
 
 
-def write_mlir_layout(spec: Any) -> str:
+def write_mlir_layout(spec: object) -> str:
     """Return the #ttnn.ttnn_layout of a tensor `spec`, or of an `MlirLayout`; raise if the text would lose information.
 
     >>> write_mlir_layout(TensorSpec((32, 64), "float32"))

@@ -372,7 +372,7 @@ def to_json(scene: Scene) -> str:
     return json.dumps(to_data(scene), ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 
 
-def _to_plain_data(value: Any) -> Any:
+def _to_plain_data(value: object) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):  # JSON has no infinity

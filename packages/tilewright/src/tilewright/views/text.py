@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Any
 
 from .scene import Entry, Fact, Grid, Scene, Tracks
 from .scene_options import (
@@ -624,7 +623,7 @@ def replace_control_characters(words: str) -> str:
     return words if words.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in words)
 
 
-def terminal_width(stream: Any) -> int:
+def terminal_width(stream: object) -> int:
     """Return the number of columns of a terminal; 80 for anything else, so that files do not depend on a window.
 
     >>> import io
@@ -636,7 +635,7 @@ def terminal_width(stream: Any) -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
-def supports_color(stream: Any) -> bool:
+def supports_color(stream: object) -> bool:
     """Return whether a stream is a terminal with 24-bit colors, unless NO_COLOR is set.
 
     >>> import io
