@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,6 @@ from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
     from ..conversion import Comparison, TensorComparison
-    from ..memory import DeviceLike
 
 
 @verb("diff")
@@ -47,16 +46,10 @@ def command(
     a: str,
     b: str,
     tensors: tuple[str, ...],
-    atol: float,
-    rtol: float,
-    ulp: float | None,
-    pcc: float | None,
-    transpose: bool | None,
-    memory: int,
     with_map: bool,
     show: str | None,
-    device: DeviceLike | None,
     follow_links: bool,
+    **settings: Any,
 ) -> Answer:
     """Compare two files or directories across number formats and layouts, tensor by tensor, by logical coordinates.
 
@@ -78,15 +71,9 @@ def command(
         comparison = diff(
             open_tensors(a, follow_links),
             open_tensors(b, follow_links),
-            atol=atol,
-            rtol=rtol,
-            ulp=ulp,
-            pcc=pcc,
             tensors=tensors or None,
-            transpose=transpose,
-            memory=memory,
             progress=progress.update,
-            device=device,
+            **settings,
         )
     worst = comparison.worst
     if show is not None and worst is not None:

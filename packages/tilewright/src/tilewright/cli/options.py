@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import wraps
@@ -417,14 +417,31 @@ def spec_options(function: Callable[..., Any]) -> Callable[..., Any]:
     True
     """
 
-    @wraps(function)
-    def with_options(*args: Any, **values: Any) -> Any:
-        placement = {option.name: values.pop(option.name) for option in fields(SpecOptions)}
-        return function(*args, options=SpecOptions(**placement), **values)
+    return group_options("options", SpecOptions, _OPTIONS)(function)
 
-    params = getattr(function, "__click_params__", [])
-    with_options.__click_params__ = [*params, *reversed(_OPTIONS)]  # type: ignore[attr-defined]  # where click keeps them
-    return with_options
+
+def group_options(
+    argument: str, group: type, options: Sequence[click.Option]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that gives a verb some `options` as one `argument`: an object of the class `group`.
+
+    >>> @group_options("options", SpecOptions, _OPTIONS)
+    ... def show(options: SpecOptions) -> None: ...
+    >>> [option.name for option in show.__click_params__][:2]
+    ['harvested', 'dispatch']
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def with_group(*args: Any, **values: Any) -> Any:
+            own = {field.name: values.pop(field.name) for field in fields(group)}
+            return function(*args, **{argument: group(**own)}, **values)
+
+        params = getattr(function, "__click_params__", [])  # where click keeps them
+        with_group.__click_params__ = [*params, *reversed(options)]  # type: ignore[attr-defined]
+        return with_group
+
+    return decorate
 
 
 def stated_by_file(tensor: StoredTensor, typed: frozenset[str]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from .options import (
     stated_by_file,
     typed_options,
 )
-from .program import SectionedOption, follow_links_option, refuse_options, verb
+from .program import follow_links_option, option_in, refuse_options, verb
 from .subjects import names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
@@ -80,11 +80,7 @@ SUFFIXES = (".svg", ".html", ".txt", ".json")
 SCHEMES = ("simplex", "duplex", "double", "buffered", "direct")
 
 
-def _option_in(section: str) -> Callable[..., Callable[..., Any]]:
-    return lambda *names, **settings: click.option(*names, cls=SectionedOption, section=section, **settings)
-
-
-_tiles_option, _memory_option = _option_in("Tiles"), _option_in("Memory")
+_tiles_option, _memory_option = option_in("Tiles"), option_in("Memory")
 
 
 @dataclass(frozen=True, slots=True)
