@@ -409,20 +409,9 @@ def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: 
 
 def _cut_columns(grid: Grid, first: int, count: int) -> Grid:
     """Return some columns of a grid, without its title."""
-    cells = [row * grid.columns + first + column for row in range(grid.rows) for column in range(count)]
-    return replace(
-        grid,
-        columns=count,
-        title="",
-        fields=tuple(replace(field, values=tuple(field.values[at] for at in cells)) for field in grid.fields),
-        valid=tuple(grid.valid[at] for at in cells) if grid.valid else (),
-        link=(),
-        row_names=tuple(grid.row_name(row) for row in range(grid.rows)),
-        column_names=tuple(grid.column_name(column) for column in range(first, first + count)),
-        outlines=tuple(
-            replace(box, column=box.column - first) for box in grid.outlines if first <= box.column < first + count
-        ),
-    )
+    rows = tuple(grid.row_name(row) for row in range(grid.rows))
+    columns = tuple(grid.column_name(column) for column in range(first, first + count))
+    return grid.crop(0, first, grid.rows, count, title="", row_names=rows, column_names=columns)
 
 
 def labels_fit(grid: Grid, width: int) -> bool:
