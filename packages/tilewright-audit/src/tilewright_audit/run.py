@@ -89,6 +89,7 @@ class RunBuffer:
     deallocation: ReportNode | None = None
     end: int | None = None
     last_use: int | None = None
+    call: str = ""  # the name of the call that allocated it
 
     @property
     def address(self) -> int:
@@ -268,7 +269,10 @@ class _RunBuilder:
                 self._attach_by_address(time, node)
         self._find_uses()
         local_buffers = tuple(sorted(self.locals, key=lambda local: local.start))
-        return Run(self.nodes, tuple(self.calls), tuple(self.buffers), local_buffers)
+        run = Run(self.nodes, tuple(self.calls), tuple(self.buffers), local_buffers)
+        for buffer in run.buffers:
+            buffer.call = run.name_call(buffer.start)
+        return run
 
     def _add_node(self, time: int, node: ReportNode) -> None:
         if node.kind == "function_start":

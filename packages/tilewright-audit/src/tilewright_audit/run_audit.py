@@ -92,8 +92,8 @@ class _RunAudit:
         self.facts: list[tuple[str, str]] = []
         self.pages = 0
         self.findings += _find_aborted(run)
-        self.findings += find_overlaps(run, self.checked, chip)
-        self.replay = replay_addresses(run, self.checked, chip)
+        self.findings += find_overlaps(self.checked, chip)
+        self.replay = replay_addresses(self.checked, chip)
         self.devices = run.on_each_device()
         for part in self.devices.values() or [run]:
             self.findings += find_clashes(part, self.checked, chip, self.replay.predicted)
@@ -246,7 +246,7 @@ def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[Audit
 
     def count_problems(chip: Chip) -> int:
         checked, _ = BufferCheck(part, SpecReader(chip)).check_all()
-        replay = replay_addresses(part, checked, chip)
+        replay = replay_addresses(checked, chip)
         return sum([not one.explained for one in checked]) + replay.compared - replay.matching
 
     fewest, best = len(run.nodes) + len(run.buffers), candidates[0]

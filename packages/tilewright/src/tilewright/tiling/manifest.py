@@ -218,7 +218,7 @@ def merge_manifests(
     return MergedManifests(len(merged), _missing_ranges(merged, tasks), _as_ranges(numbers[counts > 1]))
 
 
-def _raise_if_unidentified(path: Path, compute: Any) -> None:
+def _raise_if_unidentified(path: Path, compute: object) -> None:
     if not isinstance(compute, dict) or not ("code" in compute or "tag" in compute):
         raise TransferError(
             f"{path} does not say by which code it was made, so it cannot be merged; name the compute with tag='...'"
@@ -310,7 +310,7 @@ def _raise_if_changed(path: Path, recorded: dict[str, Any], plan: dict[str, Any]
         )
 
 
-def _describe_change(name: str, recorded: Any, current: Any) -> str:
+def _describe_change(name: str, recorded: object, current: object) -> str:
     """Return a text with the entries of a value that differ."""
     if isinstance(recorded, dict) and isinstance(current, dict):
         keys = [key for key in {**recorded, **current} if recorded.get(key) != current.get(key)]
@@ -387,7 +387,7 @@ class _PartsWalk:
         self.seen: dict[int, int] = {}
         self.alive: list[Any] = []  # so that no other object gets the id of one that was seen
 
-    def parts(self, value: Any, label: str) -> Iterator[bytes]:
+    def parts(self, value: object, label: str) -> Iterator[bytes]:
         """Yield label the value is, as bytes that are the same in every process."""
         yield type(value).__qualname__.encode()
         if isinstance(value, Enum):
@@ -405,7 +405,7 @@ class _PartsWalk:
             self.alive.append(value)
             yield from self._compound_parts(value, label)
 
-    def _compound_parts(self, value: Any, label: str) -> Iterator[bytes]:
+    def _compound_parts(self, value: object, label: str) -> Iterator[bytes]:
         if (library := _find_library(value)) is not None:
             yield name_compute(value).encode()
             yield from _version_parts(library)
@@ -497,7 +497,7 @@ class _PartsWalk:
             yield name.encode()
             yield from self.parts(inner, f"{kind.__qualname__}.{name}")
 
-    def _instance_parts(self, value: Any, label: str) -> Iterator[bytes]:
+    def _instance_parts(self, value: object, label: str) -> Iterator[bytes]:
         kind = type(value)
         slots = [name for item in kind.__mro__ for name in _slot_names(item) if hasattr(value, name)]
         if _is_library(kind.__module__) or not (hasattr(value, "__dict__") or slots):
@@ -530,7 +530,7 @@ def _is_library(module: str | None) -> bool:
     return in_python or (path is not None and str(path).startswith(_LIBRARIES))
 
 
-def _find_library(value: Any) -> ModuleType | None:
+def _find_library(value: object) -> ModuleType | None:
     """Return the library module that a function or class can be imported from, None if there is none."""
     name, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(name, str) or not isinstance(qualified, str) or not _is_library(name):

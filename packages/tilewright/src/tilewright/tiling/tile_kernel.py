@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 from time import perf_counter
@@ -35,7 +35,7 @@ from ..layout import Box
 from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint
 from .schedule import PipelineReport
 from .tile_compute import PipelineSpec
-from .tile_copies import validate_fill
+from .tile_copies import Fill, validate_fill
 from .tiler import Tiler
 
 # `KernelOperand`: an operand of a device kernel, and the C code that imports and exports its tiles.
@@ -401,7 +401,7 @@ def _vector_or_elements(operand: KernelOperand, width: int, copy: str, importing
 COMPUTE_UNITS = ("element", "tile")
 
 
-def compute_statements(compute: Any, outputs: Sequence[KernelOperand]) -> str:
+def compute_statements(compute: object, outputs: Sequence[KernelOperand]) -> str:
     """Return a compute as C statements; it may be statements, an expression, or one expression per output.
 
     >>> from tilewright.tiling.tiler import Tiler
@@ -695,7 +695,7 @@ class TileKernel:
     def __init__(
         self,
         pipeline: PipelineSpec,
-        compute: Any,
+        compute: object,
         engine: str | None = None,
         each: str = "element",
         functions: str = "",
@@ -813,7 +813,7 @@ class TileKernel:
             offsets.append(array.start + (0 if tensor is None else tensor.address - tensor.memory.address))
         return offsets
 
-    def build_once(self, key: Any, build: Callable[[], Built]) -> Built:
+    def build_once(self, key: Hashable, build: Callable[[], Built]) -> Built:
         """Return the result of `build` for the program, built once per `key`."""
         if key not in self._builds:
             self._builds[key] = build()
@@ -827,7 +827,7 @@ class TileKernel:
         )
 
 
-def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Any) -> KernelOperand:
+def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Fill) -> KernelOperand:
     """Return an operand as the kernel sees it; raise if it is not a strided array of scalars in memory."""
     element = format_of(endpoint.dtype)
     if element.has_blocks:
