@@ -29,14 +29,14 @@ BUDGET = {
         "notation": (3430, 10),
         "simt": (2250, 7),
         "tensor": (2460, 7),
-        "tiling": (5420, 15),
+        "tiling": (5190, 15),
         "traffic": (2090, 9),
-        "ttl": (1420, 5),
+        "ttl": (1460, 5),
         "ttnn": (3500, 13),
         "views": (4890, 19),
     },
     "tilewright_audit": {
-        "(modules)": (4360, 16),
+        "(modules)": (4280, 16),
     },
 }
 

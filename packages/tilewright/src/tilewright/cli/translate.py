@@ -104,7 +104,7 @@ def command(
     return Answer(lambda: result, {**facts, "to": target, "result": result, "assumed": assumed})
 
 
-def _write(layout: Any, name: str, parsed: Any, dtype: str | None) -> tuple[str | None, str, bool]:
+def _write(layout: object, name: str, parsed: object, dtype: str | None) -> tuple[str | None, str, bool]:
     """Return a layout in a notation, or None and why it has no such text; and whether its element type is stated."""
     from ..notation import write
     from ..notation.any_text import TYPED, element_options

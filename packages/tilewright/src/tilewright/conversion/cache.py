@@ -75,10 +75,7 @@ _IMAGES = r"(^|\.)(vision\w*|visual|image\w*|audio\w*|\w*projector)\."
 _IGNORED = (
     (r"inv_freq|rotary_emb|rope_(freqs|factors)", "rotary frequencies are computed from the configuration"),
     (_IMAGES, "it belongs to images or sound, and the cache is of the language model"),
-    (
-        r"(^|\.)(score|classifier|qa_outputs|(?!lm_)\w+_head)\.weight$",
-        "it is another head than the language model's",
-    ),
+    (r"(^|\.)(score|classifier|qa_outputs|(?!lm_)\w+_head)\.weight$", "it is another head than the language model's"),
     (r"\b(mtp|nextn\w*|eh_proj|[eh]norm|shared_head)\b", "it predicts further tokens, which the cache is not for"),
     (
         r"(^|[._])(input|output|activation|act|attn|prob|k|q|v|kv)_(global_)?(scale|zero_point)$",
@@ -401,7 +398,7 @@ class Checkpoint:
         return {"config": self.config, "tensors": tensors}
 
     @classmethod
-    def from_json(cls, data: Any, name: str) -> Checkpoint:
+    def from_json(cls, data: object, name: str) -> Checkpoint:
         """Return the checkpoint of plain data, with the name of its model, or raise a `FileFormatError`."""
         if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
             raise FileFormatError("the manifest does not describe the checkpoint")

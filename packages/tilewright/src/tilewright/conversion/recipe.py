@@ -174,45 +174,45 @@ def _refuse_unknown_keys(table: Table, known: Collection[str], where: str) -> No
             raise FileFormatError(f"{where}: unknown key {key!r}; {suggest_key(key, known)}")
 
 
-def _expect(what: str, value: Any, where: str) -> NoReturn:
+def _expect(what: str, value: object, where: str) -> NoReturn:
     raise FileFormatError(f"{where}: expected {what}, got {repr(value)[:60]}")
 
 
-def _read_text(value: Any, where: str) -> str:
+def _read_text(value: object, where: str) -> str:
     return value if isinstance(value, str) and value else _expect("a text", value, where)
 
 
-def _read_flag(value: Any, where: str) -> bool:
+def _read_flag(value: object, where: str) -> bool:
     return value if isinstance(value, bool) else _expect("true or false", value, where)
 
 
-def _read_texts(value: Any, where: str) -> tuple[str, ...]:
+def _read_texts(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         _expect("a list of texts", value, where)
     return tuple(value)
 
 
-def _read_layers(value: Any, where: str) -> tuple[int, ...]:
+def _read_layers(value: object, where: str) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(type(each) is int and each >= 0 for each in value):
         _expect("a list of numbers of layers", value, where)
     return tuple(value)
 
 
-def _read_table(value: Any, where: str) -> Table:
+def _read_table(value: object, where: str) -> Table:
     return value if isinstance(value, dict) else _expect("a table", value, where)
 
 
-def _read_expression(value: Any, where: str) -> Expression:
+def _read_expression(value: object, where: str) -> Expression:
     if not isinstance(value, str):
         _expect('an expression in quotes, such as "transpose(weight)"', value, where)
     return Expression(value, where)
 
 
-def _read_expressions(value: Any, where: str) -> dict[str, Expression]:
+def _read_expressions(value: object, where: str) -> dict[str, Expression]:
     return {key: _read_expression(text, f"{where}: {key!r}") for key, text in _read_table(value, where).items()}
 
 
-def _read_functions(value: Any, where: str) -> dict[str, Expression]:
+def _read_functions(value: object, where: str) -> dict[str, Expression]:
     functions = _read_expressions(value, where)
     for signature in functions:
         try:
@@ -225,7 +225,7 @@ def _read_functions(value: Any, where: str) -> dict[str, Expression]:
 def _read_list(read: Callable[[Table, str], Any], required: str, known: Collection[str]) -> Callable[[Any, str], Any]:
     """Return a reader of a list of tables, each with the `required` keys."""
 
-    def read_all(value: Any, where: str) -> tuple[Any, ...]:
+    def read_all(value: object, where: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
             _expect(f"a list of tables, each under [[{where.rpartition(' ')[2]}]]", value, where)
         result = []
@@ -246,10 +246,11 @@ def _read_refusal(table: Table, where: str) -> Refusal:
     return Refusal(when, message)
 
 
-def _read_formats(value: Any, where: str) -> dict[str, str]:
-    for group, name in _read_table(value, where).items():
+def _read_formats(value: object, where: str) -> dict[str, str]:
+    formats = _read_table(value, where)
+    for group, name in formats.items():
         _read_format(name, f"{where}: {group}")
-    return dict(value)
+    return dict(formats)
 
 
 def _read_format(name: Any, where: str) -> str:
@@ -294,11 +295,11 @@ def _read_output(table: Table, where: str) -> OutputTable:
     )
 
 
-def _read_devices(value: Any, where: str) -> dict[str, MachineTable]:
+def _read_devices(value: object, where: str) -> dict[str, MachineTable]:
     return {name: _read_machine(table, f"{where}: {name}") for name, table in _read_table(value, where).items()}
 
 
-def _read_machine(value: Any, where: str) -> MachineTable:
+def _read_machine(value: object, where: str) -> MachineTable:
     table = _read_table(value, where)
     _refuse_unknown_keys(table, ("chip", "mesh", "ring"), where)
     mesh = _read_layers(table.get("mesh"), f"{where}: mesh")
@@ -311,7 +312,7 @@ def _read_machine(value: Any, where: str) -> MachineTable:
     return MachineTable(chip.name, (mesh[0], mesh[1]), _read_flag(table.get("ring", False), f"{where}: ring"))
 
 
-def _read_groups(value: Any, where: str) -> dict[str, Table]:
+def _read_groups(value: object, where: str) -> dict[str, Table]:
     groups = _read_table(value, where)
     for name, table in groups.items():
         _refuse_unknown_keys(_read_table(table, f"{where}: {name}"), ("alias", "format"), f"{where}: {name}")
@@ -667,7 +668,7 @@ class Optimizations:
         return {key: value for key, value in chosen.items() if value is not None}
 
     @classmethod
-    def from_json(cls, data: Any) -> Optimizations:
+    def from_json(cls, data: object) -> Optimizations:
         """Return the optimizations of plain data, or raise a `FileFormatError`.
 
         >>> Optimizations.from_json({"mode": "accuracy"})

@@ -1,7 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composition: `compose(A, B)` is the function that maps i to A(B(i)), for all layouts; padding is one.
+"""Composition: `compose(A, B)` is the function that maps i to A(B(i)), defined for all layouts.
 
-Where the result is strided it is a `Layout`; everything else is an exact `ComposedLayout`.
+A worked example, in which A is 4 x 6 elements in rows, and B chooses some of its indices. Indices run down the columns:
+
+    A = (4,6):(6,1)      index 0 1 2 3 is row 0 1 2 3 of column 0: offsets 0 6 12 18; index 4 is offset 1
+
+    compose(A, 12:2)     every second index, 0 2 4 6 ...: offsets 0 12 1 13 2 14 ...
+                         (2,6):(12,1): 2 fits into the 4 rows twice, and what is left goes along the columns
+    compose(A, 8:3)      every third: 0 3 6 9 ... are offsets 0 18 13 8 ...: no strides give these,
+                         so the answer is the pair itself, a `ComposedLayout` that evaluates both
+
+    compose(10:3, 4:4)   indices 0 4 8 12, but A has 10: a `Layout(4, 12)` whose last coordinate is padding,
+                         which its guard says, and `valid` answers
+
+A strided answer is found mode by mode: the stride of a leaf of B is divided by the extents of A from the first on, the
+extent is taken from what is left (`strided_composition`). Where that fails the function is compared point by point, up
+to `MAX_FITTED_SIZE`, before it becomes a `ComposedLayout`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from .._dialect import unwrap
 from .._text import MAX_RANK
 from ..errors import LayoutError
@@ -25,14 +27,7 @@ from .maps import (
     write_memref,
 )
 from .parsing import parse  # noqa: F401  (for the examples)
-from .tilings import (
-    MosaicTiling,
-    OnednnTag,
-    XlaShape,
-    write_mosaic,
-    write_onednn,
-    write_xla,
-)
+from .tilings import MosaicTiling, OnednnTag, XlaShape, write_mosaic, write_onednn, write_xla
 from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding
 from .triton_writer import write_triton
 from .ttmlir import MlirLayout, TensorType, write_mlir_layout
@@ -202,7 +197,7 @@ class ParsedText:
             return value.unplaced
         return [value.rest] if isinstance(value, TritonType) and value.rest else []
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         """Return the offsets of the layout, as layouts do."""
         layout = self.memory_layout
         if not isinstance(layout, LayoutLike):
@@ -248,7 +243,7 @@ _CHIP_TYPES = {
 }
 
 
-def element_options(parsed: Any, notation: str) -> dict[str, str]:
+def element_options(parsed: object, notation: str) -> dict[str, str]:
     """Return the option `dtype` for `write`, if a `parsed` text names an element type that a `notation` has.
 
     >>> element_options(parse("s8[4,8]{1,0}"), "memref"), element_options(parse("memref<4xbf16>"), "xla")
@@ -276,7 +271,7 @@ def element_options(parsed: Any, notation: str) -> dict[str, str]:
     return {"dtype": "i1" if is_bit else name + (rest.upper() if kind == "f" else rest)}
 
 
-def write(layout: Any, notation: str, **options: Any) -> str:
+def write(layout: object, notation: str, **options: Any) -> str:
     """Return a layout in a `notation`, or raise with the reason why it has no such text.
 
     `layout` is a layout, a linear map, a swizzle, or what `parse` returned. "ttnn" and "tt-mlir" are about the memory

@@ -29,10 +29,7 @@ EXTENSION = ".tensorbin"
 
 
 def dump_tensor(
-    file_name: str | os.PathLike[str],
-    tensor: Tensor,
-    *,
-    mode: DumpTensorMode = DumpTensorMode.DISTRIBUTED_GATHER,
+    file_name: str | os.PathLike[str], tensor: Tensor, *, mode: DumpTensorMode = DumpTensorMode.DISTRIBUTED_GATHER
 ) -> None:
     """Write `tensor`, with all its parts on a mesh, to the .tensorbin file `file_name`, which ttnn can load.
 

@@ -382,7 +382,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return [MeshCoordinate(at) for at in self._parts.by_device]
 
-    def show(self, to: Any = None, **options: Any) -> None:
+    def show(self, to: object = None, **options: Any) -> None:
         """Draw the tensor, or the mesh of devices that share it; `to` and `options` are as in every `show`.
 
         >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper

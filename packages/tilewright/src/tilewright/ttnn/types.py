@@ -81,7 +81,7 @@ class Wrapper(Generic[Plain]):
 def unwrap(value: Wrapper[Plain]) -> Plain: ...
 @overload
 def unwrap(value: _Value) -> _Value: ...
-def unwrap(value: Any) -> Any:
+def unwrap(value: object) -> Any:
     """Return the core value of a wrapper, and any other `value` unchanged.
 
     >>> unwrap(Wrapper.wrap(5)), unwrap(5)
@@ -91,10 +91,7 @@ def unwrap(value: Any) -> Any:
 
 
 def bind_by_type(
-    function: str,
-    types: Mapping[str, type | tuple[type, ...]],
-    values: tuple[object, ...],
-    named: Mapping[str, object],
+    function: str, types: Mapping[str, type | tuple[type, ...]], values: tuple[object, ...], named: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return arguments of `function` by name: `named` ones, and `values` matched to `types`; None is ignored.
 
@@ -423,7 +420,7 @@ WIDTH_MULTIPLES = {dtype: width_multiple(dtype) for dtype in DataType}
 # Cores, ranges, sets and grids of cores under ttnn's names, printed as ttnn prints them; and work split over cores.
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Return `value` as ttnn writes JSON: without blanks, keys in order.
 
     >>> to_json({"y": 1, "x": [0, 2]})
