@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._text import format_extents
 from ..display import Drawable
 from ..errors import LayoutError
 from ..layout import Layout
@@ -434,7 +435,7 @@ class OperandCoverage:
         problems += [f"{len(self.extra)} outside"] * bool(self.extra)
         if self.is_complete:
             problems = [f"{self.copies} held again" if self.copies else "each element once"]
-        size = " x ".join(map(str, self.extents))
+        size = format_extents(self.extents)
         return f"{self.name} {size}: {self.threads} threads with {self.values} values, {', '.join(problems)}"
 
 
@@ -462,7 +463,7 @@ class AtomCoverage:
         return self.a.is_complete and self.b.is_complete and self.c.is_exact
 
     def __str__(self) -> str:
-        shape = " x ".join(map(str, self.atom.shape))
+        shape = format_extents(self.atom.shape)
         return "\n  ".join(
             [f"{self.atom.name}: {shape}, {self.atom.threads} threads", *map(str, (self.a, self.b, self.c))]
         )

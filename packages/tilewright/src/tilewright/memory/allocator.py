@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._integers import ceil_div, round_up
-from .._text import count_of, format_bytes
+from .._text import count_of, format_bytes, format_extents
 from ..display import Drawable
 from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
 from ..formats import format_of
@@ -428,7 +428,7 @@ class Fit:
         return next((tensor for tensor in self.tensors if tensor.problems), None)
 
     def __str__(self) -> str:
-        devices = f", on each of {prod(self.mesh)} devices ({' x '.join(map(str, self.mesh))})" if self.mesh else ""
+        devices = f", on each of {prod(self.mesh)} devices ({format_extents(self.mesh)})" if self.mesh else ""
         scope = f", {self.scope}" if self.scope else ""
         lines = [f"{'fits' if self.fits else 'does not fit'} {self.chip.name}{devices}{scope}"]
         lines += [f"note: {note}" for note in self.notes]
