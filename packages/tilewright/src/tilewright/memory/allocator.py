@@ -436,7 +436,7 @@ class Fit:
         for view in self.memories:
             if view.allocated:
                 lines.append(str(view).splitlines()[0])
-                used, total = (format_bytes(each * view.num_banks) for each in (view.allocated, view.bank_bytes))
+                used, total = (format_bytes(size * view.num_banks) for size in (view.allocated, view.bank_bytes))
                 if len(self.tensors) > 1:
                     lines.append(f"  in all {used} of {total}, {format_bytes(view.free * view.num_banks)} left")
         if self.circular_buffer_bytes:
@@ -526,8 +526,8 @@ def _remedies_for_all(
     needed = sum([tensor.bytes_per_bank for tensor in tensors])
     count = devices * ceil_div(needed, free)
     if count > devices:
-        each = format_bytes(sum([tensor.total_bytes for tensor in tensors]) * devices // count)
-        yield f"{count} devices that share every tensor evenly: {each} on each"
+        share = format_bytes(sum([tensor.total_bytes for tensor in tensors]) * devices // count)
+        yield f"{count} devices that share every tensor evenly: {share} on each"
 
 
 def _as_format(spec: TensorSpec, name: str) -> TensorSpec:

@@ -66,16 +66,16 @@ class OffsetExplanation:
         at = ", ".join(map(str, self.coordinate))
         comma = "," if len(self.coordinate) == 1 else ""
         padding = "" if self.layout.valid(*self.coordinate) else ", which is padding"
-        found = [("element", f"({at}{comma}) of {self.layout}{padding}"), ("offset", self._format_offset())]
+        steps = [("element", f"({at}{comma}) of {self.layout}{padding}"), ("offset", self._format_offset())]
         if self.start is not None:
             scalar = self.start + self.offset
             sum_of = f" = {self.start} + {self.offset}" if self.start else ""
-            found.append(("storage", f"scalar {scalar}{sum_of}"))
+            steps.append(("storage", f"scalar {scalar}{sum_of}"))
         else:
             scalar = self.offset
         if self.itemsize is not None and isinstance(scalar, int):
-            found.append(("byte", f"{scalar * self.itemsize} = {scalar} x {self.itemsize}"))
-        return found
+            steps.append(("byte", f"{scalar * self.itemsize} = {scalar} x {self.itemsize}"))
+        return steps
 
     def _format_offset(self) -> str:
         """Return the offset, with the sum it results from if the layout is strided."""
@@ -134,13 +134,13 @@ class TileExplanation:
         ('tile', '4 = (1, 1) of 3 x 3: element (1, 1)')
         """
         grid = format_extents(self.grid)
-        found = [("element", f"{self.coordinate} of {format_extents(self.space)}")]
-        found += [("tile", f"{number} = {at} of {grid}: element {inside}") for number, at, inside in self.tiles]
+        steps = [("element", f"{self.coordinate} of {format_extents(self.space)}")]
+        steps += [("tile", f"{number} = {at} of {grid}: element {inside}") for number, at, inside in self.tiles]
         if not self.tiles:
-            found.append(("tile", "none: no tile covers it"))
+            steps.append(("tile", "none: no tile covers it"))
         if len(self.tiles) > _MAX_LISTED:
-            found = [*found[: _MAX_LISTED + 1], ("", f"and {len(self.tiles) - _MAX_LISTED} more tiles")]
-        return found
+            steps = [*steps[: _MAX_LISTED + 1], ("", f"and {len(self.tiles) - _MAX_LISTED} more tiles")]
+        return steps
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as plain data.

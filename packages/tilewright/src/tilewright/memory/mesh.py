@@ -190,7 +190,7 @@ class Mesh(Drawable):
         result: dict[Box, list[Coordinate]] = {}
         for index, device in enumerate(self.topology.coordinates):
             window = self.topology.device_window(index, self.part_shape)
-            start, end = (tuple([getattr(each, name) for each in window]) for name in ("start", "stop"))
+            start, end = (tuple([getattr(part, name) for part in window]) for name in ("start", "stop"))
             result.setdefault(Box.between(start, end), []).append(device)
         return result
 
