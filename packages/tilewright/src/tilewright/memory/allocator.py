@@ -28,7 +28,7 @@ from .config import (
     width_sharded,
 )
 from .cores import CoreRangeSet, first_cores
-from .placement_rules import Violation, placement_violations
+from .placement_rules import Violation, broken_rule, placement_violations
 
 if TYPE_CHECKING:
     from .spec import TensorSpec
@@ -570,7 +570,7 @@ def _check_request(
     try:
         spec = spec_type(**{**request, "chip": chip}) if isinstance(request, Mapping) else request.with_chip(chip)
     except MemoryConfigError as problem:
-        return None, [Violation.from_error("the spec is valid", problem)]
+        return None, [broken_rule("the spec is valid", str(problem))]
     return spec, list(placement_violations(spec, any_size=True))
 
 
@@ -582,7 +582,7 @@ def _allocate_tensor(spec: TensorSpec | None, violations: list[Violation], alloc
     try:
         allocation = allocator.allocate(spec)
     except OutOfMemory as problem:
-        violation = Violation.from_error("a free block holds the tensor", problem)
+        violation = broken_rule("a free block holds the tensor", str(problem))
         violations = [replace(violation, remedy="see the alternatives")]
     address = allocation.address if allocation else None
     banks = len(spec.used_banks)
