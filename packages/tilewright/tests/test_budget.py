@@ -14,16 +14,16 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1100, 16),
+        "(modules)": (1110, 16),
         "analysis": (1550, 6),
         "cli": (3370, 21),
         "conversion": (6650, 15),
-        "copying": (4500, 17),
+        "copying": (4440, 17),
         "cute": (1470, 6),
         "explorer": (1470, 12),
         "files": (5580, 19),
         "formats": (1520, 5),
-        "layout": (3660, 14),
+        "layout": (3640, 14),
         "memory": (3330, 14),
         "mojo": (12680, 64),
         "notation": (3430, 10),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from os.path import commonprefix
 from typing import NoReturn, TypeVar
@@ -23,6 +23,15 @@ def count_of(number: int, noun: str) -> str:
     ('1 tensor', '2 tensors', '0 files')
     """
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def format_extents(extents: Iterable[int]) -> str:
+    """Return the extents of a shape, a grid or a tile as text.
+
+    >>> format_extents((32, 16))
+    '32 x 16'
+    """
+    return " x ".join(map(str, extents))
 
 
 def format_number(value: float, digits: int) -> str:
