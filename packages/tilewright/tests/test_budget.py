@@ -17,7 +17,7 @@ BUDGET = {
         "(modules)": (1100, 16),
         "analysis": (1550, 6),
         "cli": (3370, 21),
-        "conversion": (6650, 15),
+        "conversion": (6850, 16),
         "copying": (4500, 17),
         "cute": (1470, 6),
         "explorer": (1470, 12),
