@@ -384,7 +384,7 @@ class BufferCheck:
             others = self.reader.with_other_tiles(spec)
             candidates += [(count_differences(buffer.allocation, other), other) for other in others]
         fewest = min([count for count, _ in candidates])
-        fitting = [each for count, each in candidates if count == fewest]
+        fitting = [candidate for count, candidate in candidates if count == fewest]
         return CheckedBuffer(buffer, fitting[0], fitting[1:] if fewest == 0 else [], tensor_id, fewest == 0)
 
     def _check_facts(self, one: CheckedBuffer) -> Iterator[AuditFinding]:

@@ -331,7 +331,9 @@ def find_overlaps(checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[Audi
                 blocks.remove(block)
             continue
         yield from _outside_findings(one, chip)
-        overlapping = [each for each in _find_neighbours(blocks, block) if not _is_apart(one, checked[each[2]])]
+        overlapping = [
+            neighbour for neighbour in _find_neighbours(blocks, block) if not _is_apart(one, checked[neighbour[2]])
+        ]
         for start, end, other in overlapping[:1]:  # the others are counted
             first = checked[other]
             yield one.finding(
@@ -371,7 +373,7 @@ def _find_neighbours(blocks: list[tuple[int, int, int]], block: tuple[int, int, 
 
 def _is_apart(one: CheckedBuffer, other: CheckedBuffer) -> bool:
     """Return whether two buffers are allocated core by core, on different cores."""
-    texts = [node.text("memory_config") for each in (one, other) for node in each.buffer.tensors[:1]]
+    texts = [node.text("memory_config") for item in (one, other) for node in item.buffer.tensors[:1]]
     if one.spec is None or other.spec is None or not any("per_core_allocation=1" in text for text in texts):
         return False
     return one.spec.used_banks.isdisjoint(other.spec.used_banks)
@@ -433,9 +435,9 @@ def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
             block = _replay_allocation(replay, one, allocator)
         if block is not None:
             blocks[index] = block
-    unexpected = [each for each in replay.findings if each.kind == "unexpected address"]
+    unexpected = [finding for finding in replay.findings if finding.kind == "unexpected address"]
     if len(unexpected) > _MAX_NOTES:  # they have one cause, so that the first speaks for all
-        others = [each for each in replay.findings if each.kind != "unexpected address"]
+        others = [finding for finding in replay.findings if finding.kind != "unexpected address"]
         replay.findings = [replace(unexpected[0], count=len(unexpected)), *others]
     return replay
 
@@ -616,7 +618,9 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
         calls = bisect_right(ends, end) - bisect_right(starts, after)  # calls follow one another
         if calls > 0:
             idle.append(IdleTensor(one, last, calls))
-    return sorted(idle, key=lambda each: (not each.checked.buffer.memory.is_l1, -each.cost, each.checked.buffer.number))
+    return sorted(
+        idle, key=lambda tensor: (not tensor.checked.buffer.memory.is_l1, -tensor.cost, tensor.checked.buffer.number)
+    )
 
 
 def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) -> Iterator[AuditFinding]:
@@ -626,17 +630,17 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
     >>> list(note_idle_tensors(build_run([]), [], Timeline((), Peaks(), None, (), {})))
     []
     """
-    for each in idle[:MAX_NOTES]:
-        buffer = each.checked.buffer
+    for tensor in idle[:MAX_NOTES]:
+        buffer = tensor.checked.buffer
         freed = "is not freed" if buffer.end is None else f"is freed in {run.name_call(buffer.end)}"
-        after = "" if each.last_call is None else f" after {each.last_call.name} (node {each.last_call.number})"
-        yield each.checked.finding(
+        after = "" if tensor.last_call is None else f" after {tensor.last_call.name} (node {tensor.last_call.number})"
+        yield tensor.checked.finding(
             "late free",
-            f"{buffer} ({each.checked.label}) was last used{after} and {freed},"
-            f" {count_of(each.idle_calls, 'call')} later",
-            each.idle_calls,
+            f"{buffer} ({tensor.checked.label}) was last used{after} and {freed},"
+            f" {count_of(tensor.idle_calls, 'call')} later",
+            tensor.idle_calls,
             0,
-            f"it holds {format_bytes(each.checked.bytes_per_bank)} of every bank of {buffer.memory} meanwhile",
+            f"it holds {format_bytes(tensor.checked.bytes_per_bank)} of every bank of {buffer.memory} meanwhile",
             f"call ttnn.deallocate(tensor){after}",
             Severity.NOTE,
         )

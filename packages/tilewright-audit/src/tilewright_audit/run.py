@@ -218,14 +218,6 @@ class Run:
         call = self.call_at(time)
         return "" if call is None else call.name
 
-    def live_buffers(self, time: int) -> list[RunBuffer]:
-        """Return the buffers that are allocated at a `time`.
-
-        >>> Run((), (), (), ()).live_buffers(0)
-        []
-        """
-        return [buffer for buffer in self.buffers if buffer.is_live(time)]
-
 
 def build_run(nodes: Iterable[ReportNode]) -> Run:
     """Return the run that the `nodes` of a graph describe; nodes that do not belong anywhere are left out.
@@ -441,13 +433,13 @@ def candidate_chips(devices: Sequence[Mapping[str, Any]], boards: Sequence[str] 
         resized = [_resize(Chip.named(name), device) for name in _ordered_names()]
         matching = [chip for chip in resized if chip is not None]
     exact = [chip for chip in matching if chip in _variants()]
-    found = list(dict.fromkeys([*exact, *matching]))
+    chips = list(dict.fromkeys([*exact, *matching]))
 
     def is_unlikely(chip: Chip) -> bool:
         card = chip.name.rpartition("_")[2]
         return card not in boards if count == 1 else card != _CARDS.get(name_machine(chip, count), card)
 
-    return sorted(found, key=is_unlikely)
+    return sorted(chips, key=is_unlikely)
 
 
 def _ordered_names() -> list[str]:

@@ -15,6 +15,7 @@ from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
 from ..layout import Coordinate, Layout, LayoutLike, leaf_coordinates, leaves, row_major
 from .cores import CoreCoord, CoreLike
+from .mesh import DeviceLike
 from .paging import PageMap, interleaved_paging
 from .shape import Shape
 from .spec import TensorSpec, as_spec, device_address
@@ -353,7 +354,9 @@ class Stored(Protocol):
     False
     """
 
-    def explain_stored(self, coordinate: Any, base: int | None = None, device: Any = None) -> Any:
+    def explain_stored(
+        self, coordinate: tuple[int, ...], base: int | None = None, device: DeviceLike | None = None
+    ) -> Any:
         """Return where the element at `coordinate` is, in the part of a `device` if one is given."""
         ...
 
@@ -365,12 +368,14 @@ def explain(spec: LayoutLike, coordinate: Iterable[Coordinate], base: int | None
 @overload
 def explain(spec: Tiled, coordinate: Iterable[int], base: int | None = None) -> TileExplanation: ...
 @overload
-def explain(spec: Stored, coordinate: Iterable[int], base: int | None = None, *, device: Any = None) -> Any: ...
+def explain(
+    spec: Stored, coordinate: Iterable[int], base: int | None = None, *, device: DeviceLike | None = None
+) -> Any: ...
 @overload
 def explain(
     spec: object, coordinate: Iterable[Coordinate], base: int | None = None
 ) -> Explanation | OffsetExplanation | TileExplanation: ...
-def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any = None) -> Any:
+def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: DeviceLike | None = None) -> Any:
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
     `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default the tensor's if it is on

@@ -194,7 +194,7 @@ class Mesh(Drawable):
         return result
 
     @classmethod
-    def from_json(cls, data: Any, part_shape: tuple[int, ...]) -> Mesh:
+    def from_json(cls, data: object, part_shape: tuple[int, ...]) -> Mesh:
         """Return the mesh from plain data; each device holds `part_shape`.
 
         >>> mesh = Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64))
@@ -271,7 +271,7 @@ def _format_extents(extents: Sequence[int]) -> str:
     return " x ".join(map(str, extents))
 
 
-def _expect_cut(value: Any) -> int:
+def _expect_cut(value: object) -> int:
     if type(value) is not int:
         raise FileFormatError(f"expected an integer or null as placement, got {repr(value)[:40]}")
     return value

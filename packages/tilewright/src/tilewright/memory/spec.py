@@ -221,7 +221,7 @@ class TensorSpec(PageGeometry, Drawable):
         return f"{self.shape} {self.dtype} in {pages}, {self.memory}{chip}"
 
 
-def as_spec(value: Any) -> TensorSpec:
+def as_spec(value: object) -> TensorSpec:
     """Return the spec of `value`: a tensor, a spec, or either in a dialect.
 
     >>> as_spec(TensorSpec((4, 4))).shape.logical
@@ -237,7 +237,7 @@ def as_spec(value: Any) -> TensorSpec:
     return spec
 
 
-def device_address(value: Any) -> int | None:
+def device_address(value: object) -> int | None:
     """Return the address of a tensor that is on a device, or None: a spec's address depends on the other buffers.
 
     >>> device_address(TensorSpec((4, 4))) is None
@@ -248,7 +248,7 @@ def device_address(value: Any) -> int | None:
     return None if allocation is None else int(allocation.address)
 
 
-def _as_fitted(value: Any) -> TensorSpec:
+def _as_fitted(value: object) -> TensorSpec:
     """Return the spec of a tensor, or of the storage of a tensor in memory with a layout: one page, in one bank."""
     plain = unwrap(value)
     cosize, dtype = getattr(getattr(plain, "layout", None), "cosize", None), getattr(plain, "dtype", None)
@@ -257,14 +257,14 @@ def _as_fitted(value: Any) -> TensorSpec:
     return TensorSpec((1, int(cosize)), dtype, "row_major", memory="l1" if _is_local(value) else "dram")
 
 
-def _is_local(value: Any) -> bool:
+def _is_local(value: object) -> bool:
     """Return whether a tensor is in the memory of a core: internal, shared or local."""
     space = getattr(getattr(unwrap(value), "address_space", None), "name", "")
     return bool(getattr(value, "internal", False)) or space in ("SHARED", "LOCAL")
 
 
 def fit(
-    request: Any,  # specs, tensors of any kind, or arguments of specs; one or several
+    request: object,  # specs, tensors of any kind, or arguments of specs; one or several
     chip: ChipLike | None = None,
     circular_buffers: CircularBuffers = 0,
     l1_small_size: int = 0,

@@ -17,7 +17,7 @@ from .._integers import ceil_div
 from ..copying import aligned_empty, as_host_array, copy, execute, export_dlpack, plan_copy
 from ..display import Drawable
 from ..errors import LayoutError, MemoryConfigError, TransferError
-from ..formats import Format, FormatLike, fit_values, format_of
+from ..formats import Format, FormatLike, Number, fit_values, format_of
 from ..layout import as_integer
 from ..memory import (
     Allocation,
@@ -35,7 +35,7 @@ from ..memory import (
     spec,
     to_bytes,
 )
-from .store import Array, Number, Storage
+from .store import Array, Storage
 
 # `BaseTensor`: a tensor spec with storage: its properties, its bytes and its values.
 

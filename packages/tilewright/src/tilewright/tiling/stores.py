@@ -194,7 +194,7 @@ def inner_arrays(array: Any) -> Iterator[Any]:
     for _ in range(_MAX_DEPTH):
         following = []
         # Before Python 3.11 attributes are referents of the dict of an object, not of the object.
-        attributes = [vars(each) for each in level if isinstance(getattr(each, "__dict__", None), dict)]
+        attributes = [vars(item) for item in level if isinstance(getattr(item, "__dict__", None), dict)]
         seen.update(map(id, attributes))
         for referent in gc.get_referents(*level, *attributes):
             if id(referent) in seen or isinstance(referent, _LEAF_TYPES):

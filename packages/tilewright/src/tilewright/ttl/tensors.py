@@ -513,10 +513,10 @@ def build_tensor(
         _require_packed(start, box, size)
     spacing = packed_layout(box) if spacing is None else copy(spacing)
     at = pointer(start, linearize(skipped, spacing) * size, element)
-    made = kind.of_fields(at, size, spacing, copy(box), element)
+    tensor = kind.of_fields(at, size, spacing, copy(box), element)
     if skipped.z:
-        _require_unit_of_planes(made, skipped.z + box.depth, (skipped.y + box.height, skipped.x + box.width), start)
-    return made
+        _require_unit_of_planes(tensor, skipped.z + box.depth, (skipped.y + box.height, skipped.x + box.width), start)
+    return tensor
 
 
 def _spacings_of(extents: tuple[int, ...]) -> str:

@@ -57,10 +57,10 @@ class struct_t:
         >>> shape_t.of_fields(4, 3, 1)
         shape_t(width=4, height=3, depth=1)
         """
-        made = object.__new__(cls)
+        struct = object.__new__(cls)
         for name, value in zip(cls.__match_args__, values, strict=True):
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(struct, name, value)
+        return struct
 
     def __copy__(self: _Struct) -> _Struct:
         fields = [getattr(self, name) for name in self.__match_args__]
@@ -227,10 +227,10 @@ class layout_t(_positional_t, Drawable):
         return getattr(self, "by_position", None) == self.plane_spacing != 0
 
     def __copy__(self) -> layout_t:
-        made = layout_t.of_fields(self.row_spacing, self.plane_spacing)
+        layout = layout_t.of_fields(self.row_spacing, self.plane_spacing)
         if self.planes_by_position:
-            made.by_position = self.by_position
-        return made
+            layout.by_position = self.by_position
+        return layout
 
     @property
     def total_row_length(self) -> int:
@@ -673,7 +673,7 @@ def element_type(value: npt.DTypeLike) -> np.dtype[Any]:
     dtype('int16')
     """
     try:
-        found: np.dtype[Any] = np.dtype(value)
+        dtype: np.dtype[Any] = np.dtype(value)
     except TypeError:
         raise LayoutError(f"expected a NumPy dtype or one of {', '.join(_VECTOR_ELEMENTS)}, got {value!r}") from None
-    return found
+    return dtype

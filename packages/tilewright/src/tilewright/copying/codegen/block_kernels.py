@@ -31,9 +31,7 @@ from .c_code import (
     shared_loop,
     unrolled_loop,
 )
-from .kernel import WIDEST, Kernel, KernelJob, common_alignment, vector_type
-
-WARP = 32
+from .kernel import WARP, WIDEST, Kernel, KernelJob, common_alignment, vector_type
 
 
 @dataclass(frozen=True, slots=True)
