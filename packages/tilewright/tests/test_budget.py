@@ -14,7 +14,7 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1100, 16),
+        "(modules)": (1110, 16),
         "analysis": (1550, 6),
         "cli": (3330, 21),
         "conversion": (6850, 16),
@@ -32,7 +32,7 @@ BUDGET = {
         "tiling": (5190, 15),
         "traffic": (2090, 9),
         "ttl": (1460, 5),
-        "ttnn": (3480, 13),
+        "ttnn": (3470, 13),
         "views": (4840, 19),
     },
     "tilewright_audit": {
