@@ -14,10 +14,10 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1110, 16),
+        "(modules)": (1120, 16),
         "analysis": (1550, 6),
         "cli": (3370, 21),
-        "conversion": (6650, 15),
+        "conversion": (6850, 16),
         "copying": (4440, 17),
         "cute": (1470, 6),
         "explorer": (1470, 12),
@@ -26,14 +26,14 @@ BUDGET = {
         "layout": (3640, 14),
         "memory": (3330, 14),
         "mojo": (12680, 64),
-        "notation": (3430, 10),
+        "notation": (3370, 10),
         "simt": (2250, 7),
         "tensor": (2460, 7),
         "tiling": (5190, 15),
         "traffic": (2090, 9),
         "ttl": (1460, 5),
-        "ttnn": (3500, 13),
-        "views": (4890, 19),
+        "ttnn": (3470, 13),
+        "views": (4840, 19),
     },
     "tilewright_audit": {
         "(modules)": (4280, 16),
