@@ -228,7 +228,7 @@ class HiddenValue(metaclass=_HiddenMeta):
     """
 
 
-_DIALECT = f"{__name__.rpartition('.')[0]}."
+_DIALECT = ("tilewright.mojo.", "tilewright_mojo.collections", "tilewright_mojo.library.", "tilewright_mojo.older.")
 _PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
 _LANGUAGE_TYPES = ("Codepoint",)  # of the front end, whose other classes are no types
 _UNNAMED = frozenset(
@@ -283,7 +283,7 @@ def _is_type_of_mojo(kind: type) -> bool:
     """Return whether a program may make values of a class: of its own structs, and of classes that Mojo names."""
     if hasattr(kind, "__fields__"):
         return True
-    if kind.__module__.startswith(f"{_DIALECT}language."):
+    if kind.__module__.startswith("tilewright_mojo.language."):
         return kind.__name__ in _LANGUAGE_TYPES
     return kind.__module__.startswith(_DIALECT) and not (kind.__name__.startswith("_") or kind.__name__ in _UNNAMED)
 

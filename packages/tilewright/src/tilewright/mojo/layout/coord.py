@@ -14,8 +14,6 @@ from ..brackets import brackets
 from ..builtins import Index, IndexEntries
 from ..simd import DType, as_dtype
 
-__all__ = ["All", "ComptimeInt", "Coord", "CoordLike", "Idx", "RuntimeInt", "coord", "coord_to_index_list"]
-
 
 class _ComptimeBrackets(type):
     """`ComptimeInt[4]` is the integer."""

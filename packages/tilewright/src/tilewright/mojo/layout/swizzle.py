@@ -13,8 +13,6 @@ from ...layout import as_integer, compose
 from ..brackets import Bracketed
 from .tile_layout import known_layout, plain_layout
 
-__all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
-
 
 class Swizzle(CoreSwizzle):
     """A swizzle that prints as Mojo's: `format(swizzle, "mojo")`.

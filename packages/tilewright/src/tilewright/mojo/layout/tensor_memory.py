@@ -392,7 +392,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         """Return a device buffer of the context `ctx` with all scalars of the view: in order, without gaps.
 
         >>> from tilewright.mojo.layout import row_major
-        >>> from tilewright.mojo.std.gpu.host import DeviceContext
+        >>> from tilewright_mojo.std.gpu.host import DeviceContext
         >>> len(MemoryTensor(bytearray(4), row_major[2, 2]()).to_device_buffer(DeviceContext()))
         4
         """

@@ -13,8 +13,6 @@ from ..simd import scalar_format
 from .coord import Coord
 from .tile_tensor import TileTensor
 
-__all__ = ["PointerStorage", "TensorOps", "TensorStorage"]
-
 
 class TensorStorage:
     """The trait of memory under a tensor.

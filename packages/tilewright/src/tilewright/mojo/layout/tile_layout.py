@@ -500,30 +500,6 @@ def col_major_nested(shape: Any) -> Layout:
     return col_major._layout(as_tree(shape))
 
 
-__all__ = [
-    "BlockedProductLayout",
-    "CoalesceLayout",
-    "ColMajorLayout",
-    "Layout",
-    "RowMajorLayout",
-    "TensorLayout",
-    "UpcastLayout",
-    "WeaklyCompatible",
-    "ZippedDivideLayout",
-    "blocked_product",
-    "coalesce",
-    "col_major",
-    "col_major_nested",
-    "crd2idx",
-    "idx2crd",
-    "is_compatible_with",
-    "row_major",
-    "row_major_nested",
-    "upcast",
-    "zipped_divide",
-]
-
-
 def _blocked_product(
     _: Any,
     parameters: tuple[Any, ...],

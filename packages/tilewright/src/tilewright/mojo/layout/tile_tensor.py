@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from ..._lazy import companion_name
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout import as_integer, make_layout
@@ -38,18 +38,13 @@ from ...tensor import (
 )
 from ..brackets import Bracketed, ParametrizedMeta, brackets
 from ..builtins import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
-from ..collections import Optional
 from ..memory import AddressSpace, label_store, tensor_on_stack
 from ..simd import DType, scalar_format
-from .coord import All, RuntimeInt
+from .coord import RuntimeInt
 from .tensor_memory import ElementwiseTensor, MemoryTensor, only_one
 from .tensor_type import TensorType, TypeMember, type_name, type_of
 from .thread_shares import checked_options, distribute_elements, thread_arguments
 from .tile_layout import TRIVIAL_MEMBERS, make_dynamic_layout, plain_layout
-
-if TYPE_CHECKING:
-    from .layout_tensor_view import LayoutTensor
-
 
 Viewed = TypeVar("Viewed", bound=ElementwiseTensor)
 
@@ -307,16 +302,6 @@ def _keep_index_type(tensor: Any, method: Callable[..., Any], *arguments: Any, *
     return result
 
 
-__all__ = [
-    "All",
-    "NullableTileTensor",
-    "TileTensor",
-    "TileTensorIter",
-    "flatten_leading",
-    "lt_to_tt",
-    "stack_allocation",
-]
-
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherKind = TypeVar("OtherKind", bound="TileTensor")
 
@@ -350,16 +335,15 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
     Storage: ClassVar[Any]  # set where it is defined
 
-    def to_layout_tensor(self) -> LayoutTensor:
+    def to_layout_tensor(self) -> TileTensor:
         """Return the same view as a `LayoutTensor`.
 
         >>> from tilewright.mojo.layout import row_major
         >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor()).__name__
         'LayoutTensor'
         """
-        older = import_module(".layout_tensor_view", __package__)
-        tensor: LayoutTensor = as_kind(self, older.LayoutTensor)
-        return tensor
+        older: type[TileTensor] = companion_name("tilewright.mojo.layout.LayoutTensor", "tilewright_mojo.older", "mojo")
+        return as_kind(self, older)
 
     @brackets
     def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: Any = None) -> TileTensor:
@@ -627,66 +611,6 @@ class _StackAllocation(Bracketed[TileTensor]):
 
 
 stack_allocation = _StackAllocation(_stack_allocation)
-
-
-class NullableTileTensor:
-    """A tensor with an optional pointer; `value()` is the tensor, if there is one.
-
-    >>> from tilewright.mojo.layout import row_major
-    >>> nullable = NullableTileTensor(TileTensor([1, 2], row_major[2]()))
-    >>> bool(nullable.ptr), nullable.dim(0), nullable.value()[1]
-    (True, 2, Int64(2))
-    """
-
-    PtrType = Optional
-    assignable_fields = ("ptr",)
-
-    def __init__(self, tensor: Any = None, *, ptr: Any = None, layout: Any = None) -> None:
-        self._tensor = tensor if tensor is not None or not ptr else TileTensor(ptr=Optional(ptr).value(), layout=layout)
-        self.layout = layout if self._tensor is None else self._tensor.layout
-        self.ptr = Optional(None if self._tensor is None else self._tensor.ptr)
-
-    def value(self) -> Any:
-        """Return the tensor; raise if it has no memory.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).value().size
-        2
-        """
-        self.ptr.value()
-        return self._tensor
-
-    @property
-    def dim(self) -> Any:
-        """Return the extent of a mode: `nullable.dim[0]()`, `nullable.dim(0)`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).dim[0]()
-        2
-        """
-        return self.value().dim
-
-    def to_layout_tensor(self) -> Any:
-        """Return the tensor as a `LayoutTensor`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).to_layout_tensor().size()
-        2
-        """
-        return self.value().to_layout_tensor()
-
-    def __bool__(self) -> bool:
-        return bool(self.ptr)
-
-
-def lt_to_tt(tensor: LayoutTensor) -> TileTensor:
-    """Return a `LayoutTensor` as a `TileTensor` over the same memory.
-
-    >>> from tilewright.mojo.layout.tile_layout import row_major
-    >>> lt_to_tt(stack_allocation["int8"](row_major[2, 2]()).to_layout_tensor()).layout
-    Layout((2, 2), (2, 1))
-    """
-    return tensor.to_tile_tensor()
 
 
 def flatten_leading(tensor: TileTensor) -> TileTensor:
