@@ -25,7 +25,7 @@ BUDGET = {
         "formats": (1520, 5),
         "layout": (3660, 14),
         "memory": (3330, 14),
-        "mojo": (3530, 15),
+        "mojo": (3370, 15),
         "notation": (3430, 10),
         "tensor": (2460, 7),
         "tiling": (5420, 15),
@@ -38,12 +38,12 @@ BUDGET = {
         "(modules)": (4360, 16),
     },
     "tilewright_mojo": {
-        "(modules)": (1330, 10),
+        "(modules)": (1500, 12),
         "explorer": (210, 4),
-        "language": (4620, 14),
-        "library": (1330, 12),
-        "older": (2000, 16),
-        "simt": (2290, 7),
+        "language": (4550, 14),
+        "library": (1270, 12),
+        "older": (1980, 16),
+        "simt": (2240, 7),
     },
 }
 

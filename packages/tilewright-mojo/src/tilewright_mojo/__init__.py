@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from .collections import List, Optional
     from .importing import imports, install, uninstall
     from .running import run
+    from .types import String
 
 _NAMES = {
     "collections": ("List", "Optional"),
     "importing": ("imports", "install", "uninstall"),
     "running": ("run",),
+    "types": ("String",),
 }
 _PACKAGES = ("layout", "max", "simt", "std")
 _find, _names = lazy_names(__name__, _NAMES)
@@ -36,4 +38,4 @@ def __dir__() -> list[str]:
     return sorted([*_names(), *_PACKAGES])
 
 
-__all__ = ["List", "Optional", "imports", "install", "run", "simt", "uninstall"]
+__all__ = ["List", "Optional", "String", "imports", "install", "run", "simt", "uninstall"]

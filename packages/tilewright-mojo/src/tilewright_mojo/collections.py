@@ -10,11 +10,14 @@ from typing import Any, ClassVar, NamedTuple
 
 from tilewright.errors import CoordinateError, LayoutError
 from tilewright.layout import as_integer
+from tilewright.mojo import SIMD, Error, SIMDType
 from tilewright.mojo.brackets import ParametrizedMeta, brackets
-from tilewright.mojo.builtins import MemoryType, format_value, memory_type, name_type, represent
+from tilewright.mojo.builtins import MemoryType, format_value, memory_type
 from tilewright.mojo.memory import MemoryArray, allocate, copy_memory, values_memory
 from tilewright.mojo.scalar_memory import Cells, write_scalar
-from tilewright.mojo.simd import SIMD, Error, SIMDType, as_dtype
+from tilewright.mojo.simd import as_dtype
+
+from .types import name_type, represent
 
 _NO_DEFAULT = object()
 

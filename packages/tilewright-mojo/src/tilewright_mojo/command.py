@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from tilewright.cli.console import Answer, Console, ExitCode
-from tilewright.cli.program import verb
+from tilewright.cli import Answer, Console, ExitCode, verb
 
 
 @verb("run", context_settings={"ignore_unknown_options": True})

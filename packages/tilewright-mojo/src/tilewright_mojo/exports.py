@@ -247,7 +247,8 @@ EXPORTS: dict[str, dict[str, str]] = {
         ),
     },
     "std.utils": {
-        "tilewright.mojo.builtins": "Index IndexList StaticTuple",
+        "tilewright.mojo.builtins": "Index IndexList",
+        "tilewright_mojo.types": "StaticTuple",
         "tilewright_mojo.collections": "Variant",
     },
     "std.utils.numerics": {
@@ -298,7 +299,21 @@ MODULES = {
 }
 """Other names of modules; `max.gpu` is the newer one of `std.gpu`."""
 _HOME = __name__.rpartition(".")[0]
+_DIALECT = (
+    "tilewright.mojo.",
+    *[f"{_HOME}.{name}" for name in ("collections", "errors", "library.", "older.", "prelude", "types")],
+)
+_MACHINERY = ("tilewright.mojo.brackets", "tilewright.mojo.scalar_memory")
 _PACKAGES = {name[:k] for name in (*EXPORTS, *MODULES) for k, letter in enumerate(name) if letter == "."}
+
+
+def is_of_dialect(module: str) -> bool:
+    """Return whether programs work with the classes of a module, rather than it running them or holding their memory.
+
+    >>> is_of_dialect("tilewright.mojo.simd"), is_of_dialect("tilewright_mojo.language.program")
+    (True, False)
+    """
+    return module.startswith(_DIALECT) and not module.startswith(_MACHINERY)
 
 
 class MojoModule(ModuleType):

@@ -8,18 +8,11 @@ import operator
 from functools import cmp_to_key, partial
 from typing import Any
 
-from tilewright.mojo import builtins, simd
-from tilewright.mojo import builtins as index_list
-from tilewright.mojo import builtins as traits
-from tilewright.mojo import builtins as type_sizes
-from tilewright.mojo import memory as arrays
-from tilewright.mojo import memory as pointer
-from tilewright.mojo import simd as dtype
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.simd import Error, fail_assertion
+from tilewright.mojo import Error, builtins, memory, simd
+from tilewright.mojo.brackets import brackets
 
-from . import collections as containers
-from . import collections as lists
+from . import collections, types
+from .errors import fail_assertion
 from .language.structs import Codepoint, Trait, conforms_to
 from .library import math
 
@@ -64,7 +57,14 @@ def atof(text: Any) -> Any:
         raise Error(f"String is not convertible to float: '{text}'") from None
 
 
-def _sort(_: Any, parameters: tuple[Any, ...], values: Any, cmp_fn: Any = None, **__: Any) -> None:
+@brackets
+def sort(parameters: tuple[Any, ...], values: Any, cmp_fn: Any = None, **__: Any) -> None:
+    """Sort a list or a span in place: `sort(values)`, `sort(values, is_less)` or `sort[is_less](values)`.
+
+    >>> sort(numbers := collections.List(3, 1, 2))
+    >>> print(numbers)
+    [1, 2, 3]
+    """
     is_less = next((each for each in (cmp_fn, *parameters) if callable(each) and not isinstance(each, type)), None)
     ordered = sorted(values, key=None if is_less is None else cmp_to_key(partial(_compare, is_less)))
     for k, value in enumerate(ordered):
@@ -73,15 +73,6 @@ def _sort(_: Any, parameters: tuple[Any, ...], values: Any, cmp_fn: Any = None, 
 
 def _compare(is_less: Any, left: Any, right: Any) -> int:
     return -1 if is_less(left, right) else int(bool(is_less(right, left)))
-
-
-class Sort(Bracketed[None]):
-    """`sort(values)`, `sort(values, is_less)` or `sort[is_less](values)`: sort a list or a span in place.
-
-    >>> Sort(_sort)(numbers := lists.List(3, 1, 2))
-    >>> print(numbers)
-    [1, 2, 3]
-    """
 
 
 class DebugAssert:
@@ -168,28 +159,26 @@ PRELUDE: dict[str, Any] = {
     **_take(python, "ascii input slice StopIteration"),
     **_take(math, "abs min max pow round"),
     **{name: _trait(name, method) for method, names in _TRAITS.items() for name in names.split()},
-    **_take(traits, "AnyType Copyable DevicePassable ImplicitlyCopyable ImplicitlyDestructible Movable Writable"),
-    **_take(traits, "RegisterPassable TrivialRegisterPassable UnknownDestructibility"),
-    **_take(simd, "SIMD Scalar Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt Byte"),
+    **_take(builtins, "AnyType Copyable DevicePassable ImplicitlyCopyable ImplicitlyDestructible Movable Writable"),
+    **_take(builtins, "RegisterPassable TrivialRegisterPassable UnknownDestructibility"),
+    **_take(simd, "DType SIMD Scalar Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt Byte"),
     **_take(simd, "Float16 BFloat16 Float32 Float64"),
-    **_take(type_sizes, "size_of align_of bit_width_of simd_width_of sizeof alignof simdwidthof bitwidthof"),
-    **_take(dtype, "DType"),
-    **_take(index_list, "IndexList Index StaticTuple"),
-    **_take(lists, "List"),
-    **_take(containers, "Dict Set Optional"),
-    **_take(arrays, "Array InlineArray Span"),
-    **_take(pointer, "AddressSpace Pointer UnsafePointer alloc"),
-    **_take(builtins, "Int Bool String Optional Origin type_of rebind rebind_var trait_downcast materialize"),
+    **_take(builtins, "size_of align_of bit_width_of simd_width_of sizeof alignof simdwidthof bitwidthof"),
+    **_take(builtins, "IndexList Index"),
+    **_take(collections, "Dict List Optional Set"),
+    **_take(memory, "Array InlineArray Span AddressSpace Pointer UnsafePointer alloc"),
+    **_take(builtins, "Int Bool Origin"),
+    **_take(types, "StaticTuple String type_of rebind rebind_var trait_downcast materialize"),
     **{name: value for name, value in vars(builtins).items() if isinstance(value, builtins.Origin)},
     "print": print_values,
-    "repr": builtins.represent,
+    "repr": types.represent,
     "atof": atof,
     "atol": builtins.atol,
     "index": operator.index,
-    "sort": Sort(_sort),
+    "sort": sort,
     "origin_of": origin_of,
     "__origin_of": origin_of,
-    "__type_of": builtins.type_of,
+    "__type_of": types.type_of,
     "swap": swap,
     "debug_assert": DebugAssert(),
     "constrained": Constrained(),
@@ -199,9 +188,9 @@ PRELUDE: dict[str, Any] = {
     "conforms_to": conforms_to,
     "NoneType": type(None),
     "Tuple": tuple,
-    "StringLiteral": builtins.String,
-    "StaticString": builtins.String,
-    "StringSlice": builtins.String,
+    "StringLiteral": types.String,
+    "StaticString": types.String,
+    "StringSlice": types.String,
     "IntLiteral": builtins.Int,
     "SIMDLength": builtins.Int,
     "FloatLiteral": simd.Float64,

@@ -11,8 +11,9 @@ from types import FrameType
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.simd import DType, as_dtype
+from tilewright.mojo import DType
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.simd import as_dtype
 
 PROGRAM_MARK = "mojo·program"  # a global of every program, under a name that none can spell
 _NONE = ("mojo",)
@@ -72,8 +73,9 @@ def _read_dtype(text: str) -> DType:
     return as_dtype(text)
 
 
-def _lookup(read: Callable[[str], Any], what: str) -> Bracketed[Any]:
-    def find(_: Any, parameters: tuple[Any, ...], **named: Any) -> Any:
+def _lookup(read: Callable[[str], Any], what: str) -> brackets[Any]:
+    @brackets
+    def find(parameters: tuple[Any, ...], **named: Any) -> Any:
         values = [*parameters, *named.values()]
         name, defaults = str(values[0]), values[1:]
         text = _defines.get().get(name)
@@ -86,11 +88,11 @@ def _lookup(read: Callable[[str], Any], what: str) -> Bracketed[Any]:
         except (ValueError, KeyError):
             raise FormatError(f"-D {name}={text} is not {what}") from None
 
-    return Bracketed(find)
+    return find
 
 
 get_defined_int = env_get_int = _lookup(_read_int, "an integer")
 get_defined_bool = env_get_bool = _lookup(_read_bool, "a bool: use true or false")
 get_defined_string = env_get_string = _lookup(str, "a text")
 get_defined_dtype = env_get_dtype = _lookup(_read_dtype, "a number type")
-is_defined = Bracketed(lambda _, parameters: str(parameters[0]) in _defines.get())
+is_defined = brackets(lambda parameters: str(parameters[0]) in _defines.get())

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tilewright._text import count_of
 from tilewright.errors import LayoutError
-from tilewright.views.scene import Fact, Field, Grid, Outline, Scene
-from tilewright.views.scene_options import SceneOptions, scene_function
+from tilewright.views import Fact, Field, Grid, Outline, Scene, SceneOptions, scene_function
 
 from .simt import KernelReport, TouchMap
 

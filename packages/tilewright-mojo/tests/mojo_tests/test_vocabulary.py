@@ -3,16 +3,16 @@
 
 import numpy as np
 import pytest
+from tilewright_mojo.std import algorithm, bit, math, memory, random, testing
 
 from tilewright.errors import CoordinateError, FormatError, LayoutError, TilewrightError
 from tilewright.mojo import DType, Float32, InlineArray, Int, Int32, List, Span, UnsafePointer
-from tilewright.mojo.builtins import materialize, rebind, type_of
 from tilewright.mojo.layout import IntTuple, Layout, LayoutTensor, RuntimeLayout, TileTensor, row_major
 from tilewright.mojo.memory import alloc
 from tilewright.mojo.simd import SIMD
 from tilewright.tensor.elements import watched_by
 from tilewright_mojo.collections import Dict, Optional
-from tilewright_mojo.std import algorithm, bit, math, memory, random, testing
+from tilewright_mojo.types import materialize, rebind, type_of
 
 
 class Log:

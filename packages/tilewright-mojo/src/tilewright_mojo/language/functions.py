@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any, NoReturn
 
 from tilewright.errors import LayoutError
-from tilewright.mojo.builtins import MemoryType, type_of
-from tilewright.mojo.memory import Span
-from tilewright.mojo.simd import SIMD, SIMDType, build_vector
+from tilewright.mojo import SIMD, SIMDType, Span
+from tilewright.mojo.builtins import MemoryType
+from tilewright.mojo.simd import build_vector
 
 from ..collections import List, Optional
 from ..simt.kernel_thread import coroutine_twin
+from ..types import type_of
 from .expressions import ArgumentKind, Convention
 
 EXACT, GENERAL, CONVERTED = 3, 2, 1  # how well a value fits a type

@@ -24,13 +24,13 @@ from typing import Any
 
 from tilewright.formats import ScalarFormat
 from tilewright.layout import Layout, LayoutLike, Swizzle
-from tilewright.mojo.brackets import Bracketed, brackets
-from tilewright.mojo.builtins import HiddenValue
-from tilewright.mojo.simd import Error
+from tilewright.mojo import Error
+from tilewright.mojo.brackets import brackets
 from tilewright.tensor import TileTensor, View
 
-from ..exports import MojoModule
+from ..exports import MojoModule, is_of_dialect
 from ..simt.kernel_thread import Dim, ThreadValue
+from ..types import HiddenValue
 from .building import SUPPORT, at, constant, load
 from .structs import (
     ANSWER,
@@ -93,12 +93,7 @@ _STAND_INS = (StructTemplate, PartialStruct, DefaultMembers)
 """What stands for a struct: `cls` is the struct, with the parameters that are known."""
 _PYTHON_ONLY = words("tolist")
 """Public names of the dialect that Mojo does not have. A list of Python could change while NumPy reads it."""
-_VOCABULARY = "tilewright.mojo."  # the library's part of the dialect
-_MACHINERY = words("brackets scalar_memory")
-"""Modules of the vocabulary that hold the memory of programs, rather than belong to them."""
 HOME = "tilewright_mojo"
-_DIALECT = words("collections library older prelude")
-"""Modules and packages of this distribution that belong to programs; the others run them."""
 
 
 class Exports:
@@ -238,7 +233,7 @@ def _is_visible(kind: type, name: str) -> bool:
         return _is_struct_member(kind, name)
     if name in _OWN_ONLY or name in _PYTHON_ONLY:
         return False
-    if issubclass(kind, (Bracketed, brackets, type)) or not _is_dialect_class(kind):
+    if issubclass(kind, (brackets, type)) or not _is_dialect_class(kind):
         return _is_native(kind, name)
     definer = next((cls for cls in kind.__mro__ if name in cls.__dict__), None)
     if definer is None:  # an attribute of the value, or one that the class computes
@@ -301,14 +296,7 @@ def _is_native(kind: type, name: str) -> bool:
 
 def _is_dialect_class(kind: type) -> bool:
     """Return whether a class is one of the dialect that programs work with."""
-    return kind in _LANGUAGE or _is_dialect(kind.__module__)
-
-
-def _is_dialect(module: str) -> bool:
-    """Return whether a module is one of the dialect, and not of the machinery that runs programs."""
-    if module.startswith(_VOCABULARY):
-        return module.removeprefix(_VOCABULARY).partition(".")[0] not in _MACHINERY
-    return module.startswith(f"{HOME}.") and module.split(".")[1] in _DIALECT
+    return kind in _LANGUAGE or is_of_dialect(kind.__module__)
 
 
 def _is_private(name: str) -> bool:

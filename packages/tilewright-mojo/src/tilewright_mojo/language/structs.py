@@ -10,10 +10,13 @@ from string import Formatter
 from typing import Any, ClassVar
 
 from tilewright.errors import FormatError, LayoutError
-from tilewright.mojo.builtins import Bool, Int, String, format_value, represent
-from tilewright.mojo.simd import Error, SIMDType, UInt8, UInt32, as_dtype, payload
+from tilewright.mojo import Bool, Error, Int, SIMDType, UInt8, UInt32
+from tilewright.mojo.builtins import format_value
+from tilewright.mojo.simd import as_dtype
 
 from ..collections import List
+from ..errors import payload
+from ..types import String, represent
 from .functions import Argument, Function, Overload, Parameter, bind_given, copy_value
 from .tokens import is_magic, words
 

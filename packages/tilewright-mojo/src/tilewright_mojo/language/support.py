@@ -13,14 +13,14 @@ from types import CodeType
 from typing import Any
 
 from tilewright.errors import TilewrightError
+from tilewright.mojo import Float64, Pointer
 from tilewright.mojo.brackets import bind_parameters
-from tilewright.mojo.builtins import String, type_of
-from tilewright.mojo.memory import Pointer
 from tilewright.mojo.scalar_memory import Cells
-from tilewright.mojo.simd import FailedAssertion, Float64, Raised, as_exception, fail_assertion, payload
 from tilewright.tensor import View
 
 from ..collections import Dict, List, Optional, Set
+from ..errors import FailedAssertion, Raised, as_exception, fail_assertion, payload
+from ..types import String, type_of
 from .building import SUPPORT
 from .functions import (
     Argument,

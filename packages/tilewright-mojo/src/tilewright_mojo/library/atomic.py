@@ -8,10 +8,10 @@ from enum import Enum
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.memory import Pointer
+from tilewright.mojo import DType, Pointer
+from tilewright.mojo.brackets import brackets
 from tilewright.mojo.scalar_memory import new_memory, number_type_of, scalar_of
-from tilewright.mojo.simd import DType, as_dtype, make_scalar
+from tilewright.mojo.simd import as_dtype, make_scalar
 
 from ..simt.collectives import locate_scalar, update_scalar
 from .warp import larger, smaller
@@ -66,8 +66,8 @@ class _AtomicMethod:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
 
-    def __get__(self, owner: Any, kind: Any = None) -> Bracketed[Any]:
-        return Bracketed(lambda first, parameters, *arguments, **options: self._call(first, arguments), owner)
+    def __get__(self, owner: Any, kind: Any = None) -> brackets[Any]:
+        return brackets(lambda first, parameters, *arguments, **options: self._call(first, arguments), owner)
 
     def _call(self, owner: Any, arguments: tuple[Any, ...]) -> Any:
         return self._function(*arguments) if owner is None else self._function(owner, *arguments)

@@ -7,26 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.layout import as_integer
-from tilewright.mojo.brackets import Bracketed
+from tilewright.mojo.brackets import brackets
 
 from ..simt import collectives
 from .warp import larger, smaller
 
 
-class BlockFunction(Bracketed[Any]):
+class BlockFunction(brackets[Any]):
     """A function of a block: `sum[block_size=128, broadcast=True](val)`; of its parameters only `broadcast` matters.
 
     >>> isinstance(sum, BlockFunction)
     True
     """
 
-    __slots__ = ()
-
 
 def _reduction(join: Callable[[Any, Any], Any]) -> BlockFunction:
-    def call(
-        _: Any, parameters: tuple[Any, ...], val: Any, broadcast: Any = None, block_size: Any = None, **named: Any
-    ) -> Any:
+    def call(parameters: tuple[Any, ...], val: Any, broadcast: Any = None, block_size: Any = None, **named: Any) -> Any:
         flags = [entry for entry in parameters if isinstance(entry, bool)]
         to_all = bool(flags[0]) if flags else broadcast is None or bool(broadcast)
         return collectives.block_reduce(val, join, to_all)
@@ -38,16 +34,16 @@ sum = _reduction(lambda a, b: a + b)  # noqa: A001  (Mojo's names)
 max, min = _reduction(larger), _reduction(smaller)  # noqa: A001
 
 
-def _broadcast(_: Any, parameters: tuple[Any, ...], val: Any, src_thread: Any = 0, **named: Any) -> Any:
+def _broadcast(parameters: tuple[Any, ...], val: Any, src_thread: Any = 0, **named: Any) -> Any:
     return collectives.block_broadcast(val, int(as_integer(src_thread, "a thread")))
 
 
-def _prefix_sum(_: Any, parameters: tuple[Any, ...], val: Any, exclusive: Any = False, **named: Any) -> Any:
+def _prefix_sum(parameters: tuple[Any, ...], val: Any, exclusive: Any = False, **named: Any) -> Any:
     flags = [entry for entry in parameters if isinstance(entry, bool)]
     return collectives.block_prefix_sum(val, bool(flags[0] if flags else exclusive))
 
 
-def _reduce(_: Any, parameters: tuple[Any, ...], val: Any, func: Any = None, **named: Any) -> Any:
+def _reduce(parameters: tuple[Any, ...], val: Any, func: Any = None, **named: Any) -> Any:
     functions = [entry for entry in (*parameters, func) if callable(entry)]
     return collectives.block_reduce(val, functions[-1])
 

@@ -20,11 +20,12 @@ from tilewright.copying import copy as copy_elements
 from tilewright.errors import CoordinateError, LayoutError, TransferError
 from tilewright.formats import ScalarFormat, fit_values
 from tilewright.layout import as_integer
-from tilewright.mojo.brackets import Bracketed, brackets
+from tilewright.mojo import DType, Pointer, Span
+from tilewright.mojo.brackets import brackets
 from tilewright.mojo.builtins import MemoryMeta, MemoryType, format_value, memory_type
-from tilewright.mojo.memory import MemoryArray, Pointer, Span
+from tilewright.mojo.memory import MemoryArray
 from tilewright.mojo.scalar_memory import zeroed
-from tilewright.mojo.simd import DType, as_dtype, as_vector, numbers_of, scalar_format
+from tilewright.mojo.simd import as_dtype, as_vector, numbers_of, scalar_format
 from tilewright.tensor import DeviceMemory, Store
 
 from ..program_arguments import is_program_running
@@ -661,4 +662,4 @@ def _memory(buffer: Any, other: Any) -> Any:
     return array
 
 
-get_gpu_target: Any = Bracketed(lambda _, parameters, *arguments, **named: "simt")  # a label
+get_gpu_target: Any = brackets(lambda parameters, *arguments, **named: "simt")  # a label

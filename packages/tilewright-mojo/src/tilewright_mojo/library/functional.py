@@ -7,9 +7,9 @@ from itertools import product
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.mojo.brackets import Bracketed, bind_parameters
-from tilewright.mojo.builtins import Index
-from tilewright.mojo.layout.coord import Coord, Idx
+from tilewright.mojo import Index
+from tilewright.mojo.brackets import bind_parameters, brackets
+from tilewright.mojo.layout import Coord, Idx
 
 from .device import launch_calls
 
@@ -45,7 +45,15 @@ def _call(function: Any, parameters: tuple[Any, ...], *arguments: Any) -> Any:
     return bound(*arguments)
 
 
-def _vectorize(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
+@brackets
+def vectorize(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
+    """`vectorize[width](size, function)`: calls `function[width](i)`, and single elements at the end.
+
+    >>> vectorize[2](5, brackets(lambda width, i: print(width, i)))
+    (2,) 0
+    (2,) 2
+    (1,) 4
+    """
     function, values, rest = _split(parameters, arguments, ("simd_width",), named)
     size = named["size"] if "size" in named else rest[0] if rest else values[1]
     width, count = int(values[0]), int(size)
@@ -58,39 +66,30 @@ def _vectorize(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: An
         start += step
 
 
-class _Vectorize(Bracketed[None]):
-    """`vectorize[width](size, function)`: calls `function[width](i)`, and single elements at the end.
-
-    >>> vectorize[2](5, Bracketed(lambda _, width, i: print(width, i)))
-    (2,) 0
-    (2,) 2
-    (1,) 4
-    """
-
-
-vectorize = _Vectorize(_vectorize)
-
-
-def _parallelize(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
-    function, _values, rest = _split(parameters, arguments, (), named)
-    for k in range(int(rest[0])):
-        function(k)
-
-
-class _Parallelize(Bracketed[None]):
+@brackets
+def parallelize(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
     """`parallelize[function](count)`: calls the function with 0 to count - 1, in order.
 
     >>> parallelize[lambda k: print(k)](2)
     0
     1
     """
+    function, _values, rest = _split(parameters, arguments, (), named)
+    for k in range(int(rest[0])):
+        function(k)
 
 
-parallelize = sync_parallelize = _Parallelize(_parallelize)
-map = _Parallelize(_parallelize)  # noqa: A001  (Mojo's name)
+map = sync_parallelize = parallelize  # noqa: A001  (Mojo's name)
 
 
-def _elementwise(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
+@brackets
+def elementwise(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
+    """`elementwise[function, width](shape)`: calls `function[width, rank](index)` for every vector of a shape.
+
+    >>> elementwise[brackets(lambda parameters, index: print(parameters, index)), 2](Index(2, 2))
+    (2, 2) (0, 0)
+    (2, 2) (1, 0)
+    """
     function, values, rest = _split(parameters, arguments, ("simd_width",), named)
     width = int(values[0]) if values else 1
     shape = rest[0] if isinstance(rest[0], (tuple, list)) else (rest[0],)
@@ -119,19 +118,14 @@ def _elementwise(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: 
         bound[step](place)
 
 
-class _Elementwise(Bracketed[None]):
-    """`elementwise[function, width](shape)`: calls `function[width, rank](index)` for every vector of a shape.
+@brackets
+def tile(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
+    """`tile[function, [8, 1]](start, end)`: calls `function[size](i)` with the largest size that still fits.
 
-    >>> elementwise[Bracketed(lambda _, parameters, index: print(parameters, index)), 2](Index(2, 2))
-    (2, 2) (0, 0)
-    (2, 2) (1, 0)
+    >>> tile[brackets(lambda size, i: print(size, i)), [2, 1]](0, 3)
+    (2,) 0
+    (1,) 2
     """
-
-
-elementwise = _Elementwise(_elementwise)
-
-
-def _tile(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
     function, values, rest = _split(parameters, arguments, (), named)
     sizes = list(values[0]) if values and isinstance(values[0], (list, tuple)) else list(values)
     start, end = int(rest[0]), int(rest[1])
@@ -141,29 +135,12 @@ def _tile(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: Any) ->
             start += int(size)
 
 
-class _Tile(Bracketed[None]):
-    """`tile[function, [8, 1]](start, end)`: calls `function[size](i)` with the largest size that still fits.
-
-    >>> tile[Bracketed(lambda _, size, i: print(size, i)), [2, 1]](0, 3)
-    (2,) 0
-    (1,) 2
-    """
-
-
-tile = _Tile(_tile)
-
-
-def _unswitch(_: Any, parameters: tuple[Any, ...], *conditions: Any, **named: Any) -> None:
-    function, _values, rest = _split(parameters, conditions, (), named)
-    _call(function, tuple(rest))
-
-
-class _Unswitch(Bracketed[None]):
+@brackets
+def unswitch(parameters: tuple[Any, ...], *conditions: Any, **named: Any) -> None:
     """`unswitch[function](condition)`: calls `function[condition]()`.
 
-    >>> unswitch[Bracketed(lambda _, parameters: print(parameters))](True)
+    >>> unswitch[brackets(lambda parameters: print(parameters))](True)
     (True,)
     """
-
-
-unswitch = _Unswitch(_unswitch)
+    function, _values, rest = _split(parameters, conditions, (), named)
+    _call(function, tuple(rest))

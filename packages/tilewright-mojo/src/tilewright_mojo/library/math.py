@@ -11,9 +11,10 @@ import numpy as np
 
 from tilewright.errors import FormatError
 from tilewright.layout import as_integer
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.memory import MemoryArray, Pointer, Span
-from tilewright.mojo.simd import SIMD, DType, map_numbers, operand_of, scalar_format
+from tilewright.mojo import SIMD, DType, Pointer, Span
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.memory import MemoryArray
+from tilewright.mojo.simd import map_numbers, operand_of, scalar_format
 
 pi, tau, e = math.pi, math.tau, math.e
 _abs, _max, _min, _pow, _round = abs, max, min, pow, round  # the functions below have the names of Python's
@@ -303,9 +304,13 @@ def factorial(n: Any) -> int:
     return math.factorial(int(as_integer(n, "an integer")))
 
 
-def _iota(
-    _: Any, parameters: tuple[Any, ...], *arguments: Any, dtype: Any = None, width: Any = None, **named: Any
-) -> Any:
+@brackets
+def iota(parameters: tuple[Any, ...], *arguments: Any, dtype: Any = None, width: Any = None, **named: Any) -> Any:
+    """`iota[dtype, width](offset)`: consecutive numbers; `iota(span, offset)` writes them to memory.
+
+    >>> iota["int32", 4](3)
+    SIMD[DType.int32, 4](3, 4, 5, 6)
+    """
     if arguments and isinstance(arguments[0], (MemoryArray, Pointer)):
         target, *rest = arguments
         span = Span(ptr=target, length=rest.pop(0)) if isinstance(target, Pointer) else target
@@ -316,14 +321,3 @@ def _iota(
     offset = arguments[0] if arguments else named.get("offset", 0)
     kind, count = (*parameters, named.get("dtype"), named.get("width"))[:2]
     return SIMD[scalar_format(kind), count](*[offset + k for k in range(int(count))])
-
-
-class _Iota(Bracketed[Any]):
-    """`iota[dtype, width](offset)`: consecutive numbers; `iota(span, offset)` writes them to memory.
-
-    >>> iota["int32", 4](3)
-    SIMD[DType.int32, 4](3, 4, 5, 6)
-    """
-
-
-iota = _Iota(_iota)

@@ -10,17 +10,18 @@ from random import Random
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.memory import Pointer, Span
-from tilewright.mojo.simd import SIMD, DType, Scalar, UInt64, make_scalar, scalar_format
+from tilewright.mojo import SIMD, DType, Pointer, Scalar, Span, UInt64
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.simd import make_scalar, scalar_format
 
 
-def _limit(value: Any) -> Bracketed[Any]:
-    def find(_: Any, parameters: tuple[Any, ...], *, dtype: Any = None) -> Any:
+def _limit(value: Any) -> brackets[Any]:
+    @brackets
+    def find(parameters: tuple[Any, ...], *, dtype: Any = None) -> Any:
         kind = scalar_format((*parameters, dtype)[0])
         return Scalar[kind](value(kind))
 
-    return Bracketed(find)
+    return find
 
 
 max_finite, min_finite = _limit(lambda kind: kind.limits.highest), _limit(lambda kind: kind.limits.lowest)
@@ -29,12 +30,10 @@ max_or_inf = _limit(lambda kind: math.inf if kind.kind == "float" else kind.limi
 min_or_neg_inf = _limit(lambda kind: -math.inf if kind.kind == "float" else kind.limits.lowest)
 
 
-def _accum_type(_: Any, parameters: tuple[Any, ...], **named: Any) -> DType:
+@brackets
+def get_accum_type(parameters: tuple[Any, ...], **named: Any) -> DType:
     kind = scalar_format((*parameters, *named.values())[0])
     return DType.float32 if kind.kind == "float" and kind.itemsize < 4 else kind
-
-
-get_accum_type = Bracketed(_accum_type)
 
 
 def _function(name: str, count: Callable[[int, int], int]) -> Callable[[Any], Any]:
@@ -145,14 +144,6 @@ def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
     return make_scalar(DType.float64, _generators[0].gauss(float(mean), float(standard_deviation)))
 
 
-class _Filler(Bracketed[None]):
-    """A function that fills memory: `f[dtype](pointer, size, ...)` or `f(span, ...)`; the memory has the type.
-
-    >>> from tilewright.mojo.memory import alloc
-    >>> rand(alloc["float32"](4), 4)
-    """
-
-
 def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> None:
     """Write what `draw` returns for the arguments to each element of a span, or to so many at a pointer."""
     if isinstance(target, Pointer):
@@ -161,11 +152,23 @@ def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> 
         target[k] = draw(*arguments)
 
 
-def _rand(_: Any, _parameters: Any, target: Any, *size: Any, min: Any = 0.0, max: Any = 1.0, **_options: Any) -> None:  # noqa: A002
+@brackets
+def rand(_parameters: Any, target: Any, *size: Any, min: Any = 0.0, max: Any = 1.0, **_options: Any) -> None:  # noqa: A002
+    """Fill memory with numbers from `min` up to `max`: `rand[dtype](pointer, size)`, or `rand(span)`.
+
+    >>> from tilewright.mojo.memory import alloc
+    >>> rand(alloc["float32"](4), 4)
+    """
     _fill(target, size, lambda: _generators[0].uniform(float(min), float(max)))
 
 
-def _randint(_: Any, _parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
+@brackets
+def randint(_parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
+    """Fill memory with integers from `low` to `high`: `randint[dtype](pointer, size, low, high)`.
+
+    >>> from tilewright.mojo.memory import alloc
+    >>> randint(alloc["int32"](4), 4, 1, 6)
+    """
     bounds = [*arguments, *[named[name] for name in ("size", "low", "high") if name in named]]
     _fill(target, tuple(bounds), lambda low, high: _generators[0].randint(int(low), int(high)))
 
@@ -173,15 +176,16 @@ def _randint(_: Any, _parameters: Any, target: Any, *arguments: Any, **named: An
 _NORMAL = (("mean", 0), ("standard_deviation", 1))
 
 
-def _randn(_: Any, _parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
+@brackets
+def randn(_parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
+    """Fill memory with numbers of the normal distribution: `randn[dtype](pointer, size)`.
+
+    >>> from tilewright.mojo.memory import alloc
+    >>> randn(alloc["float32"](4), 4)
+    """
     size, shape = (arguments[:1], arguments[1:]) if isinstance(target, Pointer) else ((), arguments)
     mean, deviation = (*shape, *[named.get(name, default) for name, default in _NORMAL[len(shape) :]])
     _fill(target, size, lambda: _generators[0].gauss(float(mean), float(deviation)))
-
-
-rand = _Filler(_rand)
-randint = _Filler(_randint)
-randn = _Filler(_randn)
 
 
 def shuffle(items: Any) -> None:

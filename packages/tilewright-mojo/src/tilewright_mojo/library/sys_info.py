@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from tilewright.errors import LayoutError
-from tilewright.mojo.brackets import Bracketed
+from tilewright.mojo.brackets import brackets
 
 from ..simt.kernel_thread import is_inside_kernel
 
@@ -87,8 +87,8 @@ class CompilationTarget:
     has_avx512f = has_avx2 = has_neon = staticmethod(_answer(False, "Return whether there are such instructions."))
 
     @staticmethod
-    def _refuse(parameters: tuple[object, ...], named: dict[str, object]) -> None:
+    @brackets
+    def unsupported_target_error(parameters: tuple[object, ...], **named: object) -> None:
+        """Refuse an operation that a program has no code for on this machine."""
         what = named.get("operation", parameters[0] if parameters else "this")
         raise LayoutError(f"{what} is not possible on this machine: the program says so")
-
-    unsupported_target_error = Bracketed(lambda _, parameters, **named: CompilationTarget._refuse(parameters, named))

@@ -14,16 +14,24 @@ import numpy as np
 
 from tilewright.errors import LayoutError, TilewrightError
 from tilewright.layout import as_integer
-from tilewright.mojo.brackets import Bracketed
+from tilewright.mojo import SIMD, Error, Pointer
+from tilewright.mojo.brackets import brackets
 from tilewright.mojo.builtins import format_value
-from tilewright.mojo.memory import AddressSpace, Pointer, allocate_on_stack
+from tilewright.mojo.memory import AddressSpace, allocate_on_stack
 from tilewright.mojo.scalar_memory import new_memory, number_type_of, write_scalar
-from tilewright.mojo.simd import SIMD, Error, FailedAssertion, as_vector, scalar_format
+from tilewright.mojo.simd import as_vector, scalar_format
 
 from ..collections import List
+from ..errors import FailedAssertion
 
 
-def _stack_allocation(_: Any, parameters: tuple[Any, ...], **named: Any) -> Pointer:
+@brackets
+def stack_allocation(parameters: tuple[Any, ...], **named: Any) -> Pointer:
+    """`stack_allocation[16, Float32, address_space=AddressSpace.SHARED]()`: a pointer to memory of a block or thread.
+
+    >>> stack_allocation[4, "int8"]().store.size
+    4
+    """
     values = list(parameters)
     count = values.pop(0) if values else named.get("count")
     kind = values.pop(0) if values else named.get("dtype", named.get("type", named.get("T")))
@@ -35,15 +43,7 @@ def _stack_allocation(_: Any, parameters: tuple[Any, ...], **named: Any) -> Poin
     return Pointer(allocate_on_stack(element, size, space), 0)
 
 
-class _StackAllocation(Bracketed[Pointer]):
-    """`stack_allocation[16, Float32, address_space=AddressSpace.SHARED]()`: a pointer to memory of a block or thread.
-
-    >>> stack_allocation[4, "int8"]().store.size
-    4
-    """
-
-
-stack_allocation = unsafe_stack_allocation = _StackAllocation(_stack_allocation)
+unsafe_stack_allocation = stack_allocation
 
 
 def _count_bytes(pointer: Pointer, count: Any) -> int:
@@ -104,22 +104,20 @@ def memcmp(s1: Pointer, s2: Pointer, count: Any) -> int:
 unsafe_memset, unsafe_memset_zero, unsafe_memcpy = memset, memset_zero, memcpy
 
 
-def _bitcast(_: Any, parameters: tuple[Any, ...], value: Any, *, dtype: Any = None, width: Any = None) -> Any:
-    kind = scalar_format((*parameters, dtype)[0])
-    numbers = value.array if isinstance(value, SIMD) else np.atleast_1d(np.asarray(value))
-    return as_vector(numbers.view(kind.dtype))
-
-
-class _Bitcast(Bracketed[Any]):
+@brackets
+def bitcast(parameters: tuple[Any, ...], value: Any, *, dtype: Any = None, width: Any = None) -> Any:
     """`bitcast[dtype, width](value)`: the same bits as other numbers.
 
     >>> from tilewright.mojo import Float32
     >>> bitcast["uint32", 1](Float32(1))
     UInt32(1065353216)
     """
+    kind = scalar_format((*parameters, dtype)[0])
+    numbers = value.array if isinstance(value, SIMD) else np.atleast_1d(np.asarray(value))
+    return as_vector(numbers.view(kind.dtype))
 
 
-bitcast = pack_bits = unsafe_bitcast = _Bitcast(_bitcast)
+pack_bits = unsafe_bitcast = bitcast
 
 
 def abort(*message: Any, **_: Any) -> None:
@@ -266,10 +264,10 @@ class TestSuite:
         self._tests: list[Any] = []
         self._skipped: set[str] = set()
 
-    discover_tests = Bracketed(lambda _, parameters, **options: TestSuite._discover(parameters))
-
     @staticmethod
-    def _discover(parameters: tuple[Any, ...]) -> TestSuite:
+    @brackets
+    def discover_tests(parameters: tuple[Any, ...], **options: Any) -> TestSuite:
+        """Return the functions among the parameters whose names begin with `test_`."""
         suite = TestSuite()
         for part in parameters:
             for function in part if isinstance(part, (tuple, list)) else (part,):
@@ -277,25 +275,22 @@ class TestSuite:
                     suite._tests.append(function)
         return suite
 
-    def _add(self, parameters: tuple[Any, ...]) -> None:
-        self._tests += parameters
-
-    @property
-    def test(self) -> Bracketed[None]:
+    @brackets
+    def test(self, parameters: tuple[Any, ...]) -> None:
         """Add a test: `suite.test[function]()`.
 
         >>> suite = TestSuite()
         >>> suite.test[print]()
         """
-        return Bracketed(TestSuite._add, self)
+        self._tests += parameters
 
-    @property
-    def skip(self) -> Bracketed[None]:
+    @brackets
+    def skip(self, parameters: tuple[Any, ...]) -> None:
         """Leave out a test: `suite.skip[function]()`.
 
         >>> TestSuite().skip[print]()
         """
-        return Bracketed(lambda suite, parameters: suite._skipped.update(map(_name_of, parameters)), self)
+        self._skipped.update(map(_name_of, parameters))
 
     def run(self, **_: Any) -> None:
         """Run the tests; raise if one fails.
@@ -403,22 +398,17 @@ class Report:
         print(f"Mean: {self.mean(unit)} {unit} (one run)")
 
 
-def _run(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> Report:
-    (function,) = [value for value in (*parameters, *arguments, *named.values()) if callable(value)][:1]
-    start = perf_counter()
-    function()
-    return Report(perf_counter() - start)
-
-
-class _Run(Bracketed[Report]):
+@brackets
+def run(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> Report:
     """`run[function]()`: the report of one run.
 
     >>> run[lambda: None]().iters()
     1
     """
-
-
-run = _Run(_run)
+    (function,) = [value for value in (*parameters, *arguments, *named.values()) if callable(value)][:1]
+    start = perf_counter()
+    function()
+    return Report(perf_counter() - start)
 
 
 class _Settings:
@@ -480,30 +470,23 @@ class Bencher:
 
     num_iters = 1
 
-    def _iterate(self, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
-        callables = [value for value in (*parameters, *arguments, *named.values()) if callable(value)]
-        callables[0]()
-
-    def _iterate_custom(self, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
-        callables = [value for value in (*parameters, *arguments) if callable(value)]
-        rest = [value for value in arguments if not callable(value)]
-        callables[0](*rest)
-
-    @property
-    def iter(self) -> Bracketed[None]:
+    @brackets
+    def iter(self, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
         """Run a function once: `bencher.iter[function]()`.
 
         >>> Bencher().iter[lambda: None]()
         """
-        return Bracketed(Bencher._iterate, self)
+        callables = [value for value in (*parameters, *arguments, *named.values()) if callable(value)]
+        callables[0]()
 
-    @property
-    def iter_custom(self) -> Bracketed[None]:
+    @brackets
+    def iter_custom(self, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
         """Run a function of a device context once: `bencher.iter_custom[function](ctx)`.
 
         >>> Bencher().iter_custom[lambda ctx: None]("ctx")
         """
-        return Bracketed(Bencher._iterate_custom, self)
+        callables = [value for value in (*parameters, *arguments) if callable(value)]
+        callables[0](*[value for value in arguments if not callable(value)])
 
     iter_preproc = iter  # noqa: A003  (Mojo's names)
 
@@ -529,21 +512,18 @@ class Bench:
         self.config = BenchConfig()
         self._names: list[str] = []
 
-    def _measure(self, parameters: tuple[Any, ...], *arguments: Any, **_: Any) -> None:
+    @brackets
+    def bench_function(self, parameters: tuple[Any, ...], *arguments: Any, **_: Any) -> None:
+        """Measure a function of a `Bencher`: `bench.bench_function[function](BenchId("name"))`.
+
+        >>> Bench().bench_function[lambda bencher: None](BenchId("copy"))
+        """
         functions = [value for value in (*parameters, *arguments) if callable(value)]
         names = [value for value in arguments if isinstance(value, BenchId)]
         others = (_Settings, list, List, str)
         inputs = [value for value in arguments if not callable(value) and not isinstance(value, others)]
         functions[0](Bencher(), *inputs)
         self._names.append(str(names[0].values[0]) if names and names[0].values else "benchmark")
-
-    @property
-    def bench_function(self) -> Bracketed[None]:
-        """Measure a function of a `Bencher`: `bench.bench_function[function](BenchId("name"))`.
-
-        >>> Bench().bench_function[lambda bencher: None](BenchId("copy"))
-        """
-        return Bracketed(Bench._measure, self)
 
     bench_with_input = bench_function
 

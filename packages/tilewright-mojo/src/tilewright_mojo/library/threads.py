@@ -8,8 +8,9 @@ from typing import Any
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.memory import AddressSpace, Pointer, label_store
+from tilewright.mojo import Pointer
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.memory import AddressSpace, label_store
 from tilewright.mojo.scalar_memory import read_vector, write_vector
 from tilewright.mojo.simd import scalar_format
 
@@ -42,14 +43,13 @@ class Scope(Enum):
     SYSTEM = 6
 
 
-threadfence: Any = Bracketed(lambda _, parameters, *arguments, **named: fence())
+threadfence: Any = brackets(lambda parameters, *arguments, **named: fence())
 
 
-def _ldg(_: Any, parameters: tuple[Any, ...], pointer: Any, **named: Any) -> Any:
+@brackets
+def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> Any:
+    """Return the scalar that a pointer points to: `ldg(pointer)`."""
     return pointer.load(0)
-
-
-ldg: Any = Bracketed(_ldg)
 
 
 class CacheOperation(Enum):
@@ -95,17 +95,16 @@ class Fill(Enum):
     NAN = 2
 
 
-def _external_memory(_: Any, parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> Pointer:
+@brackets
+def external_memory(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> Pointer:
     """Return a pointer to the dynamic shared memory of the block."""
     element = scalar_format((*parameters, named.get("dtype"), named.get("type"))[0])
     return Pointer(label_store(dynamic_memory(element), AddressSpace.SHARED), 0)
 
 
-external_memory = Bracketed(_external_memory)
-
-
-def _async_copy(
-    _: Any, parameters: tuple[Any, ...], src: Any, dst: Any, size: Any = None, fill: Any = None, **named: Any
+@brackets
+def async_copy(
+    parameters: tuple[Any, ...], src: Any, dst: Any, size: Any = None, fill: Any = None, **named: Any
 ) -> None:
     """Copy `size` bytes, by default 16, from global to shared memory."""
     numbers = [entry for entry in parameters if isinstance(entry, int) and not isinstance(entry, bool)]
@@ -113,9 +112,6 @@ def _async_copy(
     count = nbytes // src.memory.format.itemsize
     write_vector(dst.memory, dst.offset, read_vector(src.memory, src.offset, count))
     start_copy(dst.memory, range(dst.offset, dst.offset + count))
-
-
-async_copy = Bracketed(_async_copy)
 
 
 def async_copy_commit_group() -> None:

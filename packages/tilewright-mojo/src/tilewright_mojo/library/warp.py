@@ -7,27 +7,25 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.layout import as_integer
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.simd import SIMD
+from tilewright.mojo import SIMD
+from tilewright.mojo.brackets import brackets
 
 from ..simt import collectives
 from .threads import WARP_SIZE
 
 
-class WarpFunction(Bracketed[Any]):
+class WarpFunction(brackets[Any]):
     """A function of a warp that takes parameters in brackets, most of which may be inferred: `sum(x)`, `sum[...](x)`.
 
     >>> isinstance(sum, WarpFunction)
     True
     """
 
-    __slots__ = ()
-
 
 def _shuffle(function: Callable[..., Any]) -> WarpFunction:
     """Return a shuffle: `shuffle_down(x, offset)`, or with a mask of lanes first, `shuffle_down(mask, x, offset)`."""
 
-    def call(_: Any, parameters: tuple[Any, ...], *arguments: Any) -> Any:
+    def call(parameters: tuple[Any, ...], *arguments: Any) -> Any:
         value, lane = arguments[-2:]
         return function(value, int(as_integer(lane, "a lane or an offset")))
 
@@ -67,7 +65,7 @@ def _add(a: Any, b: Any) -> Any:
 
 
 def _reduction(join: Callable[[Any, Any], Any]) -> WarpFunction:
-    return WarpFunction(lambda _, parameters, val, **named: collectives.warp_reduce(val, join))
+    return WarpFunction(lambda parameters, val, **named: collectives.warp_reduce(val, join))
 
 
 sum, max, min = _reduction(_add), _reduction(larger), _reduction(smaller)  # noqa: A001  (Mojo's names)
@@ -85,9 +83,7 @@ async def _reduce_groups(value: Any, join: Callable[[Any, Any], Any], count: int
 def _group_reduction(join: Callable[[Any, Any], Any]) -> WarpFunction:
     """Return the reduction over groups of lanes: `lane_group_sum[num_lanes=8](x)`."""
 
-    def call(
-        _: Any, parameters: tuple[Any, ...], val: Any, num_lanes: Any = WARP_SIZE, stride: Any = 1, **named: Any
-    ) -> Any:
+    def call(parameters: tuple[Any, ...], val: Any, num_lanes: Any = WARP_SIZE, stride: Any = 1, **named: Any) -> Any:
         numbers = [entry for entry in parameters if isinstance(entry, int)]
         count, step = (*numbers, *(num_lanes, stride)[len(numbers) :])[:2]
         return _reduce_groups(val, join, int(count), int(step))
@@ -99,7 +95,7 @@ lane_group_sum, lane_group_max, lane_group_min = map(_group_reduction, (_add, la
 lane_group_sum_and_broadcast, lane_group_max_and_broadcast = lane_group_sum, lane_group_max
 
 
-def _reduce(_: Any, parameters: tuple[Any, ...], val: Any, func: Any = None, **named: Any) -> Any:
+def _reduce(parameters: tuple[Any, ...], val: Any, func: Any = None, **named: Any) -> Any:
     functions = [entry for entry in (*parameters, func) if callable(entry)]
     return collectives.warp_reduce(val, functions[-1])
 
@@ -107,14 +103,14 @@ def _reduce(_: Any, parameters: tuple[Any, ...], val: Any, func: Any = None, **n
 reduce = lane_group_reduce = WarpFunction(_reduce)
 
 
-def _broadcast(_: Any, parameters: tuple[Any, ...], val: Any) -> Any:
+def _broadcast(parameters: tuple[Any, ...], val: Any) -> Any:
     return collectives.warp_broadcast(val)
 
 
 broadcast = WarpFunction(_broadcast)
 
 
-def _prefix_sum(_: Any, parameters: tuple[Any, ...], x: Any, exclusive: Any = False, **named: Any) -> Any:
+def _prefix_sum(parameters: tuple[Any, ...], x: Any, exclusive: Any = False, **named: Any) -> Any:
     flags = [entry for entry in parameters if isinstance(entry, bool)]
     return collectives.warp_prefix_sum(x, bool(flags[0] if flags else exclusive))
 
@@ -128,4 +124,4 @@ async def _vote(parameters: tuple[Any, ...], value: Any, named: dict[str, Any]) 
     return SIMD.with_parameters(kind, 1)(bits)
 
 
-vote = WarpFunction(lambda _, parameters, val, **named: _vote(parameters, val, named))
+vote = WarpFunction(lambda parameters, val, **named: _vote(parameters, val, named))

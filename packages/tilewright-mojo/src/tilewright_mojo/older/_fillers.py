@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.formats import cast
-from tilewright.mojo.brackets import Bracketed
+from tilewright.mojo.brackets import brackets
 from tilewright.tensor import Scalars
 
 from ..library.numbers import random_float64
@@ -22,15 +22,8 @@ def _fill_in_order(tensor: Any, numbers: Any) -> None:
     scalars.write(cast(np.asarray(numbers(prod(shape))), tensor.dtype).reshape(shape))
 
 
-def _arange(_: Any, parameters: tuple[Any, ...], tensor: Any, start: Any = 0, step: Any = 1, end: Any = None) -> None:
-    def numbers(count: int) -> Any:
-        values = float(start) + float(step) * np.arange(count)
-        return values if end is None else np.mod(values, float(end))
-
-    _fill_in_order(tensor, numbers)
-
-
-class _Arange(Bracketed[None]):
+@brackets
+def arange(parameters: tuple[Any, ...], tensor: Any, start: Any = 0, step: Any = 1, end: Any = None) -> None:
     """`arange(tensor, start=0, step=1, end=None)`: consecutive numbers, starting again at `end`.
 
     >>> from tilewright.mojo.layout import Layout, LayoutTensor
@@ -40,20 +33,18 @@ class _Arange(Bracketed[None]):
     [[0.0, 1.0], [2.0, 3.0]]
     """
 
+    def numbers(count: int) -> Any:
+        values = float(start) + float(step) * np.arange(count)
+        return values if end is None else np.mod(values, float(end))
 
-arange = _Arange(_arange)
+    _fill_in_order(tensor, numbers)
 
 
-def _random(_: Any, parameters: tuple[Any, ...], tensor: Any, min: Any = 0, max: Any = 1) -> None:  # noqa: A002
-    _fill_in_order(tensor, lambda count: np.array([random_float64(min, max).item() for _ in range(count)]))
-
-
-class _Random(Bracketed[None]):
+@brackets
+def random(parameters: tuple[Any, ...], tensor: Any, min: Any = 0, max: Any = 1) -> None:  # noqa: A002
     """`random(tensor, min=0, max=1)`: random numbers.
 
     >>> from tilewright.mojo.layout import Layout, LayoutTensor
     >>> random(LayoutTensor([0.0] * 4, Layout.col_major(2, 2)))
     """
-
-
-random = _Random(_random)
+    _fill_in_order(tensor, lambda count: np.array([random_float64(min, max).item() for _ in range(count)]))

@@ -10,9 +10,9 @@ from typing import Any, SupportsIndex
 from tilewright.errors import LayoutError
 from tilewright.formats import ScalarFormat
 from tilewright.layout import as_integer
-from tilewright.mojo.layout.coord import ComptimeInt, RuntimeInt
-from tilewright.mojo.layout.tile_layout import Layout, row_major
-from tilewright.mojo.memory import Pointer, Span
+from tilewright.mojo import Pointer, Span
+from tilewright.mojo.layout import ComptimeInt, RuntimeInt, row_major
+from tilewright.mojo.layout import MixedLayout as Layout
 from tilewright.mojo.simd import scalar_format
 from tilewright.tensor import Storage
 

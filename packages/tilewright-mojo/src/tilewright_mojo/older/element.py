@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tilewright.layout import as_tuple, make_layout
+from tilewright.mojo import SIMD, Pointer, SIMDType
 from tilewright.mojo.brackets import ParametrizedMeta
-from tilewright.mojo.memory import Pointer
-from tilewright.mojo.simd import SIMD, SIMDType, as_vector, scalar_format
+from tilewright.mojo.simd import as_vector, scalar_format
 from tilewright.tensor import Scalars, elements
 
 from .layout import Layout, to_core

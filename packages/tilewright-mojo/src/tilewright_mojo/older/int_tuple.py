@@ -9,8 +9,9 @@ from typing import Any
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as CoreLayout
 from tilewright.layout import as_tuple, leaves, map_leaves, nest_like
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.builtins import Index, IndexEntries
+from tilewright.mojo import Index
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.builtins import IndexEntries
 
 from .nested_integers import UNKNOWN_VALUE, IntTuple, as_int_tree, format_tree, multiply, multiply_leaves, of_tree
 
@@ -229,7 +230,13 @@ def _require_congruent(a: Any, b: Any, caller: str) -> None:
         raise LayoutError(f"{caller} needs tuples of the same nesting, got {a} and {b}")
 
 
-def _sorted(_: Any, parameters: tuple[Any, ...], t: Any, cmp: Any = None) -> IntTuple:
+@brackets
+def sorted(parameters: tuple[Any, ...], t: Any, cmp: Any = None) -> IntTuple:  # noqa: A001
+    """`sorted(t)`, or `sorted[cmp](t)`: the entries in order.
+
+    >>> print(sorted(IntTuple(7, 3, 1)))
+    (1, 3, 7)
+    """
     is_before = (*parameters, cmp)[0] or (lambda a, b: a < b)
     parts: list[IntTuple] = []
     for part in of_tree(as_int_tree(t)):  # insertion keeps equal entries in their order
@@ -240,82 +247,51 @@ def _sorted(_: Any, parameters: tuple[Any, ...], t: Any, cmp: Any = None) -> Int
     return of_tree(tuple([part._tree for part in parts]))
 
 
-class _Sorted(Bracketed[IntTuple]):
-    """`sorted(t)`, or `sorted[cmp](t)`: the entries in order.
+@brackets
+def reduce(parameters: tuple[Any, ...], t: Any, initializer: Any) -> Any:
+    """`reduce[reducer](t, initializer)`: the entries combined, one after another.
 
-    >>> print(sorted(IntTuple(7, 3, 1)))
-    (1, 3, 7)
+    >>> reduce[lambda a, b: a + int(b)](IntTuple(1, 2, 3), 10)
+    16
     """
-
-
-sorted = _Sorted(_sorted)  # noqa: A001
-
-
-def _reduce(_: Any, parameters: tuple[Any, ...], t: Any, initializer: Any) -> Any:
     result = initializer
     for part in of_tree(as_int_tree(t)):
         result = parameters[-1](result, part)
     return result
 
 
-class _Reduce(Bracketed[Any]):
-    """`reduce[reducer](t, initializer)`: the entries combined, one after another.
-
-    >>> reduce[lambda a, b: a + int(b)](IntTuple(1, 2, 3), 10)
-    16
-    """
-
-
-reduce = _Reduce(_reduce)
-
-
-def _apply(_: Any, parameters: tuple[Any, ...], t: Any) -> IntTuple:
-    return of_tree(map_leaves(lambda leaf: int(parameters[0](leaf)), as_int_tree(t)))
-
-
-class _Apply(Bracketed[IntTuple]):
+@brackets
+def apply(parameters: tuple[Any, ...], t: Any) -> IntTuple:
     """`apply[function](t)`: a function of every integer.
 
     >>> print(apply[lambda n: n * n](IntTuple(2, IntTuple(3, 4))))
     (4, (9, 16))
     """
+    return of_tree(map_leaves(lambda leaf: int(parameters[0](leaf)), as_int_tree(t)))
 
 
-apply = _Apply(_apply)
+@brackets
+def shallow_apply(parameters: tuple[Any, ...], t: Any) -> IntTuple:
+    """`shallow_apply[function](t)`: a function of every entry.
 
-
-def _shallow_apply(_: Any, parameters: tuple[Any, ...], t: Any) -> IntTuple:
+    >>> print(shallow_apply[product](IntTuple(2, IntTuple(3, 4))))
+    (2, 12)
+    """
     tree = as_int_tree(t)
     if not isinstance(tree, tuple):
         return of_tree(int(parameters[0](of_tree(tree))))
     return of_tree(tuple([int(parameters[0](of_tree(part))) for part in tree]))
 
 
-class _ShallowApply(Bracketed[IntTuple]):
-    """`shallow_apply[function](t)`: a function of every entry.
-
-    >>> print(shallow_apply[product](IntTuple(2, IntTuple(3, 4))))
-    (2, 12)
-    """
-
-
-shallow_apply = _ShallowApply(_shallow_apply)
-
-
-def _apply_zip(_: Any, parameters: tuple[Any, ...], *tuples: Any) -> IntTuple:
-    parts = zip(*[of_tree(as_int_tree(t)) for t in tuples], strict=False)
-    return of_tree(tuple([as_int_tree(parameters[0](*entries)) for entries in parts]))
-
-
-class _ApplyZip(Bracketed[IntTuple]):
+@brackets
+def apply_zip(parameters: tuple[Any, ...], *tuples: Any) -> IntTuple:
     """`apply_zip[function](a, b)`: a function of the entries at the same place of two or three tuples.
 
     >>> print(apply_zip[lambda a, b: int(a) + int(b)](IntTuple(1, 2), IntTuple(10, 20)))
     (11, 22)
     """
-
-
-apply_zip = _ApplyZip(_apply_zip)
+    parts = zip(*[of_tree(as_int_tree(t)) for t in tuples], strict=False)
+    return of_tree(tuple([as_int_tree(parameters[0](*entries)) for entries in parts]))
 
 
 def congruent(a: Any, b: Any) -> bool:
@@ -381,7 +357,13 @@ def prefix_product(a: Any, init: Any = 1) -> IntTuple:
     return of_tree(nest_like(tree, iter(strides)))
 
 
-def _shape_div(_: Any, parameters: tuple[Any, ...], a: Any, b: Any, check: bool = False) -> IntTuple:
+@brackets
+def shape_div(parameters: tuple[Any, ...], a: Any, b: Any, check: bool = False) -> IntTuple:
+    """`shape_div(a, b)`: a shape divided by another one, or by a number that its first modes use up.
+
+    >>> print(shape_div(IntTuple(3, 4), 6))
+    (1, 2)
+    """
     return of_tree(_divide(as_int_tree(a), as_int_tree(b)))
 
 
@@ -401,17 +383,6 @@ def _divide(a: Any, b: Any) -> Any:
     if UNKNOWN_VALUE in (a, b):
         return UNKNOWN_VALUE
     return a // b if b and a % b == 0 else signum(a * b)
-
-
-class _ShapeDiv(Bracketed[IntTuple]):
-    """`shape_div(a, b)`: a shape divided by another one, or by a number that its first modes use up.
-
-    >>> print(shape_div(IntTuple(3, 4), 6))
-    (1, 2)
-    """
-
-
-shape_div = _ShapeDiv(_shape_div)
 
 
 def idx2crd(idx: Any, shape: Any, _stride: Any = None) -> IntTuple:
@@ -480,17 +451,12 @@ def to_index_list(t: Any, *_: Any) -> IndexEntries:
     return Index(*leaves(as_int_tree(t)))
 
 
-def _coord_to_int_tuple(_: Any, parameters: tuple[Any, ...], value: Any = None) -> IntTuple:
-    return of_tree(as_int_tree(parameters if value is None else value))
-
-
-class _CoordToIntTuple(Bracketed[IntTuple]):
+@brackets
+def coord_to_int_tuple(parameters: tuple[Any, ...], value: Any = None) -> IntTuple:
     """`coord_to_int_tuple(coord)`, or of types in brackets: an `IntTuple` of the same nesting.
 
     >>> from tilewright.mojo.layout import Coord
     >>> print(coord_to_int_tuple(Coord(Coord(2, 3), 4)))
     ((2, 3), 4)
     """
-
-
-coord_to_int_tuple = _CoordToIntTuple(_coord_to_int_tuple)
+    return of_tree(as_int_tree(parameters if value is None else value))

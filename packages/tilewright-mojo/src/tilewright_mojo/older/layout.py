@@ -10,10 +10,11 @@ from tilewright import layout as algebra
 from tilewright.errors import LayoutError
 from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, suffix_product
 from tilewright.layout import Layout as CoreLayout
-from tilewright.mojo.brackets import Bracketed, brackets
+from tilewright.mojo.brackets import brackets
 from tilewright.mojo.builtins import memory_type
-from tilewright.mojo.layout.coord import RuntimeInt, is_dynamic
-from tilewright.mojo.layout.tile_layout import Layout as TileLayout
+from tilewright.mojo.layout import MixedLayout as TileLayout
+from tilewright.mojo.layout import RuntimeInt
+from tilewright.mojo.layout.coord import is_dynamic
 from tilewright.mojo.layout.tile_layout import format_layout_table, format_table
 
 from ..collections import List
@@ -90,8 +91,8 @@ class Layout:
             raise LayoutError(f"shape {self.shape} and stride {self.stride} have different nesting")
         return self
 
-    row_major = Bracketed(_row_major)
-    col_major = Bracketed(_col_major)
+    row_major = staticmethod(brackets(_row_major, None))
+    col_major = staticmethod(brackets(_col_major, None))
 
     # Modes.
 
@@ -348,19 +349,14 @@ def MakeLayoutList(*layouts: Layout) -> Any:  # noqa: N802  (Mojo's name)
     return LayoutList(*layouts)
 
 
-def _make_tile_layout_list(_: Any, parameters: tuple[Any, ...]) -> Any:
-    return LayoutList(*[Layout(int(extent), 1) for extent in parameters])
-
-
-class _MakeTileLayoutList(Bracketed[Any]):
+@brackets
+def MakeTileLayoutList(parameters: tuple[Any, ...]) -> Any:  # noqa: N802
     """`MakeTileLayoutList[2, 4]()`: the layouts of tile extents, mode by mode.
 
     >>> print(MakeTileLayoutList[2, 4]())
     [(2:1), (4:1)]
     """
-
-
-MakeTileLayoutList = _MakeTileLayoutList(_make_tile_layout_list)
+    return LayoutList(*[Layout(int(extent), 1) for extent in parameters])
 
 
 def sublayout(layout: Layout, *modes: Any) -> Layout:
@@ -372,23 +368,18 @@ def sublayout(layout: Layout, *modes: Any) -> Layout:
     return make_layout(*[layout[k] for k in modes])
 
 
-def _is_row_major(_: Any, parameters: tuple[Any, ...], layout: Layout, rank: Any = None) -> bool:
-    shape, stride = leaves(layout.shape._tree), leaves(layout.stride._tree)
-    (count,) = parameters or (rank,)
-    if len(shape) != count:
-        return False
-    return tuple(stride) == as_tuple(suffix_product(tuple(shape)))
-
-
-class _IsRowMajor(Bracketed[bool]):
+@brackets
+def is_row_major(parameters: tuple[Any, ...], layout: Layout, rank: Any = None) -> bool:
     """`is_row_major[rank](layout)`: whether a layout of that many leaves has row-major strides.
 
     >>> is_row_major[2](Layout.row_major(4, 8)), is_row_major[2](Layout.col_major(4, 8))
     (True, False)
     """
-
-
-is_row_major = _IsRowMajor(_is_row_major)
+    shape, stride = leaves(layout.shape._tree), leaves(layout.stride._tree)
+    (count,) = parameters or (rank,)
+    if len(shape) != count:
+        return False
+    return tuple(stride) == as_tuple(suffix_product(tuple(shape)))
 
 
 def is_contiguous_dim(layout: Layout, dim: Any) -> bool:
@@ -517,23 +508,18 @@ def _modes(layout: Layout) -> list[Layout]:
     return list(layout) if layout.shape.is_tuple() else [layout]
 
 
-def _apply_tiler(_: Any, parameters: tuple[Any, ...], layout_a: Layout, tiler: Any) -> Layout:
-    tilers = list(tiler)
-    if not tilers:
-        return layout_a
-    parts = [parameters[0](layout_a[k], tile) for k, tile in enumerate(tilers)]
-    return make_layout(*parts, *[layout_a[k] for k in range(len(tilers), len(layout_a))])
-
-
-class _ApplyTiler(Bracketed[Layout]):
+@brackets
+def apply_tiler(parameters: tuple[Any, ...], layout_a: Layout, tiler: Any) -> Layout:
     """`apply_tiler[function](layout, tiler)`: a function of each mode and the layout of a list for it.
 
     >>> print(apply_tiler[composition](Layout.row_major(8, 4), [Layout(4, 1), Layout(2, 1)]))
     ((4, 2):(4, 1))
     """
-
-
-apply_tiler = _ApplyTiler(_apply_tiler)
+    tilers = list(tiler)
+    if not tilers:
+        return layout_a
+    parts = [parameters[0](layout_a[k], tile) for k, tile in enumerate(tilers)]
+    return make_layout(*parts, *[layout_a[k] for k in range(len(tilers), len(layout_a))])
 
 
 def logical_divide(layout_a: Layout, layout_b: Any) -> Layout:
@@ -637,14 +623,11 @@ def right_inverse(layout: Layout) -> Layout:
     return from_core(algebra.right_inverse(layout.core()))
 
 
-def _recast(change: Callable[[int, int, int], tuple[int, int]]) -> Callable[..., Layout]:
-    def convert(_: Any, parameters: tuple[Any, ...], layout: Layout, factor: Any, **__: Any) -> Layout:
-        pairs = zip(leaves(layout.shape._tree), leaves(layout.stride._tree), strict=True)
-        changed = [change(n, d, int(factor)) for n, d in pairs]
-        trees = [nest_like(layout.shape._tree, iter(numbers)) for numbers in zip(*changed, strict=True)]
-        return Layout(of_tree(trees[0]), of_tree(trees[1]))
-
-    return convert
+def _recast(layout: Layout, factor: int, change: Callable[[int, int, int], tuple[int, int]]) -> Layout:
+    pairs = zip(leaves(layout.shape._tree), leaves(layout.stride._tree), strict=True)
+    changed = [change(n, d, factor) for n, d in pairs]
+    trees = [nest_like(layout.shape._tree, iter(numbers)) for numbers in zip(*changed, strict=True)]
+    return Layout(of_tree(trees[0]), of_tree(trees[1]))
 
 
 def _widen(n: int, d: int, factor: int) -> tuple[int, int]:
@@ -655,26 +638,24 @@ def _narrow(n: int, d: int, factor: int) -> tuple[int, int]:
     return (n * factor, d) if d == 1 else (n, d * factor)
 
 
-class _Upcast(Bracketed[Layout]):
+@brackets
+def upcast(parameters: tuple[Any, ...], layout: Layout, factor: Any, **_: Any) -> Layout:
     """`upcast(layout, factor)`: the layout over elements that are `factor` times as wide.
 
     >>> print(upcast(Layout(IntTuple(4, 3), IntTuple(2, 4)), 2))
     ((4, 3):(1, 2))
     """
+    return _recast(layout, int(factor), _widen)
 
 
-upcast = _Upcast(_recast(_widen))
-
-
-class _Downcast(Bracketed[Layout]):
+@brackets
+def downcast(parameters: tuple[Any, ...], layout: Layout, factor: Any, **_: Any) -> Layout:
     """`downcast(layout, factor)`: the layout over elements that are `factor` times as narrow.
 
     >>> print(downcast(Layout(IntTuple(4, 3), IntTuple(3, 1)), 2))
     ((4, 6):(6, 1))
     """
-
-
-downcast = _Downcast(_recast(_narrow))
+    return _recast(layout, int(factor), _narrow)
 
 
 def expand_strides(shape: Any, stride: Any) -> IntTuple:

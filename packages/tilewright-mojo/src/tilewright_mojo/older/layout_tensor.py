@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.mojo.layout.tile_tensor import TileTensor
+from tilewright.mojo.layout import TileTensor
 
 
 def copy(target: TileTensor, source: TileTensor, fill: Any = 0) -> TileTensor:

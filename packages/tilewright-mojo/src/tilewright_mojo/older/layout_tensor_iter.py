@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer, product
+from tilewright.mojo import Pointer
 from tilewright.mojo.brackets import ParametrizedMeta, brackets
 from tilewright.mojo.layout.thread_shares import core_layout
-from tilewright.mojo.memory import Pointer
 from tilewright.mojo.simd import scalar_format
 
 from .layout import Layout

@@ -11,15 +11,17 @@ from typing import Any
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as CoreLayout
 from tilewright.layout import as_integer, compose, make_layout
-from tilewright.mojo.brackets import Bracketed, brackets
-from tilewright.mojo.builtins import Index, IndexEntries, Origin
-from tilewright.mojo.layout.coord import RuntimeInt, is_dynamic
+from tilewright.mojo import DType, Index, Origin, SIMDType
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.builtins import IndexEntries
+from tilewright.mojo.layout import RuntimeInt, TileTensor
+from tilewright.mojo.layout.coord import is_dynamic
 from tilewright.mojo.layout.tensor_memory import LegacyLoadBrackets, LegacyStoreBrackets, named_index, only_one
 from tilewright.mojo.layout.thread_shares import checked_options, core_layout, distribute_elements, thread_arguments
 from tilewright.mojo.layout.tile_layout import Count
-from tilewright.mojo.layout.tile_tensor import Kind, TileTensor, TileTensorBrackets, Viewed, as_kind
+from tilewright.mojo.layout.tile_tensor import Kind, TileTensorBrackets, Viewed, as_kind
 from tilewright.mojo.memory import AddressSpace, tensor_on_stack
-from tilewright.mojo.simd import DType, SIMDType, scalar_format
+from tilewright.mojo.simd import scalar_format
 from tilewright.tensor import (
     DistributeBrackets,
     LocatedDistributeBrackets,
@@ -123,12 +125,9 @@ class LayoutTensorType:
         steps = to_core(Layout(self.layout.shape, self.layout.stride), now, runtime.stride)
         return self.kind(memory, make_layout(now.int_tree, steps.stride))
 
-    @property
-    def stack_allocation(self) -> Bracketed[Any]:
+    @brackets
+    def stack_allocation(self, parameters: tuple[Any, ...], *, address_space: Any = None, **_: Any) -> Any:
         """Return a tensor over new memory: `LayoutTensor[...].stack_allocation[stack_alignment=16]()`."""
-        return Bracketed(LayoutTensorType._allocate, self)
-
-    def _allocate(self, parameters: tuple[Any, ...], *, address_space: Any = None, **_: Any) -> Any:
         if self.dtype is None or self.layout is None:
             raise LayoutError("a tensor on the stack needs a number type and a layout: LayoutTensor[dtype, layout]")
         layout = _legacy(self.layout)
@@ -962,28 +961,21 @@ def _two_modes(pair: Any) -> Any:
     return make_layout(((tuple(shape), block), ()), ((tuple(stride), steps), ()))
 
 
-def _stack_allocation_like(_: Any, parameters: tuple[Any, ...], tensor: Any, **named: Any) -> Any:
-    kind = tensor.parametrized_type()
-    return kind.stack_allocation(address_space=named.get("target_address_space", tensor.address_space))
-
-
-class _StackAllocationLike(Bracketed[LayoutTensor]):
+@brackets
+def stack_allocation_like(parameters: tuple[Any, ...], tensor: Any, **named: Any) -> Any:
     """`stack_allocation_like(t)`: a new tensor of the type of another.
 
     >>> stack_allocation_like(LayoutTensor([1, 2], Layout(2))).size()
     2
     """
+    kind = tensor.parametrized_type()
+    return kind.stack_allocation(address_space=named.get("target_address_space", tensor.address_space))
 
 
-stack_allocation_like = _StackAllocationLike(_stack_allocation_like)
-
-
-def _distribute_layout(_: Any, parameters: tuple[Any, ...], **named: Any) -> Layout:
+@brackets
+def _compute_distribute_layout(parameters: tuple[Any, ...], **named: Any) -> Layout:
     layout, threads = (*parameters, *named.values())[:2]
     return zipped_divide(layout, threads)
-
-
-_compute_distribute_layout = Bracketed(_distribute_layout)  # Mojo's own tests use it
 
 
 class NullableTileTensor:

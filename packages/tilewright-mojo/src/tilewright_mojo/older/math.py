@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.layout.tile_tensor import TileTensor
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.layout import TileTensor
 from tilewright.mojo.simd import as_vector
 from tilewright.tensor import elements
 
@@ -22,79 +22,79 @@ def _as_result(values: Any, tensor: Any) -> Any:
     return kind(np.ascontiguousarray(values))
 
 
-def _reduction(reduce: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of a tensor along an axis, in brackets or not, and of the tensor for the result if given."""
+def _reduce(
+    reduce: Callable[..., Any],
+    parameters: tuple[Any, ...],
+    tensor: Any,
+    target: tuple[Any, ...],
+    axis: Any = None,
+    **options: Any,
+) -> Any:
+    """Return a function of a tensor along an axis, in brackets or not, or write it to `target` if it is given."""
+    mode = (*parameters, axis)[0]
+    if target and not isinstance(target[0], TileTensor):
+        mode, target = target[0], target[1:]
+    values = tensor.to_numpy()
+    result = np.asarray(reduce(values, None if mode is None else int(mode), **options))
+    if not target:
+        return _as_result(result.astype(values.dtype), tensor)
+    elements.copy_from(target[0], result.astype(values.dtype).reshape(target[0].shape))
+    return None
 
-    def calculate(
-        _: Any, parameters: tuple[Any, ...], tensor: Any, *target: Any, axis: Any = None, **options: Any
-    ) -> Any:
-        mode = (*parameters, axis)[0]
-        if target and not isinstance(target[0], TileTensor):
-            mode, target = target[0], target[1:]
-        values = tensor.to_numpy()
-        result = reduce(values, None if mode is None else int(mode), **options)
-        if not target:
-            return _as_result(np.asarray(result, values.dtype), tensor)
-        elements.copy_from(target[0], np.asarray(result).astype(values.dtype).reshape(target[0].shape))
-        return None
 
-    return calculate
+def _sum(values: np.ndarray, axis: int | None) -> Any:
+    return np.sum(values, axis=axis, dtype=values.dtype)
 
 
-class _Sum(Bracketed[Any]):
+@brackets
+def sum(parameters: tuple[Any, ...], tensor: Any, *target: Any, **options: Any) -> Any:  # noqa: A001
     """`sum(tensor)`, `sum[axis=0](tensor)`, `sum[axis=0](tensor, result)`: the sum of elements.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
     >>> sum(stack_allocation["int32"](row_major[2, 3]()).fill(2))
     Int32(12)
     """
+    return _reduce(_sum, parameters, tensor, target, **options)
 
 
-sum = _Sum(_reduction(lambda values, axis: np.sum(values, axis=axis, dtype=values.dtype)))  # noqa: A001
-
-
-def _maximum(owner: Any, parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) -> Any:
-    if not parameters and not options and others and isinstance(others[0], TileTensor):
-        result = tensor._stack_copy() if hasattr(tensor, "_stack_copy") else _as_result(tensor.to_numpy(), tensor)
-        return result.max(others[0])
-    reduce = _reduction(lambda values, axis: np.max(values, axis=axis))
-    return reduce(owner, parameters, tensor, *others, **options)
-
-
-class _Max(Bracketed[Any]):
+@brackets
+def max(parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) -> Any:  # noqa: A001
     """`max(tensor)`, `max[axis=0](tensor)`: the largest element; `max(a, b)`: element by element.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
     >>> max(stack_allocation["int32"](row_major[2, 3]()).fill(2))
     Int32(2)
     """
+    if not parameters and not options and others and isinstance(others[0], TileTensor):
+        result = tensor._stack_copy() if hasattr(tensor, "_stack_copy") else _as_result(tensor.to_numpy(), tensor)
+        return result.max(others[0])
+    return _reduce(lambda values, axis: np.max(values, axis=axis), parameters, tensor, others, **options)
 
 
-max = _Max(_maximum)  # noqa: A001
-
-
-class _Mean(Bracketed[Any]):
+@brackets
+def mean(parameters: tuple[Any, ...], tensor: Any, *target: Any, **options: Any) -> Any:
     """`mean(tensor)`, `mean[axis=0](tensor, result)`: the mean of elements.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
     >>> mean(stack_allocation["float32"](row_major[2, 3]()).fill(2))
     Float32(2.0)
     """
+    return _reduce(lambda values, axis: np.mean(values, axis=axis), parameters, tensor, target, **options)
 
 
-mean = _Mean(_reduction(lambda values, axis: np.mean(values, axis=axis)))
+def _variance(values: np.ndarray, axis: int | None, correction: int = 1) -> Any:
+    return np.var(values, axis=axis, ddof=correction)
 
 
-class _Variance(Bracketed[Any]):
+@brackets
+def variance(parameters: tuple[Any, ...], tensor: Any, *target: Any, **options: Any) -> Any:
     """`variance(tensor, correction=1)`: the variance of elements; 1 is for a sample.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
     >>> variance(stack_allocation["float32"](row_major[2, 3]()).fill(2))
     Float32(0.0)
     """
-
-
-variance = _Variance(_reduction(lambda values, axis, correction=1: np.var(values, axis=axis, ddof=correction)))
+    return _reduce(_variance, parameters, tensor, target, **options)
 
 
 def outer_product_acc(res: Any, lhs: Any, rhs: Any) -> None:

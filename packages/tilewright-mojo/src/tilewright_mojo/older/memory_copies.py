@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.mojo.brackets import Bracketed
+from tilewright.mojo.brackets import brackets
 from tilewright.tensor import Scalars, require_writable, watch_read, watch_write
 
 from ..simt.access_log import start_copy
@@ -158,17 +158,18 @@ def plan_of(
 
 def _copy_function(
     target_is_shared: bool, source_is_shared: bool, scope: ThreadScope | None = None, is_async: bool = False
-) -> Bracketed[Any]:
+) -> brackets[Any]:
     """Return a copy whose target or source, if shared, is distributed over the threads."""
 
-    def copy(_: Any, parameters: tuple[Any, ...], dst: Any, src: Any, *bounds: Any, **named: Any) -> Any:
+    @brackets
+    def copy(parameters: tuple[Any, ...], dst: Any, src: Any, *bounds: Any, **named: Any) -> Any:
         if bounds:
             raise LayoutError("a copy through an iterator with bounds is one of AMD's GPUs; copy a tile instead")
         if scope is not None:
             named.setdefault("thread_scope", scope)
         return plan_of(parameters, named, (target_is_shared, source_is_shared), is_async).copy(dst, src)
 
-    return Bracketed(copy)
+    return copy
 
 
 copy_dram_to_sram = copy_sram_to_dram = _copy_function(True, True)

@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import LayoutError
-from tilewright.mojo.brackets import Bracketed
-from tilewright.mojo.layout.tile_layout import make_dynamic_layout, row_major
-from tilewright.mojo.layout.tile_tensor import TileTensor
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.layout import TileTensor, row_major
+from tilewright.mojo.layout.tile_layout import make_dynamic_layout
 from tilewright.mojo.simd import scalar_format
 
 
-def _from_numpy(_: Any, parameters: tuple[Any, ...], array: Any, *, dtype: Any = None, rank: Any = None) -> TileTensor:
+@brackets
+def from_numpy(parameters: tuple[Any, ...], array: Any, *, dtype: Any = None, rank: Any = None) -> TileTensor:
+    """`from_numpy[dtype, rank](array)`: a tensor over the memory of an array in row-major order.
+
+    >>> import numpy as np
+    >>> from_numpy["int64", 2](np.zeros((2, 3), np.int64)).dim(1)
+    3
+    """
     values = np.asarray(array)
     kind, count = (*parameters, *[value for value in (dtype, rank) if value is not None], None, None)[:2]
     if kind is not None and scalar_format(kind).dtype != values.dtype:
@@ -24,18 +31,6 @@ def _from_numpy(_: Any, parameters: tuple[Any, ...], array: Any, *, dtype: Any =
     if not values.flags.c_contiguous:
         raise LayoutError(f"expected an array in row-major order without gaps, got strides {values.strides}")
     return TileTensor(values, make_dynamic_layout(row_major[values.shape]()))
-
-
-class _FromNumpy(Bracketed[TileTensor]):
-    """`from_numpy[dtype, rank](array)`: a tensor over the memory of an array in row-major order.
-
-    >>> import numpy as np
-    >>> from_numpy["int64", 2](np.zeros((2, 3), np.int64)).dim(1)
-    3
-    """
-
-
-from_numpy = _FromNumpy(_from_numpy)
 
 
 def to_numpy(tensor: TileTensor) -> Any:

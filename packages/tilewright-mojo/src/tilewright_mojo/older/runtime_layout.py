@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilewright.layout import as_tuple, nest_like, prefix_product, suffix_product
-from tilewright.mojo.brackets import Bracketed, ParametrizedMeta, brackets
-from tilewright.mojo.simd import DType
+from tilewright.mojo import DType
+from tilewright.mojo.brackets import ParametrizedMeta, brackets
 
 from .layout import Layout, to_core
 from .layout import coalesce as coalesce_static
@@ -78,8 +78,8 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         made.shape, made.stride = RuntimeTuple._of(layout.shape, shape), RuntimeTuple._of(layout.stride, stride)
         return made
 
-    row_major = Bracketed(_strided(suffix_product))
-    col_major = Bracketed(_strided(prefix_product))
+    row_major = staticmethod(brackets(_strided(suffix_product), None))
+    col_major = staticmethod(brackets(_strided(prefix_product), None))
 
     def core(self) -> Any:
         """Return the layout of the core: numbers that are known only at run time are marked so.
@@ -138,13 +138,13 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         return RuntimeLayout._of(self.layout[k], self.shape[k].int_tree, self.stride[k].int_tree)
 
     @property
-    def sublayout(self) -> Bracketed[RuntimeLayout]:
+    def sublayout(self) -> brackets[RuntimeLayout]:
         """Return a mode: `layout.sublayout[1]()`.
 
         >>> print(RuntimeLayout.row_major(4, 8).sublayout[1]())
         (8:1)
         """
-        return Bracketed(RuntimeLayout._sublayout, self)
+        return brackets(RuntimeLayout._sublayout, self)
 
     def dim(self, k: Any) -> int:
         """Return the extent of a mode.
@@ -215,14 +215,14 @@ class RuntimeLayoutType:
         return RuntimeTuple[self.layout.stride]
 
     @property
-    def row_major(self) -> Bracketed[RuntimeLayout]:
+    def row_major(self) -> brackets[RuntimeLayout]:
         """Return the layout of a shape in row-major order: `RuntimeLayout[layout].row_major(shape)`."""
-        return Bracketed(_strided(suffix_product), self)
+        return brackets(_strided(suffix_product), self)
 
     @property
-    def col_major(self) -> Bracketed[RuntimeLayout]:
+    def col_major(self) -> brackets[RuntimeLayout]:
         """Return the layout of a shape in column-major order: `RuntimeLayout[layout].col_major(shape)`."""
-        return Bracketed(_strided(prefix_product), self)
+        return brackets(_strided(prefix_product), self)
 
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, RuntimeLayout) and value.layout == self.layout

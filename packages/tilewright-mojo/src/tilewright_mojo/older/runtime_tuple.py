@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_tuple, leaves, nest_like
+from tilewright.mojo import SIMD, Index
 from tilewright.mojo.brackets import ParametrizedMeta, brackets
-from tilewright.mojo.builtins import Index, IndexEntries
-from tilewright.mojo.simd import SIMD
+from tilewright.mojo.builtins import IndexEntries
 
 from . import int_tuple
 from .int_tuple import IntTuple, to_unknown

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from tilewright import TilewrightError, mojo
 from tilewright.cli.program import program as command
 from tilewright.errors import FileFormatError
-from tilewright.mojo.simd import Error, FailedAssertion
+from tilewright.mojo import Error
+from tilewright_mojo.errors import FailedAssertion
 from tilewright_mojo.language.support import ProgramFailure, describe_failure
 from tilewright_mojo.language.tokens import MojoSourceError
 

@@ -29,24 +29,25 @@ from .builtins import (
     ImmutAnyOrigin,
     ImplicitlyCopyable,
     ImplicitlyDestructible,
+    Index,
     IndexList,
     Int,
     Movable,
     MutAnyOrigin,
     Origin,
     RegisterPassable,
-    String,
     TrivialRegisterPassable,
     Writable,
     align_of,
     simd_width_of,
     size_of,
 )
-from .memory import Array, InlineArray, Span, UnsafePointer
+from .memory import Array, InlineArray, Pointer, Span, UnsafePointer
 from .simd import (
     SIMD,
     BFloat16,
     DType,
+    Error,
     Float16,
     Float32,
     Float64,
@@ -55,6 +56,7 @@ from .simd import (
     Int32,
     Int64,
     Scalar,
+    SIMDType,
     UInt,
     UInt8,
     UInt16,
@@ -62,7 +64,7 @@ from .simd import (
     UInt64,
 )
 
-_COMPANION = ("List", "Optional", "imports", "install", "run", "uninstall")
+_COMPANION = ("List", "Optional", "String", "imports", "install", "run", "uninstall")
 """Names of the companion, which are imported on first use."""
 
 
@@ -85,12 +87,14 @@ __all__ = [
     "Copyable",
     "DType",
     "DevicePassable",
+    "Error",
     "Float16",
     "Float32",
     "Float64",
     "ImmutAnyOrigin",
     "ImplicitlyCopyable",
     "ImplicitlyDestructible",
+    "Index",
     "IndexList",
     "InlineArray",
     "Int",
@@ -101,10 +105,11 @@ __all__ = [
     "Movable",
     "MutAnyOrigin",
     "Origin",
+    "Pointer",
     "RegisterPassable",
+    "SIMDType",
     "Scalar",
     "Span",
-    "String",
     "TrivialRegisterPassable",
     "UInt",
     "UInt8",

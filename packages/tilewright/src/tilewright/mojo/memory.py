@@ -14,7 +14,7 @@ from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat
 from ..layout import as_integer
 from ..tensor import Storage, Store, as_array, flat_scalars, kernel_stack
-from .brackets import Bracketed, brackets
+from .brackets import brackets
 from .builtins import MemoryMeta, MemoryType, Origin, format_value, memory_type
 from .scalar_memory import (
     Cells,
@@ -358,17 +358,16 @@ class Pointer(metaclass=MemoryMeta):
         return hex(self.address)
 
 
-class StoreMethod(Bracketed[None]):
+class StoreMethod(brackets[None]):
     """The method `store` of a pointer, with the attributes of its memory.
 
     >>> StoreMethod(_store, Pointer(Store.of([1, 2]), 0)).data.tolist()
     [1, 2]
     """
 
-    __slots__ = ()
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._owner.memory, name)
+        (pointer,) = self._owner
+        return getattr(pointer.memory, name)
 
 
 def _store(
@@ -387,7 +386,13 @@ def _count_elements(*, count: Any = 1, **_: Any) -> Any:
     return count
 
 
-def _alloc(_: Any, parameters: tuple[Any, ...], count: Any = 1, **named: Any) -> Pointer:
+@brackets
+def alloc(parameters: tuple[Any, ...], count: Any = 1, **named: Any) -> Pointer:
+    """`alloc[Float32](16)`: a pointer to new memory.
+
+    >>> alloc["float32"](4)[3]
+    Float32(0.0)
+    """
     kind = (*parameters, named.get("type"), named.get("T"))[0]
     make = getattr(count, "make", None)  # `alloc[Float32]({count = 16})`
     size = int(as_integer(count if make is None else make(_count_elements), "the number of elements"))
@@ -407,17 +412,6 @@ def allocate(kind: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) 
         return new_memory(kind, count)
     store = new_memory(dtype, count, zeroed(count, dtype.dtype))
     return store if space is AddressSpace.GENERIC else label_store(store, space)
-
-
-class _Alloc(Bracketed[Pointer]):
-    """`alloc[Float32](16)`: a pointer to new memory.
-
-    >>> alloc["float32"](4)[3]
-    Float32(0.0)
-    """
-
-
-alloc = _Alloc(_alloc)
 
 
 def _point_to(value: Any) -> Pointer:

@@ -23,7 +23,7 @@ from ...layout import (
     validate_shape,
 )
 from ...layout import Layout as CoreLayout
-from ..brackets import Bracketed, brackets
+from ..brackets import brackets
 from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 
 
@@ -500,16 +500,19 @@ def col_major_nested(shape: Any) -> Layout:
     return col_major._layout(as_tree(shape))
 
 
-def _blocked_product(
-    _: Any,
+@brackets
+def blocked_product(
     parameters: tuple[Any, ...],
     block: Layout,
     tiler: Layout,
     coalesce_output: bool = False,
 ) -> Any:
-    """Return `block` repeated by `tiler` as a grid of blocks, mode by mode.
+    """`blocked_product(block, tiler)`: `block` repeated by `tiler` as a grid of blocks, mode by mode.
 
-    `coalesce_output` merges a mode whose copies continue its block.
+    `coalesce_output`, also in brackets, merges a mode whose copies continue its block.
+
+    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3]()))
+    (((2, 2), (2, 3)):((2, 12), (1, 4)))
     """
     block, tiler = plain_layout(block), plain_layout(tiler)
     coalesce_output = bool((*parameters, coalesce_output)[0])
@@ -520,19 +523,6 @@ def _blocked_product(
     has_no_gaps = block.size == block.cosize and block.depth <= 1 and tiler.depth <= 1
     result = _repeat_block(block, tiler) if has_no_gaps else algebra.blocked_product(block, tiler)
     return from_core(_merge_modes(result) if coalesce_output else result)
-
-
-class _BlockedProduct(Bracketed[Any]):
-    """`blocked_product(block, tiler)`: `block` repeated by `tiler` as a grid of blocks, mode by mode.
-
-    `coalesce_output`, also in brackets, merges a mode whose copies continue its block.
-
-    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3]()))
-    (((2, 2), (2, 3)):((2, 12), (1, 4)))
-    """
-
-
-blocked_product = _BlockedProduct(_blocked_product)
 
 
 def _repeat_block(block: CoreLayout, tiler: CoreLayout) -> CoreLayout:
@@ -552,7 +542,15 @@ def _merge_modes(layout: CoreLayout) -> CoreLayout:
     return make_layout(tuple(shape), tuple(stride))
 
 
-def _zipped_divide(_: Any, parameters: tuple[Any, ...], *arguments: Any, ragged: str = "cover") -> Any:
+@brackets
+def zipped_divide(parameters: tuple[Any, ...], *arguments: Any, ragged: str = "cover") -> Any:
+    """`zipped_divide[coord[3, 4]](layout)` or `zipped_divide(layout, (3, 4))`: ((tile), (tiles)).
+
+    Tiles that do not divide cover the edge, with padding; `ragged="floor"` drops it, as Mojo does.
+
+    >>> print(zipped_divide[2, 4](row_major[4, 8]()))
+    (((2, 4), (2, 2)):((8, 1), (16, 4)))
+    """
     layout, tile = (arguments[0], parameters) if parameters else arguments
     layout = plain_layout(layout)
     if len(tile) == 1 and isinstance(tile[0], (tuple, list)):
@@ -568,19 +566,6 @@ def _zipped_divide(_: Any, parameters: tuple[Any, ...], *arguments: Any, ragged:
     return from_core(make_layout((sizes, counts), (stride, steps)))
 
 
-class _ZippedDivide(Bracketed[Any]):
-    """`zipped_divide[coord[3, 4]](layout)` or `zipped_divide(layout, (3, 4))`: ((tile), (tiles)).
-
-    Tiles that do not divide cover the edge, with padding; `ragged="floor"` drops it, as Mojo does.
-
-    >>> print(zipped_divide[2, 4](row_major[4, 8]()))
-    (((2, 4), (2, 2)):((8, 1), (16, 4)))
-    """
-
-
-zipped_divide = _ZippedDivide(_zipped_divide)
-
-
 def coalesce(layout: Layout) -> Layout:
     """Return `layout` with neighbouring modes merged, left to right; always with at least one mode.
 
@@ -593,7 +578,13 @@ def coalesce(layout: Layout) -> Layout:
     return result
 
 
-def _upcast(_: Any, parameters: tuple[Any, ...], layout: CoreLayout, factor: int | None = None) -> Layout:
+@brackets
+def upcast(parameters: tuple[Any, ...], layout: CoreLayout, factor: int | None = None) -> Layout:
+    """`upcast[factor](layout)` or `upcast(layout, factor)`: the layout over wider elements, by Mojo's rule.
+
+    >>> print(upcast(row_major[3, 1, 12](), 3))
+    ((3, 1, 4):(4, 4, 1))
+    """
     (factor,) = parameters or (factor,)
     if factor is None:
         raise LayoutError("upcast needs a factor: upcast[factor](layout)")
@@ -611,17 +602,6 @@ def _shape_div(a: int, b: int) -> int:
     if b and a % b == 0:
         return a // b
     return (a * b > 0) - (a * b < 0)
-
-
-class _Upcast(Bracketed[Layout]):
-    """`upcast[factor](layout)` or `upcast(layout, factor)`: the layout over wider elements, by Mojo's rule.
-
-    >>> print(upcast(row_major[3, 1, 12](), 3))
-    ((3, 1, 4):(4, 4, 1))
-    """
-
-
-upcast = _Upcast(_upcast)
 
 
 def idx2crd(offset: int, shape: Any, stride: Any = None) -> Any:

@@ -36,7 +36,7 @@ from ...tensor import (
     tile,
     tile_with_offset,
 )
-from ..brackets import Bracketed, ParametrizedMeta, brackets
+from ..brackets import ParametrizedMeta, brackets
 from ..builtins import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from ..memory import AddressSpace, label_store, tensor_on_stack
 from ..simd import DType, scalar_format
@@ -351,7 +351,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor(bytearray(12), row_major[3, 4]()).make_dynamic().layout
-        Layout((Idx(3), Idx(4)), (Idx(4), Idx(1)))
+        Layout(Coord(Idx(3), Idx(4)), Coord(Idx(4), Idx(1)))
         """
         dtype = only_one("make_dynamic", "a number type", *(parameters or [dyn_dtype or DType.int64]))
         return self._view(make_dynamic_layout(self._pair, dtype), self._offset)
@@ -468,9 +468,9 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     def _storage(self) -> Any:
         return self.ptr
 
-    @property
-    def _unsafe_storage_cast(self) -> Bracketed[Any]:
-        return Bracketed(lambda tensor, _, **__: tensor.ptr, self)
+    @brackets
+    def _unsafe_storage_cast(self, parameters: tuple[Any, ...], **_: Any) -> Any:
+        return self.ptr
 
     # Text and types.
 
@@ -547,7 +547,7 @@ for _name in TRIVIAL_MEMBERS:
     setattr(TileTensor, _name, True)
 for _base in (MemoryTensor, ElementwiseTensor):  # Python's errors about arguments name the class that users know
     for _name, _member in vars(_base).items():
-        _function = getattr(_member, "_method", _member)
+        _function = getattr(_member, "__wrapped__", _member)
         if isinstance(_function, FunctionType):
             _function.__qualname__ = f"TileTensor.{_function.__name__}"
 
@@ -587,30 +587,24 @@ _STYLES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _stack_allocation(
-    _: Any,
+@brackets
+def stack_allocation(
     parameters: tuple[Any, ...],
     layout: Any,
     address_space: AddressSpace = AddressSpace.GENERIC,
     dtype: Any = None,
     **hints: Any,  # such as an alignment
 ) -> TileTensor:
-    element = scalar_format(parameters[0] if dtype is None else dtype)
-    space = parameters[1] if len(parameters) > 1 else address_space
-    count = int(layout.cosize)
-    return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
-
-
-class _StackAllocation(Bracketed[TileTensor]):
     """`stack_allocation[dtype](layout)`: a tensor over new memory, as much as the layout needs.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
     >>> stack_allocation["float32"](row_major[4, 4]()).fill(0).shape
     (4, 4)
     """
-
-
-stack_allocation = _StackAllocation(_stack_allocation)
+    element = scalar_format(parameters[0] if dtype is None else dtype)
+    space = parameters[1] if len(parameters) > 1 else address_space
+    count = int(layout.cosize)
+    return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
 
 
 def flatten_leading(tensor: TileTensor) -> TileTensor:
