@@ -32,22 +32,19 @@ EXPORTS: dict[str, dict[str, str]] = {
     "layout.coord": {
         "tilewright.mojo.layout.coord": "All ComptimeInt Coord CoordLike Idx RuntimeInt coord coord_to_index_list",
     },
-    "layout.element": {
-        "tilewright_mojo.older.element": "Element",
-    },
     "layout.int_tuple": {
         "tilewright_mojo.older.int_tuple": (
-            "IntTuple UNKNOWN_VALUE abs apply apply_zip compact_order compatible congruent coord_to_int_tuple "
+            "IntTuple UNKNOWN_VALUE abs apply compact_order compatible congruent coord_to_int_tuple "
             "crd2idx create_unknown_int_tuple depth fill_like flatten idx2crd inner_product is_flat is_int is_tuple "
-            "mul prefix_product product product_each propagate_unknown reduce reverse shallow_apply shape_div signum "
-            "size sorted sum to_index_list to_nest to_unknown tuple_max tuple_min weakly_compatible weakly_congruent"
+            "mul prefix_product product product_each reduce reverse shape_div signum "
+            "size sorted sum to_index_list to_unknown tuple_max tuple_min weakly_compatible weakly_congruent"
         ),
     },
     "layout.layout": {
         "tilewright_mojo.older.layout": (
             "IntTuple Layout LayoutList MakeLayoutList MakeTileLayoutList apply_tiler blocked_product coalesce "
             "complement composition cosize crd2idx downcast expand_modes_alike expand_strides format_layout "
-            "hierarchical_unzip idx2crd is_contiguous_dim is_row_major logical_divide logical_product make_layout "
+            "hierarchical_unzip idx2crd is_row_major logical_divide logical_product make_layout "
             "make_ordered_layout print_layout right_inverse size sublayout tile_to_shape upcast zip_modes "
             "zipped_divide"
         ),
@@ -78,8 +75,7 @@ EXPORTS: dict[str, dict[str, str]] = {
     },
     "layout.runtime_tuple": {
         "tilewright_mojo.older.runtime_tuple": (
-            "RuntimeTuple coalesce_nested_tuple concat crd2idx idx2crd is_int is_tuple prefix_product product "
-            "shape_div signum to_index_list"
+            "RuntimeTuple concat crd2idx idx2crd is_int is_tuple prefix_product product shape_div signum to_index_list"
         ),
     },
     "layout.swizzle": {
@@ -87,13 +83,6 @@ EXPORTS: dict[str, dict[str, str]] = {
     },
     "layout.tensor_storage": {
         "tilewright.mojo.layout.tensor_storage": "PointerStorage TensorOps TensorStorage",
-    },
-    "layout.tile_io": {
-        "tilewright_mojo.older.tile_io": (
-            "GenericToLocalTileCopier GenericToSharedAsyncTileCopier GenericToSharedTileCopier "
-            "LocalToGenericTileCopier LocalToSharedTileCopier SharedToGenericTileCopier SharedToLocalTileCopier "
-            "TileCopier"
-        ),
     },
     "layout.tile_layout": {
         "tilewright.mojo.layout.tile_layout": (
@@ -119,8 +108,7 @@ EXPORTS: dict[str, dict[str, str]] = {
     },
     "std.benchmark": {
         "tilewright_mojo.library.system": (
-            "Bench BenchConfig BenchId BenchMetric Bencher BenchmarkInfo Report ThroughputMeasure "
-            "bencher_iter_custom black_box keep run"
+            "Bench BenchConfig BenchId BenchMetric Bencher Report ThroughputMeasure keep run"
         ),
     },
     "std.bit": {

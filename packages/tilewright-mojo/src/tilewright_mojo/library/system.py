@@ -352,15 +352,6 @@ def keep(*_: Any) -> None:
     """
 
 
-def black_box(value: Any) -> Any:
-    """Return the value.
-
-    >>> black_box(3)
-    3
-    """
-    return value
-
-
 class Report:
     """The time of one run.
 
@@ -435,14 +426,6 @@ class BenchId(_Settings):
     """
 
 
-class BenchmarkInfo(_Settings):
-    """What is known of a measurement.
-
-    >>> BenchmarkInfo(name="copy").name
-    'copy'
-    """
-
-
 class ThroughputMeasure(_Settings):
     """How much work a run does.
 
@@ -489,14 +472,6 @@ class Bencher:
         callables[0](*[value for value in arguments if not callable(value)])
 
     iter_preproc = iter  # noqa: A003  (Mojo's names)
-
-
-def bencher_iter_custom(bencher: Bencher, function: Any, *arguments: Any) -> None:
-    """Run a function of a device context once.
-
-    >>> bencher_iter_custom(Bencher(), lambda ctx: None, "ctx")
-    """
-    bencher.iter_custom(function, *arguments)
 
 
 class Bench:

@@ -70,15 +70,6 @@ def flatten(t: Any) -> IntTuple:
     return of_tree(tuple(leaves(as_int_tree(t))))
 
 
-def to_nest(nested: Any, flat: Any) -> IntTuple:
-    """Return the integers of `flat` in the nesting of `nested`.
-
-    >>> print(to_nest(IntTuple(0, IntTuple(0, 0)), IntTuple(2, 3, 4)))
-    (2, (3, 4))
-    """
-    return of_tree(nest_like(as_int_tree(nested), iter(leaves(as_int_tree(flat)))))
-
-
 def to_unknown(t: Any) -> IntTuple:
     """Return the nesting with every integer unknown.
 
@@ -96,17 +87,6 @@ def fill_like(src: Any, val: Any) -> IntTuple:
     """
     number = as_int_tree(val)
     return of_tree(map_leaves(lambda _: number, as_int_tree(src)))
-
-
-def propagate_unknown(src: Any, target: Any) -> IntTuple:
-    """Return `target` with every integer unknown that is unknown in `src`, of the same nesting.
-
-    >>> print(propagate_unknown(IntTuple(-1, 2), IntTuple(3, 4)))
-    (-1, 4)
-    """
-    pairs = zip(leaves(as_int_tree(src)), leaves(as_int_tree(target)), strict=True)
-    numbers = [UNKNOWN_VALUE if a == UNKNOWN_VALUE else b for a, b in pairs]
-    return of_tree(nest_like(as_int_tree(target), iter(numbers)))
 
 
 def create_unknown_int_tuple(rank: Any) -> IntTuple:
@@ -268,30 +248,6 @@ def apply(parameters: tuple[Any, ...], t: Any) -> IntTuple:
     (4, (9, 16))
     """
     return of_tree(map_leaves(lambda leaf: int(parameters[0](leaf)), as_int_tree(t)))
-
-
-@brackets
-def shallow_apply(parameters: tuple[Any, ...], t: Any) -> IntTuple:
-    """`shallow_apply[function](t)`: a function of every entry.
-
-    >>> print(shallow_apply[product](IntTuple(2, IntTuple(3, 4))))
-    (2, 12)
-    """
-    tree = as_int_tree(t)
-    if not isinstance(tree, tuple):
-        return of_tree(int(parameters[0](of_tree(tree))))
-    return of_tree(tuple([int(parameters[0](of_tree(part))) for part in tree]))
-
-
-@brackets
-def apply_zip(parameters: tuple[Any, ...], *tuples: Any) -> IntTuple:
-    """`apply_zip[function](a, b)`: a function of the entries at the same place of two or three tuples.
-
-    >>> print(apply_zip[lambda a, b: int(a) + int(b)](IntTuple(1, 2), IntTuple(10, 20)))
-    (11, 22)
-    """
-    parts = zip(*[of_tree(as_int_tree(t)) for t in tuples], strict=False)
-    return of_tree(tuple([as_int_tree(parameters[0](*entries)) for entries in parts]))
 
 
 def congruent(a: Any, b: Any) -> bool:

@@ -382,16 +382,6 @@ def is_row_major(parameters: tuple[Any, ...], layout: Layout, rank: Any = None) 
     return tuple(stride) == as_tuple(suffix_product(tuple(shape)))
 
 
-def is_contiguous_dim(layout: Layout, dim: Any) -> bool:
-    """Return whether the elements along a mode of a flat layout follow each other.
-
-    >>> is_contiguous_dim(Layout.row_major(4, 8), 1)
-    True
-    """
-    step, extent = layout.stride[dim].value(), layout.shape[dim].value()
-    return step == 1 or (step == 0 and extent == 1)
-
-
 def format_grid(layout: Any) -> str:
     """Return the indices of a layout with two modes as a table.
 

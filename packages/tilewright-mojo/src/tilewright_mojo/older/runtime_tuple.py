@@ -245,18 +245,6 @@ def crd2idx(crd: Any, shape: Any, _stride: Any = None) -> int:
     return int_tuple.crd2idx(_runtime(crd).int_tree, _runtime(shape).int_tree, stride)
 
 
-def coalesce_nested_tuple(t: Any) -> RuntimeTuple:
-    """Return the product of each entry; of a tuple of one entry, that product.
-
-    >>> print(coalesce_nested_tuple(RuntimeTuple(2, IntTuple(3, 4))))
-    (2, 12)
-    """
-    source = _runtime(t)
-    parts = [int_tuple.product(part) for part in as_tuple(source.int_tree)]
-    known = [int_tuple.product(part) for part in as_tuple(source.S._tree)]
-    return RuntimeTuple._of(*[tuple(part) if len(part) > 1 else part[0] for part in (known, parts)])
-
-
 def concat(lhs: Any, rhs: Any) -> IntTuple:
     """Return the entries of two tuples of compile time.
 
