@@ -29,7 +29,7 @@ class DictKeyError(Error, CoordinateError):
     the dictionary has no key 'a'
     """
 
-    def __init__(self, key: Any) -> None:
+    def __init__(self, key: object) -> None:
         super().__init__(f"the dictionary has no key {key!r}")
         self.key = key
 
@@ -73,7 +73,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
         """
         return cls
 
-    def __missing__(self, key: Any) -> Any:
+    def __missing__(self, key: object) -> Any:
         raise DictKeyError(key)
 
     def items(self) -> Any:
@@ -84,7 +84,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
         """
         return (DictEntry(key, value) for key, value in super().items())
 
-    def find(self, key: Any) -> Optional:
+    def find(self, key: object) -> Optional:
         """Return the value of a key, or none.
 
         >>> Dict({1: 2}).find(1).value()
@@ -92,7 +92,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
         """
         return Optional(super().get(key))
 
-    def get(self, key: Any, default: Any = _NO_DEFAULT) -> Any:
+    def get(self, key: object, default: object = _NO_DEFAULT) -> Any:
         """Return the value of a key, or `default`; an optional value where there is no default.
 
         >>> Dict({1: 2}).get(1).value(), Dict({1: 2}).get(5, 0)
@@ -100,7 +100,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
         """
         return self.find(key) if default is _NO_DEFAULT else super().get(key, default)
 
-    def pop(self, key: Any, default: Any = _NO_DEFAULT) -> Any:
+    def pop(self, key: object, default: object = _NO_DEFAULT) -> Any:
         """Remove a key and return its value, or `default` if the key is not there.
 
         >>> Dict({1: 2}).pop(1), Dict({1: 2}).pop(5, 0)
@@ -148,7 +148,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
     def _with_parameters(cls, *_: Any, **__: Any) -> Any:
         return cls
 
-    def remove(self, value: Any) -> None:
+    def remove(self, value: object) -> None:
         """Remove an element, `value`, which must be there.
 
         >>> numbers = Set(1, 2)
@@ -228,7 +228,7 @@ class Optional(metaclass=ParametrizedMeta):
 
     _value: Any
 
-    def __init__(self, value: Any = None) -> None:
+    def __init__(self, value: object = None) -> None:
         self._value = value._value if isinstance(value, Optional) else value
 
     @classmethod
@@ -275,7 +275,7 @@ class Optional(metaclass=ParametrizedMeta):
 
     unsafe_take = take
 
-    def or_else(self, default: Any) -> Any:
+    def or_else(self, default: object) -> Any:
         """Return the value, or `default` if there is none.
 
         >>> Optional().or_else(5)
@@ -335,10 +335,10 @@ class List(MemoryArray):
     __bracketed__: ClassVar[tuple[str, ...]] = ("T",)
     takes_lists: ClassVar[bool] = True
 
-    def __init__(self, *values: Any, length: Any = 0, fill: Any = None, capacity: Any = 0, **_: Any) -> None:
+    def __init__(self, *values: Any, length: object = 0, fill: object = None, capacity: object = 0, **_: Any) -> None:
         self._fill_new(MemoryType(List, None), values, length, fill)
 
-    def _fill_new(self, kind: MemoryType, values: tuple[Any, ...], length: Any, fill: Any) -> None:
+    def _fill_new(self, kind: MemoryType, values: tuple[Any, ...], length: object, fill: object) -> None:
         if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)) and kind.element is not list:
             values = tuple(values[0])
         if not values and fill is not None:
@@ -350,7 +350,7 @@ class List(MemoryArray):
             self.resize(int(as_integer(length, "the length of a list")), 0)
 
     @classmethod
-    def _with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, T: object = None, **_: Any) -> MemoryType:  # noqa: N803
         """Return the type `List[T]`.
 
         >>> List.with_parameters("int8")
@@ -360,7 +360,13 @@ class List(MemoryArray):
 
     @classmethod
     def _of_type(
-        cls, kind: MemoryType, *values: Any, length: Any = 0, fill: Any = None, unsafe_uninit_length: Any = 0, **_: Any
+        cls,
+        kind: MemoryType,
+        *values: Any,
+        length: object = 0,
+        fill: object = None,
+        unsafe_uninit_length: object = 0,
+        **_: Any,
     ) -> List:
         made = object.__new__(cls)
         made._fill_new(kind, values, length or unsafe_uninit_length, fill)
@@ -422,7 +428,7 @@ class List(MemoryArray):
         for value in list(values):
             self.append(value)
 
-    def resize(self, length: Any, value: Any = 0) -> None:
+    def resize(self, length: object, value: object = 0) -> None:
         """Shorten the list, or add elements `value` up to a length.
 
         >>> numbers = List["int8"](1)
@@ -436,7 +442,7 @@ class List(MemoryArray):
             self.append(value)
         self.shrink(count)
 
-    def shrink(self, length: Any) -> None:
+    def shrink(self, length: object) -> None:
         """Drop the elements from `length` on.
 
         >>> numbers = List["int8"](1, 2, 3)
@@ -474,7 +480,7 @@ class List(MemoryArray):
         self.extend(rest)
         return value
 
-    def insert(self, k: Any, value: Any) -> None:
+    def insert(self, k: object, value: object) -> None:
         """Insert an element, `value`, before index `k`.
 
         >>> numbers = List["int8"](1, 3)
@@ -489,7 +495,7 @@ class List(MemoryArray):
         self.shrink(index)
         self.extend([value, *rest])
 
-    def swap_elements(self, i: Any, j: Any) -> None:
+    def swap_elements(self, i: object, j: object) -> None:
         """Exchange elements `i` and `j`.
 
         >>> numbers = List["int8"](1, 3)
@@ -510,7 +516,7 @@ class List(MemoryArray):
         for k, value in enumerate([self[j] for j in reversed(range(self._size))]):
             self[k] = value
 
-    def index(self, value: Any) -> int:
+    def index(self, value: object) -> int:
         """Return the index of the first element equal to `value`.
 
         >>> List["int8"](1, 3).index(3)
@@ -521,7 +527,7 @@ class List(MemoryArray):
                 return k
         raise Error("ValueError: Given element is not in list")  # as Mojo says it
 
-    def count(self, value: Any) -> int:
+    def count(self, value: object) -> int:
         """Return how many elements are equal to `value`.
 
         >>> List["int8"](1, 3, 1).count(1)
@@ -548,7 +554,7 @@ class List(MemoryArray):
         self.extend(other)
         return self
 
-    def __mul__(self, count: Any) -> List:
+    def __mul__(self, count: object) -> List:
         repeated = self.__copy__()
         for _ in range(int(as_integer(count, "a number of copies")) - 1):
             repeated.extend(self)
@@ -643,7 +649,7 @@ class OwnedPointer(metaclass=ParametrizedMeta):
 
     __slots__ = ("_value",)
 
-    def __init__(self, value: Any = None, **named: Any) -> None:
+    def __init__(self, value: object = None, **named: Any) -> None:
         self._value = named.get("copy_value", value)
 
     @classmethod
@@ -658,7 +664,7 @@ class OwnedPointer(metaclass=ParametrizedMeta):
         """
         return self._value
 
-    def set_subscript(self, value: Any) -> None:
+    def set_subscript(self, value: object) -> None:
         """Replace the value: `pointer[] = value`.
 
         >>> OwnedPointer(5).set_subscript(6)
@@ -709,7 +715,7 @@ class VariantType:
 
     types: tuple[Any, ...]
 
-    def __call__(self, value: Any) -> Variant:
+    def __call__(self, value: object) -> Variant:
         if isinstance(value, Variant):
             return Variant(self, value.value)
         if not any(isinstance(value, kind) for kind in self.types):  # a literal takes the first type that takes it
@@ -724,7 +730,7 @@ class VariantType:
 
     convert_implicitly = __call__
 
-    def converts_implicitly(self, value: Any) -> bool:
+    def converts_implicitly(self, value: object) -> bool:
         """Return whether a value has one of the types.
 
         >>> VariantType((int,)).converts_implicitly(3)
@@ -732,7 +738,7 @@ class VariantType:
         """
         return any(isinstance(value, kind) for kind in self.types)
 
-    def is_type_supported(self, kind: Any) -> bool:
+    def is_type_supported(self, kind: object) -> bool:
         """Return whether a type is one of the types.
 
         >>> VariantType((int,)).is_type_supported(str)
@@ -754,7 +760,7 @@ class Variant(metaclass=ParametrizedMeta):
 
     __slots__ = ("kind", "value")
 
-    def __init__(self, kind: VariantType, value: Any) -> None:
+    def __init__(self, kind: VariantType, value: object) -> None:
         self.kind, self.value = kind, value
 
     @classmethod
@@ -851,7 +857,7 @@ class Counter(Dict):
         is_collection = len(items) == 1 and isinstance(items[0], Iterable) and not isinstance(items[0], str)
         self.update(items[0] if is_collection else items)
 
-    def __missing__(self, key: Any) -> int:
+    def __missing__(self, key: object) -> int:
         return 0
 
     def update(self, other: Any) -> None:  # type: ignore[override]  # counts are added, as in Mojo

@@ -17,7 +17,7 @@ class RaisedValue(TilewrightError):  # noqa: N818  (a value, of any type)
     3
     """
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         super().__init__(f"{type(value).__name__}: {value}")
         self.value = value
 
@@ -26,7 +26,7 @@ Raised = (Error, RaisedValue)
 """What `except` catches: what Mojo raises. Errors that end a Mojo program, such as a wrong index, are not caught."""
 
 
-def as_exception(value: Any) -> BaseException:
+def as_exception(value: object) -> BaseException:
     """Return what Python raises for a value of Mojo.
 
     >>> as_exception("no")

@@ -35,7 +35,7 @@ def origin_of(*_: Any) -> Any:
     return builtins.MutAnyOrigin
 
 
-def swap(left: Any, right: Any) -> None:
+def swap(left: object, right: object) -> None:
     """Exchange two variables; the compiler does it, so that a call elsewhere is an error.
 
     >>> swap(1, 2)
@@ -45,7 +45,7 @@ def swap(left: Any, right: Any) -> None:
     raise TypeError("swap exchanges two variables; it cannot be passed as a value")
 
 
-def atof(text: Any) -> Any:
+def atof(text: object) -> Any:
     """Return the number that a text says.
 
     >>> float(atof("1.5"))
@@ -58,7 +58,7 @@ def atof(text: Any) -> Any:
 
 
 @brackets
-def sort(parameters: tuple[Any, ...], values: Any, cmp_fn: Any = None, **__: Any) -> None:
+def sort(parameters: tuple[Any, ...], values: Any, cmp_fn: object = None, **__: Any) -> None:
     """Sort a list or a span in place: `sort(values)`, `sort(values, is_less)` or `sort[is_less](values)`.
 
     >>> sort(numbers := collections.List(3, 1, 2))
@@ -81,7 +81,7 @@ class DebugAssert:
     >>> DebugAssert()["safe"](True, "never")
     """
 
-    def __call__(self, condition: Any, *message: Any, **_: Any) -> None:
+    def __call__(self, condition: object, *message: Any, **_: Any) -> None:
         holds = condition() if callable(condition) else condition
         if not holds:
             fail_assertion(lambda: "".join(map(str, message)) or "assertion failed")
@@ -102,7 +102,7 @@ class Constrained:
     >>> Constrained()[True, "never"]()
     """
 
-    def with_parameters(self, condition: Any, *message: Any, **named: Any) -> Any:
+    def with_parameters(self, condition: object, *message: Any, **named: Any) -> Any:
         """Return a function that checks the condition.
 
         >>> Constrained().with_parameters(True)()
@@ -129,7 +129,7 @@ def _trait(name: str, *methods: str) -> Trait:
     return Trait(name, lambda: (), lambda _: None, methods)
 
 
-def _take(module: Any, names: str) -> dict[str, Any]:
+def _take(module: object, names: str) -> dict[str, Any]:
     return {name: getattr(module, name) for name in names.split() if hasattr(module, name)}
 
 

@@ -36,12 +36,12 @@ class String(metaclass=_StringMeta):
     """
 
 
-def _convert_to_string(value: Any) -> str:
+def _convert_to_string(value: object) -> str:
     own = getattr(value, "convert_to_string", None)  # of a tensor
     return format_value(value) if own is None else str(own())
 
 
-def represent(value: Any) -> str:
+def represent(value: object) -> str:
     """Return the text that says how to make a value.
 
     >>> represent(1.5), represent("a"), represent(3), represent((1, True))
@@ -57,7 +57,7 @@ def represent(value: Any) -> str:
     return repr(value) if in_mojo is None else str(in_mojo())
 
 
-def name_type(value: Any) -> str:
+def name_type(value: object) -> str:
     """Return the name of the type of a value as Mojo prints it.
 
     >>> name_type(3), name_type("a")
@@ -131,7 +131,7 @@ _UNNAMED = frozenset(
 """Public classes of the dialect that Mojo has no name for."""
 
 
-def type_of(value: Any) -> Any:
+def type_of(value: object) -> Any:
     """Return the type of a value, with all its parameters: `type_of(tensor)`, `type_of(Float32(1))`.
 
     >>> from tilewright.mojo import Float32
@@ -167,7 +167,7 @@ def _is_type_of_mojo(kind: type) -> bool:
 
 
 @brackets
-def rebind(parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:
+def rebind(parameters: tuple[Any, ...], value: object, **named: Any) -> Any:
     """`rebind[type](value)`: the same value; what a compiler cannot prove, it need not prove here.
 
     >>> rebind[Int](3)
@@ -219,7 +219,7 @@ class StaticTuple(list[Any]):
         _, size = parameters
         count = as_integer(size, "the size of a StaticTuple")
 
-        def create(*values: Any, fill: Any = 0) -> StaticTuple:
+        def create(*values: Any, fill: object = 0) -> StaticTuple:
             if len(values) == 1:
                 fill, values = values[0], ()
             if values and len(values) != count:
@@ -231,7 +231,7 @@ class StaticTuple(list[Any]):
     def __getitem__(self, k: Any) -> Any:
         return super().__getitem__(self._check_index(k))
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: object) -> None:
         super().__setitem__(self._check_index(k), value)
 
     get_subscript = __getitem__
@@ -245,7 +245,7 @@ class StaticTuple(list[Any]):
         """
         return len(self)
 
-    def _check_index(self, k: Any) -> int:
+    def _check_index(self, k: object) -> int:
         index = int(as_integer(k, "an index"))
         if not 0 <= index < len(self):
             raise CoordinateError(f"index {index} is outside {len(self)} entries")

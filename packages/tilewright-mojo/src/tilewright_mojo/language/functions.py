@@ -48,7 +48,7 @@ class Initializer:
     def __len__(self) -> int:
         return len(self.arguments)
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return value in self.arguments
 
 
@@ -92,7 +92,7 @@ def convert(value: Any, kind: Any) -> Any:
     return value if implicit is None else implicit(value)
 
 
-def convert_like(value: Any, other: Any) -> Any:
+def convert_like(value: object, other: object) -> Any:
     """Return a number as one of the type that a variable has already.
 
     >>> from tilewright.mojo.simd import Float32
@@ -210,10 +210,10 @@ class Argument:
 class Pattern:
     """What the type of an argument says about its value."""
 
-    def infer(self, value: Any, known: dict[str, Any]) -> None:
+    def infer(self, value: object, known: dict[str, Any]) -> None:
         """Add the parameters that follow from a value to `known`."""
 
-    def score(self, value: Any) -> int:
+    def score(self, value: object) -> int:
         """Return how well the value fits; 0 if it does not."""
         return GENERAL
 
@@ -230,11 +230,11 @@ class ParameterPattern(Pattern):
 
     name: str
 
-    def infer(self, value: Any, known: dict[str, Any]) -> None:
+    def infer(self, value: object, known: dict[str, Any]) -> None:
         """Set the parameter to the value's type, or to the value where it is already a type or a number."""
         known.setdefault(self.name, type_of(value))
 
-    def infer_value(self, value: Any, known: dict[str, Any]) -> None:
+    def infer_value(self, value: object, known: dict[str, Any]) -> None:
         """Set the parameter to what stands in the brackets of a type."""
         known.setdefault(self.name, value)
 
@@ -249,7 +249,7 @@ class ValuePattern(Pattern):
 
     value: Callable[[], Any]
 
-    def agrees(self, value: Any) -> bool:
+    def agrees(self, value: object) -> bool:
         """Return whether a value in the brackets of an argument's type is the one that is asked for."""
         wanted = self.value()
         return wanted is ... or bool(wanted == value) or (not isinstance(value, (int, str)) and not _is_dtype(value))
@@ -265,7 +265,7 @@ class TypePattern(Pattern):
 
     type: Callable[[], Any]
 
-    def score(self, value: Any) -> int:
+    def score(self, value: object) -> int:
         """Return how well the value fits the type."""
         return fits(value, self.type())
 
@@ -286,7 +286,7 @@ class HeadPattern(Pattern):
     entries: tuple[tuple[int | str, Pattern], ...]
     read: Callable[[Any, str, Any], Any] = getattr  # of programs `read_member`: the names in brackets are theirs
 
-    def infer(self, value: Any, known: dict[str, Any]) -> None:
+    def infer(self, value: object, known: dict[str, Any]) -> None:
         """Add the parameters that the brackets name."""
         for pattern, entry in self._entries(value):
             if isinstance(pattern, ParameterPattern):
@@ -294,7 +294,7 @@ class HeadPattern(Pattern):
             else:
                 pattern.infer(entry, known)
 
-    def _entries(self, value: Any) -> list[tuple[Pattern, Any]]:
+    def _entries(self, value: object) -> list[tuple[Pattern, Any]]:
         head = self.head()
         names: Any = getattr(value, "__bracketed__", None) or getattr(head, "__bracketed__", ())
         if value.__class__ is float or value.__class__ is int:  # a literal, which takes the type it is given
@@ -308,7 +308,7 @@ class HeadPattern(Pattern):
                 pairs.append((pattern, entry))
         return pairs
 
-    def score(self, value: Any) -> int:
+    def score(self, value: object) -> int:
         """Return how well the value fits the type before the brackets and the known values in them."""
         head = self.head()
         if value.__class__ in (int, float, bool) and getattr(head, "__bracketed__", ())[:1] == ("dtype",):
@@ -326,7 +326,7 @@ class HeadPattern(Pattern):
 _MISSING = object()
 
 
-def _is_dtype(value: Any) -> bool:
+def _is_dtype(value: object) -> bool:
     return hasattr(value, "itemsize")
 
 
@@ -540,7 +540,7 @@ class Function:
         result = function(*values, **options)
         return result[0] if overload.mutated else result
 
-    def __get__(self, owner: Any, kind: Any = None) -> Any:
+    def __get__(self, owner: object, kind: object = None) -> Any:
         return self if owner is None else BoundFunction(self, owner)
 
     def suspending(self) -> Any:
@@ -621,7 +621,7 @@ class ParametrizedFunction:
 class BoundFunction(ParametrizedFunction):
     """A method of a value, before its parameters are given."""
 
-    def __init__(self, function: Function, owner: Any) -> None:
+    def __init__(self, function: Function, owner: object) -> None:
         super().__init__(function, (), {}, (owner,))
 
     @property

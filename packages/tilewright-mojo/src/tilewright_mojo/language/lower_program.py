@@ -327,7 +327,7 @@ class ProgramLowerer(StructLowerer):
         except ImportError as problem:
             self.fail(str(problem), node)
 
-    def _bind_import(self, name: str, value: Any) -> None:
+    def _bind_import(self, name: str, value: object) -> None:
         binding = self.block.declare(name, "import")
         if not self.block.scope.is_module:  # a name of its own among the globals
             binding.name = f"{name}·import{len(self.namespace)}"

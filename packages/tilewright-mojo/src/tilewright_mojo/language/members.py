@@ -165,7 +165,7 @@ class Answers:
         return object.__getattribute__(self, "_answer")(name)
 
 
-def assignable(value: Any, name: str) -> Any:
+def assignable(value: object, name: str) -> Any:
     """Return the value, if a program may assign its member `name`; raise AttributeError otherwise.
 
     >>> assignable(3, "size")
@@ -177,7 +177,7 @@ def assignable(value: Any, name: str) -> Any:
     return value
 
 
-def read_member(value: Any, name: str, default: Any) -> Any:
+def read_member(value: object, name: str, default: object) -> Any:
     """Return a member that a program may read, or a default if there is none.
 
     >>> read_member(3, "__class__", None) is None
@@ -203,7 +203,7 @@ def check_options(options: Any) -> dict[str, Any]:
     return named
 
 
-def visible_members(value: Any) -> list[str]:
+def visible_members(value: object) -> list[str]:
     """Return the names of the members that a program can read.
 
     >>> from tilewright_mojo.std import math

@@ -72,7 +72,7 @@ def find_module_of(name: str) -> str | None:
     return next((module for module in SEARCHED if name in exported_names(import_module(f"{HOME}.{module}"))), None)
 
 
-def get_member(module: Any, name: str, module_name: str) -> Any:
+def get_member(module: object, name: str, module_name: str) -> Any:
     """Return a name that a module exports, or a module inside it.
 
     >>> get_member(import_from_dialect("layout"), "TileTensor", "layout").__name__
@@ -122,7 +122,7 @@ def explain_name(name: str, visible: Sequence[str]) -> str:
     return suggest(name, visible) if module is None else f"; write 'from {module} import {name}' at the top"
 
 
-def explain_literal(value: Any, wanted: str) -> str:
+def explain_literal(value: object, wanted: str) -> str:
     """Return why a literal cannot be the value of a variable of the type `wanted`; nothing if it can.
 
     >>> explain_literal("three", "Int")

@@ -146,7 +146,7 @@ class TextWriter:
         """
         self.parts += map(str, values)
 
-    def write_string(self, value: Any) -> None:
+    def write_string(self, value: object) -> None:
         """Add a text.
 
         >>> TextWriter().write_string("a")
@@ -175,7 +175,7 @@ class StructValue:
     __has_copy_constructor__: ClassVar[bool] = False
 
     @classmethod
-    def converts_implicitly(cls, value: Any) -> bool:
+    def converts_implicitly(cls, value: object) -> bool:
         """Return whether a constructor takes the value without being asked to."""
         for overload in cls.__implicit__:
             pairs = overload.bind((None, value), {})
@@ -184,7 +184,7 @@ class StructValue:
         return False
 
     @classmethod
-    def convert_implicitly(cls, value: Any) -> Any:
+    def convert_implicitly(cls, value: object) -> Any:
         """Return the value converted, if a constructor takes it implicitly."""
         make: Any = cls
         return make(value) if cls.converts_implicitly(value) else value
@@ -232,12 +232,12 @@ class StructValue:
         """Return an element: brackets with keywords, or empty ones."""
         return self.element_of(*position, **named)  # type: ignore[attr-defined]
 
-    def set_subscript(self, value: Any, *position: Any, **named: Any) -> None:
+    def set_subscript(self, value: object, *position: Any, **named: Any) -> None:
         """Assign an element."""
         self.assign_element(*position, value, **named)  # type: ignore[attr-defined]
 
 
-def copy_field(value: Any) -> Any:
+def copy_field(value: object) -> Any:
     """Return a copy of a field: of containers and structs, with all that they hold.
 
     >>> copy_field([1])
@@ -295,8 +295,8 @@ def _bound(member: Any, owner: Any) -> Callable[..., Any]:
     return member.__get__(owner, type(owner))  # type: ignore[no-any-return]
 
 
-def _return_self(member: Any) -> Callable[..., Any]:
-    def change(self: Any, other: Any) -> Any:
+def _return_self(member: object) -> Callable[..., Any]:
+    def change(self: object, other: object) -> Any:
         _bound(member, self)(other)
         return self
 
@@ -312,8 +312,8 @@ def _takes(member: Any, count: int) -> bool:
     return least <= count <= code.co_argcount or (bool(code.co_flags & 4) and count >= least)
 
 
-def _spread_index(member: Any, extra: int) -> Callable[..., Any]:
-    def access(self: Any, index: Any, *value: Any) -> Any:
+def _spread_index(member: object, extra: int) -> Callable[..., Any]:
+    def access(self: object, index: object, *value: Any) -> Any:
         if isinstance(index, tuple) and _takes(member, 1 + len(index) + extra):
             return _bound(member, self)(*index, *value)
         return _bound(member, self)(index, *value)
@@ -322,7 +322,7 @@ def _spread_index(member: Any, extra: int) -> Callable[..., Any]:
 
 
 def _adapt_exit(member: Any) -> Callable[..., Any]:
-    def leave(self: Any, kind: Any = None, error: Any = None, traceback: Any = None) -> Any:
+    def leave(self: Any, kind: object = None, error: Any = None, traceback: object = None) -> Any:
         if error is not None and _takes(member, 2):
             return _bound(member, self)(payload(error))
         if _takes(member, 1):
@@ -346,7 +346,7 @@ def add_iteration(cls: Any) -> None:
     if "__has_next__" in cls.__dict__ and "__next__" in cls.__dict__:
         following, has_next = cls.__dict__["__next__"], cls.__dict__["__has_next__"]
 
-        def step(self: Any) -> Any:
+        def step(self: object) -> Any:
             if not _bound(has_next, self)():
                 raise StopIteration
             return _bound(following, self)()
@@ -529,7 +529,7 @@ def call_writing(function: Callable[..., Any], arguments: tuple[Any, ...], posit
     return writer + collected.text()
 
 
-def write_value(value: Any, method: str, writer: Any) -> Any:
+def write_value(value: object, method: str, writer: object) -> Any:
     """Return a variable after `value.write_to(variable)`: a text grows, others are written to.
 
     >>> write_value(Text("3"), "write_to", "n = ")
@@ -554,7 +554,7 @@ class NumberMembers:
     __slots__ = ("_number", "cast")
     length = 1
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._number = value
         if not isinstance(value, tuple):
             self.cast = SIMDType(as_dtype("float64" if isinstance(value, float) else "int64"), 1)(value).cast
@@ -570,7 +570,7 @@ class NumberMembers:
     value = copy
 
 
-def with_members(value: Any) -> Any:
+def with_members(value: object) -> Any:
     """Return a value that has the members of Mojo's numbers.
 
     >>> with_members(3).copy(), with_members([1]).copy()
@@ -625,7 +625,7 @@ def add_member(cls: Any, name: str, member: Any, is_static: bool, is_implicit: b
         setattr(cls, key, value)
 
 
-def add_value(cls: Any, name: str, value: Any) -> None:
+def add_value(cls: object, name: str, value: object) -> None:
     """Set an associated value of a struct, which is none of the methods that Python calls.
 
     >>> add_value(declare_struct("Point", (), lambda: ()), "__getattr__", print)
@@ -696,11 +696,11 @@ class Trait:
     def __repr__(self) -> str:
         return self.__name__
 
-    def add_defaults(self, cls: Any) -> None:
+    def add_defaults(self, cls: object) -> None:
         """Add the default members that a struct does not have itself."""
         self.factory(DefaultMembers(cls))
 
-    def conforms(self, value: Any) -> bool:
+    def conforms(self, value: object) -> bool:
         """Return whether a value, or a type, has the trait: structs say so, others have its methods."""
         kind = value if isinstance(value, type) else type(value)
         if issubclass(kind, StructValue):
@@ -709,7 +709,7 @@ class Trait:
 
     __instancecheck__ = conforms
 
-    def __and__(self, other: Any) -> TraitUnion:
+    def __and__(self, other: object) -> TraitUnion:
         return TraitUnion([self, other])
 
     __rand__ = __and__
@@ -718,10 +718,10 @@ class Trait:
 class DefaultMembers:
     """Stands for a struct while a trait adds members to it: those that the struct has stay as they are."""
 
-    def __init__(self, cls: Any) -> None:
+    def __init__(self, cls: object) -> None:
         object.__setattr__(self, "cls", cls)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         cls = object.__getattribute__(self, "cls")
         if name not in cls.__dict__:
             setattr(cls, name, value)
@@ -744,7 +744,7 @@ class TraitUnion:
     def __init__(self, traits: list[Any]) -> None:
         self.traits = traits
 
-    def __and__(self, other: Any) -> TraitUnion:
+    def __and__(self, other: object) -> TraitUnion:
         return TraitUnion([*self.traits, other])
 
     __rand__ = __and__

@@ -58,7 +58,7 @@ from .structs import (
 from .tokens import MojoSourceError, is_magic, suggest
 
 
-def subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def subscript(value: object, position: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Return `value[position, named]` where Python's brackets cannot say it: with keywords, empty, or a tuple inside.
 
     >>> subscript([1, 2], (0,), {})
@@ -89,7 +89,7 @@ def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], 
         value[position[0] if len(position) == 1 else position] = entry
 
 
-def write_member(owner: Any, name: str, value: Any) -> None:
+def write_member(owner: object, name: str, value: object) -> None:
     """Assign a member, unless it is that value already.
 
     >>> write_member(3, "size", 4)
@@ -111,7 +111,7 @@ def write_element(owner: Any, index: Any, value: Any) -> None:
     owner[index] = value
 
 
-def write_subscript(owner: Any, position: tuple[Any, ...], named: dict[str, Any], value: Any) -> None:
+def write_subscript(owner: object, position: tuple[Any, ...], named: dict[str, Any], value: object) -> None:
     """Assign an element that is named by keywords or empty brackets.
 
     >>> values = {0: 1}
@@ -122,7 +122,7 @@ def write_subscript(owner: Any, position: tuple[Any, ...], named: dict[str, Any]
     set_subscript(owner, position, named, value)
 
 
-def change_in_place(value: Any, name: str, other: Any) -> Any:
+def change_in_place(value: object, name: str, other: object) -> Any:
     """Return a value after `value.__iadd__(other)` and the like, which numbers of Python do not have.
 
     >>> change_in_place(3, "__iadd__", 4)
@@ -154,7 +154,7 @@ class PlaceMemory:
     def __getitem__(self, _: int) -> Any:
         return self.read()
 
-    def __setitem__(self, _: int, value: Any) -> None:
+    def __setitem__(self, _: int, value: object) -> None:
         self.write(value)
 
 
@@ -181,7 +181,7 @@ def divide(left: Any, right: Any) -> Any:
     return left / right
 
 
-def as_immutable(value: Any) -> Any:
+def as_immutable(value: object) -> Any:
     """Return a tensor as one that cannot be written; other values as they are.
 
     >>> as_immutable(3)
@@ -231,7 +231,7 @@ def make_set(values: Iterable[Any]) -> Any:
     return Set(*values)
 
 
-def is_none(value: Any) -> bool:
+def is_none(value: object) -> bool:
     """Return whether a value is none, or an optional value without one: `x is None`.
 
     >>> is_none(Optional()), is_none(Optional(3)), is_none(None)
@@ -296,7 +296,7 @@ _NAMES: dict[str, Any] = {
 SUPPORT_NAMES: dict[str, Any] = {SUPPORT + name: value for name, value in _NAMES.items()}
 
 
-def is_function(value: Any) -> bool:
+def is_function(value: object) -> bool:
     """Return whether a value is a function of a program.
 
     >>> is_function(is_function), is_function(3)

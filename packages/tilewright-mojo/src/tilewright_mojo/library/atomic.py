@@ -37,14 +37,14 @@ class Ordering(Enum):
 Consistency = Ordering
 
 
-def _scalar(store: Any, number: Any) -> Any:
+def _scalar(store: Any, number: object) -> Any:
     """Return a number of memory as Mojo's scalar."""
     dtype = as_dtype(store.format)
     plain = number.item() if hasattr(number, "item") else number
     return plain if dtype is DType.int else make_scalar(dtype, plain)
 
 
-def _update(target: Any, change: Callable[[Any], Any] | None, reads: bool = True) -> Any:
+def _update(target: object, change: Callable[[Any], Any] | None, reads: bool = True) -> Any:
     """Return the old value of a scalar, and replace it by what `change` returns for it."""
     pointer = target.pointer if isinstance(target, Atomic) else target
     if not isinstance(pointer, Pointer):
@@ -53,7 +53,7 @@ def _update(target: Any, change: Callable[[Any], Any] | None, reads: bool = True
     if store.format is None:
         raise FormatError("an atomic operation needs memory of numbers")
 
-    def convert(old: Any) -> Any:
+    def convert(old: object) -> Any:
         assert change is not None
         return scalar_of(change(_scalar(store, old)), store.format)
 
@@ -66,14 +66,14 @@ class _AtomicMethod:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
 
-    def __get__(self, owner: Any, kind: Any = None) -> brackets[Any]:
+    def __get__(self, owner: object, kind: object = None) -> brackets[Any]:
         return brackets(lambda first, parameters, *arguments, **options: self._call(first, arguments), owner)
 
-    def _call(self, owner: Any, arguments: tuple[Any, ...]) -> Any:
+    def _call(self, owner: object, arguments: tuple[Any, ...]) -> Any:
         return self._function(*arguments) if owner is None else self._function(owner, *arguments)
 
 
-def _compare_exchange(target: Any, expected: Any, desired: Any) -> bool:
+def _compare_exchange(target: object, expected: Any, desired: object) -> bool:
     """Replace the scalar by `desired` if it is what `expected` points to, else write what it is there."""
     is_pointer = isinstance(expected, Pointer)
     wanted = expected[0] if is_pointer else expected
@@ -83,7 +83,7 @@ def _compare_exchange(target: Any, expected: Any, desired: Any) -> bool:
     return bool(old == wanted)
 
 
-def _store(target: Any, value: Any) -> None:
+def _store(target: object, value: object) -> None:
     _update(target, lambda old: value, reads=False)
 
 
@@ -96,7 +96,7 @@ class Atomic:
     (Int32(5), Int32(7))
     """
 
-    def __init__(self, value: Any = 0, kind: Any = None) -> None:
+    def __init__(self, value: object = 0, kind: object = None) -> None:
         dtype = number_type_of(kind) if kind is not None else getattr(value, "dtype", as_dtype("int64"))
         if dtype is None:
             raise FormatError(f"Atomic needs a number type, got {kind!r}")
@@ -104,7 +104,7 @@ class Atomic:
         self.pointer[0] = value
 
     @classmethod
-    def with_parameters(cls, kind: Any = None, *_: Any, **named: Any) -> AtomicType:
+    def with_parameters(cls, kind: object = None, *_: Any, **named: Any) -> AtomicType:
         """Return `Atomic[type]`.
 
         >>> Atomic.with_parameters("int32")(3).load()
@@ -112,7 +112,7 @@ class Atomic:
         """
         return AtomicType(named.get("dtype", named.get("T", kind)))
 
-    def __class_getitem__(cls, kind: Any) -> AtomicType:
+    def __class_getitem__(cls, kind: object) -> AtomicType:
         return cls.with_parameters(*(kind if isinstance(kind, tuple) else (kind,)))
 
     load = _AtomicMethod(lambda target: _update(target, None))
@@ -134,11 +134,11 @@ class Atomic:
         """
         return self.pointer[0]
 
-    def __iadd__(self, value: Any) -> Atomic:
+    def __iadd__(self, value: object) -> Atomic:
         _update(self, lambda old: old + value)
         return self
 
-    def __isub__(self, value: Any) -> Atomic:
+    def __isub__(self, value: object) -> Atomic:
         _update(self, lambda old: old - value)
         return self
 
@@ -150,10 +150,10 @@ class AtomicType:
     Int32(4)
     """
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: object) -> None:
         self._kind = kind
 
-    def __call__(self, value: Any = 0) -> Atomic:
+    def __call__(self, value: object = 0) -> Atomic:
         return Atomic(value, self._kind)
 
     def __instancecheck__(self, value: object) -> bool:

@@ -22,7 +22,9 @@ class BlockFunction(brackets[Any]):
 
 
 def _reduction(join: Callable[[Any, Any], Any]) -> BlockFunction:
-    def call(parameters: tuple[Any, ...], val: Any, broadcast: Any = None, block_size: Any = None, **named: Any) -> Any:
+    def call(
+        parameters: tuple[Any, ...], val: object, broadcast: object = None, block_size: object = None, **named: Any
+    ) -> Any:
         flags = [entry for entry in parameters if isinstance(entry, bool)]
         to_all = bool(flags[0]) if flags else broadcast is None or bool(broadcast)
         return collectives.block_reduce(val, join, to_all)
@@ -34,16 +36,16 @@ sum = _reduction(lambda a, b: a + b)  # noqa: A001  (Mojo's names)
 max, min = _reduction(larger), _reduction(smaller)  # noqa: A001
 
 
-def _broadcast(parameters: tuple[Any, ...], val: Any, src_thread: Any = 0, **named: Any) -> Any:
+def _broadcast(parameters: tuple[Any, ...], val: object, src_thread: object = 0, **named: Any) -> Any:
     return collectives.block_broadcast(val, int(as_integer(src_thread, "a thread")))
 
 
-def _prefix_sum(parameters: tuple[Any, ...], val: Any, exclusive: Any = False, **named: Any) -> Any:
+def _prefix_sum(parameters: tuple[Any, ...], val: object, exclusive: object = False, **named: Any) -> Any:
     flags = [entry for entry in parameters if isinstance(entry, bool)]
     return collectives.block_prefix_sum(val, bool(flags[0] if flags else exclusive))
 
 
-def _reduce(parameters: tuple[Any, ...], val: Any, func: Any = None, **named: Any) -> Any:
+def _reduce(parameters: tuple[Any, ...], val: object, func: object = None, **named: Any) -> Any:
     functions = [entry for entry in (*parameters, func) if callable(entry)]
     return collectives.block_reduce(val, functions[-1])
 

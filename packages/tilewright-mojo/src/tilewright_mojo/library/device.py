@@ -43,7 +43,7 @@ class Dim(KernelDim):
 
     __slots__ = ()
 
-    def __new__(cls, x: Any, y: Any = 1, z: Any = 1) -> Dim:
+    def __new__(cls, x: object, y: object = 1, z: object = 1) -> Dim:
         extents = tuple(x) if isinstance(x, (tuple, list)) else (x, y, z)
         return super().__new__(cls, *[int(as_integer(extent, "an extent")) for extent in extents])
 
@@ -196,11 +196,11 @@ class DeviceBuffer(metaclass=MemoryMeta):
     def __getitem__(self, k: Any) -> Any:
         return self.unsafe_ptr()[k]
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: Any) -> None:
         self.unsafe_ptr()[k] = value
 
     @brackets
-    def create_sub_buffer(self, parameters: tuple[Any, ...], offset: Any, size: Any, **_: Any) -> DeviceBuffer:
+    def create_sub_buffer(self, parameters: tuple[Any, ...], offset: object, size: object, **_: Any) -> DeviceBuffer:
         """Return a part, `buffer.create_sub_buffer[dtype](offset, size)`: `size` scalars from `offset` on.
 
         >>> from tilewright_mojo.std.gpu.host import DeviceContext
@@ -222,7 +222,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
             raise LayoutError(f"{caller} works on the SIMT machine only, not on a real device; copy the buffer instead")
         return array
 
-    def enqueue_fill(self, value: Any) -> DeviceBuffer:
+    def enqueue_fill(self, value: object) -> DeviceBuffer:
         """Set every scalar to `value`; return the buffer.
 
         >>> from tilewright_mojo.std.gpu.host import DeviceContext
@@ -242,7 +242,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
 
     fill = enqueue_fill
 
-    def enqueue_copy_to(self, target: Any) -> None:
+    def enqueue_copy_to(self, target: object) -> None:
         """Copy this buffer to `target`.
 
         >>> from tilewright_mojo.std.gpu.host import DeviceContext
@@ -251,7 +251,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
         """
         self._context.enqueue_copy(target, self)
 
-    def enqueue_copy_from(self, source: Any) -> None:
+    def enqueue_copy_from(self, source: object) -> None:
         """Copy `source` to this buffer.
 
         >>> from tilewright_mojo.std.gpu.host import DeviceContext
@@ -323,7 +323,7 @@ class HostBuffer(Span):
         self.array[...] = fit_values(numbers_of(value, self.memory.format), self.memory.format)
         return self
 
-    def enqueue_copy_to(self, target: Any) -> None:
+    def enqueue_copy_to(self, target: object) -> None:
         """Copy this buffer to `target`.
 
         >>> from tilewright_mojo.std.gpu.host import DeviceContext
@@ -332,7 +332,7 @@ class HostBuffer(Span):
         """
         self._context.enqueue_copy(target, self)
 
-    def enqueue_copy_from(self, source: Any) -> None:
+    def enqueue_copy_from(self, source: object) -> None:
         """Copy `source` to this buffer.
 
         >>> from tilewright_mojo.std.gpu.host import DeviceContext
@@ -448,7 +448,7 @@ class DeviceContext:
 
     _memory_name = "DeviceContext"
 
-    def __init__(self, device: Any = "host", *, device_id: Any = 0, api: str = "gpu", **_: Any) -> None:
+    def __init__(self, device: object = "host", *, device_id: object = 0, api: str = "gpu", **_: Any) -> None:
         name = "host" if isinstance(device, int) or hasattr(device, "__index__") else str(device)
         if name not in ("host", *DEVICE_ENGINES):
             raise TransferError(f"unknown device {device!r}; expected one of host, {', '.join(DEVICE_ENGINES)}")
@@ -469,7 +469,7 @@ class DeviceContext:
     create_buffer_sync = brackets(_buffer_constructor(DeviceBuffer))
     enqueue_create_host_buffer = brackets(_buffer_constructor(HostBuffer))
 
-    def enqueue_copy(self, dst_buf: Any, src_buf: Any) -> None:
+    def enqueue_copy(self, dst_buf: object, src_buf: object) -> None:
         """Copy as much of `src_buf` as `dst_buf` holds, of the same format, after everything that was enqueued before.
 
         >>> import numpy as np
@@ -523,7 +523,7 @@ class DeviceContext:
         *arguments: Any,
         grid_dim: Any,
         block_dim: Any,
-        shared_mem_bytes: Any = 0,
+        shared_mem_bytes: object = 0,
         cluster_dim: Any = None,
         **options: Any,
     ) -> None:
@@ -642,7 +642,7 @@ class DeviceContext:
         return _TOTAL_MEMORY, _TOTAL_MEMORY
 
 
-def _in_kernel(value: Any) -> Any:
+def _in_kernel(value: object) -> Any:
     """Return an argument as a kernel sees it: buffers are pointers."""
     return value.unsafe_ptr() if isinstance(value, (DeviceBuffer, HostBuffer)) else value
 

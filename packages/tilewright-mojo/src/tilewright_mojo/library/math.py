@@ -31,7 +31,7 @@ def _function(name: str, numbers: Callable[[float], float], arrays: Callable[[An
         except ValueError:  # outside of the domain
             return -math.inf if number == 0 else math.nan
 
-    def function(x: Any, *_: Any) -> Any:
+    def function(x: object, *_: Any) -> Any:
         if isinstance(x, SIMD):
             if x.dtype.kind != "float":
                 raise FormatError(f"{name} needs a float, got {x!r}; convert it first: x.cast[DType.float32]()")
@@ -46,7 +46,7 @@ def _function(name: str, numbers: Callable[[float], float], arrays: Callable[[An
     return function
 
 
-def _erf_array(values: Any) -> Any:
+def _erf_array(values: object) -> Any:
     return np.vectorize(math.erf)(values)
 
 
@@ -78,7 +78,7 @@ def recip(x: Any) -> Any:
     return 1 / x
 
 
-def floor(x: Any) -> Any:
+def floor(x: object) -> Any:
     """Return the largest whole number that is not greater than `x`.
 
     >>> floor(2.5)
@@ -87,7 +87,7 @@ def floor(x: Any) -> Any:
     return x.__floor__() if isinstance(x, SIMD) else float(math.floor(x)) if isinstance(x, float) else x
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: object) -> Any:
     """Return the smallest whole number that is not less than `x`.
 
     >>> ceil(2.5)
@@ -96,7 +96,7 @@ def ceil(x: Any) -> Any:
     return x.__ceil__() if isinstance(x, SIMD) else float(math.ceil(x)) if isinstance(x, float) else x
 
 
-def trunc(x: Any) -> Any:
+def trunc(x: object) -> Any:
     """Return a number without its fraction.
 
     >>> trunc(-2.5)
@@ -105,7 +105,7 @@ def trunc(x: Any) -> Any:
     return x.__trunc__() if isinstance(x, SIMD) else float(math.trunc(x)) if isinstance(x, float) else x
 
 
-def round(x: Any, digits: int = 0) -> Any:  # noqa: A001  (Mojo's names, here and below)
+def round(x: object, digits: int = 0) -> Any:  # noqa: A001  (Mojo's names, here and below)
     """Return the nearest whole number; halves go to the even one.
 
     >>> round(2.5)
@@ -152,7 +152,7 @@ def max(*values: Any) -> Any:  # noqa: A001
     return _choose(np.maximum, _max, values)
 
 
-def clamp(x: Any, lower_bound: Any, upper_bound: Any) -> Any:
+def clamp(x: object, lower_bound: object, upper_bound: object) -> Any:
     """Return `x`, not less than one bound and not greater than the other.
 
     >>> clamp(7, 0, 5)
@@ -192,7 +192,7 @@ def copysign(magnitude: Any, sign: Any) -> Any:
     return math.copysign(magnitude, float(sign))
 
 
-def hypot(x: Any, y: Any) -> Any:
+def hypot(x: object, y: object) -> Any:
     """Return the distance of the point (x, y) from the origin.
 
     >>> hypot(3.0, 4.0)
@@ -201,7 +201,7 @@ def hypot(x: Any, y: Any) -> Any:
     return _apply_two(math.hypot, np.hypot, x, y)
 
 
-def remainder(x: Any, y: Any) -> Any:
+def remainder(x: object, y: object) -> Any:
     """Return `x` minus the multiple of `y` that is nearest to it.
 
     >>> remainder(5.0, 3.0)
@@ -217,7 +217,7 @@ def _apply_two(numbers: Any, arrays: Any, x: Any, y: Any) -> Any:
     return numbers(float(x), float(y))
 
 
-def atan2(y: Any, x: Any) -> Any:
+def atan2(y: object, x: object) -> Any:
     """Return the angle of the point (x, y).
 
     >>> atan2(0.0, 1.0)
@@ -239,7 +239,7 @@ def _check(numbers: Callable[[float], bool], arrays: Callable[[Any], Any]) -> Ca
 isnan, isinf, isfinite = _check(math.isnan, np.isnan), _check(math.isinf, np.isinf), _check(math.isfinite, np.isfinite)
 
 
-def isclose(a: Any, b: Any, *, atol: Any = 1e-8, rtol: Any = 1e-5, equal_nan: bool = False) -> Any:
+def isclose(a: object, b: object, *, atol: Any = 1e-8, rtol: Any = 1e-5, equal_nan: bool = False) -> Any:
     """Return whether two numbers differ by at most `atol + rtol * |b|`.
 
     >>> isclose(1.0, 1.000001)
@@ -259,7 +259,7 @@ def ceildiv(numerator: Any, denominator: Any) -> Any:
     return -(-numerator // denominator)
 
 
-def align_up(value: Any, alignment: Any) -> Any:
+def align_up(value: object, alignment: object) -> Any:
     """Return the smallest multiple of `alignment` that is not less than `value`.
 
     >>> align_up(7, 4)
@@ -295,7 +295,7 @@ def lcm(*values: Any) -> int:
     return math.lcm(*[int(as_integer(value, "an integer")) for value in values])
 
 
-def factorial(n: Any) -> int:
+def factorial(n: object) -> int:
     """Return n!.
 
     >>> factorial(5)
@@ -305,7 +305,7 @@ def factorial(n: Any) -> int:
 
 
 @brackets
-def iota(parameters: tuple[Any, ...], *arguments: Any, dtype: Any = None, width: Any = None, **named: Any) -> Any:
+def iota(parameters: tuple[Any, ...], *arguments: Any, dtype: object = None, width: object = None, **named: Any) -> Any:
     """`iota[dtype, width](offset)`: consecutive numbers; `iota(span, offset)` writes them to memory.
 
     >>> iota["int32", 4](3)

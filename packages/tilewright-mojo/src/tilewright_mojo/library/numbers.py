@@ -17,7 +17,7 @@ from tilewright.mojo.simd import make_scalar, scalar_format
 
 def _limit(value: Any) -> brackets[Any]:
     @brackets
-    def find(parameters: tuple[Any, ...], *, dtype: Any = None) -> Any:
+    def find(parameters: tuple[Any, ...], *, dtype: object = None) -> Any:
         kind = scalar_format((*parameters, dtype)[0])
         return Scalar[kind](value(kind))
 
@@ -153,7 +153,7 @@ def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> 
 
 
 @brackets
-def rand(_parameters: Any, target: Any, *size: Any, min: Any = 0.0, max: Any = 1.0, **_options: Any) -> None:  # noqa: A002
+def rand(_parameters: object, target: Any, *size: Any, min: Any = 0.0, max: Any = 1.0, **_options: Any) -> None:  # noqa: A002
     """Fill memory with numbers from `min` up to `max`: `rand[dtype](pointer, size)`, or `rand(span)`.
 
     >>> from tilewright.mojo.memory import alloc
@@ -163,7 +163,7 @@ def rand(_parameters: Any, target: Any, *size: Any, min: Any = 0.0, max: Any = 1
 
 
 @brackets
-def randint(_parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
+def randint(_parameters: object, target: object, *arguments: Any, **named: Any) -> None:
     """Fill memory with integers from `low` to `high`: `randint[dtype](pointer, size, low, high)`.
 
     >>> from tilewright.mojo.memory import alloc
@@ -177,7 +177,7 @@ _NORMAL = (("mean", 0), ("standard_deviation", 1))
 
 
 @brackets
-def randn(_parameters: Any, target: Any, *arguments: Any, **named: Any) -> None:
+def randn(_parameters: object, target: object, *arguments: Any, **named: Any) -> None:
     """Fill memory with numbers of the normal distribution: `randn[dtype](pointer, size)`.
 
     >>> from tilewright.mojo.memory import alloc

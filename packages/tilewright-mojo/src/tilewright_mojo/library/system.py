@@ -46,11 +46,11 @@ def stack_allocation(parameters: tuple[Any, ...], **named: Any) -> Pointer:
 unsafe_stack_allocation = stack_allocation
 
 
-def _count_bytes(pointer: Pointer, count: Any) -> int:
+def _count_bytes(pointer: Pointer, count: object) -> int:
     return int(as_integer(count, "the number of elements"))
 
 
-def memset(ptr: Pointer, value: Any, count: Any) -> None:
+def memset(ptr: Pointer, value: Any, count: object) -> None:
     """Write `value` to every byte of `count` elements.
 
     >>> from tilewright.mojo.memory import alloc
@@ -74,7 +74,7 @@ def memset_zero(ptr: Pointer, *count: Any, **named: Any) -> None:
     memset(ptr, 0, (*count, named.get("count"))[0])
 
 
-def memcpy(dest: Pointer | None = None, src: Pointer | None = None, count: Any = None) -> None:
+def memcpy(dest: Pointer | None = None, src: Pointer | None = None, count: object = None) -> None:
     """Copy `count` elements.
 
     >>> from tilewright.mojo.memory import alloc
@@ -88,7 +88,7 @@ def memcpy(dest: Pointer | None = None, src: Pointer | None = None, count: Any =
         dest[k] = value
 
 
-def memcmp(s1: Pointer, s2: Pointer, count: Any) -> int:
+def memcmp(s1: Pointer, s2: Pointer, count: object) -> int:
     """Return 0 if `count` elements are equal, else -1 or 1 by the first ones that differ.
 
     >>> from tilewright.mojo.memory import alloc
@@ -105,7 +105,7 @@ unsafe_memset, unsafe_memset_zero, unsafe_memcpy = memset, memset_zero, memcpy
 
 
 @brackets
-def bitcast(parameters: tuple[Any, ...], value: Any, *, dtype: Any = None, width: Any = None) -> Any:
+def bitcast(parameters: tuple[Any, ...], value: object, *, dtype: object = None, width: object = None) -> Any:
     """`bitcast[dtype, width](value)`: the same bits as other numbers.
 
     >>> from tilewright.mojo import Float32
@@ -141,16 +141,16 @@ def getenv(name: str, default: str = "") -> str:
     return _os.environ.get(name, default)
 
 
-def _fail(text: str, msg: Any) -> None:
+def _fail(text: str, msg: object) -> None:
     raise Error(f"AssertionError: {text}", f" reason: {format_value(msg)}" if str(msg) else "")
 
 
-def _is_equal(lhs: Any, rhs: Any) -> bool:
+def _is_equal(lhs: object, rhs: object) -> bool:
     result = lhs == rhs
     return bool(np.all(result))
 
 
-def assert_true(val: Any, msg: Any = "condition was unexpectedly False", **_: Any) -> None:
+def assert_true(val: object, msg: object = "condition was unexpectedly False", **_: Any) -> None:
     """Raise unless a value is true.
 
     >>> assert_true(1 < 2)
@@ -159,7 +159,7 @@ def assert_true(val: Any, msg: Any = "condition was unexpectedly False", **_: An
         raise Error("AssertionError: ", format_value(msg))
 
 
-def assert_false(val: Any, msg: Any = "condition was unexpectedly True", **_: Any) -> None:
+def assert_false(val: object, msg: object = "condition was unexpectedly True", **_: Any) -> None:
     """Raise if a value is true.
 
     >>> assert_false(2 < 1)
@@ -168,7 +168,7 @@ def assert_false(val: Any, msg: Any = "condition was unexpectedly True", **_: An
         raise Error("AssertionError: ", format_value(msg))
 
 
-def assert_equal(lhs: Any, rhs: Any, msg: Any = "", **_: Any) -> None:
+def assert_equal(lhs: object, rhs: object, msg: object = "", **_: Any) -> None:
     """Raise unless two values are equal.
 
     >>> assert_equal(3, 3)
@@ -180,7 +180,7 @@ def assert_equal(lhs: Any, rhs: Any, msg: Any = "", **_: Any) -> None:
 assert_equal_pyobj = assert_equal
 
 
-def assert_not_equal(lhs: Any, rhs: Any, msg: Any = "", **_: Any) -> None:
+def assert_not_equal(lhs: object, rhs: object, msg: object = "", **_: Any) -> None:
     """Raise if two values are equal.
 
     >>> assert_not_equal(3, 4)
@@ -190,7 +190,14 @@ def assert_not_equal(lhs: Any, rhs: Any, msg: Any = "", **_: Any) -> None:
 
 
 def assert_almost_equal(
-    lhs: Any, rhs: Any, msg: Any = "", *, atol: Any = 1e-8, rtol: Any = 1e-5, equal_nan: Any = False, **_: Any
+    lhs: object,
+    rhs: object,
+    msg: object = "",
+    *,
+    atol: Any = 1e-8,
+    rtol: Any = 1e-5,
+    equal_nan: object = False,
+    **_: Any,
 ) -> None:
     """Raise unless two numbers, or vectors, differ by at most `atol + rtol * |rhs|`.
 
@@ -208,7 +215,7 @@ def assert_almost_equal(
         )
 
 
-def assert_is(lhs: Any, rhs: Any, msg: Any = "", **_: Any) -> None:
+def assert_is(lhs: object, rhs: object, msg: object = "", **_: Any) -> None:
     """Raise unless two values are the same object.
 
     >>> assert_is(None, None)
@@ -217,7 +224,7 @@ def assert_is(lhs: Any, rhs: Any, msg: Any = "", **_: Any) -> None:
         _fail(f"`left is right` identification failed: left: {lhs} right: {rhs}", msg)
 
 
-def assert_is_not(lhs: Any, rhs: Any, msg: Any = "", **_: Any) -> None:
+def assert_is_not(lhs: object, rhs: object, msg: object = "", **_: Any) -> None:
     """Raise if two values are the same object.
 
     >>> assert_is_not(3, None)
@@ -233,13 +240,13 @@ class assert_raises:  # noqa: N801  (Mojo's name)
     ...     raise Error("no row 3")
     """
 
-    def __init__(self, *, contains: Any = None, **_: Any) -> None:
+    def __init__(self, *, contains: object = None, **_: Any) -> None:
         self._contains = contains
 
     def __enter__(self) -> assert_raises:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: Any) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> bool:
         if problem is None:
             raise Error("AssertionError: Didn't raise")
         if not isinstance(problem, (TilewrightError, StopIteration)):
@@ -320,7 +327,7 @@ class TestSuite:
             raise Error(f"{len(failed)} of {len(self._tests)} tests failed; the first: {failed[0]}") from failed[0]
 
 
-def _name_of(function: Any) -> str:
+def _name_of(function: object) -> str:
     return str(getattr(function, "__name__", function))
 
 
@@ -362,7 +369,7 @@ class Report:
     def __init__(self, seconds: float = 0.0) -> None:
         self._seconds = seconds
 
-    def mean(self, unit: Any = "s") -> float:
+    def mean(self, unit: object = "s") -> float:
         """Return the mean time; there was one run.
 
         >>> Report(0.5).mean()
@@ -380,7 +387,7 @@ class Report:
         """
         return 1
 
-    def print(self, unit: Any = "s") -> None:
+    def print(self, unit: object = "s") -> None:
         """Print the time.
 
         >>> Report(0.0).print()

@@ -104,7 +104,7 @@ def external_memory(parameters: tuple[Any, ...], *arguments: Any, **named: Any) 
 
 @brackets
 def async_copy(
-    parameters: tuple[Any, ...], src: Any, dst: Any, size: Any = None, fill: Any = None, **named: Any
+    parameters: tuple[Any, ...], src: Any, dst: Any, size: object = None, fill: object = None, **named: Any
 ) -> None:
     """Copy `size` bytes, by default 16, from global to shared memory."""
     numbers = [entry for entry in parameters if isinstance(entry, int) and not isinstance(entry, bool)]
@@ -130,7 +130,7 @@ def async_copy_wait_all() -> None:
     wait_for_copies()
 
 
-def async_copy_wait_group(n: Any = 0) -> None:
+def async_copy_wait_group(n: object = 0) -> None:
     """Wait until at most `n` groups of asynchronous copies are not done.
 
     >>> async_copy_wait_group(0)
@@ -243,7 +243,7 @@ def sm_id() -> int:
 
 
 @suspends
-def syncwarp(mask: Any = -1) -> Any:
+def syncwarp(mask: object = -1) -> Any:
     """Wait for the threads of the warp; `mask` has a bit for each lane that takes part.
 
     >>> from tilewright_mojo.simt import launch
@@ -262,7 +262,7 @@ class _MemoryBarrier:
         self.phases: dict[int, int] = {}  # in which each thread has arrived last
 
 
-def _barrier_at(machine: RunningMachine, pointer: Any) -> _MemoryBarrier:
+def _barrier_at(machine: RunningMachine, pointer: object) -> _MemoryBarrier:
     found: _MemoryBarrier | None = machine.block_state.get(_key(pointer))
     if found is None:
         raise LayoutError("this memory is not a barrier; call mbarrier_init(pointer, threads) and barrier() first")
@@ -273,7 +273,7 @@ def _key(pointer: Any) -> tuple[int, int]:
     return id(pointer.memory.data), int(pointer.offset)
 
 
-def mbarrier_init(shared_mem: Any, num_threads: Any) -> None:
+def mbarrier_init(shared_mem: object, num_threads: object) -> None:
     """Make a barrier at a pointer into shared memory that waits for `num_threads` threads.
 
     >>> mbarrier_init.__name__
@@ -288,7 +288,7 @@ def mbarrier_init(shared_mem: Any, num_threads: Any) -> None:
     machine.block_state[_key(shared_mem)] = _MemoryBarrier(expected)
 
 
-def mbarrier_arrive(shared_mem: Any) -> int:
+def mbarrier_arrive(shared_mem: object) -> int:
     """Arrive at the barrier without waiting; return the phase.
 
     >>> mbarrier_arrive.__name__
@@ -305,7 +305,7 @@ def mbarrier_arrive(shared_mem: Any) -> int:
 
 
 @suspends
-def mbarrier_test_wait(shared_mem: Any, state: Any) -> Any:
+def mbarrier_test_wait(shared_mem: object, state: object) -> Any:
     """Wait until the phase in which the thread has arrived is complete; return True. (Mojo's returns at once.)
 
     >>> mbarrier_test_wait.__name__
@@ -319,7 +319,7 @@ def mbarrier_test_wait(shared_mem: Any, state: Any) -> Any:
 
 
 @suspends
-def mbarrier_try_wait_parity_shared(shared_mem: Any, phase: Any, ticks: Any = 0) -> Any:
+def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: object = 0) -> Any:
     """Wait until the phase of this parity is complete.
 
     >>> mbarrier_try_wait_parity_shared.__name__

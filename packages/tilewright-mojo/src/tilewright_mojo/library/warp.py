@@ -36,7 +36,7 @@ shuffle_idx, shuffle_up = _shuffle(collectives.shuffle_idx), _shuffle(collective
 shuffle_down, shuffle_xor = _shuffle(collectives.shuffle_down), _shuffle(collectives.shuffle_xor)
 
 
-def larger(a: Any, b: Any) -> Any:
+def larger(a: object, b: object) -> Any:
     """Return the larger of two numbers, or of each pair of elements of two vectors.
 
     >>> larger(3, 5)
@@ -45,7 +45,7 @@ def larger(a: Any, b: Any) -> Any:
     return _choose(a, b, lambda x, y: x > y, "gt")
 
 
-def smaller(a: Any, b: Any) -> Any:
+def smaller(a: object, b: object) -> Any:
     """Return the smaller of two numbers, or of each pair of elements of two vectors.
 
     >>> smaller(3, 5)
@@ -54,7 +54,7 @@ def smaller(a: Any, b: Any) -> Any:
     return _choose(a, b, lambda x, y: x < y, "lt")
 
 
-def _choose(a: Any, b: Any, wins: Callable[[Any, Any], bool], compare: str) -> Any:
+def _choose(a: object, b: object, wins: Callable[[Any, Any], bool], compare: str) -> Any:
     if isinstance(a, SIMD) and a.size > 1:
         return getattr(a, compare)(b).select(a, b)
     return a if wins(a, b) else b
@@ -71,7 +71,7 @@ def _reduction(join: Callable[[Any, Any], Any]) -> WarpFunction:
 sum, max, min = _reduction(_add), _reduction(larger), _reduction(smaller)  # noqa: A001  (Mojo's names)
 
 
-async def _reduce_groups(value: Any, join: Callable[[Any, Any], Any], count: int, stride: int = 1) -> Any:
+async def _reduce_groups(value: object, join: Callable[[Any, Any], Any], count: int, stride: int = 1) -> Any:
     """Return the reduction over groups of `count` lanes, each `stride` lanes apart, to every lane."""
     offset = count * stride // 2
     while offset >= stride:
@@ -95,7 +95,7 @@ lane_group_sum, lane_group_max, lane_group_min = map(_group_reduction, (_add, la
 lane_group_sum_and_broadcast, lane_group_max_and_broadcast = lane_group_sum, lane_group_max
 
 
-def _reduce(parameters: tuple[Any, ...], val: Any, func: Any = None, **named: Any) -> Any:
+def _reduce(parameters: tuple[Any, ...], val: object, func: object = None, **named: Any) -> Any:
     functions = [entry for entry in (*parameters, func) if callable(entry)]
     return collectives.warp_reduce(val, functions[-1])
 
@@ -103,14 +103,14 @@ def _reduce(parameters: tuple[Any, ...], val: Any, func: Any = None, **named: An
 reduce = lane_group_reduce = WarpFunction(_reduce)
 
 
-def _broadcast(parameters: tuple[Any, ...], val: Any) -> Any:
+def _broadcast(parameters: tuple[Any, ...], val: object) -> Any:
     return collectives.warp_broadcast(val)
 
 
 broadcast = WarpFunction(_broadcast)
 
 
-def _prefix_sum(parameters: tuple[Any, ...], x: Any, exclusive: Any = False, **named: Any) -> Any:
+def _prefix_sum(parameters: tuple[Any, ...], x: object, exclusive: object = False, **named: Any) -> Any:
     flags = [entry for entry in parameters if isinstance(entry, bool)]
     return collectives.warp_prefix_sum(x, bool(flags[0] if flags else exclusive))
 
@@ -118,7 +118,7 @@ def _prefix_sum(parameters: tuple[Any, ...], x: Any, exclusive: Any = False, **n
 prefix_sum = WarpFunction(_prefix_sum)
 
 
-async def _vote(parameters: tuple[Any, ...], value: Any, named: dict[str, Any]) -> Any:
+async def _vote(parameters: tuple[Any, ...], value: object, named: dict[str, Any]) -> Any:
     bits = await collectives.ballot(value)
     kind = (*parameters, *named.values(), "uint32")[0]
     return SIMD.with_parameters(kind, 1)(bits)

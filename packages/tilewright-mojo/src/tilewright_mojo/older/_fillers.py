@@ -23,7 +23,7 @@ def _fill_in_order(tensor: Any, numbers: Any) -> None:
 
 
 @brackets
-def arange(parameters: tuple[Any, ...], tensor: Any, start: Any = 0, step: Any = 1, end: Any = None) -> None:
+def arange(parameters: tuple[Any, ...], tensor: object, start: Any = 0, step: Any = 1, end: Any = None) -> None:
     """`arange(tensor, start=0, step=1, end=None)`: consecutive numbers, starting again at `end`.
 
     >>> from tilewright.mojo.layout import Layout, LayoutTensor
@@ -41,7 +41,7 @@ def arange(parameters: tuple[Any, ...], tensor: Any, start: Any = 0, step: Any =
 
 
 @brackets
-def random(parameters: tuple[Any, ...], tensor: Any, min: Any = 0, max: Any = 1) -> None:  # noqa: A002
+def random(parameters: tuple[Any, ...], tensor: object, min: object = 0, max: object = 1) -> None:  # noqa: A002
     """`random(tensor, min=0, max=1)`: random numbers.
 
     >>> from tilewright.mojo.layout import Layout, LayoutTensor

@@ -34,7 +34,7 @@ def signum(a: Any) -> int:
     return int(a > 0) - int(a < 0)
 
 
-def is_int(t: Any) -> bool:
+def is_int(t: object) -> bool:
     """Return whether a tuple is an integer.
 
     >>> is_int(IntTuple(2)), is_int(IntTuple(2, 3))
@@ -43,7 +43,7 @@ def is_int(t: Any) -> bool:
     return not isinstance(as_int_tree(t), tuple)
 
 
-def is_tuple(t: Any) -> bool:
+def is_tuple(t: object) -> bool:
     """Return whether a tuple is more than an integer.
 
     >>> is_tuple(IntTuple(2, 3))
@@ -52,7 +52,7 @@ def is_tuple(t: Any) -> bool:
     return not is_int(t)
 
 
-def is_flat(t: Any) -> bool:
+def is_flat(t: object) -> bool:
     """Return whether no entry is a tuple.
 
     >>> is_flat(IntTuple(2, 3)), is_flat(IntTuple(2, IntTuple(3, 4)))
@@ -61,7 +61,7 @@ def is_flat(t: Any) -> bool:
     return not any(isinstance(part, tuple) for part in as_tuple(as_int_tree(t)))
 
 
-def flatten(t: Any) -> IntTuple:
+def flatten(t: object) -> IntTuple:
     """Return all integers without nesting.
 
     >>> print(flatten(IntTuple(2, IntTuple(3, 4))))
@@ -70,7 +70,7 @@ def flatten(t: Any) -> IntTuple:
     return of_tree(tuple(leaves(as_int_tree(t))))
 
 
-def to_unknown(t: Any) -> IntTuple:
+def to_unknown(t: object) -> IntTuple:
     """Return the nesting with every integer unknown.
 
     >>> print(to_unknown(IntTuple(2, IntTuple(3, 4))))
@@ -79,7 +79,7 @@ def to_unknown(t: Any) -> IntTuple:
     return fill_like(t, UNKNOWN_VALUE)
 
 
-def fill_like(src: Any, val: Any) -> IntTuple:
+def fill_like(src: object, val: object) -> IntTuple:
     """Return the nesting with every integer `val`.
 
     >>> print(fill_like(IntTuple(2, IntTuple(3, 4)), 0))
@@ -98,7 +98,7 @@ def create_unknown_int_tuple(rank: Any) -> IntTuple:
     return of_tree((UNKNOWN_VALUE,) * int(rank))
 
 
-def reverse(src: Any) -> IntTuple:
+def reverse(src: object) -> IntTuple:
     """Return the entries in reverse, at every level.
 
     >>> print(reverse(IntTuple(2, IntTuple(3, 4))))
@@ -108,7 +108,7 @@ def reverse(src: Any) -> IntTuple:
     return of_tree(tuple([reverse(part)._tree for part in tree[::-1]]) if isinstance(tree, tuple) else tree)
 
 
-def depth(src: Any) -> int:
+def depth(src: object) -> int:
     """Return how deeply the tuple is nested: 0 for an integer.
 
     >>> depth(IntTuple(1)), depth(IntTuple(1, IntTuple(2, 3)))
@@ -122,7 +122,7 @@ def depth(src: Any) -> int:
     return level
 
 
-def abs(t: Any) -> IntTuple:  # noqa: A001  (Mojo's name)
+def abs(t: object) -> IntTuple:  # noqa: A001  (Mojo's name)
     """Return the absolute value of every integer.
 
     >>> print(abs(IntTuple(-2, IntTuple(3, -4))))
@@ -140,7 +140,7 @@ def mul(lhs: Any, rhs: Any) -> IntTuple:
     return of_tree(map_leaves(lambda leaf: multiply(leaf, int(rhs)), as_int_tree(lhs)))
 
 
-def sum(t: Any) -> int:  # noqa: A001
+def sum(t: object) -> int:  # noqa: A001
     """Return the sum of all integers, unknown if one is.
 
     >>> sum(IntTuple(2, IntTuple(3, 4)))
@@ -150,7 +150,7 @@ def sum(t: Any) -> int:  # noqa: A001
     return UNKNOWN_VALUE if UNKNOWN_VALUE in numbers else _sum(numbers)
 
 
-def product(t: Any) -> int:
+def product(t: object) -> int:
     """Return the product of all integers, unknown if one is.
 
     >>> product(IntTuple(2, IntTuple(3, 4)))
@@ -162,7 +162,7 @@ def product(t: Any) -> int:
 size = product
 
 
-def product_each(t: Any) -> IntTuple:
+def product_each(t: object) -> IntTuple:
     """Return the product of each entry.
 
     >>> print(product_each(IntTuple(2, IntTuple(3, 4))))
@@ -172,7 +172,7 @@ def product_each(t: Any) -> IntTuple:
     return of_tree(tuple([product(part) for part in tree]) if isinstance(tree, tuple) else tree)
 
 
-def inner_product(a: Any, b: Any) -> int:
+def inner_product(a: object, b: object) -> int:
     """Return the sum of products of integers at the same place.
 
     >>> inner_product(IntTuple(1, 2), IntTuple(3, 2))
@@ -184,7 +184,7 @@ def inner_product(a: Any, b: Any) -> int:
     return sum([multiply(x, y) for x, y in zip(left, right, strict=True)])
 
 
-def tuple_max(t: Any) -> int:
+def tuple_max(t: object) -> int:
     """Return the largest integer.
 
     >>> tuple_max(IntTuple(1, IntTuple(7, 3)))
@@ -193,7 +193,7 @@ def tuple_max(t: Any) -> int:
     return int(max(leaves(as_int_tree(t))))
 
 
-def tuple_min(a: Any, b: Any) -> IntTuple:
+def tuple_min(a: object, b: object) -> IntTuple:
     """Return the smaller of two integers, at every place.
 
     >>> print(tuple_min(IntTuple(1, 5), IntTuple(4, 2)))
@@ -205,13 +205,13 @@ def tuple_min(a: Any, b: Any) -> IntTuple:
     return of_tree(nest_like(as_int_tree(a), iter(smaller)))
 
 
-def _require_congruent(a: Any, b: Any, caller: str) -> None:
+def _require_congruent(a: object, b: object, caller: str) -> None:
     if not congruent(a, b):
         raise LayoutError(f"{caller} needs tuples of the same nesting, got {a} and {b}")
 
 
 @brackets
-def sorted(parameters: tuple[Any, ...], t: Any, cmp: Any = None) -> IntTuple:  # noqa: A001
+def sorted(parameters: tuple[Any, ...], t: object, cmp: object = None) -> IntTuple:  # noqa: A001
     """`sorted(t)`, or `sorted[cmp](t)`: the entries in order.
 
     >>> print(sorted(IntTuple(7, 3, 1)))
@@ -228,7 +228,7 @@ def sorted(parameters: tuple[Any, ...], t: Any, cmp: Any = None) -> IntTuple:  #
 
 
 @brackets
-def reduce(parameters: tuple[Any, ...], t: Any, initializer: Any) -> Any:
+def reduce(parameters: tuple[Any, ...], t: object, initializer: object) -> Any:
     """`reduce[reducer](t, initializer)`: the entries combined, one after another.
 
     >>> reduce[lambda a, b: a + int(b)](IntTuple(1, 2, 3), 10)
@@ -241,7 +241,7 @@ def reduce(parameters: tuple[Any, ...], t: Any, initializer: Any) -> Any:
 
 
 @brackets
-def apply(parameters: tuple[Any, ...], t: Any) -> IntTuple:
+def apply(parameters: tuple[Any, ...], t: object) -> IntTuple:
     """`apply[function](t)`: a function of every integer.
 
     >>> print(apply[lambda n: n * n](IntTuple(2, IntTuple(3, 4))))
@@ -250,7 +250,7 @@ def apply(parameters: tuple[Any, ...], t: Any) -> IntTuple:
     return of_tree(map_leaves(lambda leaf: int(parameters[0](leaf)), as_int_tree(t)))
 
 
-def congruent(a: Any, b: Any) -> bool:
+def congruent(a: object, b: object) -> bool:
     """Return whether two tuples have the same nesting.
 
     >>> congruent(IntTuple(1, IntTuple(2, 3)), IntTuple(4, IntTuple(5, 6)))
@@ -259,7 +259,7 @@ def congruent(a: Any, b: Any) -> bool:
     return _compare(a, b, lambda x, y: not isinstance(y, tuple))
 
 
-def weakly_congruent(a: Any, b: Any) -> bool:
+def weakly_congruent(a: object, b: object) -> bool:
     """Return whether `b` has the nesting of `a`, or a deeper one.
 
     >>> weakly_congruent(IntTuple(1, 2), IntTuple(4, IntTuple(5, 6)))
@@ -268,7 +268,7 @@ def weakly_congruent(a: Any, b: Any) -> bool:
     return _compare(a, b, lambda x, y: True)
 
 
-def compatible(a: Any, b: Any) -> bool:
+def compatible(a: object, b: object) -> bool:
     """Return whether `b` refines `a`: every integer of `a` is the size of the entry at its place.
 
     >>> compatible(IntTuple(4, 30), IntTuple(4, IntTuple(5, 6)))
@@ -277,7 +277,7 @@ def compatible(a: Any, b: Any) -> bool:
     return _compare(a, b, lambda x, y: x == product(y))
 
 
-def weakly_compatible(a: Any, b: Any) -> bool:
+def weakly_compatible(a: object, b: object) -> bool:
     """Return whether every integer of `a` divides the size of the entry of `b` at its place.
 
     >>> weakly_compatible(IntTuple(4, 15), IntTuple(4, IntTuple(5, 6)))
@@ -286,7 +286,7 @@ def weakly_compatible(a: Any, b: Any) -> bool:
     return _compare(a, b, lambda x, y: x != 0 and product(y) % x == 0)
 
 
-def _compare(a: Any, b: Any, is_fit: Callable[[int, Any], bool]) -> bool:
+def _compare(a: object, b: object, is_fit: Callable[[int, Any], bool]) -> bool:
     """Return whether every integer of one tuple fits the entry of the other at its place."""
     left, right = as_int_tree(a), as_int_tree(b)
     if not isinstance(left, tuple):
@@ -296,7 +296,7 @@ def _compare(a: Any, b: Any, is_fit: Callable[[int, Any], bool]) -> bool:
     return all(_compare(x, y, is_fit) for x, y in zip(left, right, strict=True))
 
 
-def prefix_product(a: Any, init: Any = 1) -> IntTuple:
+def prefix_product(a: object, init: object = 1) -> IntTuple:
     """Return the product of all integers before each, times `init`: the strides of column-major order.
 
     >>> print(prefix_product(IntTuple(IntTuple(2, 3), 4)))
@@ -314,7 +314,7 @@ def prefix_product(a: Any, init: Any = 1) -> IntTuple:
 
 
 @brackets
-def shape_div(parameters: tuple[Any, ...], a: Any, b: Any, check: bool = False) -> IntTuple:
+def shape_div(parameters: tuple[Any, ...], a: object, b: object, check: bool = False) -> IntTuple:
     """`shape_div(a, b)`: a shape divided by another one, or by a number that its first modes use up.
 
     >>> print(shape_div(IntTuple(3, 4), 6))
@@ -341,7 +341,7 @@ def _divide(a: Any, b: Any) -> Any:
     return a // b if b and a % b == 0 else signum(a * b)
 
 
-def idx2crd(idx: Any, shape: Any, _stride: Any = None) -> IntTuple:
+def idx2crd(idx: object, shape: object, _stride: object = None) -> IntTuple:
     """Return the coordinate of an index: `(idx // stride) % shape` for every integer, 0 where the stride is 0.
 
     >>> print(idx2crd(7, IntTuple(4, 2)))
@@ -358,7 +358,7 @@ def idx2crd(idx: Any, shape: Any, _stride: Any = None) -> IntTuple:
     return of_tree(nest_like(form, iter([index // d % n if d and n else 0 for n, d in pairs])))
 
 
-def crd2idx(crd: Any, shape: Any, _stride: Any = None) -> int:
+def crd2idx(crd: object, shape: object, _stride: object = None) -> int:
     """Return the index of a coordinate: entry by entry, an integer of a nested entry as a colexicographic index.
 
     >>> crd2idx(IntTuple(3, 1), IntTuple(4, 2), IntTuple(1, 4))
@@ -369,7 +369,7 @@ def crd2idx(crd: Any, shape: Any, _stride: Any = None) -> int:
     return int(CoreLayout(form, steps).extended(as_int_tree(crd)))
 
 
-def compact_order(shape: Any, order: Any) -> IntTuple:
+def compact_order(shape: object, order: object) -> IntTuple:
     """Return the strides of a shape without gaps, the integer with the lowest `order` fastest.
 
     >>> print(compact_order(IntTuple(2, 3, 4, 5), IntTuple(1, 4, 3, 5)))
@@ -398,7 +398,7 @@ def _spread(shape: Any, order: Any) -> list[int]:
     return [order] * len(leaves(shape))
 
 
-def to_index_list(t: Any, *_: Any) -> IndexEntries:
+def to_index_list(t: object, *_: Any) -> IndexEntries:
     """Return a flat tuple as an `IndexList`.
 
     >>> to_index_list(IntTuple(2, 3))
@@ -408,7 +408,7 @@ def to_index_list(t: Any, *_: Any) -> IndexEntries:
 
 
 @brackets
-def coord_to_int_tuple(parameters: tuple[Any, ...], value: Any = None) -> IntTuple:
+def coord_to_int_tuple(parameters: tuple[Any, ...], value: object = None) -> IntTuple:
     """`coord_to_int_tuple(coord)`, or of types in brackets: an `IntTuple` of the same nesting.
 
     >>> from tilewright.mojo.layout import Coord

@@ -33,12 +33,12 @@ from .int_tuple import (
 from .nested_integers import as_int_tree, of_tree
 
 
-def _row_major(_: Any, parameters: tuple[Any, ...], *dims: Any, **named: Any) -> Layout:
+def _row_major(_: object, parameters: tuple[Any, ...], *dims: Any, **named: Any) -> Layout:
     extents = of_tree(_shape_of(parameters, (*dims, *_named_shape("row_major", **named))))
     return Layout(extents, reverse(prefix_product(reverse(extents))))
 
 
-def _col_major(_: Any, parameters: tuple[Any, ...], *dims: Any, **named: Any) -> Layout:
+def _col_major(_: object, parameters: tuple[Any, ...], *dims: Any, **named: Any) -> Layout:
     extents = of_tree(_shape_of(parameters, (*dims, *_named_shape("col_major", **named))))
     return Layout(extents, prefix_product(extents))
 
@@ -76,7 +76,7 @@ class Layout:
     shape: IntTuple
     stride: IntTuple
 
-    def __new__(cls, shape: Any = (), stride: Any = None, **options: Any) -> Layout:
+    def __new__(cls, shape: object = (), stride: object = None, **options: Any) -> Layout:
         """Return a layout of this kind, or of `tile_layout` if the arguments are tuples of Python."""
         if isinstance(shape, tuple) and (shape or options or stride is not None):
             parts = (shape,) if stride is None else (shape, stride)
@@ -143,7 +143,7 @@ class Layout:
         """
         return int(self.core().cosize) if self.all_dims_known() else UNKNOWN_VALUE
 
-    def __call__(self, *index: Any, idx: Any = None) -> int:
+    def __call__(self, *index: Any, idx: object = None) -> int:
         """Return the offset of a coordinate, which Mojo calls `idx`."""
         index = index if idx is None else (*index, idx)
         coordinate = index[0] if len(index) == 1 else index
@@ -153,7 +153,7 @@ class Layout:
         """Return the offsets, as for layouts of the core; NumPy would list the modes."""
         return self.core().__array__(dtype, copy)
 
-    def idx2crd(self, idx: Any) -> IntTuple:
+    def idx2crd(self, idx: object) -> IntTuple:
         """Return the coordinate at an index.
 
         >>> print(Layout.row_major(4, 8).idx2crd(21))
@@ -180,7 +180,7 @@ class Layout:
         return self.shape.all_known()
 
     @brackets
-    def make_shape_unknown(self, parameters: tuple[Any, ...], *, axis: Any = UNKNOWN_VALUE) -> Layout:
+    def make_shape_unknown(self, parameters: tuple[Any, ...], *, axis: object = UNKNOWN_VALUE) -> Layout:
         """Return the layout with the extents of a mode unknown, `make_shape_unknown[axis]()`, or all of them.
 
         >>> print(Layout.row_major(4, 8).make_shape_unknown[0]())
@@ -286,7 +286,7 @@ def _as_known(leaf: Any) -> int:
     return UNKNOWN_VALUE if is_dynamic(leaf) else int(leaf)
 
 
-def to_core(layout: Any, shape: Any = None, stride: Any = None) -> Any:
+def to_core(layout: object, shape: object = None, stride: object = None) -> Any:
     """Return a layout for a tensor: known numbers as they are, the others those of `shape` and `stride` at run time.
 
     >>> to_core(Layout.row_major(UNKNOWN_VALUE, 8), (4, 8), (8, 1))
@@ -369,7 +369,7 @@ def sublayout(layout: Layout, *modes: Any) -> Layout:
 
 
 @brackets
-def is_row_major(parameters: tuple[Any, ...], layout: Layout, rank: Any = None) -> bool:
+def is_row_major(parameters: tuple[Any, ...], layout: Layout, rank: object = None) -> bool:
     """`is_row_major[rank](layout)`: whether a layout of that many leaves has row-major strides.
 
     >>> is_row_major[2](Layout.row_major(4, 8)), is_row_major[2](Layout.col_major(4, 8))
@@ -403,7 +403,7 @@ def format_grid(layout: Any) -> str:
     return format_table([[layout((m, n)) for n in range(columns)] for m in range(rows)], layout.cosize())
 
 
-def format_layout(layout: Any, writer: Any = None, **_: Any) -> str:
+def format_layout(layout: object, writer: object = None, **_: Any) -> str:
     """Write the table of a layout to `writer`, and return it.
 
     >>> len(format_layout(Layout.col_major(2, 2)).splitlines())
@@ -415,7 +415,7 @@ def format_layout(layout: Any, writer: Any = None, **_: Any) -> str:
     return text
 
 
-def print_layout(layout: Any) -> None:
+def print_layout(layout: object) -> None:
     """Print a layout, and its indices as a table.
 
     >>> print_layout(Layout.col_major(1, 2))
@@ -468,7 +468,7 @@ def coalesce(layout: Layout, keep_rank: bool = False) -> Layout:
     return Layout(of_tree(trees[0]), of_tree(trees[1]))
 
 
-def composition(layout_a: Layout, layout_b: Any) -> Layout:
+def composition(layout_a: Layout, layout_b: object) -> Layout:
     """Return the layout i -> layout_a(layout_b(i)); with a list of layouts, mode by mode.
 
     >>> print(composition(Layout.row_major(4, 8), Layout(4, 2)))
@@ -512,7 +512,7 @@ def apply_tiler(parameters: tuple[Any, ...], layout_a: Layout, tiler: Any) -> La
     return make_layout(*parts, *[layout_a[k] for k in range(len(tilers), len(layout_a))])
 
 
-def logical_divide(layout_a: Layout, layout_b: Any) -> Layout:
+def logical_divide(layout_a: Layout, layout_b: object) -> Layout:
     """Return the layout as (tile, tiles): the elements that `layout_b` selects, and where the others repeat them.
 
     >>> print(logical_divide(Layout(IntTuple(4, 2, 3), IntTuple(2, 1, 8)), Layout(4, 2)))
@@ -561,7 +561,7 @@ def blocked_product(layout_a: Layout, layout_b: Layout, coalesce_output: bool = 
     return coalesce(blocks, keep_rank=True) if coalesce_output else blocks
 
 
-def tile_to_shape(tile: Layout, target_shape: Any, order: Any = None) -> Layout:
+def tile_to_shape(tile: Layout, target_shape: object, order: object = None) -> Layout:
     """Return `tile` repeated until it has the target shape; the mode with the lowest `order` is repeated first.
 
     >>> print(tile_to_shape(Layout.row_major(2, 5), IntTuple(6, 20)))
@@ -576,7 +576,7 @@ def _flat_shape(shape: IntTuple) -> IntTuple:
     return shape.product_flatten()
 
 
-def make_ordered_layout(shape: Any, order: Any) -> Layout:
+def make_ordered_layout(shape: object, order: object) -> Layout:
     """Return the layout of a shape without gaps, the mode with the lowest `order` fastest.
 
     >>> print(make_ordered_layout(IntTuple(2, 3, 4), IntTuple(1, 2, 0)))

@@ -71,7 +71,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         return int(self.layout.size() if is_known else self.runtime_layout.size())
 
     @classmethod
-    def _with_parameters(cls, dtype: Any = None, layout: Any = None, *_: Any, **named: Any) -> Any:
+    def _with_parameters(cls, dtype: object = None, layout: object = None, *_: Any, **named: Any) -> Any:
         """Return the constructor of iterators of a type.
 
         >>> from tilewright.mojo.layout import Layout
@@ -117,7 +117,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         self.offset = self._moved(count)
         return self
 
-    def next(self, count: Any = 1) -> LayoutTensorIter:
+    def next(self, count: object = 1) -> LayoutTensorIter:
         """Return an iterator that is `count` steps further on.
 
         >>> from tilewright.mojo.layout import Layout
@@ -148,7 +148,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
             current += 1
 
     @brackets
-    def reshape(self, parameters: tuple[Any, ...], *, dst_layout: Any = None) -> LayoutTensorIter:
+    def reshape(self, parameters: tuple[Any, ...], *, dst_layout: object = None) -> LayoutTensorIter:
         """Return an iterator over tensors of another layout of the same size: `it.reshape[layout]()`.
 
         >>> from tilewright.mojo.layout import Layout
@@ -163,7 +163,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         return self._copy(layout=layout, runtime_layout=None)
 
     @brackets
-    def bitcast(self, parameters: tuple[Any, ...], *, new_type: Any = None, **_: Any) -> LayoutTensorIter:
+    def bitcast(self, parameters: tuple[Any, ...], *, new_type: object = None, **_: Any) -> LayoutTensorIter:
         """Return an iterator over the same bytes as numbers of another type: `it.bitcast[DType.uint32]()`.
 
         >>> from tilewright.mojo.layout import Layout
@@ -240,14 +240,14 @@ class TileIterator(LayoutTensorIter):
         """
         return int((self._at - self.coords[self.axis]) * self.stride)
 
-    def __iadd__(self, count: Any) -> LayoutTensorIter:
+    def __iadd__(self, count: object) -> LayoutTensorIter:
         self._at += int(as_integer(count, "a number of steps"))
         return self
 
     def _incr(self) -> None:
         self._at += 1
 
-    def next(self, count: Any = 1) -> LayoutTensorIter:
+    def next(self, count: object = 1) -> LayoutTensorIter:
         """Return an iterator that is `count` steps further on.
 
         >>> from tilewright.mojo.layout import Layout

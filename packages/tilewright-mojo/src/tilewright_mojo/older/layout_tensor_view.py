@@ -65,14 +65,14 @@ class LayoutTensorType:
     @classmethod
     def of_parameters(
         cls,
-        kind: Any,
+        kind: object,
         dtype: Any = None,
-        layout: Any = None,
-        origin: Any = None,
+        layout: object = None,
+        origin: object = None,
         *,
-        address_space: Any = None,
-        element_layout: Any = None,
-        masked: Any = False,
+        address_space: object = None,
+        element_layout: object = None,
+        masked: object = False,
         **_: Any,
     ) -> LayoutTensorType:
         """Return `kind[dtype, layout, origin, address_space=...]`; alignment and the types of indices have no effect.
@@ -97,7 +97,9 @@ class LayoutTensorType:
 
     # It makes tensors.
 
-    def __call__(self, storage: Any = None, runtime_layout: Any = None, *_: Any, ptr: Any = None, **__: Any) -> Any:
+    def __call__(
+        self, storage: object = None, runtime_layout: object = None, *_: Any, ptr: object = None, **__: Any
+    ) -> Any:
         """Return a tensor of this type over `storage`, with a layout at run time where this one leaves numbers open."""
         memory = ptr if storage is None else storage
         if isinstance(memory, self.kind):
@@ -116,7 +118,7 @@ class LayoutTensorType:
             tensor = tensor.as_immut()
         return tensor
 
-    def _clip(self, memory: Any, runtime: RuntimeLayout) -> Any:
+    def _clip(self, memory: object, runtime: RuntimeLayout) -> Any:
         """Return the tensor with the numbers of run time; extents below the known ones clip it."""
         known, now = self.layout.shape, runtime.shape
         is_clipped = known.all_known() and known != now.int_tree
@@ -126,7 +128,7 @@ class LayoutTensorType:
         return self.kind(memory, make_layout(now.int_tree, steps.stride))
 
     @brackets
-    def stack_allocation(self, parameters: tuple[Any, ...], *, address_space: Any = None, **_: Any) -> Any:
+    def stack_allocation(self, parameters: tuple[Any, ...], *, address_space: object = None, **_: Any) -> Any:
         """Return a tensor over new memory: `LayoutTensor[...].stack_allocation[stack_alignment=16]()`."""
         if self.dtype is None or self.layout is None:
             raise LayoutError("a tensor on the stack needs a number type and a layout: LayoutTensor[dtype, layout]")
@@ -198,12 +200,12 @@ class _Numbers:
     def __getitem__(self, k: Any) -> Any:
         return lambda: self._numbers[int(k)]
 
-    def with_parameters(self, *k: Any, idx: Any = None) -> Any:
+    def with_parameters(self, *k: Any, idx: object = None) -> Any:
         """Return the number of a mode, to be called."""
         return self[(*k, idx)[0]]
 
 
-def _is_open(parameter: Any) -> bool:
+def _is_open(parameter: object) -> bool:
     return parameter is None or parameter is ...
 
 
@@ -319,7 +321,7 @@ class LayoutDistributeBrackets(DistributeBrackets[Any]):
         """Return the method with its brackets filled."""
         return partial(self, *parameters, **named)
 
-    def __call__(self, *arguments: Any, thread_id: Any = None, threads_layout: Any = None, **options: Any) -> Any:
+    def __call__(self, *arguments: Any, thread_id: object = None, threads_layout: object = None, **options: Any) -> Any:
         """Return the elements of one thread."""
         values = thread_arguments(self.method, arguments, thread_id, threads_layout)
         view: Any = distribute_elements(self._tensor, values, **checked_options(self.method, options))[0]
@@ -343,7 +345,7 @@ class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[Any]):
     with_parameters = LayoutDistributeBrackets.with_parameters
 
     def __call__(
-        self, *arguments: Any, thread_id: Any = None, threads_layout: Any = None, **options: Any
+        self, *arguments: Any, thread_id: object = None, threads_layout: object = None, **options: Any
     ) -> LocatedView[Any]:
         """Return (view, thread coordinates, offset)."""
         values = thread_arguments(self.method, arguments, thread_id, threads_layout)
@@ -379,10 +381,10 @@ class ModeNumbers(tuple[StaticCount, ...]):
 
     __slots__ = ()
 
-    def __call__(self, idx: Any) -> int:
+    def __call__(self, idx: object) -> int:
         return int(self[as_integer(idx, "a mode")])
 
-    def with_parameters(self, *k: Any, idx: Any = None) -> Any:
+    def with_parameters(self, *k: Any, idx: object = None) -> Any:
         """Return the number of a mode, to be called: `tensor.shape[0]()`.
 
         >>> ModeNumbers([StaticCount(4)]).with_parameters(0)()
@@ -419,7 +421,7 @@ class LayoutTensor(TileTensor):
     TileType = DistributeType = SplitElementType = SliceType = SliceType1D = SliceType2D = _DerivedType()
     ReshapeType = CompositionType = TiledIteratorType = StaticSplitType = DynamicSplitType = _DerivedType()
 
-    def __init__(self, storage: Any, layout: Any = None, **options: Any) -> None:
+    def __init__(self, storage: object, layout: object = None, **options: Any) -> None:
         super().__init__(storage, None if layout is None else core_layout(layout), **options)
 
     @classmethod
@@ -540,7 +542,7 @@ class LayoutTensor(TileTensor):
         return ModeNumbers([StaticCount(step, _known(step)) for step in steps])
 
     @brackets
-    def dim(self, parameters: tuple[Any, ...], *index: Any, idx: Any = None) -> int:
+    def dim(self, parameters: tuple[Any, ...], *index: Any, idx: object = None) -> int:
         """Return the extent of a mode at run time, of its valid part: `t.dim[0]()` or `t.dim(0)`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[2, 2](1, 0).dim(0)
@@ -593,7 +595,7 @@ class LayoutTensor(TileTensor):
         """
         return LegacyStoreBrackets(self)
 
-    def prefetch(self, *index: Any, m: Any = None, n: Any = None, coords: Any = None) -> None:
+    def prefetch(self, *index: Any, m: object = None, n: object = None, coords: object = None) -> None:
         """Check an index, which may be named, `m` and `n` or `coords`; a host needs no hint.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).prefetch(m=1, n=0)
@@ -611,7 +613,7 @@ class LayoutTensor(TileTensor):
     def __getitem__(self, coord: Any, *items: Any) -> Any:
         return super().__getitem__(coord if isinstance(coord, (int, slice)) else _unpack(coord), *items)
 
-    def __setitem__(self, coord: Any, *items: Any, value: Any = None) -> None:  # type: ignore[override]
+    def __setitem__(self, coord: object, *items: Any, value: object = None) -> None:  # type: ignore[override]
         key = coord if isinstance(coord, (int, slice)) else _unpack(coord)
         super().__setitem__(key, *items, *([] if value is None else [value]))
 
@@ -620,10 +622,10 @@ class LayoutTensor(TileTensor):
         self,
         parameters: tuple[Any, ...],
         *index: Any,
-        width: Any = 1,
-        m: Any = None,
-        n: Any = None,
-        coords: Any = None,
+        width: object = 1,
+        m: object = None,
+        n: object = None,
+        coords: object = None,
     ) -> Any:
         """Return `width` scalars from an element on, `t.aligned_load[4](1, 0)`, by name `m` and `n` or `coords`.
 
@@ -637,10 +639,10 @@ class LayoutTensor(TileTensor):
         self,
         parameters: tuple[Any, ...],
         *index_and_value: Any,
-        width: Any = 1,
-        m: Any = None,
-        n: Any = None,
-        val: Any = None,
+        width: object = 1,
+        m: object = None,
+        n: object = None,
+        val: object = None,
     ) -> None:
         """Write `width` scalars from an element on, `t.aligned_store[4](1, 0, x)`, by name `m`, `n` and `val`.
 
@@ -691,7 +693,7 @@ class LayoutTensor(TileTensor):
         return LayoutVectorizeBrackets(self)
 
     @brackets
-    def slice(self, parameters: tuple[Any, ...], *offsets: Any, slice_indices: Any = None) -> LayoutTensor:  # type: ignore[override]
+    def slice(self, parameters: tuple[Any, ...], *offsets: Any, slice_indices: object = None) -> LayoutTensor:  # type: ignore[override]
         """Return a part: `t.slice[1:3, 2:5]()`; `slice_indices` are the modes of the ranges, the rest are `offsets`.
 
         >>> t = LayoutTensor(list(range(24)), Layout.row_major(2, 3, 4))
@@ -733,7 +735,7 @@ class LayoutTensor(TileTensor):
         return self.compose((*parameters, *named.values(), *layouts)[0])
 
     @brackets
-    def reshape(self, parameters: tuple[Any, ...], *layouts: Any, dst_layout: Any = None) -> LayoutTensor:  # type: ignore[override]
+    def reshape(self, parameters: tuple[Any, ...], *layouts: Any, dst_layout: object = None) -> LayoutTensor:  # type: ignore[override]
         """Return the same memory under another layout: `t.reshape[Layout.row_major(4, 3)]()`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).reshape[Layout.row_major(4, 3)]().shape
@@ -782,7 +784,7 @@ class LayoutTensor(TileTensor):
     # Contents.
 
     def copy_from(
-        self, source: Any = None, order: str | None = None, fill: Any = None, *, other: Any = None
+        self, source: Any = None, order: str | None = None, fill: Any = None, *, other: object = None
     ) -> LayoutTensor:
         """Copy the elements of `source`, `other` in Mojo, of the same number: by elements, the first index fastest.
 
@@ -818,13 +820,13 @@ class LayoutTensor(TileTensor):
         self,
         parameters: tuple[Any, ...],
         src: TileTensor,
-        src_idx_bound: Any = None,
-        base_offset: Any = 0,
+        src_idx_bound: object = None,
+        base_offset: object = 0,
         *,
         is_masked: bool = False,
-        swizzle: Any = None,
-        fill: Any = Fill.NONE,
-        eviction_policy: Any = None,
+        swizzle: object = None,
+        fill: object = Fill.NONE,
+        eviction_policy: object = None,
     ) -> LayoutTensor:
         """Copy the elements of `src`; in a kernel, wait for the copy before they are read. Return the tensor.
 
@@ -884,22 +886,22 @@ class LayoutTensor(TileTensor):
 
     # Arithmetic that makes a new tensor: a vector is combined with the rows of a matrix, along its first mode.
 
-    def __add__(self, other: Any) -> LayoutTensor:
+    def __add__(self, other: object) -> LayoutTensor:
         result = self._stack_copy()
         result += other
         return result
 
-    def __sub__(self, other: Any) -> LayoutTensor:
+    def __sub__(self, other: object) -> LayoutTensor:
         result = self._stack_copy()
         result -= other
         return result
 
-    def __mul__(self, other: Any) -> LayoutTensor:
+    def __mul__(self, other: object) -> LayoutTensor:
         result = self._stack_copy()
         result *= other
         return result
 
-    def __truediv__(self, other: Any) -> LayoutTensor:
+    def __truediv__(self, other: object) -> LayoutTensor:
         result = self._stack_copy()
         result /= other
         return result
@@ -917,13 +919,13 @@ def _known(number: Any) -> int:
     return UNKNOWN_VALUE if is_dynamic(number) else int(number)
 
 
-def _first_leaf(step: Any) -> Any:
+def _first_leaf(step: object) -> Any:
     while isinstance(step, tuple):
         step = step[0]
     return step
 
 
-def _unpack(index: Any) -> tuple[Any, ...]:
+def _unpack(index: object) -> tuple[Any, ...]:
     """Return an index as separate entries, from entries or one list of them."""
     entries = index if isinstance(index, tuple) else (index,)
     if len(entries) == 1 and not isinstance(entries[0], (int, slice)):
@@ -945,7 +947,7 @@ def _coalesce(layout: Any) -> Any:
     return make_layout(tuple(shape), tuple(stride))
 
 
-def _lists_rows(pair: Any) -> bool:
+def _lists_rows(pair: object) -> bool:
     """Return whether Mojo lists the scalars of an element last index fastest: where only that index has stride 1."""
     if not isinstance(pair, CoreLayout):
         return True

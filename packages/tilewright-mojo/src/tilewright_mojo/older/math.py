@@ -14,7 +14,7 @@ from tilewright.mojo.simd import as_vector
 from tilewright.tensor import elements
 
 
-def _as_result(values: Any, tensor: Any) -> Any:
+def _as_result(values: Any, tensor: object) -> Any:
     """Return an array as a tensor of the same class, a number as a scalar."""
     if np.ndim(values) == 0:
         return as_vector(values)
@@ -27,7 +27,7 @@ def _reduce(
     parameters: tuple[Any, ...],
     tensor: Any,
     target: tuple[Any, ...],
-    axis: Any = None,
+    axis: object = None,
     **options: Any,
 ) -> Any:
     """Return a function of a tensor along an axis, in brackets or not, or write it to `target` if it is given."""
@@ -47,7 +47,7 @@ def _sum(values: np.ndarray, axis: int | None) -> Any:
 
 
 @brackets
-def sum(parameters: tuple[Any, ...], tensor: Any, *target: Any, **options: Any) -> Any:  # noqa: A001
+def sum(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:  # noqa: A001
     """`sum(tensor)`, `sum[axis=0](tensor)`, `sum[axis=0](tensor, result)`: the sum of elements.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -72,7 +72,7 @@ def max(parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) 
 
 
 @brackets
-def mean(parameters: tuple[Any, ...], tensor: Any, *target: Any, **options: Any) -> Any:
+def mean(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:
     """`mean(tensor)`, `mean[axis=0](tensor, result)`: the mean of elements.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -87,7 +87,7 @@ def _variance(values: np.ndarray, axis: int | None, correction: int = 1) -> Any:
 
 
 @brackets
-def variance(parameters: tuple[Any, ...], tensor: Any, *target: Any, **options: Any) -> Any:
+def variance(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:
     """`variance(tensor, correction=1)`: the variance of elements; 1 is for a sample.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation

@@ -162,7 +162,7 @@ def _copy_function(
     """Return a copy whose target or source, if shared, is distributed over the threads."""
 
     @brackets
-    def copy(parameters: tuple[Any, ...], dst: Any, src: Any, *bounds: Any, **named: Any) -> Any:
+    def copy(parameters: tuple[Any, ...], dst: object, src: object, *bounds: Any, **named: Any) -> Any:
         if bounds:
             raise LayoutError("a copy through an iterator with bounds is one of AMD's GPUs; copy a tile instead")
         if scope is not None:

@@ -48,7 +48,7 @@ class IntTuple(metaclass=ParametrizedMeta):
     __slots__ = ("_tree",)
     __bracketed__: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, *elements: Any, num_elems: Any = None) -> None:
+    def __init__(self, *elements: Any, num_elems: object = None) -> None:
         if len(elements) == 1:
             (value,) = elements
             is_wrapped = isinstance(value, (IntTuple, Coord))
@@ -58,7 +58,7 @@ class IntTuple(metaclass=ParametrizedMeta):
             self._tree = tuple([as_int_tree(element) for element in elements])
 
     @staticmethod
-    def convert_implicitly(value: Any) -> Any:
+    def convert_implicitly(value: object) -> Any:
         """Return an integer, or a list of integers, as a tuple; other values as they are.
 
         >>> print(IntTuple.convert_implicitly([2, [3, 4]]))
@@ -127,7 +127,7 @@ class IntTuple(metaclass=ParametrizedMeta):
     def _itself(self) -> IntTuple:
         return self
 
-    def replace_entry(self, k: Any, value: Any = None, *, int_value: Any = None) -> IntTuple:
+    def replace_entry(self, k: object, value: object = None, *, int_value: object = None) -> IntTuple:
         """Return the tuple with another entry `k`; `int_value` also changes this tuple.
 
         >>> print(IntTuple(2, 3).replace_entry(1, IntTuple(4, 5)))
@@ -222,7 +222,7 @@ class IntTuple(metaclass=ParametrizedMeta):
     def __hash__(self) -> int:
         return hash(self._tree)
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: object) -> bool:
         return _is_less(self._tree, as_int_tree(other))
 
     def __bool__(self) -> bool:
@@ -266,7 +266,7 @@ class IntTupleIterator(Iterator[IntTuple]):
         return len(self._parts), Optional(len(self._parts))
 
 
-def of_tree(tree: Any) -> IntTuple:
+def of_tree(tree: object) -> IntTuple:
     """Return a tree of integers and tuples as an `IntTuple`.
 
     >>> of_tree((2, (3, 4)))
@@ -277,7 +277,7 @@ def of_tree(tree: Any) -> IntTuple:
     return made
 
 
-def as_int_tree(value: Any) -> Any:
+def as_int_tree(value: object) -> Any:
     """Return a tuple of integers, of any kind, as integers and tuples of Python.
 
     >>> as_int_tree(IntTuple(2, IntTuple(3, 4))), as_int_tree([1, [2]])
@@ -302,7 +302,7 @@ def format_tree(tree: Any) -> str:
     return f"({', '.join(map(format_tree, tree))})" if isinstance(tree, tuple) else str(int(tree))
 
 
-def _is_less(a: Any, b: Any) -> bool:
+def _is_less(a: object, b: object) -> bool:
     """Return whether one tree comes before another: entry by entry, integers before the tuples that they start."""
     for left, right in zip(as_tuple(a), as_tuple(b), strict=False):
         if isinstance(left, tuple) or isinstance(right, tuple):

@@ -15,7 +15,7 @@ from tilewright.mojo.simd import scalar_format
 
 
 @brackets
-def from_numpy(parameters: tuple[Any, ...], array: Any, *, dtype: Any = None, rank: Any = None) -> TileTensor:
+def from_numpy(parameters: tuple[Any, ...], array: object, *, dtype: object = None, rank: object = None) -> TileTensor:
     """`from_numpy[dtype, rank](array)`: a tensor over the memory of an array in row-major order.
 
     >>> import numpy as np

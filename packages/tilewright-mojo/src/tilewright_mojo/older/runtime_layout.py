@@ -18,7 +18,7 @@ from .runtime_tuple import RuntimeTuple, crd2idx, idx2crd, product
 
 
 def _strided(strides: Any) -> Any:
-    def create(owner: Any, parameters: tuple[Any, ...], *extents: Any, shape: Any = None) -> RuntimeLayout:
+    def create(owner: object, parameters: tuple[Any, ...], *extents: Any, shape: object = None) -> RuntimeLayout:
         extents = extents if shape is None else (*extents, shape)
         numbers = as_int_tree(extents[0] if len(extents) == 1 else extents)
         numbers = numbers if isinstance(numbers, tuple) else (numbers,)
@@ -33,7 +33,7 @@ def _strided(strides: Any) -> Any:
     return create
 
 
-def _flat(tree: Any) -> list[int]:
+def _flat(tree: object) -> list[int]:
     return [leaf for part in as_tuple(tree) for leaf in (_flat(part) if isinstance(part, tuple) else [part])]
 
 
@@ -72,7 +72,7 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         return cls if layout is None or layout is ... else RuntimeLayoutType(layout)
 
     @classmethod
-    def _of(cls, layout: Layout, shape: Any, stride: Any) -> RuntimeLayout:
+    def _of(cls, layout: Layout, shape: object, stride: object) -> RuntimeLayout:
         made = object.__new__(cls)
         made.layout = layout
         made.shape, made.stride = RuntimeTuple._of(layout.shape, shape), RuntimeTuple._of(layout.stride, stride)
@@ -89,17 +89,17 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         """
         return to_core(self.layout, self.shape, self.stride)
 
-    def __call__(self, *index: Any, idx: Any = None) -> int:
+    def __call__(self, *index: Any, idx: object = None) -> int:
         """Return the offset of a coordinate, which Mojo calls `idx`."""
         index = index if idx is None else (*index, idx)
         coordinate = index[0] if len(index) == 1 else index
         return crd2idx(coordinate, self.shape, self.stride)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         """Return the offsets, as for layouts of the core; NumPy would list the modes."""
         return self.core().__array__(dtype, copy)
 
-    def idx2crd(self, idx: Any, *_: Any) -> RuntimeTuple:
+    def idx2crd(self, idx: object, *_: Any) -> RuntimeTuple:
         """Return the coordinate at an index.
 
         >>> print(RuntimeLayout.row_major(4, 8).idx2crd(21))
@@ -125,7 +125,7 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         return any(now != known for now, known in pairs)
 
     @brackets
-    def cast(self, parameters: Any, **_: Any) -> RuntimeLayout:
+    def cast(self, parameters: object, **_: Any) -> RuntimeLayout:
         """Return the same layout: its integers have no width.
 
         >>> print(RuntimeLayout.row_major(4, 8).cast())
@@ -146,7 +146,7 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         """
         return brackets(RuntimeLayout._sublayout, self)
 
-    def dim(self, k: Any) -> int:
+    def dim(self, k: object) -> int:
         """Return the extent of a mode.
 
         >>> RuntimeLayout.row_major(4, 8).dim(0)
@@ -195,7 +195,7 @@ class RuntimeLayoutType:
 
     layout: Layout
 
-    def __call__(self, shape: Any = None, stride: Any = None) -> RuntimeLayout:
+    def __call__(self, shape: object = None, stride: object = None) -> RuntimeLayout:
         known = self.layout
         numbers = known.shape._tree if shape is None else nest_like(known.shape._tree, iter(_flat(as_int_tree(shape))))
         if stride is None:

@@ -37,7 +37,7 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
         self.S = to_unknown(of_tree(self.int_tree))
 
     @classmethod
-    def _with_parameters(cls, S: Any = None, **_: Any) -> Any:  # noqa: N803  (Mojo's name)
+    def _with_parameters(cls, S: object = None, **_: Any) -> Any:  # noqa: N803  (Mojo's name)
         """Return the type `RuntimeTuple[S, element_type=...]`; the integers have no width here.
 
         >>> RuntimeTuple.with_parameters(IntTuple(-1, 4))(3, 4).S
@@ -46,7 +46,7 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
         return cls if S is None or S is ... else RuntimeTupleType(of_tree(as_int_tree(S)))
 
     @classmethod
-    def _of(cls, known: Any, tree: Any) -> RuntimeTuple:
+    def _of(cls, known: object, tree: object) -> RuntimeTuple:
         made = object.__new__(cls)
         made.S, made.int_tree = of_tree(as_int_tree(known)), tree
         return made
@@ -103,7 +103,7 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
         return RuntimeTuple._of((*as_tuple(self.S._tree), *as_tuple(rhs.S._tree)), tree)
 
     @brackets
-    def cast(self, parameters: Any, **_: Any) -> RuntimeTuple:
+    def cast(self, parameters: object, **_: Any) -> RuntimeTuple:
         """Return the same tuple: its integers have no width.
 
         >>> print(RuntimeTuple(2, 3).cast())
@@ -169,7 +169,7 @@ class RuntimeTupleType:
         return f"RuntimeTuple[{self.S!r}]"
 
 
-def _runtime(value: Any) -> RuntimeTuple:
+def _runtime(value: object) -> RuntimeTuple:
     return value if isinstance(value, RuntimeTuple) else RuntimeTuple._of(value, as_int_tree(value))
 
 
@@ -179,7 +179,7 @@ def _derive(function: Any, *arguments: RuntimeTuple) -> RuntimeTuple:
     return RuntimeTuple._of(function(*[argument.S for argument in arguments]), tree)
 
 
-def is_tuple(t: Any) -> bool:
+def is_tuple(t: object) -> bool:
     """Return whether a tuple is more than an integer.
 
     >>> is_tuple(RuntimeTuple(2, 3))
@@ -188,7 +188,7 @@ def is_tuple(t: Any) -> bool:
     return isinstance(_runtime(t).int_tree, tuple)
 
 
-def is_int(t: Any) -> bool:
+def is_int(t: object) -> bool:
     """Return whether a tuple is an integer.
 
     >>> is_int(RuntimeTuple(2))
@@ -197,7 +197,7 @@ def is_int(t: Any) -> bool:
     return not is_tuple(t)
 
 
-def product(t: Any) -> int:
+def product(t: object) -> int:
     """Return the product of all integers.
 
     >>> product(RuntimeTuple(2, 3))
@@ -206,7 +206,7 @@ def product(t: Any) -> int:
     return int_tuple.product(_runtime(t).int_tree)
 
 
-def prefix_product(t: Any) -> RuntimeTuple:
+def prefix_product(t: object) -> RuntimeTuple:
     """Return the product of all integers before each.
 
     >>> t = prefix_product(RuntimeTuple[IntTuple(-1, IntTuple(2, 4))](8, 2, 4))
@@ -216,7 +216,7 @@ def prefix_product(t: Any) -> RuntimeTuple:
     return _derive(int_tuple.prefix_product, _runtime(t))
 
 
-def shape_div(a: Any, b: Any) -> RuntimeTuple:
+def shape_div(a: object, b: object) -> RuntimeTuple:
     """Return a shape divided by another.
 
     >>> print(shape_div(RuntimeTuple(4, 4), RuntimeTuple(2, 1)))
@@ -225,7 +225,7 @@ def shape_div(a: Any, b: Any) -> RuntimeTuple:
     return _derive(int_tuple.shape_div, _runtime(a), _runtime(b))
 
 
-def idx2crd(idx: Any, shape: Any, _stride: Any = None) -> RuntimeTuple:
+def idx2crd(idx: object, shape: object, _stride: object = None) -> RuntimeTuple:
     """Return the coordinate of an index.
 
     >>> print(idx2crd(RuntimeTuple(7), RuntimeTuple(4, 2)))
@@ -235,7 +235,7 @@ def idx2crd(idx: Any, shape: Any, _stride: Any = None) -> RuntimeTuple:
     return RuntimeTuple(int_tuple.idx2crd(_runtime(idx).int_tree, _runtime(shape).int_tree, stride))
 
 
-def crd2idx(crd: Any, shape: Any, _stride: Any = None) -> int:
+def crd2idx(crd: object, shape: object, _stride: object = None) -> int:
     """Return the index of a coordinate.
 
     >>> crd2idx(RuntimeTuple(3, 1), RuntimeTuple(4, 2))
@@ -245,7 +245,7 @@ def crd2idx(crd: Any, shape: Any, _stride: Any = None) -> int:
     return int_tuple.crd2idx(_runtime(crd).int_tree, _runtime(shape).int_tree, stride)
 
 
-def concat(lhs: Any, rhs: Any) -> IntTuple:
+def concat(lhs: object, rhs: object) -> IntTuple:
     """Return the entries of two tuples of compile time.
 
     >>> print(concat(IntTuple(1, 2), IntTuple(3, 4)))
@@ -254,7 +254,7 @@ def concat(lhs: Any, rhs: Any) -> IntTuple:
     return of_tree((*as_tuple(as_int_tree(lhs)), *as_tuple(as_int_tree(rhs))))
 
 
-def to_index_list(t: Any, *_: Any) -> IndexEntries:
+def to_index_list(t: object, *_: Any) -> IndexEntries:
     """Return all integers as an `IndexList`.
 
     >>> to_index_list(RuntimeTuple(2, 3))

@@ -288,7 +288,7 @@ class AccessLog:
 
     # What a kernel does.
 
-    def read(self, store: Store, places: Any, width: int = 1) -> None:
+    def read(self, store: Store, places: object, width: int = 1) -> None:
         """Record a read of `width` scalars from each place on.
 
         >>> log = AccessLog()
@@ -316,7 +316,7 @@ class AccessLog:
         self.entries += (number, places)
         return None
 
-    def write(self, store: Store, places: Any, width: int = 1) -> None:
+    def write(self, store: Store, places: object, width: int = 1) -> None:
         """Record a write of `width` scalars from each place on.
 
         >>> log = AccessLog()
@@ -383,7 +383,7 @@ class AccessLog:
                 region.written[first : first + step] = b"\1" * step
         self.entries += (number, place)
 
-    def _record_all(self, kind: int, store: Store, places: Any, width: int) -> None:
+    def _record_all(self, kind: int, store: Store, places: object, width: int) -> None:
         """Record accesses to several places that one call makes."""
         number, region, start, step, data = self._operation(kind, store, width)
         table = np.asarray(places, dtype=np.int64).reshape(-1)
@@ -406,7 +406,7 @@ class AccessLog:
         pairs[:, 0], pairs[:, 1] = number, table
         self.entries += pairs.reshape(-1).tolist()
 
-    def mark_copies(self, store: Store, places: Any, state: int) -> None:
+    def mark_copies(self, store: Store, places: object, state: int) -> None:
         """Mark scalars of shared memory as on their way (`IN_FLIGHT`), or as written, by asynchronous copies.
 
         >>> AccessLog().mark_copies(Store.of([1, 2]), [0], IN_FLIGHT)
@@ -490,7 +490,7 @@ class AccessLog:
         return number
 
 
-def _as_instruction(places: Any, width: int, store: Store) -> tuple[Any, int]:
+def _as_instruction(places: object, width: int, store: Store) -> tuple[Any, int]:
     """Return (place, width) of places that one vector instruction can access, else (places, width)."""
     if isinstance(places, (np.integer, int)):
         return int(places), width
@@ -615,7 +615,7 @@ class BlockStack:
         """Return memory of the running block ("shared") or thread ("local") for `count` scalars, without values."""
         return allocate_store(space, count, element)
 
-    def share_tensor(self, store: Store, layout: Any, make: Callable[[], Any]) -> Any:
+    def share_tensor(self, store: Store, layout: object, make: Callable[[], Any]) -> Any:
         """Return the tensor of this layout over shared memory; reports name coordinates of the first one."""
         machine = current_machine("shared memory")
         tensors, key = machine.memory.tensors, (id(store.data), layout)
@@ -646,7 +646,7 @@ def dynamic_memory(dtype: FormatLike) -> Store:
     return store.with_fields(data=store.data.view(element.dtype), format=element)
 
 
-def shared_array(shape: Any, dtype: FormatLike = "float32") -> TileTensor:
+def shared_array(shape: object, dtype: FormatLike = "float32") -> TileTensor:
     """Return a tensor in the shared memory of the block: one for all its threads, and one per line that asks for it.
 
     `shape` is a number, a tuple or a layout. The memory has no values until a thread writes them.
@@ -666,7 +666,7 @@ def shared_array(shape: Any, dtype: FormatLike = "float32") -> TileTensor:
     return _make_array(SHARED, shape, dtype)
 
 
-def local_array(shape: Any, dtype: FormatLike = "float32") -> TileTensor:
+def local_array(shape: object, dtype: FormatLike = "float32") -> TileTensor:
     """Return a tensor of the thread's own; `shape` and `dtype` as for `shared_array`.
 
     >>> from tilewright_mojo.simt import launch
@@ -681,7 +681,7 @@ def local_array(shape: Any, dtype: FormatLike = "float32") -> TileTensor:
     return _make_array(LOCAL, shape, dtype)
 
 
-def _make_array(space: str, shape: Any, dtype: FormatLike) -> TileTensor:
+def _make_array(space: str, shape: object, dtype: FormatLike) -> TileTensor:
     if isinstance(shape, LayoutLike):
         layout, count = shape, int(shape.cosize)
     else:
@@ -843,7 +843,7 @@ def find_conflicts(group: Column, actor: Column, kind: Column) -> Column:
     return chosen
 
 
-def start_copy(store: Store, places: Any) -> None:
+def start_copy(store: Store, places: object) -> None:
     """Say that the running thread copies into scalars of a store, and has not waited for it yet.
 
     >>> start_copy(Store.of([1, 2]), [0])  # outside of a kernel nothing has to be waited for

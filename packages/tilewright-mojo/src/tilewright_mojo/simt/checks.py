@@ -167,7 +167,7 @@ class RaceFinder:
             self._cluster_barriers.setdefault((a, b), []).append(order)
 
     def _add(
-        self, key: Any, kind: str, message: str, rows: tuple[Row, Row], element: str, remedy: str, harmless: bool
+        self, key: object, kind: str, message: str, rows: tuple[Row, Row], element: str, remedy: str, harmless: bool
     ) -> None:
         known = self._found.get(key)
         if known is None:

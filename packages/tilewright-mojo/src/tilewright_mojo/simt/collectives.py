@@ -28,7 +28,7 @@ class Collective(NamedTuple):
     compute: Callable[[Mapping[int, Any], int], Answers]
 
 
-def _suspend(kind: str, name: str, value: Any = None, options: Any = None) -> Suspension:
+def _suspend(kind: str, name: str, value: object = None, options: object = None) -> Suspension:
     return current_machine(f"{name}()").suspend(kind, name, value, options)
 
 
@@ -106,7 +106,7 @@ def _shuffle(values: Mapping[int, Any], size: int) -> Answers:
 _SHUFFLE = Collective("shuffle", _shuffle)
 
 
-def _suspend_shuffle(name: str, value: Any, source: Callable[[int, int], int], width: int | None) -> Suspension:
+def _suspend_shuffle(name: str, value: object, source: Callable[[int, int], int], width: int | None) -> Suspension:
     machine = current_machine(f"{name}()")
     lane, size = machine.thread.lane, width or machine.warp
     group = lane - lane % size
@@ -116,7 +116,7 @@ def _suspend_shuffle(name: str, value: Any, source: Callable[[int, int], int], w
 
 
 @suspends
-def shuffle_idx(value: Any, lane: int, width: int | None = None) -> Suspension:
+def shuffle_idx(value: object, lane: int, width: int | None = None) -> Suspension:
     """Return the `value` of a `lane`; with a `width` lanes are counted within groups of that many.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -129,7 +129,7 @@ def shuffle_idx(value: Any, lane: int, width: int | None = None) -> Suspension:
 
 
 @suspends
-def shuffle_up(value: Any, offset: int, width: int | None = None) -> Suspension:
+def shuffle_up(value: object, offset: int, width: int | None = None) -> Suspension:
     """Return the `value` of the lane `offset` below; the first lanes get their own. `width` as in `shuffle_idx`.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -142,7 +142,7 @@ def shuffle_up(value: Any, offset: int, width: int | None = None) -> Suspension:
 
 
 @suspends
-def shuffle_down(value: Any, offset: int, width: int | None = None) -> Suspension:
+def shuffle_down(value: object, offset: int, width: int | None = None) -> Suspension:
     """Return the `value` of the lane `offset` above; the last lanes get their own. `width` as in `shuffle_idx`.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -155,7 +155,7 @@ def shuffle_down(value: Any, offset: int, width: int | None = None) -> Suspensio
 
 
 @suspends
-def shuffle_xor(value: Any, mask: int, width: int | None = None) -> Suspension:
+def shuffle_xor(value: object, mask: int, width: int | None = None) -> Suspension:
     """Return the `value` of the lane whose number differs in the bits of `mask`. `width` as in `shuffle_idx`.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -208,12 +208,12 @@ _ALL = _vote("vote_all", lambda values: all(map(_is_true, values.values())))
 _BALLOT = _vote("ballot", lambda values: sum(1 << lane for lane, value in values.items() if _is_true(value)))
 
 
-def _is_true(value: Any) -> bool:
+def _is_true(value: object) -> bool:
     return bool(value)
 
 
 @suspends
-def warp_sum(value: Any) -> Suspension:
+def warp_sum(value: object) -> Suspension:
     """Return the sum of the `value` of all lanes of the warp, to each of them.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -226,7 +226,7 @@ def warp_sum(value: Any) -> Suspension:
 
 
 @suspends
-def warp_max(value: Any) -> Suspension:
+def warp_max(value: object) -> Suspension:
     """Return the largest `value` of the lanes of the warp.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -239,7 +239,7 @@ def warp_max(value: Any) -> Suspension:
 
 
 @suspends
-def warp_min(value: Any) -> Suspension:
+def warp_min(value: object) -> Suspension:
     """Return the smallest `value` of the lanes of the warp.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -252,7 +252,7 @@ def warp_min(value: Any) -> Suspension:
 
 
 @suspends
-def warp_reduce(value: Any, join: Callable[[Any, Any], Any]) -> Suspension:
+def warp_reduce(value: object, join: Callable[[Any, Any], Any]) -> Suspension:
     """Return the `value` of all lanes of the warp, joined two by two by the function `join`.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -265,7 +265,7 @@ def warp_reduce(value: Any, join: Callable[[Any, Any], Any]) -> Suspension:
 
 
 @suspends
-def warp_broadcast(value: Any) -> Suspension:
+def warp_broadcast(value: object) -> Suspension:
     """Return the `value` of lane 0.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -278,7 +278,7 @@ def warp_broadcast(value: Any) -> Suspension:
 
 
 @suspends
-def warp_prefix_sum(value: Any, exclusive: bool = False) -> Suspension:
+def warp_prefix_sum(value: object, exclusive: bool = False) -> Suspension:
     """Return the sum of the `value` of all lanes up to this one; an `exclusive` sum stops before it.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -291,7 +291,7 @@ def warp_prefix_sum(value: Any, exclusive: bool = False) -> Suspension:
 
 
 @suspends
-def vote_any(value: Any) -> Suspension:
+def vote_any(value: object) -> Suspension:
     """Return whether `value` is true in any lane of the warp.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -304,7 +304,7 @@ def vote_any(value: Any) -> Suspension:
 
 
 @suspends
-def vote_all(value: Any) -> Suspension:
+def vote_all(value: object) -> Suspension:
     """Return whether `value` is true in all lanes of the warp.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -317,7 +317,7 @@ def vote_all(value: Any) -> Suspension:
 
 
 @suspends
-def ballot(value: Any) -> Suspension:
+def ballot(value: object) -> Suspension:
     """Return a number with a bit for each lane of the warp in which `value` is true.
 
     >>> from tilewright_mojo.simt import lane_id, launch
@@ -343,7 +343,7 @@ def _only_first(operation: Collective) -> Collective:
 
 
 @suspends
-def block_sum(value: Any, broadcast: bool = True) -> Suspension:
+def block_sum(value: object, broadcast: bool = True) -> Suspension:
     """Return the sum of the `value` of all threads of the block; without `broadcast` only thread 0 gets it.
 
     >>> from tilewright_mojo.simt import launch, thread_idx
@@ -356,7 +356,7 @@ def block_sum(value: Any, broadcast: bool = True) -> Suspension:
 
 
 @suspends
-def block_max(value: Any, broadcast: bool = True) -> Suspension:
+def block_max(value: object, broadcast: bool = True) -> Suspension:
     """Return the largest `value` of the threads of the block; without `broadcast` only thread 0 gets it.
 
     >>> from tilewright_mojo.simt import launch, thread_idx
@@ -369,7 +369,7 @@ def block_max(value: Any, broadcast: bool = True) -> Suspension:
 
 
 @suspends
-def block_min(value: Any, broadcast: bool = True) -> Suspension:
+def block_min(value: object, broadcast: bool = True) -> Suspension:
     """Return the smallest `value` of the threads of the block; without `broadcast` only thread 0 gets it.
 
     >>> from tilewright_mojo.simt import launch, thread_idx
@@ -382,7 +382,7 @@ def block_min(value: Any, broadcast: bool = True) -> Suspension:
 
 
 @suspends
-def block_reduce(value: Any, join: Callable[[Any, Any], Any], broadcast: bool = True) -> Suspension:
+def block_reduce(value: object, join: Callable[[Any, Any], Any], broadcast: bool = True) -> Suspension:
     """Return the `value` of all threads, joined two by two by `join`; without `broadcast` only thread 0 gets it.
 
     >>> from tilewright_mojo.simt import launch, thread_idx
@@ -396,7 +396,7 @@ def block_reduce(value: Any, join: Callable[[Any, Any], Any], broadcast: bool = 
 
 
 @suspends
-def block_broadcast(value: Any, source: int = 0) -> Suspension:
+def block_broadcast(value: object, source: int = 0) -> Suspension:
     """Return the `value` of the thread number `source` of the block.
 
     >>> from tilewright_mojo.simt import launch, thread_idx
@@ -409,7 +409,7 @@ def block_broadcast(value: Any, source: int = 0) -> Suspension:
 
 
 @suspends
-def block_prefix_sum(value: Any, exclusive: bool = False) -> Suspension:
+def block_prefix_sum(value: object, exclusive: bool = False) -> Suspension:
     """Return the sum of the `value` of all threads up to this one; an `exclusive` sum stops before it.
 
     >>> from tilewright_mojo.simt import launch, thread_idx
@@ -421,7 +421,7 @@ def block_prefix_sum(value: Any, exclusive: bool = False) -> Suspension:
     return _suspend("block", "block_prefix_sum", (value, exclusive), _SCAN)
 
 
-def locate_scalar(target: Any, index: Any) -> tuple[Store, int]:
+def locate_scalar(target: object, index: object) -> tuple[Store, int]:
     """Return (store, place) of an element of a tensor, or of a pointer: anything with `memory` and an `offset`.
 
     >>> import tilewright as tw
@@ -461,7 +461,7 @@ def update_scalar(store: Store, place: int, change: Callable[[Any], Any] | None,
     return old
 
 
-def atomic_add(target: Any, index: Any, value: Any) -> Any:
+def atomic_add(target: object, index: object, value: object) -> Any:
     """Add `value` to the element of `target` at `index`; return what it was before.
 
     >>> import numpy as np
@@ -473,7 +473,7 @@ def atomic_add(target: Any, index: Any, value: Any) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: old + value)
 
 
-def atomic_sub(target: Any, index: Any, value: Any) -> Any:
+def atomic_sub(target: object, index: object, value: object) -> Any:
     """Subtract `value` from the element of `target` at `index`; return what it was before.
 
     >>> import tilewright as tw
@@ -483,7 +483,7 @@ def atomic_sub(target: Any, index: Any, value: Any) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: old - value)
 
 
-def atomic_max(target: Any, index: Any, value: Any) -> Any:
+def atomic_max(target: object, index: object, value: object) -> Any:
     """Replace the element of `target` at `index` by `value` if that is larger; return what it was before.
 
     >>> import tilewright as tw
@@ -494,7 +494,7 @@ def atomic_max(target: Any, index: Any, value: Any) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: max(old, value))
 
 
-def atomic_min(target: Any, index: Any, value: Any) -> Any:
+def atomic_min(target: object, index: object, value: object) -> Any:
     """Replace the element of `target` at `index` by `value` if that is smaller; return what it was before.
 
     >>> import tilewright as tw
@@ -505,7 +505,7 @@ def atomic_min(target: Any, index: Any, value: Any) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: min(old, value))
 
 
-def atomic_exchange(target: Any, index: Any, value: Any) -> Any:
+def atomic_exchange(target: object, index: object, value: object) -> Any:
     """Replace the element of `target` at `index` by `value`; return what it was before.
 
     >>> import tilewright as tw
@@ -515,7 +515,7 @@ def atomic_exchange(target: Any, index: Any, value: Any) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: value)
 
 
-def atomic_compare_exchange(target: Any, index: Any, expected: Any, value: Any) -> Any:
+def atomic_compare_exchange(target: object, index: object, expected: object, value: object) -> Any:
     """Replace the element of `target` at `index` by `value` if it is `expected`; return what it was before.
 
     >>> import tilewright as tw
@@ -526,7 +526,7 @@ def atomic_compare_exchange(target: Any, index: Any, expected: Any, value: Any) 
     return update_scalar(*locate_scalar(target, index), lambda old: value if old == expected else old)
 
 
-def atomic_load(target: Any, index: Any) -> Any:
+def atomic_load(target: object, index: object) -> Any:
     """Return the element of `target` at `index`, read atomically.
 
     >>> import tilewright as tw
@@ -536,7 +536,7 @@ def atomic_load(target: Any, index: Any) -> Any:
     return update_scalar(*locate_scalar(target, index), None)
 
 
-def atomic_store(target: Any, index: Any, value: Any) -> None:
+def atomic_store(target: object, index: object, value: object) -> None:
     """Write `value` atomically to the element of `target` at `index`.
 
     >>> import tilewright as tw

@@ -20,7 +20,7 @@ from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_nu
 _WRAP = DType.int64.round_number
 
 
-def atol(text: Any, base: int = 10) -> int:
+def atol(text: object, base: int = 10) -> int:
     """Return the integer that a text says, in a base.
 
     >>> atol(" 12 "), atol("ff", 16)
@@ -38,7 +38,7 @@ class _IntMeta(type):
     number_type = DType.int
     MAX, MIN, BITWIDTH = 2**63 - 1, -(2**63), 64
 
-    def __call__(cls, value: Any = 0, base: int = 10) -> int:
+    def __call__(cls, value: object = 0, base: int = 10) -> int:
         if value.__class__ is int and Int.MIN <= value <= Int.MAX:
             return value
         if isinstance(value, str):
@@ -72,7 +72,7 @@ class _BoolMeta(type):
 
     number_type = DType.bool
 
-    def __call__(cls, value: Any = False) -> bool:
+    def __call__(cls, value: object = False) -> bool:
         return bool(value)
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -92,7 +92,7 @@ class Bool(metaclass=_BoolMeta):
     """
 
 
-def format_value(value: Any) -> str:
+def format_value(value: object) -> str:
     """Return the text of a value as Mojo prints it.
 
     >>> format_value((1, "a", [1.5, True]))
@@ -272,7 +272,7 @@ bit_width_of = _TypeFunction("bit_width_of", lambda kind: 8 * _size(kind))
 class _WidthFunction(_TypeFunction):
     """`simd_width_of[dtype]()`: numbers in a register of the processor, or with `target` in one load of a GPU."""
 
-    def with_parameters(self, *kinds: Any, target: Any = None, **named: Any) -> Callable[..., int]:
+    def with_parameters(self, *kinds: Any, target: object = None, **named: Any) -> Callable[..., int]:
         """Return the function of a type; any `target` is a GPU.
 
         >>> simd_width_of.with_parameters("float32", target="gpu")()
@@ -291,7 +291,7 @@ sizeof, alignof, simdwidthof, bitwidthof = size_of, align_of, simd_width_of, bit
 def _each(function: Callable[[int, int], int]) -> Any:
     """Return the method that combines two lists, or a list and an integer, entry by entry."""
 
-    def method(self: IndexEntries, other: Any) -> IndexEntries:
+    def method(self: IndexEntries, other: object) -> IndexEntries:
         others = other if isinstance(other, (tuple, list)) else (other,) * len(self)
         if len(others) != len(self):
             raise CoordinateError(f"lists of {len(self)} and {len(others)} indices do not fit together")
@@ -321,10 +321,10 @@ class IndexEntries(list[int]):
     def __getitem__(self, k: Any) -> Any:
         return tuple(self)[k] if isinstance(k, slice) else super().__getitem__(self._check_index(k))
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: object) -> None:
         super().__setitem__(self._check_index(k), int(as_integer(value, "an index")))
 
-    def _check_index(self, k: Any) -> int:
+    def _check_index(self, k: object) -> int:
         index = int(as_integer(k, "an index"))
         if not 0 <= index < len(self):
             raise CoordinateError(f"index {index} is outside {len(self)} entries")
@@ -396,7 +396,7 @@ class IndexListType:
 
     size: int
 
-    def __call__(self, *entries: Any, fill: Any = None) -> IndexEntries:
+    def __call__(self, *entries: Any, fill: object = None) -> IndexEntries:
         if fill is not None:
             entries = (fill,)
         if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
@@ -431,7 +431,7 @@ class _IndexListBrackets:
     def __getitem__(self, size: SupportsIndex) -> Any:
         return self.with_parameters(*(size if isinstance(size, tuple) else (size,)))
 
-    def with_parameters(self, size: Any = None, *_: Any, **named: Any) -> Any:
+    def with_parameters(self, size: object = None, *_: Any, **named: Any) -> Any:
         """Return `IndexList[size, element_type=...]`; the integers have no width here."""
         if size is None or size is ...:
             return self
@@ -499,7 +499,7 @@ class MemoryType:
             raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[{memory.dtype!r}]")
         return memory
 
-    def convert_implicitly(self, value: Any) -> Any:
+    def convert_implicitly(self, value: object) -> Any:
         """Return a list, or other memory, as memory of this type; other values as they are."""
         is_list = type(value) in (list, tuple) or (hasattr(value, "memory") and type(value).__name__ == "List")
         accepts = getattr(self.kind, "takes_lists", False)
@@ -536,7 +536,7 @@ class MemoryMeta(ParametrizedMeta):
         return made
 
 
-def memory_type(kind: Any, parameters: Any, size: int | None = None) -> MemoryType:
+def memory_type(kind: object, parameters: object, size: int | None = None) -> MemoryType:
     """Return `kind[type, ...]`: the type of the elements comes first, and what follows has no meaning on a host.
 
     >>> from tilewright.mojo import Span

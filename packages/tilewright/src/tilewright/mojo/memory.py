@@ -173,14 +173,14 @@ class Pointer(metaclass=MemoryMeta):
     def __getitem__(self, k: Any) -> Any:
         return read_scalar(self.memory, self.offset + (k if k.__class__ is int else as_integer(k, "an offset")))
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: object) -> None:
         place = self.offset + (k if k.__class__ is int else as_integer(k, "an offset"))
         if value.__class__ is SIMD and value.size > 1:
             write_vector(self.memory, place, value)
         else:
             write_scalar(self.memory, place, value)
 
-    def get_subscript(self, *position: Any, unsafe_offset: Any = 0) -> Any:
+    def get_subscript(self, *position: Any, unsafe_offset: object = 0) -> Any:
         """Return the element it points to, `p[]`, or one further on, by its `position` or `p[unsafe_offset=i]`.
 
         >>> Pointer(Store.of([10, 11, 12]), 1).get_subscript()
@@ -188,7 +188,7 @@ class Pointer(metaclass=MemoryMeta):
         """
         return self[position[0] if position else unsafe_offset]
 
-    def set_subscript(self, value: Any, *position: Any, unsafe_offset: Any = 0) -> None:
+    def set_subscript(self, value: object, *position: Any, unsafe_offset: object = 0) -> None:
         """Write `value` to the element it points to, `p[] = x`, or to one further on, by its `position`.
 
         >>> Pointer(Store.of([10, 11, 12]), 1).set_subscript(7, unsafe_offset=1)
@@ -197,7 +197,7 @@ class Pointer(metaclass=MemoryMeta):
 
     @brackets
     def load(
-        self, parameters: tuple[Any, ...], offset: Any = 0, *, width: int | None = None, **_: Any
+        self, parameters: tuple[Any, ...], offset: object = 0, *, width: int | None = None, **_: Any
     ) -> Any:  # alignment, volatile and the like are hints
         """Return the scalar `offset` further on, or as many as the width in brackets: `p.load[width=4](i)`.
 
@@ -229,13 +229,13 @@ class Pointer(metaclass=MemoryMeta):
 
     # Arithmetic.
 
-    def __add__(self, count: Any) -> Pointer:
+    def __add__(self, count: object) -> Pointer:
         """Return a pointer `count` elements further on."""
         return Pointer(self.memory, self.offset + int(as_integer(count, "a pointer step")))
 
     __radd__ = unsafe_offset = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         if isinstance(other, Pointer):
             self._require_same_memory(other)
             return self.offset - other.offset
@@ -264,7 +264,7 @@ class Pointer(metaclass=MemoryMeta):
     # Other views of the same memory.
 
     @brackets
-    def bitcast(self, parameters: tuple[Any, ...], *, T: Any = None) -> Pointer:  # noqa: N803  (Mojo's name)
+    def bitcast(self, parameters: tuple[Any, ...], *, T: object = None) -> Pointer:  # noqa: N803  (Mojo's name)
         """Return a pointer to the same bytes as numbers of another type: `p.bitcast[UInt32]()`.
 
         >>> Pointer(Store.of(np.ones(2, np.float32)), 1).bitcast["uint8"]().offset
@@ -284,7 +284,7 @@ class Pointer(metaclass=MemoryMeta):
         )
 
     @brackets
-    def address_space_cast(self, parameters: tuple[Any, ...], *, address_space: Any = None) -> Pointer:
+    def address_space_cast(self, parameters: tuple[Any, ...], *, address_space: object = None) -> Pointer:
         """Return the same pointer labelled with another address space.
 
         >>> Pointer(Store.of([1]), 0).address_space_cast[AddressSpace.SHARED]().address_space
@@ -325,7 +325,7 @@ class Pointer(metaclass=MemoryMeta):
 
     unsafe_free = free
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         """Write `value` to the element it points to.
 
         >>> Pointer(Store.of([1]), 0).write(7)
@@ -382,12 +382,12 @@ def _store(
 UnsafePointer = Pointer
 
 
-def _count_elements(*, count: Any = 1, **_: Any) -> Any:
+def _count_elements(*, count: object = 1, **_: Any) -> Any:
     return count
 
 
 @brackets
-def alloc(parameters: tuple[Any, ...], count: Any = 1, **named: Any) -> Pointer:
+def alloc(parameters: tuple[Any, ...], count: object = 1, **named: Any) -> Pointer:
     """`alloc[Float32](16)`: a pointer to new memory.
 
     >>> alloc["float32"](4)[3]
@@ -401,7 +401,7 @@ def alloc(parameters: tuple[Any, ...], count: Any = 1, **named: Any) -> Pointer:
     return Pointer(allocate(kind, size), 0)
 
 
-def allocate(kind: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) -> Any:
+def allocate(kind: object, count: int, space: AddressSpace = AddressSpace.GENERIC) -> Any:
     """Return new memory for `count` elements of a type, aligned to a cache line; its contents are zeros.
 
     >>> allocate("float32", 4).size
@@ -414,7 +414,7 @@ def allocate(kind: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) 
     return store if space is AddressSpace.GENERIC else label_store(store, space)
 
 
-def _point_to(value: Any) -> Pointer:
+def _point_to(value: object) -> Pointer:
     """Return a pointer to a value."""
     if isinstance(value, (SIMD, int, float)):
         raise FormatError("a pointer to a local number is not possible here; put it into memory of alloc[T](1)")
@@ -487,7 +487,7 @@ class MemoryArray(metaclass=MemoryMeta):
     def __len__(self) -> int:
         return self._size
 
-    def _place(self, k: Any) -> int:
+    def _place(self, k: object) -> int:
         index = k if k.__class__ is int else int(as_integer(k, "an index"))
         if not 0 <= index < self._size:
             raise CoordinateError(f"index {index} is outside {self._size} elements")
@@ -504,10 +504,10 @@ class MemoryArray(metaclass=MemoryMeta):
             raise LayoutError(f"a span takes consecutive elements, got the step {step}")
         return Span._of_memory(self.memory, self.start + begin, max(0, end - begin))
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: object) -> None:
         write_scalar(self.memory, self._place(k), value)
 
-    def get_subscript(self, *position: Any, unsafe_offset: Any = 0, **_: Any) -> Any:
+    def get_subscript(self, *position: Any, unsafe_offset: object = 0, **_: Any) -> Any:
         """Return an element: `x[unsafe_offset=i]`.
 
         >>> MemoryArray(Store.of([5, 6]), 0, 2).get_subscript(unsafe_offset=1)
@@ -515,7 +515,7 @@ class MemoryArray(metaclass=MemoryMeta):
         """
         return self[position[0] if position else unsafe_offset]
 
-    def set_subscript(self, value: Any, *position: Any, unsafe_offset: Any = 0, **_: Any) -> None:
+    def set_subscript(self, value: object, *position: Any, unsafe_offset: object = 0, **_: Any) -> None:
         """Write an element: `x[unsafe_offset=i] = value`.
 
         >>> MemoryArray(Store.of([5, 6]), 0, 2).set_subscript(9, unsafe_offset=1)
@@ -540,7 +540,7 @@ class MemoryArray(metaclass=MemoryMeta):
     def __bool__(self) -> bool:
         return self._size > 0
 
-    def fill(self, value: Any) -> Any:
+    def fill(self, value: object) -> Any:
         """Write `value` to every element; return the array.
 
         >>> print(MemoryArray(Store.of([5, 6]), 0, 2).fill(1))
@@ -583,7 +583,7 @@ def _fit_items(items: list[Any], element: Any) -> Any:
     return np.array([as_number(dtype, item) for item in items], dtype.dtype)
 
 
-def _type_of_item(item: Any) -> Any:
+def _type_of_item(item: object) -> Any:
     if isinstance(item, SIMD):
         return item.dtype if item.size == 1 else SIMD
     return type(item) if isinstance(item, (int, float, bool)) else object
@@ -600,14 +600,14 @@ class InlineArray(MemoryArray):
     __bracketed__: ClassVar[tuple[str, ...]] = ("T", "size")
     takes_lists: ClassVar[bool] = True
 
-    def __init__(self, *values: Any, fill: Any = None, uninitialized: bool = False) -> None:
+    def __init__(self, *values: Any, fill: object = None, uninitialized: bool = False) -> None:
         if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
             values = tuple(values[0])
         memory = values_memory(MemoryType(InlineArray, None), values)
         super().__init__(memory, 0, memory.size)
 
     @classmethod
-    def _with_parameters(cls, *parameters: Any, size: Any = None, T: Any = None) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, size: object = None, T: object = None) -> MemoryType:  # noqa: N803
         """Return the type `InlineArray[T, size]`.
 
         >>> InlineArray.with_parameters("int8", size=3)
@@ -619,7 +619,7 @@ class InlineArray(MemoryArray):
 
     @classmethod
     def _of_type(
-        cls, kind: MemoryType, *values: Any, fill: Any = None, uninitialized: bool = False, **_: Any
+        cls, kind: MemoryType, *values: Any, fill: object = None, uninitialized: bool = False, **_: Any
     ) -> InlineArray:
         if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
             values = tuple(values[0])
@@ -700,13 +700,13 @@ class Span(MemoryArray):
             super().__init__(*_share(storage))
 
     @classmethod
-    def _of_memory(cls, memory: Any, start: int, size: int) -> Span:
+    def _of_memory(cls, memory: object, start: int, size: int) -> Span:
         span = object.__new__(Span)
         MemoryArray.__init__(span, memory, start, size)
         return span
 
     @classmethod
-    def _with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, T: object = None, **_: Any) -> MemoryType:  # noqa: N803
         """Return the type `Span[T, origin]`.
 
         >>> Span.with_parameters("int8", origin=None)
@@ -769,7 +769,7 @@ def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = A
 
 
 def tensor_on_stack(
-    element: ScalarFormat, count: int, space: AddressSpace, layout: Any, make: Callable[[Pointer], Made]
+    element: ScalarFormat, count: int, space: AddressSpace, layout: object, make: Callable[[Pointer], Made]
 ) -> Made:
     """Return `make(pointer)`, a tensor over new memory of `count` scalars; in shared memory one for a block.
 

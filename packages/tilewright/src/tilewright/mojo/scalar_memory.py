@@ -28,7 +28,7 @@ class Cells:
     format = None
     readonly = False
 
-    def __init__(self, data: list[Any], kind: Any = None) -> None:
+    def __init__(self, data: list[Any], kind: object = None) -> None:
         self.data = data
         self.kind = kind
 
@@ -51,7 +51,7 @@ class Cells:
         return self.data
 
 
-def check_memory(memory: Any, start: Any) -> None:
+def check_memory(memory: object, start: object) -> None:
     """Raise unless this is memory of the library, and a place in it: not something of a program that looks like it.
 
     >>> check_memory(Cells([1]), 0)
@@ -68,7 +68,7 @@ def check_memory(memory: Any, start: Any) -> None:
         raise TypeError(f"a place in memory must be an integer, got {type(start).__name__} {start!r}")
 
 
-def number_type_of(kind: Any) -> DType | None:
+def number_type_of(kind: object) -> DType | None:
     """Return the number type of the elements of memory; None if they are other objects.
 
     >>> number_type_of("float32"), number_type_of(str)
@@ -97,7 +97,7 @@ def new_memory(kind: Any, count: int, array: Any = None) -> Any:
     return Store(data, dtype if dtype.mojo_name in ("int", "uint") else _core_format(dtype), data, False)
 
 
-def zeroed(count: int, dtype: Any) -> Any:
+def zeroed(count: int, dtype: object) -> Any:
     """Return an array of zeros, aligned to a cache line: what was in its memory before is nobody's business.
 
     >>> zeroed(3, "int8").tolist()

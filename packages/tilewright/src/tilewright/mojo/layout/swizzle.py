@@ -23,7 +23,7 @@ class Swizzle(CoreSwizzle):
 
     __slots__ = ()
 
-    def __call__(self, *coord: Any, index: Any = None, offset: Any = None) -> Any:
+    def __call__(self, *coord: Any, index: object = None, offset: object = None) -> Any:
         """Return the swizzled offset of an index, which Mojo calls `index` or `offset`."""
         named = [value for value in (index, offset) if value is not None]
         return super().__call__(*coord, *named)
@@ -39,7 +39,7 @@ class Swizzle(CoreSwizzle):
         return f"({self.bits},{self.base},{self.shift})" if style == "mojo" else format(str(self), style)
 
 
-def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N802  (Mojo's name)
+def ComposedLayout(layout: object, swizzle: CoreSwizzle) -> _Composed:  # noqa: N802  (Mojo's name)
     """Return `layout` followed by `swizzle`, in Mojo's order of arguments.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
@@ -50,7 +50,7 @@ def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N80
     return result
 
 
-def _log2(value: Any, name: str) -> int:
+def _log2(value: object, name: str) -> int:
     """Return the logarithm of a power of two."""
     n = int(as_integer(value, name))
     if n < 1 or n & (n - 1):

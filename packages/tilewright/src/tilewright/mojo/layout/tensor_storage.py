@@ -49,7 +49,7 @@ def _tensor(pair: Any) -> Any:
 def _elementwise(function: Callable[..., Any]) -> Any:
     """Return a function of named tensors, each a pair of memory and layout: the target, then the operands."""
 
-    def calculate(parameters: tuple[Any, ...], *, dst: Any, **operands: Any) -> None:
+    def calculate(parameters: tuple[Any, ...], *, dst: object, **operands: Any) -> None:
         target = _tensor(dst)
         sources = [_tensor(pair) for pair in operands.values()]
         copied = TileTensor(sources[0].to_numpy().copy())
@@ -74,7 +74,7 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
 
     @staticmethod
     @brackets
-    def load(parameters: tuple[Any, ...], pointer: Pointer, offset: Any = 0, *, width: Any = 1, **_: Any) -> Any:
+    def load(parameters: tuple[Any, ...], pointer: Pointer, offset: object = 0, *, width: object = 1, **_: Any) -> Any:
         """Return the scalars at an offset: `PointerStorage.load[width](pointer, offset)`."""
         return pointer.load[(*parameters, width)[0]](offset)
 
@@ -89,7 +89,7 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
     exp = _elementwise(lambda tensor, *scale: tensor.exp(*scale))
 
     @staticmethod
-    def offset(pointer: Pointer, count: Any) -> Pointer:
+    def offset(pointer: Pointer, count: object) -> Pointer:
         """Return the pointer some elements further on.
 
         >>> from tilewright.mojo.memory import alloc

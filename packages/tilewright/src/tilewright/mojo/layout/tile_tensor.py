@@ -79,7 +79,7 @@ class _LocatedTileBrackets(LocatedTileBrackets[Viewed]):
         return super().__call__(shape, *_one_of(self.method, (coords,), coordinates), stride_layout=stride_layout)
 
 
-def _split_stride_layout(parameters: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _split_stride_layout(parameters: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return (extents, options) of brackets; a layout after the extents is `stride_layout`."""
     values = parameters if isinstance(parameters, tuple) else (parameters,)
     if values and isinstance(values[-1], CoreLayout):
@@ -96,7 +96,7 @@ class _ReshapeBrackets(ReshapeBrackets[Viewed]):
         _require_static(self._tensor, "reshape[...]", "pass the shape at run time: t.reshape(Coord(Idx(2), Idx(6)))")
         return super().__getitem__(shape)
 
-    def with_parameters(self, *parameters: Any, new_layout: Any = None, **named: Any) -> Any:
+    def with_parameters(self, *parameters: Any, new_layout: object = None, **named: Any) -> Any:
         """Return the method with its brackets filled; the type of the layout follows from the layout."""
         return super().with_parameters(*parameters, **named)
 
@@ -132,7 +132,7 @@ def _require_static(tensor: Any, caller: str, remedy: str) -> None:
         )
 
 
-def _one_of(method: str, given: tuple[Any, ...], named: Any) -> tuple[Any, ...]:
+def _one_of(method: str, given: tuple[Any, ...], named: object) -> tuple[Any, ...]:
     """Return the arguments of a method: those given without a name, or the one that Mojo's name gives."""
     given = tuple([value for value in given if value is not None])
     if (named is None) != bool(given):
@@ -141,7 +141,7 @@ def _one_of(method: str, given: tuple[Any, ...], named: Any) -> tuple[Any, ...]:
 
 
 def _tile_with_offset(
-    tensor: Viewed, shape: tuple[int, ...], *coords: Any, coordinates: Any = None, stride_layout: Any = None
+    tensor: Viewed, shape: tuple[int, ...], *coords: Any, coordinates: object = None, stride_layout: Any = None
 ) -> LocatedView[Viewed]:
     """Return (tile, corner, offset), with the coordinates under the name that Mojo gives them."""
     position = _one_of("tile_with_offset", coords, coordinates)
@@ -152,7 +152,7 @@ def _tile(
     tensor: Viewed,
     shape: tuple[int, ...],
     *coords: Any,
-    coordinates: Any = None,
+    coordinates: object = None,
     stride_layout: Any = None,
 ) -> Viewed:
     """Return a tile; in a nested layout it steps through the first leaf of each mode and keeps the last, as in Mojo."""
@@ -184,7 +184,7 @@ def _tile(
 _tile.__qualname__, _tile_with_offset.__qualname__ = "TileTensor.tile", "TileTensor.tile_with_offset"
 
 
-def _is_plain(threads: Any) -> bool:
+def _is_plain(threads: object) -> bool:
     return isinstance(threads, CoreLayout) and threads.depth <= 1
 
 
@@ -212,9 +212,9 @@ class _DistributeBrackets(DistributeBrackets[Viewed]):
     def __call__(
         self,
         *arguments: Any,
-        thread_id: Any = None,
-        thread_layout: Any = None,
-        threads_layout: Any = None,
+        thread_id: object = None,
+        thread_layout: object = None,
+        threads_layout: object = None,
         **options: Any,
     ) -> Viewed:
         values = thread_arguments(self.method, arguments, thread_id, thread_layout, threads_layout)
@@ -235,9 +235,9 @@ class _LocatedDistributeBrackets(LocatedDistributeBrackets[Viewed]):
     def __call__(
         self,
         *arguments: Any,
-        thread_id: Any = None,
-        thread_layout: Any = None,
-        threads_layout: Any = None,
+        thread_id: object = None,
+        thread_layout: object = None,
+        threads_layout: object = None,
         **options: Any,
     ) -> LocatedView[Viewed]:
         values = thread_arguments(self.method, arguments, thread_id, thread_layout, threads_layout)
@@ -346,7 +346,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
         return as_kind(self, older)
 
     @brackets
-    def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: Any = None) -> TileTensor:
+    def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: object = None) -> TileTensor:
         """Return the same view with every extent and stride known only at run time: `t.make_dynamic[dtype]()`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -357,7 +357,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
         return self._view(make_dynamic_layout(self._pair, dtype), self._offset)
 
     @brackets
-    def address_space_cast(self, parameters: tuple[Any, ...], *, target_address_space: Any = None) -> TileTensor:
+    def address_space_cast(self, parameters: tuple[Any, ...], *, target_address_space: object = None) -> TileTensor:
         """Return the same view labelled with another address space.
 
         >>> from tilewright.mojo.layout import row_major
@@ -485,7 +485,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
             return join_texts(element_texts(self).reshape(-1, order="F"))
         return format_rows(self)
 
-    def write_to(self, w: Any) -> None:
+    def write_to(self, w: object) -> None:
         """Write the text of the tensor to `w`, anything with a `write` method.
 
         >>> import sys
