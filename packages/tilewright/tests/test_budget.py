@@ -27,7 +27,7 @@ BUDGET = {
         "memory": (3330, 14),
         "mojo": (3370, 15),
         "notation": (3430, 10),
-        "tensor": (2460, 7),
+        "tensor": (2450, 7),
         "tiling": (5420, 15),
         "traffic": (2090, 9),
         "ttl": (1420, 5),

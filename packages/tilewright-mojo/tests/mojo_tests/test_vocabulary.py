@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory and the modules of Mojo's standard library, from Python."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 from tilewright_mojo.std import algorithm, bit, math, memory, random, testing
@@ -10,7 +12,7 @@ from tilewright.mojo import DType, Float32, InlineArray, Int, Int32, List, Span,
 from tilewright.mojo.layout import IntTuple, Layout, LayoutTensor, RuntimeLayout, TileTensor, row_major
 from tilewright.mojo.memory import alloc
 from tilewright.mojo.simd import SIMD
-from tilewright.tensor.elements import watched_by
+from tilewright.tensor import kernel_memory
 from tilewright_mojo.collections import Dict, Optional
 from tilewright_mojo.types import materialize, rebind, type_of
 
@@ -40,7 +42,8 @@ def test_one_memory_is_one_store():
 def test_whoever_watches_learns_of_every_access():
     array = InlineArray[Int32, 6](fill=0)
     tensor, log = TileTensor(array, row_major[2, 3]()), Log()
-    with watched_by(log):
+    with ExitStack() as stack:
+        stack.callback(kernel_memory.reset, kernel_memory.set(log))
         array[1] = tensor[1, 0]
         array.unsafe_ptr().store(2, SIMD(1, 2).cast[DType.int32]())
         array.unsafe_ptr().load[2](4)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.errors import LayoutError
 from tilewright.mojo.brackets import brackets
-from tilewright.tensor import Scalars, require_writable, watch_read, watch_write
+from tilewright.tensor import Scalars, require_writable
 
 from ..simt.access_log import start_copy
 from ..simt.kernel_thread import current_machine, is_inside_kernel
@@ -115,8 +115,8 @@ def copy_valid(target: Any, source: Any, bound: int | None) -> None:
         )
     require_writable(target)
     chosen = writable & valid if bound is None else writable & valid & (places - source.offset < bound)
-    watch_read(source, places[chosen])
-    watch_write(target, into[chosen])
+    source._store.will_read(places[chosen])
+    target._store.will_write(into[chosen])
     target._store.host[into[chosen]] = source._store.host[places[chosen]]
 
 

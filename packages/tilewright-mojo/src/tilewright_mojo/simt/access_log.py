@@ -601,8 +601,12 @@ def allocate_store(space: str, count: int, dtype: FormatLike) -> Store:
     return store
 
 
+def _ignore(store: Store, places: object, width: int = 1) -> None:
+    """Do nothing with an access that nobody checks."""
+
+
 class BlockStack:
-    """Memory on the stack of the kernel that runs: of its block or of one thread.
+    """Memory as the running kernel sees it: the stacks of its block and threads, and a log of accesses, if it has one.
 
     >>> from tilewright.formats import format_of
     >>> from tilewright_mojo.simt import launch
@@ -610,6 +614,9 @@ class BlockStack:
     4
     ()
     """
+
+    def __init__(self, log: AccessLog | None = None) -> None:
+        self.read, self.write = (_ignore, _ignore) if log is None else (log.read, log.write)
 
     def allocate_stack(self, space: str, count: int, element: ScalarFormat) -> Store:
         """Return memory of the running block ("shared") or thread ("local") for `count` scalars, without values."""

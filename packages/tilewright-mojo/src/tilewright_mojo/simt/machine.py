@@ -17,7 +17,7 @@ import numpy as np
 from tilewright._text import count_of
 from tilewright.errors import CoordinateError, KernelBoundsError, KernelError, LayoutError, TilewrightError
 from tilewright.layout import as_integer
-from tilewright.tensor import Store, TileTensor, View, kernel_stack, reach_device_memory, watched_by
+from tilewright.tensor import Store, TileTensor, View, kernel_memory
 
 from .access_log import IN_FLIGHT, AccessLog, BlockStack, LogTable, MemoryRegion, Site, new_region, site_of, user_frame
 from .checks import BlockMemory, CostCounter, RaceFinder, TouchRecorder
@@ -337,6 +337,7 @@ class SimtMachine:
         self.block_state: dict[Any, Any] = {}  # of barriers in memory, for one block
         self._defects: dict[Any, Defect] = {}
         self._races = RaceFinder(self.log, plan.grid, plan.block, plan.warp)
+        self.stack = BlockStack(None if plan.check is False else self.log)
         self._costs = CostCounter(self.log, plan.warp)
         self._touches = TouchRecorder(self.log, plan.grid)
         self.unwritten: list[tuple[tuple[int, int, int, int], int, Dim, Dim, bool]] = []
@@ -349,18 +350,12 @@ class SimtMachine:
         >>> SimtMachine(LaunchPlan(lambda: None, (), Dim(2), Dim(4))).run().kernel
         'kernel'
         """
-        token, stack_token = _machine.set(self), kernel_stack.set(BlockStack())
+        token, memory = _machine.set(self), kernel_memory.set(self.stack)
         try:
-            if self.plan.check is False:
-                self._run_blocks()
-            else:
-                with watched_by(self.log):
-                    self._run_blocks()
-        except KernelError:
-            raise
+            self._run_blocks()
         finally:
             _machine.reset(token)
-            kernel_stack.reset(stack_token)
+            kernel_memory.reset(memory)
         report = self._make_report()
         serious = report.errors if self.plan.check is True else [x for x in report.errors if not x.harmless]
         if self.plan.check in (True, "lenient") and serious:
@@ -702,14 +697,16 @@ def launch(
         raise LayoutError(f"a grid of {blocks} blocks is not a multiple of clusters of {together}; change one of them")
     plan = LaunchPlan(kernel, watched, blocks, extents, int(shared_bytes), int(warp), mode, limits, title, together)
     machine = SimtMachine(plan)
-    with reach_device_memory():
+    token = kernel_memory.set(machine.stack)  # which has the memory of devices in its reach
+    try:
         _add_regions(machine, zip(names, watched, strict=True))
-        try:
-            report = machine.run()
-        except KernelError as problem:
-            if settings is not None and isinstance(problem.report, KernelReport):
-                settings.reports.append(problem.report)
-            raise
+        report = machine.run()
+    except KernelError as problem:
+        if settings is not None and isinstance(problem.report, KernelReport):
+            settings.reports.append(problem.report)
+        raise
+    finally:
+        kernel_memory.reset(token)
     if settings is not None:
         settings.reports.append(report)
     return report

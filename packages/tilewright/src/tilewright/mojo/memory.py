@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat
 from ..layout import as_integer
-from ..tensor import Storage, Store, as_array, flat_scalars, kernel_stack
+from ..tensor import Storage, Store, as_array, flat_scalars, kernel_memory
 from .brackets import brackets
 from .builtins import MemoryMeta, MemoryType, Origin, format_value, memory_type
 from .scalar_memory import (
@@ -759,7 +759,7 @@ def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = A
     """
     if count < 0:
         raise LayoutError(f"the number of elements must not be negative, got {count}")
-    stack = kernel_stack.get()
+    stack = kernel_memory.get()
     if stack is not None:
         store = stack.allocate_stack("shared" if space is AddressSpace.SHARED else "local", count, element)
     else:
@@ -781,7 +781,7 @@ def tensor_on_stack(
     >>> tensor_on_stack(format_of("int8"), 4, AddressSpace.LOCAL, tile, lambda p: TileTensor(p, tile)).shape
     (2, 2)
     """
-    store, stack = allocate_on_stack(element, count, space), kernel_stack.get()
+    store, stack = allocate_on_stack(element, count, space), kernel_memory.get()
     if space is not AddressSpace.SHARED or stack is None:
         return make(Pointer(store, 0))
     tensor: Made = stack.share_tensor(store, layout, lambda: make(Pointer(store, 0)))

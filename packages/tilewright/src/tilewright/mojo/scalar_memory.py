@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scalars of memory as Mojo's numbers: reads and writes of one or several, and the types of elements.
 
-Whoever watches memory is told of every access before it happens.
+The kernel that runs is told of every access before it happens.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
-from ..tensor import Store, current_watcher, fit_scalar
+from ..tensor import Store, fit_scalar
 from .simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of, scalar_format
 
 
@@ -131,9 +131,7 @@ def read_scalar(store: Any, place: int) -> Any:
         raise _outside_error(store, place, 1)
     if store.format is None:
         return store.data[place]
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.read(store, place)
+    store.will_read(place)
     dtype = as_dtype(store.format)
     number = store.host.item(place)
     return number if dtype is DType.int else make_scalar(dtype, number)
@@ -155,9 +153,7 @@ def write_scalar(store: Any, place: int, value: Any) -> None:
         store.data[place] = value
         return
     number = scalar_of(value, store.format)
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.write(store, place)
+    store.will_write(place)
     store.host[place] = number
 
 
@@ -186,9 +182,7 @@ def read_vector(store: Any, place: int, width: int) -> SIMD:
     """
     if width < 1 or not 0 <= place <= place + width <= store.size:
         raise _outside_error(store, place, width)
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.read(store, place, width)
+    store.will_read(place, width)
     numbers = as_vector(store.host[place : place + width].copy())
     numbers.dtype = as_dtype(store.format)
     return numbers
@@ -213,9 +207,7 @@ def write_vector(store: Any, place: int, value: Any, width: int | None = None) -
         raise LayoutError(f"a store of width {count} takes {count} numbers, got {numbers.size}")
     if count < 1 or not 0 <= place <= place + count <= store.size:
         raise _outside_error(store, place, count)
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.write(store, place, count)
+    store.will_write(place, count)
     store.host[place : place + count] = numbers
 
 

@@ -19,7 +19,6 @@ from ...tensor import (
     Store,
     StoreBrackets,
     View,
-    current_watcher,
     element_place,
     elements,
     require_row_major,
@@ -160,16 +159,14 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
             value = super().__getitem__(_plain_index(index))
             is_part = isinstance(value, CoreTileTensor) or any(isinstance(entry, (np.ndarray, list)) for entry in index)
             return value if is_part else as_vector(value)
-        store, watcher = self._store, current_watcher()
+        store = self._store
         vector = self._quick[2]
         if vector is None:
-            if watcher is not None:
-                watcher.read(store, place)
+            store.will_read(place)
             data = store.data if store.data.__class__ is np.ndarray else store.host  # the former is faster
             return make_scalar(self._number_type(), data.item(place))
         places = vector + place
-        if watcher is not None:
-            watcher.read(store, places)
+        store.will_read(places)
         return as_vector(store.host[places])
 
     def _number_type(self) -> DType:
@@ -206,9 +203,8 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
             if value.dtype is self._number_type() and not self._store.readonly:
                 place = self._quick_place(index)
                 if place is not None and self._quick[2] is None and value.value.__class__ is not np.ndarray:
-                    store, watcher = self._store, current_watcher()
-                    if watcher is not None:
-                        watcher.write(store, place)
+                    store = self._store
+                    store.will_write(place)
                     store.host[place] = value.value
                     return
             value = numbers_of(value, self._store.format)
