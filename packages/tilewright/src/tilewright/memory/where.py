@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..errors import CoordinateError, MemoryConfigError
-from ..layout import ComposedLayout, LayoutLike
+from ..layout import ComposedLayout, LayoutLike, as_offset
 from .config import BufferType
 from .cores import CoreCoord, CoreLike
 from .page_geometry import PageGeometry
@@ -159,11 +159,11 @@ class ElementLocator:
                 raise coordinate_error(coordinate, self._shape)
             row = row * padded + index
         row, column = divmod(row, self._matrix_shape[1]) if self._shape else (0, 0)
-        page, element = divmod(self._host(*coordinate), self._page_elements)
+        page, element = divmod(as_offset(self._host(*coordinate)), self._page_elements)
         slot = page
         for function in self._slot_functions:
-            slot = function(slot)
-        position, offset = self._position(slot), self._offset(slot)
+            slot = as_offset(function(slot))
+        position, offset = as_offset(self._position(slot)), as_offset(self._offset(slot))
         byte, bit = divmod(element * self._bits, 8)
         byte += self._data_offset
         shard = shard_coordinate = page_in_shard = None
