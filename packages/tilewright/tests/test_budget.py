@@ -14,7 +14,7 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1110, 16),
+        "(modules)": (1115, 16),
         "analysis": (1550, 6),
         "cli": (3330, 21),
         "conversion": (6850, 16),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from os.path import commonprefix
 from typing import NoReturn, TypeVar
@@ -123,6 +123,15 @@ _UNITS |= {unit: 1024 ** (k + 1) for k, unit in enumerate(("KIB", "MIB", "GIB", 
 _UNITS |= {unit: 1000 ** (k + 1) for k, unit in enumerate(("KB", "MB", "GB", "TB"))}
 _UNITS |= {unit: 1024 ** (k + 1) for k, unit in enumerate(("K", "M", "G", "T"))}
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *([A-Za-z]{0,3})", re.ASCII)
+
+
+def format_extents(extents: Iterable[int], none: str = "") -> str:
+    """Return `extents` as text; `none` if there are none.
+
+    >>> format_extents((4, 60)), format_extents((), "scalar")
+    ('4 x 60', 'scalar')
+    """
+    return " x ".join(map(str, extents)) or none
 
 
 def parse_size(text: str) -> int | None:
