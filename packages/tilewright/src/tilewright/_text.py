@@ -25,6 +25,15 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def format_extents(extents: Iterable[int], none: str = "") -> str:
+    """Return the extents of a shape, a grid or a tile as text; `none` if there are none.
+
+    >>> format_extents((32, 16)), format_extents((), "scalar")
+    ('32 x 16', 'scalar')
+    """
+    return " x ".join(map(str, extents)) or none
+
+
 def format_number(value: float, digits: int) -> str:
     """Return a number with `digits` significant digits, and all digits before the point up to six of them.
 
@@ -123,15 +132,6 @@ _UNITS |= {unit: 1024 ** (k + 1) for k, unit in enumerate(("KIB", "MIB", "GIB", 
 _UNITS |= {unit: 1000 ** (k + 1) for k, unit in enumerate(("KB", "MB", "GB", "TB"))}
 _UNITS |= {unit: 1024 ** (k + 1) for k, unit in enumerate(("K", "M", "G", "T"))}
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *([A-Za-z]{0,3})", re.ASCII)
-
-
-def format_extents(extents: Iterable[int], none: str = "") -> str:
-    """Return `extents` as text; `none` if there are none.
-
-    >>> format_extents((4, 60)), format_extents((), "scalar")
-    ('4 x 60', 'scalar')
-    """
-    return " x ".join(map(str, extents)) or none
 
 
 def parse_size(text: str) -> int | None:

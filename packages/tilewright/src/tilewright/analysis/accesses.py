@@ -54,17 +54,17 @@ class Instruction:
         >>> Instruction.of("st").is_store, Instruction.of("ld.shared.v4.f32").bytes_per_thread
         (True, 16)
         """
-        found = _INSTRUCTION.fullmatch(str(name))
-        is_matrix = found is not None and found["matrix"] is not None
-        if found is None or (found["rows"] and not is_matrix) or (found["vector"] and (is_matrix or not found["bits"])):
+        match = _INSTRUCTION.fullmatch(str(name))
+        is_matrix = match is not None and match["matrix"] is not None
+        if match is None or (match["rows"] and not is_matrix) or (match["vector"] and (is_matrix or not match["bits"])):
             raise LayoutError(
                 f"unknown instruction {name!r}; use ld, st, ldmatrix.x1, .x2, .x4 or stmatrix.x1, .x2, .x4 or a"
                 " load or store as PTX spells it, such as ld.shared.v4.f32"
             )
-        is_store = found["verb"] == "st"
+        is_store = match["verb"] == "st"
         if is_matrix:
-            return cls(is_store, int(found["rows"] or 1))
-        stated = int(found["bits"]) * int(found["vector"] or 1) // 8 if found["bits"] else None
+            return cls(is_store, int(match["rows"] or 1))
+        stated = int(match["bits"]) * int(match["vector"] or 1) // 8 if match["bits"] else None
         if stated is not None and stated not in SIZES:
             raise LayoutError(
                 f"{name} moves {stated} bytes per thread; an instruction moves {', '.join(map(str, SIZES))}"
@@ -80,10 +80,10 @@ class Instruction:
         if self.bytes_per_thread is None:
             return vector
         if self.bytes_per_thread % itemsize or vector not in (None, self.bytes_per_thread // itemsize):
-            given = "" if vector is None else f" in vectors of {vector}"
+            stated = "" if vector is None else f" in vectors of {vector}"
             raise LayoutError(
                 f"{caller}: the instruction moves {self.bytes_per_thread} bytes per thread, which does not agree with"
-                f" elements of {itemsize} bytes{given}; leave out what the instruction states"
+                f" elements of {itemsize} bytes{stated}; leave out what the instruction states"
             )
         return self.bytes_per_thread // itemsize
 
@@ -455,7 +455,7 @@ def thread_strides(memory: Access, threads: Access | None = None) -> ThreadStrid
 
 # Layouts whose places are consecutive, as permutations of their indices.
 
-_MOST = 8  # cycles, and elements of a cycle, that text shows
+_MAX_SHOWN = 8  # cycles, and elements of a cycle, that text shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,14 +495,14 @@ class Permutation:
 
     def __str__(self) -> str:
         moved = [cycle for cycle in self.cycles if len(cycle) > 1]
-        text = "".join([_format_cycle(cycle) for cycle in moved[:_MOST]]) or "identity"
-        more = f" and {len(moved) - _MOST} more cycles" if len(moved) > _MOST else ""
+        text = "".join([_format_cycle(cycle) for cycle in moved[:_MAX_SHOWN]]) or "identity"
+        more = f" and {len(moved) - _MAX_SHOWN} more cycles" if len(moved) > _MAX_SHOWN else ""
         fixed = len(self.fixed_points)
         return f"{text}{more}, {fixed} fixed point{'s' * (fixed != 1)}, order {self.order}"
 
 
 def _format_cycle(cycle: tuple[int, ...]) -> str:
-    return f"({' '.join(map(str, cycle[:_MOST]))}{' ...' * (len(cycle) > _MOST)})"
+    return f"({' '.join(map(str, cycle[:_MAX_SHOWN]))}{' ...' * (len(cycle) > _MAX_SHOWN)})"
 
 
 def permutation(layout: LayoutLike) -> Permutation:
@@ -568,8 +568,8 @@ class CoalescingReport:
         return self.used / self.moved if self.moved else 1.0
 
     def __str__(self) -> str:
-        found = f"{self.sectors} sectors ({self.efficiency:.0%} of the bytes are used)"
-        return f"{found}, {self.assumption}" if self.assumption else found
+        text = f"{self.sectors} sectors ({self.efficiency:.0%} of the bytes are used)"
+        return f"{text}, {self.assumption}" if self.assumption else text
 
 
 def coalescing(

@@ -115,8 +115,8 @@ class BankReport(Drawable):
         return self.wavefronts == self.ideal
 
     def __str__(self) -> str:
-        found = "no conflict" if self.conflict_free else f"{self.ways}-way conflict"
-        return f"{found}, {self.assumption}" if self.assumption else found
+        text = "no conflict" if self.conflict_free else f"{self.ways}-way conflict"
+        return f"{text}, {self.assumption}" if self.assumption else text
 
 
 def bank_conflicts(
@@ -280,15 +280,15 @@ def _collisions(
     access: WarpAccess, chosen: Array, phase: int, counts: Array, machine: BankModel, first: int
 ) -> list[Collision]:
     """Return which threads each bank with several words serves one after the other."""
-    found = []
+    collisions = []
     threads = chosen[access.active[chosen]]
     for bank in np.flatnonzero(counts > 1):
         groups: dict[int, list[int]] = {}
         for thread, row in zip(threads, _words_of(access, threads, machine), strict=True):
             for word in np.unique(row[row % machine.banks == bank]):
                 groups.setdefault(int(word), []).append(first + access.first + int(thread))
-        found.append(Collision(phase, int(bank), tuple([tuple(group) for _, group in sorted(groups.items())])))
-    return found
+        collisions.append(Collision(phase, int(bank), tuple([tuple(group) for _, group in sorted(groups.items())])))
+    return collisions
 
 
 # The smallest swizzle or padding that frees given accesses to shared memory of bank conflicts, with a certificate.
@@ -496,7 +496,7 @@ def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Patte
         patterns = [patterns]
     if not isinstance(patterns, Iterable):
         raise LayoutError(f"expected a list of accesses, such as layouts or tables of offsets, got {patterns!r}")
-    found = []
+    accesses = []
     for access in patterns:
         pattern = access if isinstance(access, Pattern) else Pattern(access)
         if isinstance(pattern.offsets, (int, np.integer)):
@@ -506,11 +506,11 @@ def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Patte
         offsets, touched = access_offsets(pattern.offsets, None, "a pattern")
         if not touched.all() or not offsets.size or int(offsets.min()) < 0:
             raise LayoutError("a pattern needs offsets of at least 0 for all its threads, without padding")
-        found.append(Pattern(offsets, pattern.instruction, pattern.vector))
-        _count_conflicts(found[-1], offsets, itemsize, machine)
-    if not found:
+        accesses.append(Pattern(offsets, pattern.instruction, pattern.vector))
+        _count_conflicts(accesses[-1], offsets, itemsize, machine)
+    if not accesses:
         raise LayoutError("expected at least one access, such as a layout whose first mode counts threads, got none")
-    return found
+    return accesses
 
 
 def _memory_size(patterns: Sequence[Pattern], size: int | None) -> int:

@@ -417,15 +417,14 @@ def _run_on_host(plan: Plan, source: Operand, target: Operand, threads: int, eng
 
 
 def _run_steps(plan: Plan, read: Buffer, written: Buffer, threads: int, is_native: bool) -> None:
-    for step, step_read, step_written in step_operands(plan, read, written, _allocate_scratch):
+    def allocate(count: int) -> Buffer:
+        return Buffer.of(np.empty(count, dtype=np.float32))
+
+    for step, step_read, step_written in step_operands(plan, read, written, allocate):
         if is_native:
             native.run_plan(step, step_read.address, step_written.address, threads)
         else:
             run_plan(step, step_read.bytes, step_written.bytes)
-
-
-def _allocate_scratch(count: int) -> Buffer:
-    return Buffer.of(np.empty(count, dtype=np.float32))
 
 
 def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: ModuleType, backend: Backend) -> None:
@@ -436,7 +435,8 @@ def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: 
         return
     memory = Buffer.of(target)
     # bytes that the plan does not write must come back unchanged
-    written = backend.empty((memory.nbytes,), uint8) if _overwrites_target(plan, memory) else _upload(target, backend)
+    writes_all = not plan.packs and prod(plan.target.extents) * plan.target.itemsize == memory.nbytes
+    written = backend.empty((memory.nbytes,), uint8) if writes_all else _upload(target, backend)
     engine_module.run_plan(plan, read, written)
     backend.download(written, memory.bytes)
 
@@ -447,11 +447,6 @@ def _upload(array: Array, backend: Backend) -> DeviceArray:
     uploaded = backend.empty((memory.nbytes,), uint8)
     backend.upload(memory.bytes, uploaded)
     return uploaded
-
-
-def _overwrites_target(plan: Plan, memory: Buffer) -> bool:
-    """Return whether a plan writes every byte of its target."""
-    return not plan.packs and prod(plan.target.extents) * plan.target.itemsize == memory.nbytes
 
 
 def _run_through_host(plan: Plan, source: Operand, target: Operand, threads: int) -> None:

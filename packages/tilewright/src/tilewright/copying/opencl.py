@@ -173,7 +173,8 @@ def _device_tunings(cl: Any, device: Any) -> dict[str, Tuning]:
 def build_program(cl: Any, context: Any, device: Any, text: str) -> Any:
     """Return a program built for a device, from the cache on disk or from its text."""
     options = ["-cl-opt-disable"] if device.platform.name == _UNOPTIMIZED_PLATFORM else []
-    facts = ["opencl", *_device_identity(device), cl.VERSION_TEXT, *options, text]
+    identity = (device.platform.name, device.platform.version, device.name, device.driver_version)
+    facts = ["opencl", *map(str, identity), cl.VERSION_TEXT, *options, text]
 
     def build_from_text() -> Any:
         return cl.Program(context, text).build(options=options, devices=[device], cache_dir=False)
@@ -186,10 +187,6 @@ def build_program(cl: Any, context: Any, device: Any, text: str) -> Any:
         except cl.Error:  # the driver rejects the cached binary
             remove_entry(facts)
             return build_from_text()
-
-
-def _device_identity(device: Any) -> list[str]:
-    return [str(value) for value in (device.platform.name, device.platform.version, device.name, device.driver_version)]
 
 
 def _program_binary(program: Any, device: Any) -> bytes:

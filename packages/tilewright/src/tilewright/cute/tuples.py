@@ -70,7 +70,7 @@ def make_tuple(*items: Any) -> tuple[Any, ...]:
 make_shape = make_stride = make_coord = make_tile = make_step = make_tuple
 
 
-def ceil_div(a: Shape, b: Shape) -> Any:
+def ceil_div(a: Shape, b: Shape) -> Shape:
     """Return `a` / `b` rounded up: mode by mode for tuples, where modes that `b` lacks are divided by 1.
 
     A tuple by an integer is divided from its first mode on: each takes what it can of the divisor.
@@ -98,7 +98,7 @@ def reverse(value: ShapeArgument) -> tuple[Any, ...]:
     return as_tuple(as_tree(value))[::-1]
 
 
-def round_up(a: Shape, b: Shape) -> Any:
+def round_up(a: Shape, b: Shape) -> Shape:
     """Return the smallest multiple of `b` that is not below `a`: mode by mode for tuples, as in `ceil_div`.
 
     >>> round_up(10, 4), round_up((10, 7), (4, 2))
@@ -133,7 +133,7 @@ def signum(value: int) -> int:
     return (value > 0) - (value < 0)
 
 
-def inner_product(a: ShapeArgument, b: ShapeArgument) -> Any:
+def inner_product(a: ShapeArgument, b: ShapeArgument) -> int:
     """Return the sum of the products of matching leaves of `a` and `b`.
 
     >>> inner_product(((2, 3), 4), ((2, 1), 2))
@@ -143,7 +143,7 @@ def inner_product(a: ShapeArgument, b: ShapeArgument) -> Any:
     return sum(x * y for x, y in zip(leaves(as_tree(a)), leaves(as_tree(b)), strict=True))
 
 
-def elem_scale(a: Shape, b: Shape) -> Any:
+def elem_scale(a: Shape, b: Shape) -> Shape:
     """Return `a` with each leaf multiplied by the product of the matching branch of `b`.
 
     >>> elem_scale((2, 3), (4, (5, 2)))
@@ -156,7 +156,7 @@ def elem_scale(a: Shape, b: Shape) -> Any:
     return tuple([elem_scale(x, y) for x, y in zip(a, b, strict=True)])
 
 
-def tuple_max(tree: Shape) -> Any:
+def tuple_max(tree: Shape) -> int:
     """Return the largest leaf of `tree`.
 
     >>> tuple_max(((1, 9), (4, 2)))
@@ -320,7 +320,7 @@ def crd2crd(crd: Coordinate, dst_shape: ShapeArgument, src_shape: ShapeArgument 
     return idx2crd(crd, target)
 
 
-def product_like(shape: Shape, profile: Nested[object]) -> Any:
+def product_like(shape: Shape, profile: Nested[object]) -> Shape:
     """Return `shape` with the products of its branches where `profile` has leaves.
 
     >>> product_like(((2, 3), (4, 5)), (0, 0)), product_like(((2, 3), (4, 5)), (0, (0, 0)))

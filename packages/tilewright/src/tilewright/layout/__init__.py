@@ -39,6 +39,7 @@ from .modes import (
     replicate,
     require_strided,
     row_major,
+    scale,
     split_modes,
     unflatten,
 )

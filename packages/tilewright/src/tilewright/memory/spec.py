@@ -445,7 +445,8 @@ def _classify_change(old: TensorSpec, new: TensorSpec, pairs: Sequence[Sequence[
     page, same_page = old.page_elements, old.page_elements == new.page_elements
     on_pages = same_page and offset % page == 0
     unchanged = all(first == second and first is not None for first, second in steps)
-    if unchanged and _covers(old, new, offset) and (on_pages or not old.dtype.has_blocks):
+    covered = offset + prod(new.padded_shape) <= prod(old.padded_shape)  # all new pages, with their padding
+    if unchanged and covered and (on_pages or not old.dtype.has_blocks):
         if on_pages and not offset and _same_banks(old, new):
             return SpecChange(new, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")
         reason = "the host keeps its bytes, but pages are copied to other banks"
@@ -463,11 +464,6 @@ def _steps_by_pages(first: int | None, second: int | None, page: int) -> bool:
     if first is None or second is None:
         return False
     return bool(first == second if min(first, second) < page else first % page == second % page == 0)
-
-
-def _covers(old: TensorSpec, new: TensorSpec, offset: int) -> bool:
-    """Return whether the bytes of the old tensor cover all pages of the new one, padding included."""
-    return offset + prod(new.padded_shape) <= prod(old.padded_shape)
 
 
 def _same_banks(old: TensorSpec, new: TensorSpec) -> bool:

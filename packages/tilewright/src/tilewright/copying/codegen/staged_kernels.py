@@ -158,15 +158,15 @@ def _grow_run(axes: Sequence[LoopAxis], side: int, size: int, goal: int, taken: 
 
 def _run_axes(axes: Sequence[LoopAxis], side: int, size: int, taken: Sequence[int]) -> tuple[int, ...]:
     """Return the axes whose taken indices are one contiguous run on one side, fastest first."""
-    found, expected = [], size
+    run, expected = [], size
     for k in _order(axes, side, [axis.extent for axis in axes]):
         if axes[k].steps[side] != expected or taken[k] == 1:
             break
-        found.append(k)
+        run.append(k)
         if taken[k] < axes[k].extent:
             break
         expected *= axes[k].extent
-    return tuple(found)
+    return tuple(run)
 
 
 def _word_digits(job: KernelJob, box: StagedBox, side: int, word: int) -> list[Digit]:
