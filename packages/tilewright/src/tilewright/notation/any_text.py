@@ -297,8 +297,10 @@ def write(layout: object, notation: str, **options: Any) -> str:
         added = load_notation(notation)
         if added is None or added.write is None:
             raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(writable_notations())}")
-        plain: Any = layout.memory_layout if isinstance(layout, ParsedText) else unwrap(layout)
-        return added.write(plain, **options)
+        own = layout.memory_layout if isinstance(layout, ParsedText) else unwrap(layout)
+        if not isinstance(own, LayoutLike):
+            raise LayoutError(f"{notation} says layouts, got {type(own).__name__} {own!s:.60}")
+        return added.write(own, **options)
     if isinstance(layout, ParsedText) and layout.notation == notation != "ttnn" and not options:
         return str(layout)
     if notation in _PLACEMENT_WRITERS:
