@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._files import as_path
 from .._integers import round_up
+from .._text import format_extents
 from ..copying import Mode, Part, aligned_empty, modes_layout
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, ScalarFormat
@@ -709,7 +710,7 @@ class StoredTensor:
         return start + data + element * host.dtype.bits // 8, start + element // host.dtype.block
 
     def __repr__(self) -> str:
-        shape = " x ".join(map(str, self.shape)) or "scalar"
+        shape = format_extents(self.shape, "scalar")
         return f"<StoredTensor {self.name!r}: {shape} {self.format_name or self.kind}, {self.nbytes} bytes>"
 
 
