@@ -3,11 +3,12 @@
 
     python playground/build.py [--into build/playground]
 
-Pyodide comes from the npm registry: by npm, or where there is none, by HTTPS from the registry that npm_config_registry
-or an .npmrc names; the sum in the registry's metadata is checked. tilewright is the wheel without the native library;
-if node is installed, Pyodide compiles it in advance, which saves the page more than a second. NumPy and ml_dtypes are
-Pyodide's own wheels, from its CDN, with the sums of its lock file; where they cannot be fetched, a stand-in takes their
-place. All of it lies beside the page, which loads nothing from elsewhere. `playground.json` lists what there is.
+Pyodide comes from the npm registry: by npm, or where there is none, by HTTPS from the registry that
+npm_config_registry or an .npmrc names; the sum in the registry's metadata is checked. tilewright is the wheel without
+the native library, with that of tilewright-mojo; if node is installed, Pyodide compiles it in advance, which saves the
+page more than a second. NumPy and ml_dtypes are Pyodide's own wheels, from its CDN, with the sums of its lock file;
+where they cannot be fetched, a stand-in takes their place. All of it lies beside the page, which loads nothing from
+elsewhere. `playground.json` lists what there is.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import sys
 import tarfile
 import tempfile
 import urllib.request
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ STAND_IN = "stand_in.zip"
 NUMPY = ("numpy", "ml-dtypes")  # as Pyodide's lock file calls them
 CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"
 PACKAGE = ROOT / "packages" / "tilewright"
+COMPANION = ROOT / "packages" / "tilewright-mojo"
 LIBRARY = PACKAGE / "src" / "tilewright"
 # The page may load its own files and nothing else; what its worker may load is said by whoever serves it.
 POLICY = (
@@ -54,8 +57,8 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         version = extract_pyodide(fetch_pyodide(Path(scratch)), folder)
-        wheel = build_wheel(Path(scratch))
-        shutil.copyfile(wheel, folder / ARCHIVE)
+        wheel, companion = build_wheels(Path(scratch))
+        merge_wheels([wheel, companion], folder / ARCHIVE)
     numpy = bring_numpy(folder, CDN.format(version=version))
     is_compiled = compile_archives(folder, [ARCHIVE, STAND_IN] if numpy == STAND_IN else [ARCHIVE])
     copy_page(folder)
@@ -164,12 +167,21 @@ def read_member(members: Any, member: tarfile.TarInfo) -> bytes:
     return bytes(file.read())
 
 
-def build_wheel(scratch: Path) -> Path:
-    """Return the wheel of tilewright without the native library."""
+def build_wheels(scratch: Path) -> list[Path]:
+    """Return the wheels of tilewright without the native library, and of the companion that runs kernels."""
     environment = os.environ | {"TILEWRIGHT_NATIVE": "0"}
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(scratch), str(PACKAGE)]
-    subprocess.run(command, check=True, env=environment)
-    return next(scratch.glob("tilewright-*.whl"))
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(scratch)]
+    subprocess.run([*command, str(PACKAGE), str(COMPANION)], check=True, env=environment)
+    return [next(scratch.glob(f"{name}-*.whl")) for name in ("tilewright", "tilewright_mojo")]
+
+
+def merge_wheels(wheels: list[Path], archive: Path) -> None:
+    """Write the files of all wheels into one archive, with their entry points."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as merged:
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as files:
+                for name in files.namelist():
+                    merged.writestr(name, files.read(name))
 
 
 def bring_numpy(folder: Path, base: str, fetch: Callable[[str], bytes] | None = None) -> list[str] | str:

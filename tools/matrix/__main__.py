@@ -188,7 +188,8 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     if (why_not_native is None) != cell.is_native:
         result.problems.append(f"the native library: {why_not_native or 'is there, and should not be'}")
     result.problems += what_doctor_lacks(cell, bin_folder, log, environment, tree)
-    run_logged([str(bin_folder / "tilewright"), "audit", "--help"], log, environment, cwd=tree)  # a companion's verb
+    for verb in ("audit", "run"):  # of companions
+        run_logged([str(bin_folder / "tilewright"), verb, "--help"], log, environment, cwd=tree)
 
     start = time.monotonic()
     record = home / "tests.xml"

@@ -425,7 +425,7 @@ PICTURES = (
             out[y, x] = tile[x, y]
 
         values, result = np.arange(16.0).reshape(4, 4), np.zeros((4, 4))
-        scene = views.kernel_scene(tw.simt.launch(transpose, result, values, grid=1, block=(4, 4), check="report"))
+        scene = views.scene_of(tw.simt.launch(transpose, result, values, grid=1, block=(4, 4), check="report"))
         """,
     ),
 )

@@ -33,7 +33,6 @@ LAYERS = {
         "findings": "what a check found: one class, one JSON form, one text",
         "_dialect": "`unwrap`: from a dialect object to the native one",
         "display": "`.show()`, and dialect objects unwrapped",
-        "fence": "what Linux takes from a process that runs a stranger's program",
     },
     "model": {
         "layout": "the algebra of layouts",
@@ -52,7 +51,6 @@ LAYERS = {
         "ttnn": "ttnn's names",
         "ttl": "Khronos TTL's names",
         "cute": "CuTe's names",
-        "simt": "a machine that runs kernels thread by thread",
         "mojo": "Mojo's `TileTensor` and its layouts",
         "notation": "text of other systems, in and out",
     },

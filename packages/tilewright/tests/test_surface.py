@@ -9,14 +9,18 @@ from importlib.util import find_spec
 from inspect import ismodule
 from pathlib import Path
 
-COMPANIONS = tuple([name for name in ("tilewright_audit",) if find_spec(name) is not None])
+COMPANIONS = tuple(
+    package
+    for package in ("tilewright_audit", "tilewright_mojo", "tilewright_mojo.simt")
+    if find_spec(package.partition(".")[0]) is not None
+)
 PACKAGES = (
     "tilewright",
     *[
         f"tilewright.{package}"
         for package in (
             "analysis", "conversion", "copying", "cute", "files", "formats", "layout", "memory",
-            "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
+            "mojo", "notation", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
         )
     ],
     *COMPANIONS,

@@ -47,8 +47,8 @@ LANE_FILES = (
     "__init__.py",
     "copying/codegen",
     "analysis/",
-    "simt/",
     "mojo/",
+    "tilewright_mojo/",
     "cute/",
     "notation/triton.py",
     "layout/linear.py",
@@ -145,7 +145,7 @@ def test_documents_use_no_retired_words(page):
     assert not [f"{number}: {line}" for number, line in enumerate(lines, 1) if retired.search(line)]
 
 
-DIALECTS = ("cute", "mojo", "ttnn", "ttl")
+DIALECTS = ("cute", "mojo", "tilewright_mojo", "ttnn", "ttl")
 
 
 def test_a_class_name_means_one_thing():

@@ -67,7 +67,7 @@ def test_using_the_library_loads_no_companion():
 
 def test_an_absent_companion_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tilewright_audit", None)
-    with pytest.raises(AttributeError, match=r"tilewright.audit is not installed: pip install 'tilewright\[audit\]'"):
+    with pytest.raises(ImportError, match=r"tilewright.audit is not installed: pip install 'tilewright\[audit\]'"):
         tw.audit  # noqa: B018
 
 

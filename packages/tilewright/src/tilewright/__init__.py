@@ -89,7 +89,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     "analysis", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
-    "memory", "mojo", "notation", "simt", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
+    "memory", "mojo", "notation", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
 )  # fmt: skip
 
 # Every name is imported on first use, so that `import tilewright` stays quick.
@@ -142,7 +142,7 @@ _LAZY_NAMES = {
     ),
 }  # fmt: skip
 # Names of companions, which are imported on first use as well, and the extra that installs each.
-_COMPANIONS = {"audit": ("tilewright_audit", "audit")}
+_COMPANIONS = {"audit": ("tilewright_audit", "audit"), "simt": ("tilewright_mojo", "mojo")}
 _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name in names}
 
 __all__ = [
@@ -164,22 +164,14 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
     if name in _COMPANIONS:
-        return _import_companion(name)
+        from ._lazy import companion_name
+
+        return companion_name(f"{__name__}.{name}", *_COMPANIONS[name])
     if name not in _PACKAGE_OF:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
     value = getattr(import_module(f".{_PACKAGE_OF[name]}", __name__), name)
     globals()[name] = value
     return value
-
-
-def _import_companion(name: str) -> Any:
-    module, extra = _COMPANIONS[name]
-    try:
-        return getattr(import_module(module), name)
-    except ModuleNotFoundError as problem:
-        if problem.name != module:
-            raise
-        raise AttributeError(f"tilewright.{name} is not installed: pip install 'tilewright[{extra}]'") from None
 
 
 def __dir__() -> list[str]:

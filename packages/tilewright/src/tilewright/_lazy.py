@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages whose names load their module on first use."""
+"""Packages whose names load their module on first use, and names of companions."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 
 def lazy_names(
@@ -29,3 +30,20 @@ def lazy_names(
         return value
 
     return find, lambda: sorted(homes)
+
+
+def companion_name(asked: str, module: str, extra: str) -> Any:
+    """Return the name that a companion's `module` has for `asked`, which is a name of the library.
+
+    If the companion is not installed, the error names the `extra` of tilewright that installs it.
+
+    >>> companion_name("tilewright.nothing", "tilewright_nothing", "nothing")
+    Traceback (most recent call last):
+    ImportError: tilewright.nothing is not installed: pip install 'tilewright[nothing]'
+    """
+    try:
+        return getattr(import_module(module), asked.rpartition(".")[2])
+    except ModuleNotFoundError as problem:
+        if problem.name != module.partition(".")[0]:
+            raise
+        raise ImportError(f"{asked} is not installed: pip install 'tilewright[{extra}]'") from None

@@ -249,7 +249,7 @@ def test_imports_as_mojo_spells_them():
     try:
         import layout.tile_layout
 
-        assert layout.tile_layout is mojo.layout.tile_layout
+        assert layout.tile_layout.row_major is mojo.layout.row_major
     finally:
         mojo.uninstall()
     with pytest.raises(ModuleNotFoundError, match="No module named 'layout'"):

@@ -10,12 +10,12 @@ import re
 
 import numpy as np
 import pytest
-from tilewright.mojo.std.gpu.host import DeviceContext
+from tilewright_mojo.buffer import DimList, NDBuffer
+from tilewright_mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tilewright import mojo
 from tilewright.mojo import SIMD, DType, Float32, InlineArray, MutAnyOrigin, Span
-from tilewright.mojo.buffer import DimList, NDBuffer
 from tilewright.mojo.layout import AddressSpace, Coord, Idx, Layout, Swizzle, TileTensor
 from tilewright.mojo.layout.tensor_type import type_of
 from tilewright.mojo.layout.tile_layout import col_major, row_major

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from tilewright.mojo.std.gpu.host import DeviceContext
+from tilewright_mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tilewright.copying import copy, opencl
@@ -26,7 +26,7 @@ import sys
 import numpy as np
 {first}
 import tilewright as tw
-from tilewright.mojo.std.gpu.host import DeviceContext
+from tilewright_mojo.std.gpu.host import DeviceContext
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 a = np.ones((4, 4), np.float32)
 tiler = Tiler((4, 4), (2, 2))

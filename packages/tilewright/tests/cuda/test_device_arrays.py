@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import ml_dtypes
 import numpy as np
 import pytest
-from tilewright.mojo.std.gpu.host import DeviceContext
+from tilewright_mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tests.copying.on_devices import random, same_bits

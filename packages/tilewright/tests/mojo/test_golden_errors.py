@@ -16,12 +16,12 @@ from tilewright.mojo.layout import (
     TileTensor,
     col_major,
     coord,
+    lt_to_tt,
     row_major,
     stack_allocation,
 )
 from tilewright.mojo.layout.swizzle import make_swizzle
 from tilewright.mojo.layout.tile_layout import blocked_product, coalesce, row_major_nested
-from tilewright.mojo.layout.tile_tensor import lt_to_tt
 
 from .golden import blocks_of, recorded, storage, text_of
 

@@ -243,8 +243,8 @@ def use_pictures():
 
 def use_explorer():
     from tilewright.explorer.answers import ANSWERS, PICTURES, render_for_page
-    from tilewright.explorer.kernel_programs import list_kernel_choices
-    from tilewright.explorer.kernel_tab import describe_kernel
+    from tilewright_mojo.explorer.kernel_programs import list_kernel_choices
+    from tilewright_mojo.explorer.kernel_tab import describe_kernel
 
     words = {"shape": "256x192", "chip": "n150", "dtype": "bfloat16", "at": "33,5", "core": "0,0", "bank": "0"}
     words |= {"to_memory": "height_sharded", "to_buffer": "l1", "to_grid": "4x1", "mesh": "1x2", "cut": "1"}
@@ -258,7 +258,7 @@ def use_explorer():
     answers = {"layouts": [digest(json.dumps(ANSWERS["layout"](each), sort_keys=True)) for each in layouts]}
     programs = [example for example in list_kernel_choices()["kernels"] if example["language"] == "mojo"]
     answers["kernels"] = [digest(json.dumps(describe_kernel(each)["reports"], sort_keys=True)) for each in programs]
-    for name, answer in ANSWERS.items():
+    for name, answer in [(name, answer) for name, answer in ANSWERS.items() if name != "kernel"]:
         answers[name] = digest(json.dumps(answer(words), sort_keys=True))
     for name, picture in PICTURES.items():
         answers[f"picture {name}"] = digest(json.dumps(render_for_page(picture(words)), sort_keys=True))
@@ -304,7 +304,7 @@ def main() raises:
 
 def use_mojo():
     from tilewright import mojo
-    from tilewright.simt import collect_reports
+    from tilewright_mojo.simt import collect_reports
 
     printed = io.StringIO()
     with redirect_stdout(printed), collect_reports() as reports:
@@ -313,7 +313,7 @@ def use_mojo():
 
 
 def sum_block(out, a):
-    from tilewright.simt import barrier, shared_array, thread_idx
+    from tilewright_mojo.simt import barrier, shared_array, thread_idx
 
     shared, i = shared_array(64), thread_idx.x
     shared[i] = a[i]
@@ -329,7 +329,7 @@ def sum_block(out, a):
 
 
 def sum_block_racing(out, a):
-    from tilewright.simt import barrier, shared_array, thread_idx
+    from tilewright_mojo.simt import barrier, shared_array, thread_idx
 
     shared, i = shared_array(64), thread_idx.x
     shared[i] = a[i]
@@ -344,7 +344,7 @@ def sum_block_racing(out, a):
 
 
 def transpose_tile(out, a):
-    from tilewright.simt import barrier, shared_array, thread_idx
+    from tilewright_mojo.simt import barrier, shared_array, thread_idx
 
     tile, i = shared_array(1024), thread_idx.x
     for k in range(32):
@@ -357,7 +357,7 @@ def transpose_tile(out, a):
 def use_simt():
     import numpy as np
 
-    from tilewright.simt import launch
+    from tilewright_mojo.simt import launch
 
     answers = {}
     for kernel in (sum_block, sum_block_racing):

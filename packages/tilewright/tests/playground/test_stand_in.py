@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright
+import tilewright_mojo
 from tilewright.errors import MissingPackage
 
 STAND_IN = Path(__file__).resolve().parents[4] / "playground" / "stand_in" / "numpy"
@@ -299,19 +300,10 @@ def numpy_names(path):
 
 def test_what_the_packages_of_a_page_use_is_there():
     names = set()
-    for package in (
-        "layout",
-        "formats",
-        "memory",
-        "tensor",
-        "notation",
-        "traffic",
-        "analysis",
-        "simt",
-        "views",
-        "mojo",
-    ):
-        for path in (Path(tilewright.__file__).parent / package).rglob("*.py"):
+    library, companion = Path(tilewright.__file__).parent, Path(tilewright_mojo.__file__).parent
+    packages = ("layout", "formats", "memory", "tensor", "notation", "traffic", "analysis", "views", "mojo")
+    for folder in (companion, *[library / package for package in packages]):
+        for path in folder.rglob("*.py"):
             names |= {tuple(name) for name in numpy_names(path)}
     assert len(names) > 150
     for name in names:

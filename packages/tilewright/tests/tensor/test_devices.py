@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from tilewright.mojo.std.gpu.host import DeviceContext
+from tilewright_mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tilewright.copying import cuda, opencl

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilewright.mojo.std.gpu.host import DeviceContext
+from tilewright_mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
 from tilewright import (

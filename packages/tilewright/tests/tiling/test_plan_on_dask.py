@@ -82,7 +82,8 @@ def test_short_tasks_are_submitted_together_and_as_many_as_the_cluster_takes(cli
     began = time.monotonic()
     report = plan.run(np.negative, executor, manifest=tmp_path / "done")
     took = time.monotonic() - began
-    assert report.tasks == sum(sizes) == len(plan) == 1600
+    assert report.tasks == len(plan) == 1600
+    assert 1600 <= sum(sizes) < 2000  # a batch may give back tasks that it has no time for
     assert max(sizes) >= 8  # they take a millisecond each
     assert len(sizes) < 600, f"{len(sizes)} submissions in {took:.2f} s"
     assert count_workers(executor) == 2

@@ -8,6 +8,8 @@ import struct
 import pytest
 
 import tilewright as tw
+from tilewright.explorer import FieldError
+from tilewright.explorer.answers import answer_kernel
 
 from .test_explorer_page import BLOCK, EVIL, REFUSED, browser, cell, explorer, field, fragment, look, settled
 
@@ -56,6 +58,15 @@ def test_bank_conflicts_have_a_remedy_and_threads_their_colors(look):
     assert "outside a tile of 2 x 2" in page.locator("#layout [role=alert]").inner_text()
 
 
+def test_without_the_companion_the_tab_of_kernels_says_what_brings_it(look, monkeypatch):
+    monkeypatch.setattr("tilewright.explorer.answers.load_plugin", lambda *_: None)
+    page = look({"view": "kernel", "kernel.source": "def main(): pass"})
+    assert "pip install 'tilewright[mojo]'" in page.locator("#kernel").inner_text()
+    assert fragment(page)["kernel.source"] == "def main(): pass"
+    with pytest.raises(FieldError, match=r"pip install 'tilewright\[mojo\]'"):
+        answer_kernel({"source": "def main(): pass"})
+
+
 def test_kernels_run_when_asked_and_are_stopped_if_they_do_not_end(look, monkeypatch):
     page = look({"view": "kernel", "kernel.source": f"def main():\n    print('{EVIL}')"}, refused=REFUSED)
     assert "<img" not in page.locator("#kernel .plan").inner_text()  # nothing has run yet
@@ -75,7 +86,7 @@ def test_kernels_run_when_asked_and_are_stopped_if_they_do_not_end(look, monkeyp
     assert "not run here" in page.locator("#kernel [role=alert]").inner_text()
     page.locator("[name=language]").select_option("mojo")
     page.locator("[name=source]").fill("def main():\n    while True:\n        pass\n")
-    monkeypatch.setattr("tilewright.explorer.kernel_process.SECONDS", 2)
+    monkeypatch.setattr("tilewright_mojo.explorer.kernel_process.SECONDS", 2)
     page.keyboard.press("Control+Enter")
     page.locator("[aria-busy]").first.wait_for(state="detached", timeout=20_000)
     assert "longer than 2 seconds" in page.locator("#kernel [role=alert]").inner_text()

@@ -67,6 +67,23 @@ class ParsedType(ParamType):
         return [CompletionItem(name) for name in known]
 
 
+class NameType(ParsedType):
+    """The type of options that take one of the `names` that a function returns, which a shell completes.
+
+    >>> NameType("chip", lambda: ["n150", "p150"]).convert("n150", None, None)
+    'n150'
+    """
+
+    def __init__(self, name: str, names: Callable[[], Iterable[str]]) -> None:
+        super().__init__(name, self._choose, names)
+
+    def _choose(self, text: str) -> str:
+        known = list(self._names())
+        if text not in known:
+            raise ValueError(f"unknown {self.name} {text!r}; choose one of {', '.join(known)}")
+        return text
+
+
 class TensorName(ParamType):
     """The type of names of tensors: completed from the header of the file that was named before.
 

@@ -43,6 +43,7 @@ from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..memory import Chip, MemoryConfig, Mesh, Sharding, TensorSpec, Topology, interleaved, width_sharded
 from .gguf_names import NamedModel, model_spelling, name_gguf_model
 from .recipe import DEFAULT_RECIPE, Optimizations, Recipe
+from .recipe_logic import Choices
 from .recipe_run import RecipeOutput, RecipeRun, find_family
 from .source import stored_assembly
 
@@ -465,22 +466,22 @@ class WeightCache:
             self.recipe,
             checkpoint.config,
             checkpoint.tensors,
-            {
-                "device": self.machine.name,
-                "rows": self.machine.mesh[0],
-                "columns": self.machine.mesh[1],
-                "devices": prod(self.machine.mesh),
-                "ring": self.machine.ring,
-                "architecture": self.machine.chip.arch,
-                "banks": self.machine.chip.banks("dram"),
-                "source_name": self.hf_model,
-                "model_name": model_name(self.hf_model),
-                "mode": self.optimizations.mode,
-                "model_dtype": model_dtype,
-                "hf_rope": options.get("hf_rope", False),
-                "instruct": options.get("instruct", False),
-                "pad_mlp_cores": options.get("pad_mlp_cores"),
-            },
+            Choices(
+                device=self.machine.name,
+                rows=self.machine.mesh[0],
+                columns=self.machine.mesh[1],
+                devices=prod(self.machine.mesh),
+                ring=self.machine.ring,
+                architecture=self.machine.chip.arch,
+                banks=self.machine.chip.banks("dram"),
+                source_name=self.hf_model,
+                model_name=model_name(self.hf_model),
+                mode=self.optimizations.mode,
+                model_dtype=model_dtype,
+                hf_rope=options.get("hf_rope", False),
+                instruct=options.get("instruct", False),
+                pad_mlp_cores=options.get("pad_mlp_cores"),
+            ),
             self.optimizations,
         )
 

@@ -25,6 +25,7 @@ from ..files import FilePath, read_json
 from ..formats import format_of
 from ..memory import Chip
 from ..plugins import list_plugins, load_plugin
+from .recipe_logic import Choices, RecipeLogic, TtTransformers
 from .rules import ExpressionError, validate
 
 # `RecipeFile`: one TOML file of a recipe, checked: its keys, its types, and the syntax of expressions.
@@ -346,12 +347,6 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 
 DEFAULT_RECIPE = "tt_transformers"
 GUIDE = "docs/guides/write-a-recipe.md"
-GIVEN_NAMES = (
-    "device", "rows", "columns", "devices", "ring", "architecture", "banks", "source_name", "model_name", "mode",
-    "model_dtype", "hf_rope", "instruct", "pad_mlp_cores",
-)  # fmt: skip
-"""The choices of the user and the machine, by the names that expressions use."""
-
 RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "weight", "has_weight", "environment")
 """The functions of recipes, in addition to the functions of all expressions."""
 
@@ -417,6 +412,7 @@ class Recipe:
     values: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
     refuse: tuple[Refusal, ...] = field(default=(), repr=False, compare=False)
     families: Mapping[str, Family] = field(default_factory=dict, repr=False, compare=False)
+    logic: type[RecipeLogic] = field(default=RecipeLogic, repr=False, compare=False)
 
     @classmethod
     def load(cls, name: FilePath = DEFAULT_RECIPE) -> Recipe:
@@ -493,7 +489,7 @@ class Recipe:
         """Raise if an expression uses a name that does not exist."""
         for family in list(self.families.values()) or [Family("")]:
             functions, values = {**self.functions, **family.functions}, {**self.values, **family.values}
-            names = {*GIVEN_NAMES, *RUN_FUNCTIONS, *values}
+            names = {*Choices._fields, *RUN_FUNCTIONS, *self.logic.names(), *values}
             for signature in functions:
                 names.add(parse_signature(signature)[0])
             for expression, own in self._expressions(family):
@@ -504,7 +500,7 @@ class Recipe:
                         f"{table.name.where}: dtype {table.dtype} is not a group of [groups], which has"
                         f" {', '.join(self.groups) or 'none'}"
                     )
-                if table.per_layer and "layers" not in values:
+                if table.per_layer and "layers" not in names:
                     raise FileFormatError(f"{table.name.where}: {{layer}} needs a value 'layers' in [values]")
 
     def _expressions(self, family: Family) -> Iterator[tuple[Expression, Collection[str]]]:
@@ -548,9 +544,11 @@ def _built_in_names() -> list[str]:
 
 @lru_cache
 def _load_built_in(name: str) -> Recipe:
-    folder = files("tilewright.conversion") / "recipes" / name
+    package = files("tilewright.conversion")
+    folder = package / "recipes" / name
     texts = {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".toml")}
-    return _build_recipe(name, "", texts, is_built_in=True)
+    logic = hashlib.sha256((package / "recipe_logic.py").read_bytes()).hexdigest()
+    return _build_recipe(name, "", texts, Recipe(name, logic, logic=TtTransformers))
 
 
 def _load_path(path: Path) -> Recipe:
@@ -566,12 +564,13 @@ def _load_path(path: Path) -> Recipe:
     return _build_recipe(path.resolve().stem, prefix, {each.name: each.read_bytes() for each in paths})
 
 
-def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], is_built_in: bool = False) -> Recipe:
-    """Return the recipe of some files, by name. It adds to another one unless it has all that a recipe needs."""
+def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], start: Recipe | None = None) -> Recipe:
+    """Return the recipe of some files, by name. It adds to `start`, or to another one unless it has all it needs."""
     parsed = {file.removesuffix(".toml"): RecipeFile.parse(texts[file], folder + file) for file in sorted(texts)}
     named = [file.recipe for file in parsed.values() if file.recipe is not None]
     is_complete = any(file.devices for file in parsed.values()) and any(file.output for file in parsed.values())
-    recipe = Recipe(name) if is_built_in or (is_complete and not named) else Recipe.load((*named, DEFAULT_RECIPE)[0])
+    usual = Recipe(name) if is_complete and not named else None
+    recipe = start or usual or Recipe.load((*named, DEFAULT_RECIPE)[0])
     digest = hashlib.sha256(recipe.revision.encode())
     for file, text in sorted(texts.items()):
         digest.update(file.encode() + b"\0" + text)

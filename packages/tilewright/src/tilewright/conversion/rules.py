@@ -56,16 +56,24 @@ def _stack(*tensors: Any) -> Assembly:
     return join([each.reshape(1, *each.shape) for each in _as_list(tensors)])
 
 
-def _pairs(tensor: Assembly, heads: int = 1) -> Assembly:
-    """Return the rows of every head in pairs, one of each half: from rotated halves to interleaved pairs."""
+def rows_in_pairs(tensor: Assembly, heads: int = 1) -> Assembly:
+    """Return the rows of every head in pairs, one of each half: from rotated halves to interleaved pairs.
+
+    >>> rows_in_pairs(Assembly.of("w", (4,))).parts[0].modes
+    (((2, 1), (2, 2)),)
+    """
     rows, rest = tensor.shape[0], tensor.shape[1:]
     half = rows // heads // 2
     axes = range(3, 3 + len(rest))
     return tensor.reshape(heads, 2, half, *rest).transpose((0, 2, 1, *axes)).reshape(rows, *rest)
 
 
-def _match(pattern: str, text: str) -> str | None:
-    """Return the first group of a regular expression that matches the start of a text, or None."""
+def match_start(pattern: str, text: str) -> str | None:
+    """Return the first group of a regular expression that matches the start of a text, or None.
+
+    >>> match_start("(.*)-8B", "Llama-3.1-8B-Instruct")
+    'Llama-3.1'
+    """
     found = re.match(pattern, text)
     return None if found is None else found[1]
 
@@ -92,7 +100,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "chunk": Assembly.chunk,
     "pad": Assembly.pad,
     "repeat": Assembly.repeat,
-    "pairs": _pairs,
+    "pairs": rows_in_pairs,
     "shape": lambda tensor: tensor.shape,
     "range": _range,
     "integer": int,
@@ -103,7 +111,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "all": all,
     "lower": str.lower,
     "starts": str.startswith,
-    "match": _match,
+    "match": match_start,
     "ceil_div": ceil_div,
     "round_up": round_up,
 }

@@ -12,12 +12,12 @@ from typing import Any
 from ..errors import TilewrightError
 from ..formats import BLOCK_FORMATS, SCALAR_FORMATS
 from ..memory import HEIGHTS, WIDTHS, chip_names
+from ..plugins import load_plugin
 from ..tiling import SCHEMES
 from ..views.html import to_html
 from ..views.scene import Scene, to_json
 from ..views.svg import to_svg
-from .form import BASES, MEMORIES, FieldError, FormFields, render_for_page
-from .kernel_programs import list_kernel_choices
+from .form import BASES, MEMORIES, FieldError, FormFields, Tab, render_for_page
 from .layout_tab import describe_layout, layout_picture, list_layout_choices
 from .reshard_tab import (
     describe_reshard,
@@ -44,7 +44,6 @@ _EXPORTS: dict[str, tuple[Callable[[Scene], str], str]] = {
     "html": (to_html, "text/html; charset=utf-8"),
     "json": (to_json, "application/json"),
 }
-Answers = Mapping[str, Callable[[FormFields], dict[str, Any]]]
 
 
 def list_choices(fields: FormFields) -> dict[str, Any]:
@@ -68,11 +67,25 @@ def list_choices(fields: FormFields) -> dict[str, Any]:
         "base": list(BASES),
         **list_reshard_choices(),
         **list_layout_choices(),
-        **list_kernel_choices(),
+        **({} if (tab := _find_kernel_tab()) is None else tab.choices()),
     }
 
 
-ANSWERS: Answers = {
+def _find_kernel_tab() -> Tab | None:
+    """Return the tab of kernels, which the companion tilewright-mojo brings; None without it."""
+    tab = load_plugin("tabs", "kernel", Tab)
+    return tab if isinstance(tab, Tab) else None
+
+
+def answer_kernel(fields: FormFields) -> dict[str, Any]:
+    """Return what the program in the form did, if there is a companion to run it."""
+    tab = _find_kernel_tab()
+    if tab is None:
+        raise FieldError("source", "what runs kernels is not installed: pip install 'tilewright[mojo]'")
+    return tab.answer(fields)
+
+
+ANSWERS: dict[str, Callable[[FormFields], dict[str, Any]]] = {
     "choices": list_choices,
     "placement": describe_placement,
     "element": describe_element,
@@ -80,8 +93,9 @@ ANSWERS: Answers = {
     "reshard": describe_reshard,
     "play": play_reshard,
     "layout": describe_layout,
+    "kernel": answer_kernel,
 }
-"""Questions that are answered in words. A kernel is another: how it is run depends on the engine."""
+"""Questions that are answered in words."""
 
 PICTURES: dict[str, Callable[[FormFields], Scene]] = {
     "placement": placement_picture,
@@ -111,17 +125,17 @@ class Reply:
     kind: str = "application/json"
 
 
-def answer_query(path: str, fields: FormFields, answers: Answers = ANSWERS) -> Reply:
+def answer_query(path: str, fields: FormFields) -> Reply:
     """Return the answer to the question at a `path`: words/NAME, picture/NAME, or export/NAME.SUFFIX.
 
-    `fields` are the fields of the form, and `answers` the questions that are answered in words.
+    `fields` are the fields of the form.
 
     >>> [answer_query(path, {"notation": "4:x"}).status.value for path in ("picture/layout", "words/nothing")]
     [422, 404]
     """
     endpoint, _, name = path.partition("/")
     stem, _, suffix = name.partition(".")
-    known: Mapping[str, Callable[[FormFields], Any]] = answers if endpoint == "words" else PICTURES
+    known: Mapping[str, Callable[[FormFields], Any]] = ANSWERS if endpoint == "words" else PICTURES
     is_known = endpoint in ("words", "picture", "export") and stem in known
     if not is_known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
         return refuse(HTTPStatus.NOT_FOUND, "not found")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
@@ -67,6 +68,18 @@ _NOUNS = {
     "times": "a list of times",
 }  # the content of a field of several integers
 _RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A tab of another distribution: `choices` are those of its form, and `answer` answers a question with the fields.
+
+    >>> Tab(dict, lambda fields: {"said": fields["text"]}).answer({"text": "hello"})
+    {'said': 'hello'}
+    """
+
+    choices: Callable[[], dict[str, Any]]
+    answer: Callable[[FormFields], dict[str, Any]]
 
 
 class FieldError(LayoutError):

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from importlib import import_module
 from pathlib import Path
 
-from .answers import ANSWERS, Reply, answer_query, encode_json, guard_answer
+from .answers import Reply, answer_query, encode_json, guard_answer
 from .file_tab import describe_file
 
 
@@ -18,10 +17,7 @@ def answer_fields(path: str, fields: str) -> tuple[int, str]:
     >>> answer_fields("words/reshard", '{"shape": "4xfoo"}')[0]
     422
     """
-    answers = dict(ANSWERS)
-    if path == "words/kernel":  # Mojo is loaded when it is needed, so that the first picture need not wait for it
-        answers["kernel"] = import_module(f"{__package__}.kernel_tab").describe_kernel
-    reply = answer_query(path, json.loads(fields), answers)
+    reply = answer_query(path, json.loads(fields))
     return int(reply.status), reply.body
 
 

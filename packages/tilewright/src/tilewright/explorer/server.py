@@ -24,10 +24,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from ..version import __version__
-from .answers import ANSWERS, Reply, answer_query, encode_json, guard_answer, refuse
+from .answers import Reply, answer_query, encode_json, guard_answer, refuse
 from .file_tab import MAX_BYTES, describe_file, start_of_file
 from .form import FieldError, FormFields, parse_integer
-from .kernel_process import run_in_process
 
 HOST = "127.0.0.1"
 PORT = 8654  # tried first, so that links keep working from one run to the next
@@ -45,7 +44,6 @@ _KINDS = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-_ANSWERS = {**ANSWERS, "kernel": run_in_process}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -279,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
             if path == "file":
                 reply = guard_answer(lambda: _answer_file(fields, body))
             else:
-                reply = answer_query(path, fields | self._parse_query(body.decode("latin-1")), _ANSWERS)
+                reply = answer_query(path, fields | self._parse_query(body.decode("latin-1")))
         finally:
             self.server.working.release()
         self._send_response(reply.status, reply.body.encode("utf-8"), reply.kind)

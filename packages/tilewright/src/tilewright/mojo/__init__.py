@@ -17,8 +17,10 @@ Python has no keywords in brackets: there they go to the parentheses. `install()
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import Any
 
+from .._lazy import companion_name
 from .builtins import (
     AnyType,
     Bool,
@@ -27,25 +29,25 @@ from .builtins import (
     ImmutAnyOrigin,
     ImplicitlyCopyable,
     ImplicitlyDestructible,
+    Index,
     IndexList,
     Int,
     Movable,
     MutAnyOrigin,
     Origin,
     RegisterPassable,
-    String,
     TrivialRegisterPassable,
     Writable,
     align_of,
     simd_width_of,
     size_of,
 )
-from .collections import List, Optional
-from .memory import Array, InlineArray, Span, UnsafePointer
+from .memory import Array, InlineArray, Pointer, Span, UnsafePointer
 from .simd import (
     SIMD,
     BFloat16,
     DType,
+    Error,
     Float16,
     Float32,
     Float64,
@@ -54,6 +56,7 @@ from .simd import (
     Int32,
     Int64,
     Scalar,
+    SIMDType,
     UInt,
     UInt8,
     UInt16,
@@ -61,20 +64,16 @@ from .simd import (
     UInt64,
 )
 
-if TYPE_CHECKING:
-    from .importing import imports, install, uninstall
-    from .running import run
-
-_LATE = {"imports": "importing", "install": "importing", "uninstall": "importing", "run": "running"}
+_COMPANION = ("List", "Optional", "String", "imports", "install", "run", "uninstall")
+"""Names of the companion, which are imported on first use."""
 
 
 def __getattr__(name: str) -> Any:
-    """Return what runs Mojo source, or a name of `tilewright.mojo.layout`; both are loaded on first use."""
-    if name in _LATE:
-        return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
+    if name in (*_COMPANION, "std", "max"):
+        return companion_name(f"{__name__}.{name}", "tilewright_mojo", "mojo")
     if name[:1].isalpha() and name != "layout":
         package = import_module(f"{__name__}.layout")
-        if name in package.__all__:
+        if hasattr(package, name):
             return getattr(package, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; Mojo's packages are layout, std and max")
 
@@ -88,12 +87,14 @@ __all__ = [
     "Copyable",
     "DType",
     "DevicePassable",
+    "Error",
     "Float16",
     "Float32",
     "Float64",
     "ImmutAnyOrigin",
     "ImplicitlyCopyable",
     "ImplicitlyDestructible",
+    "Index",
     "IndexList",
     "InlineArray",
     "Int",
@@ -101,15 +102,14 @@ __all__ = [
     "Int16",
     "Int32",
     "Int64",
-    "List",
     "Movable",
     "MutAnyOrigin",
-    "Optional",
     "Origin",
+    "Pointer",
     "RegisterPassable",
+    "SIMDType",
     "Scalar",
     "Span",
-    "String",
     "TrivialRegisterPassable",
     "UInt",
     "UInt8",
@@ -119,10 +119,8 @@ __all__ = [
     "UnsafePointer",
     "Writable",
     "align_of",
-    "imports",
-    "install",
-    "run",
     "simd_width_of",
     "size_of",
-    "uninstall",
 ]
+if find_spec("tilewright_mojo") is not None:  # which `import *` brings as well
+    __all__.extend(_COMPANION)

@@ -4,65 +4,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Generic, TypeVar, overload
+from functools import partial, update_wrapper
+from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
 
 
-class Bracketed(Generic[Result]):
-    """A function or method that takes parameters in brackets, or none: `f[2, 2](1, 0)`, `f(5)`.
-
-    `function` is called with `owner`, the tuple of parameters, and the arguments.
-
-    >>> function = Bracketed(lambda owner, parameters, *arguments: (owner, parameters, arguments), "t")
-    >>> function[2, 2](1, 0), function(5)
-    (('t', (2, 2), (1, 0)), ('t', (), (5,)))
-    """
-
-    __slots__ = ("_function", "_owner")
-
-    def __init__(self, function: Callable[..., Result], owner: Any = None) -> None:
-        self._function = function
-        self._owner = owner
-
-    def __getitem__(self, parameters: Any) -> Callable[..., Result]:
-        return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
-
-    def with_parameters(self, *parameters: Any, **named: Any) -> Callable[..., Result]:
-        """Return the function with its parameters bound; named ones, for which Python has no brackets, are options.
-
-        >>> function = Bracketed(lambda owner, parameters, x, width=1: (parameters, x, width))
-        >>> function.with_parameters(2, width=4)(7)
-        ((2,), 7, 4)
-        """
-        return partial(self._function, self._owner, parameters, **named)
-
-    def __call__(self, *arguments: Any, **options: Any) -> Result:
-        return self._function(self._owner, (), *arguments, **options)
-
-
 class brackets(Generic[Result]):  # noqa: N801  (used like `property`)
-    """A method `f(self, parameters, ...)` that is called as `self.f[parameters](...)`, or `self.f(...)`.
+    """A function or a method with parameters in brackets, or none: `f[2, 2](1, 0)`, `f(5)`.
 
+    What is decorated takes the tuple of the parameters before its arguments, a method after `self`.
+
+    >>> @brackets
+    ... def steps(parameters, n):
+    ...     return [step * n for step in parameters]
+    >>> steps[1, 2](10), steps(10)
+    ([10, 20], [])
     >>> class Ruler:
-    ...     steps = brackets(lambda self, parameters, n: [step * n for step in parameters])
-    >>> Ruler().steps[1, 2](10)
+    ...     ticks = brackets(lambda self, parameters, n: steps[parameters](n))
+    >>> Ruler().ticks[1, 2](10)
     [10, 20]
     """
 
-    def __init__(self, method: Callable[..., Result]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
+    def __init__(self, function: Callable[..., Result], *owner: Any) -> None:
+        self._function, self._owner = function, owner
+        if not owner:
+            update_wrapper(self, function)
 
-    @overload
-    def __get__(self, owner: None, kind: Any = None) -> brackets[Result]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> brackets[Result]:
+        return self if instance is None else brackets(self._function, instance)
 
-    @overload
-    def __get__(self, owner: object, kind: Any = None) -> Bracketed[Result]: ...
+    def __getitem__(self, parameters: object) -> Callable[..., Result]:
+        return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
 
-    def __get__(self, owner: object, kind: Any = None) -> brackets[Result] | Bracketed[Result]:
-        return self if owner is None else Bracketed(self._method, owner)
+    def with_parameters(self, *parameters: object, **named: object) -> Callable[..., Result]:
+        """Return the function with its parameters bound; named ones, for which Python has no brackets, are options.
+
+        >>> function = brackets(lambda parameters, x, width=1: (parameters, x, width))
+        >>> function.with_parameters(2, width=4)(7)
+        ((2,), 7, 4)
+        """
+        return partial(self._function, *self._owner, parameters, **named)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Result:
+        return self._function(*self._owner, (), *arguments, **options)
 
 
 def bind_parameters(function: Any, parameters: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -70,7 +55,7 @@ def bind_parameters(function: Any, parameters: tuple[Any, ...], named: dict[str,
 
     What takes named parameters has a method `with_parameters(*parameters, **named)`; others take plain brackets.
 
-    >>> function = Bracketed(lambda owner, parameters, *, width=1: (parameters, width))
+    >>> function = brackets(lambda parameters, *, width=1: (parameters, width))
     >>> bind_parameters(function, (2, 2), {"width": 4})()
     ((2, 2), 4)
     """

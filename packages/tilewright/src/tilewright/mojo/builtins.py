@@ -13,14 +13,14 @@ import numpy as np
 
 from ..errors import CoordinateError, FormatError
 from ..layout import as_integer
-from .brackets import Bracketed, ParametrizedMeta
+from .brackets import ParametrizedMeta
 from .scalar_memory import number_type_of
 from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_number, scalar_format
 
 _WRAP = DType.int64.round_number
 
 
-def atol(text: Any, base: int = 10) -> int:
+def atol(text: object, base: int = 10) -> int:
     """Return the integer that a text says, in a base.
 
     >>> atol(" 12 "), atol("ff", 16)
@@ -38,7 +38,7 @@ class _IntMeta(type):
     number_type = DType.int
     MAX, MIN, BITWIDTH = 2**63 - 1, -(2**63), 64
 
-    def __call__(cls, value: Any = 0, base: int = 10) -> int:
+    def __call__(cls, value: object = 0, base: int = 10) -> int:
         if value.__class__ is int and Int.MIN <= value <= Int.MAX:
             return value
         if isinstance(value, str):
@@ -72,7 +72,7 @@ class _BoolMeta(type):
 
     number_type = DType.bool
 
-    def __call__(cls, value: Any = False) -> bool:
+    def __call__(cls, value: object = False) -> bool:
         return bool(value)
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -92,33 +92,7 @@ class Bool(metaclass=_BoolMeta):
     """
 
 
-class _StringMeta(type):
-    """`String(a, b, ...)` is the text of the values, one after another."""
-
-    def __call__(cls, *values: Any, sep: str = "", end: str = "", capacity: int = 0, **_: Any) -> str:
-        return sep.join(map(_convert_to_string, values)) + end
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, str)
-
-    def __repr__(cls) -> str:
-        return "String"
-
-
-class String(metaclass=_StringMeta):
-    """Text, which is Python's: `String(x)` is what `print` shows of a value.
-
-    >>> String(3), String("a", 1.0), isinstance("a", String)
-    ('3', 'a1.0', True)
-    """
-
-
-def _convert_to_string(value: Any) -> str:
-    own = getattr(value, "convert_to_string", None)  # of a tensor
-    return format_value(value) if own is None else str(own())
-
-
-def format_value(value: Any) -> str:
+def format_value(value: object) -> str:
     """Return the text of a value as Mojo prints it.
 
     >>> format_value((1, "a", [1.5, True]))
@@ -132,32 +106,6 @@ def format_value(value: Any) -> str:
         return f"{{{', '.join(f'{format_value(key)}: {format_value(each)}' for key, each in value.items())}}}"
     in_mojo = getattr(value, "mojo_text", None)
     return str(value) if in_mojo is None else in_mojo()
-
-
-def represent(value: Any) -> str:
-    """Return the text that says how to make a value.
-
-    >>> represent(1.5), represent("a"), represent(3), represent((1, True))
-    ('Float64(1.5)', "'a'", 'Int(3)', 'Tuple[SIMD[DType.int, 1], Bool](Int(1), True)')
-    """
-    if isinstance(value, float):
-        return f"Float64({value})"
-    if type(value) is int:
-        return f"Int({value})"
-    if type(value) is tuple:
-        return f"Tuple[{', '.join(map(name_type, value))}]({', '.join(map(represent, value))})"
-    in_mojo = getattr(value, "represent_in_mojo", None)
-    return repr(value) if in_mojo is None else str(in_mojo())
-
-
-def name_type(value: Any) -> str:
-    """Return the name of the type of a value as Mojo prints it.
-
-    >>> name_type(3), name_type("a")
-    ('SIMD[DType.int, 1]', 'String')
-    """
-    kind = type_of(value)
-    return "SIMD[DType.int, 1]" if kind is Int else repr(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,143 +138,6 @@ class Origin:
 MutAnyOrigin, ImmutAnyOrigin = Origin(True), Origin(False)
 MutOrigin = MutUntrackedOrigin = MutExternalOrigin = MutableAnyOrigin = StaticConstantOrigin = MutAnyOrigin
 ImmutOrigin = ImmutUntrackedOrigin = ImmutExternalOrigin = ImmutableAnyOrigin = ImmutAnyOrigin
-
-
-class _FunctionMeta(type):
-    def __call__(cls, *_: Any, **__: Any) -> Any:
-        raise FormatError("a function cannot be made from its type; define it with def")
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return callable(value)
-
-    def __repr__(cls) -> str:
-        return "def(...)"
-
-
-class FunctionValue(metaclass=_FunctionMeta):
-    """The type of functions and of types, from which none can be made: Python's own types stay out of reach.
-
-    >>> type_of(print), isinstance(print, FunctionValue)
-    (def(...), True)
-    """
-
-
-class _HiddenMeta(type):
-    def __call__(cls, *_: Any, **__: Any) -> Any:
-        raise FormatError("this value is the library's own: Mojo has no type for it, and makes no others of it")
-
-    def __repr__(cls) -> str:
-        return "AnyType"
-
-
-class HiddenValue(metaclass=_HiddenMeta):
-    """The type of values for which Mojo has none, such as modules and arrays of NumPy: none can be made from it.
-
-    >>> import types
-    >>> type_of(types)
-    AnyType
-    """
-
-
-_DIALECT = f"{__name__.rpartition('.')[0]}."
-_PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
-_LANGUAGE_TYPES = ("Codepoint",)  # of the front end, whose other classes are no types
-_UNNAMED = frozenset(
-    [
-        "AtomicType",
-        "BlockFunction",
-        "CopyPlan",
-        "FailedAssertion",
-        "IndexEntries",
-        "IndexListType",
-        "LabelledStore",
-        "MemoryArray",
-        "RaisedValue",
-        "RuntimeLayoutType",
-        "RuntimeTupleType",
-        "StaticExtents",
-        "StoreMethod",
-        "Stream",
-        "WarpFunction",
-    ]
-)
-"""Public classes of the dialect that Mojo has no name for."""
-
-
-def type_of(value: Any) -> Any:
-    """Return the type of a value, with all its parameters: `type_of(tensor)`, `type_of(Float32(1))`.
-
-    >>> from tilewright.mojo import Float32
-    >>> type_of(Float32(1)), type_of(3), type_of("a")
-    (SIMD[DType.float32, 1], Int, String)
-    """
-    if isinstance(value, SIMD):
-        return SIMDType(value.dtype, value.size)
-    parametrized = getattr(type(value), "parametrized_type", None)
-    if parametrized is not None:
-        return parametrized(value)
-    if isinstance(value, bool):
-        return Bool
-    if isinstance(value, int) and type(value) is int:
-        return Int
-    if isinstance(value, float):
-        return SIMDType(DType.float64, 1)
-    if isinstance(value, str):
-        return String
-    kind = type(value)
-    if callable(value) and not hasattr(kind, "copy"):
-        return FunctionValue
-    return kind if kind in _PLAIN_TYPES or _is_type_of_mojo(kind) else HiddenValue
-
-
-def _is_type_of_mojo(kind: type) -> bool:
-    """Return whether a program may make values of a class: of its own structs, and of classes that Mojo names."""
-    if hasattr(kind, "__fields__"):
-        return True
-    if kind.__module__.startswith(f"{_DIALECT}language."):
-        return kind.__name__ in _LANGUAGE_TYPES
-    return kind.__module__.startswith(_DIALECT) and not (kind.__name__.startswith("_") or kind.__name__ in _UNNAMED)
-
-
-def _rebind(_: Any, parameters: tuple[Any, ...], value: Any, **named: Any) -> Any:
-    kind = parameters[0] if parameters else named.get("dest_type")
-    if isinstance(kind, SIMDType) and not isinstance(value, SIMD):
-        return kind(value)  # a literal gets its type
-    return value
-
-
-class _Rebind(Bracketed[Any]):
-    """`rebind[type](value)`: the same value; what a compiler cannot prove, it need not prove here.
-
-    >>> rebind[Int](3)
-    3
-    """
-
-
-rebind = _Rebind(_rebind)
-rebind_var = trait_downcast = rebind
-
-
-class _Materialize:
-    """`materialize[value]()`: the value, which compile time and run time share here.
-
-    >>> materialize[3]()
-    3
-    """
-
-    def __getitem__(self, value: Any) -> Callable[[], Any]:
-        return lambda: value
-
-    def with_parameters(self, *values: Any, **named: Any) -> Callable[[], Any]:
-        """Return the function that gives the value."""
-        (value,) = (*values, *named.values())
-        return lambda: value
-
-    def __repr__(self) -> str:
-        return "materialize"
-
-
-materialize = _Materialize()
 
 
 class AnyType(ABC):  # noqa: B024  (everything is one)
@@ -461,7 +272,7 @@ bit_width_of = _TypeFunction("bit_width_of", lambda kind: 8 * _size(kind))
 class _WidthFunction(_TypeFunction):
     """`simd_width_of[dtype]()`: numbers in a register of the processor, or with `target` in one load of a GPU."""
 
-    def with_parameters(self, *kinds: Any, target: Any = None, **named: Any) -> Callable[..., int]:
+    def with_parameters(self, *kinds: Any, target: object = None, **named: Any) -> Callable[..., int]:
         """Return the function of a type; any `target` is a GPU.
 
         >>> simd_width_of.with_parameters("float32", target="gpu")()
@@ -480,7 +291,7 @@ sizeof, alignof, simdwidthof, bitwidthof = size_of, align_of, simd_width_of, bit
 def _each(function: Callable[[int, int], int]) -> Any:
     """Return the method that combines two lists, or a list and an integer, entry by entry."""
 
-    def method(self: IndexEntries, other: Any) -> IndexEntries:
+    def method(self: IndexEntries, other: object) -> IndexEntries:
         others = other if isinstance(other, (tuple, list)) else (other,) * len(self)
         if len(others) != len(self):
             raise CoordinateError(f"lists of {len(self)} and {len(others)} indices do not fit together")
@@ -510,10 +321,10 @@ class IndexEntries(list[int]):
     def __getitem__(self, k: Any) -> Any:
         return tuple(self)[k] if isinstance(k, slice) else super().__getitem__(self._check_index(k))
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: object) -> None:
         super().__setitem__(self._check_index(k), int(as_integer(value, "an index")))
 
-    def _check_index(self, k: Any) -> int:
+    def _check_index(self, k: object) -> int:
         index = int(as_integer(k, "an index"))
         if not 0 <= index < len(self):
             raise CoordinateError(f"index {index} is outside {len(self)} entries")
@@ -585,7 +396,7 @@ class IndexListType:
 
     size: int
 
-    def __call__(self, *entries: Any, fill: Any = None) -> IndexEntries:
+    def __call__(self, *entries: Any, fill: object = None) -> IndexEntries:
         if fill is not None:
             entries = (fill,)
         if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
@@ -620,7 +431,7 @@ class _IndexListBrackets:
     def __getitem__(self, size: SupportsIndex) -> Any:
         return self.with_parameters(*(size if isinstance(size, tuple) else (size,)))
 
-    def with_parameters(self, size: Any = None, *_: Any, **named: Any) -> Any:
+    def with_parameters(self, size: object = None, *_: Any, **named: Any) -> Any:
         """Return `IndexList[size, element_type=...]`; the integers have no width here."""
         if size is None or size is ...:
             return self
@@ -637,7 +448,7 @@ IndexList = _IndexListBrackets()
 
 
 class _Index:
-    """`Index(1, 2)`: an `IndexList` of its arguments.
+    """`Index(1, 2)`: an `IndexList` of its `entries`.
 
     >>> Index(1, 2)
     (1, 2)
@@ -657,57 +468,6 @@ class _Index:
 
 
 Index = _Index()
-
-
-class StaticTuple(list[Any]):
-    """`StaticTuple[T, size](...)`: a list of a fixed length; one value fills it.
-
-    >>> entries = StaticTuple[int, 3](7)
-    >>> entries[1] = 5
-    >>> print(entries)
-    (7, 5, 7)
-    """
-
-    __bracketed__: ClassVar[tuple[str, ...]] = ("element_type", "size")
-
-    def __class_getitem__(cls, parameters: Any) -> Any:
-        _, size = parameters
-        count = as_integer(size, "the size of a StaticTuple")
-
-        def create(*values: Any, fill: Any = 0) -> StaticTuple:
-            if len(values) == 1:
-                fill, values = values[0], ()
-            if values and len(values) != count:
-                raise CoordinateError(f"a StaticTuple of {count} takes one value or {count}, got {len(values)}")
-            return cls(values or [fill] * count)
-
-        return create
-
-    def __getitem__(self, k: Any) -> Any:
-        return super().__getitem__(self._check_index(k))
-
-    def __setitem__(self, k: Any, value: Any) -> None:
-        super().__setitem__(self._check_index(k), value)
-
-    get_subscript = __getitem__
-
-    @property
-    def size(self) -> int:
-        """Return the number of entries.
-
-        >>> StaticTuple[int, 3](7).size
-        3
-        """
-        return len(self)
-
-    def _check_index(self, k: Any) -> int:
-        index = int(as_integer(k, "an index"))
-        if not 0 <= index < len(self):
-            raise CoordinateError(f"index {index} is outside {len(self)} entries")
-        return index
-
-    def __str__(self) -> str:
-        return f"({', '.join(map(str, self))})"
 
 
 NAMES = {"Pointer": "UnsafePointer"}  # where our class has another name
@@ -739,7 +499,7 @@ class MemoryType:
             raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[{memory.dtype!r}]")
         return memory
 
-    def convert_implicitly(self, value: Any) -> Any:
+    def convert_implicitly(self, value: object) -> Any:
         """Return a list, or other memory, as memory of this type; other values as they are."""
         is_list = type(value) in (list, tuple) or (hasattr(value, "memory") and type(value).__name__ == "List")
         accepts = getattr(self.kind, "takes_lists", False)
@@ -776,7 +536,7 @@ class MemoryMeta(ParametrizedMeta):
         return made
 
 
-def memory_type(kind: Any, parameters: Any, size: int | None = None) -> MemoryType:
+def memory_type(kind: object, parameters: object, size: int | None = None) -> MemoryType:
     """Return `kind[type, ...]`: the type of the elements comes first, and what follows has no meaning on a host.
 
     >>> from tilewright.mojo import Span

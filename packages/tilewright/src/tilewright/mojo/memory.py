@@ -13,8 +13,8 @@ import numpy as np
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat
 from ..layout import as_integer
-from ..tensor import Storage, Store, as_array, flat_scalars, kernel_stack
-from .brackets import Bracketed, brackets
+from ..tensor import Storage, Store, as_array, flat_scalars, kernel_memory
+from .brackets import brackets
 from .builtins import MemoryMeta, MemoryType, Origin, format_value, memory_type
 from .scalar_memory import (
     Cells,
@@ -173,14 +173,14 @@ class Pointer(metaclass=MemoryMeta):
     def __getitem__(self, k: Any) -> Any:
         return read_scalar(self.memory, self.offset + (k if k.__class__ is int else as_integer(k, "an offset")))
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: object) -> None:
         place = self.offset + (k if k.__class__ is int else as_integer(k, "an offset"))
         if value.__class__ is SIMD and value.size > 1:
             write_vector(self.memory, place, value)
         else:
             write_scalar(self.memory, place, value)
 
-    def get_subscript(self, *position: Any, unsafe_offset: Any = 0) -> Any:
+    def get_subscript(self, *position: Any, unsafe_offset: object = 0) -> Any:
         """Return the element it points to, `p[]`, or one further on, by its `position` or `p[unsafe_offset=i]`.
 
         >>> Pointer(Store.of([10, 11, 12]), 1).get_subscript()
@@ -188,7 +188,7 @@ class Pointer(metaclass=MemoryMeta):
         """
         return self[position[0] if position else unsafe_offset]
 
-    def set_subscript(self, value: Any, *position: Any, unsafe_offset: Any = 0) -> None:
+    def set_subscript(self, value: object, *position: Any, unsafe_offset: object = 0) -> None:
         """Write `value` to the element it points to, `p[] = x`, or to one further on, by its `position`.
 
         >>> Pointer(Store.of([10, 11, 12]), 1).set_subscript(7, unsafe_offset=1)
@@ -197,7 +197,7 @@ class Pointer(metaclass=MemoryMeta):
 
     @brackets
     def load(
-        self, parameters: tuple[Any, ...], offset: Any = 0, *, width: int | None = None, **_: Any
+        self, parameters: tuple[Any, ...], offset: object = 0, *, width: int | None = None, **_: Any
     ) -> Any:  # alignment, volatile and the like are hints
         """Return the scalar `offset` further on, or as many as the width in brackets: `p.load[width=4](i)`.
 
@@ -229,13 +229,13 @@ class Pointer(metaclass=MemoryMeta):
 
     # Arithmetic.
 
-    def __add__(self, count: Any) -> Pointer:
+    def __add__(self, count: object) -> Pointer:
         """Return a pointer `count` elements further on."""
         return Pointer(self.memory, self.offset + int(as_integer(count, "a pointer step")))
 
     __radd__ = unsafe_offset = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         if isinstance(other, Pointer):
             self._require_same_memory(other)
             return self.offset - other.offset
@@ -264,7 +264,7 @@ class Pointer(metaclass=MemoryMeta):
     # Other views of the same memory.
 
     @brackets
-    def bitcast(self, parameters: tuple[Any, ...], *, T: Any = None) -> Pointer:  # noqa: N803  (Mojo's name)
+    def bitcast(self, parameters: tuple[Any, ...], *, T: object = None) -> Pointer:  # noqa: N803  (Mojo's name)
         """Return a pointer to the same bytes as numbers of another type: `p.bitcast[UInt32]()`.
 
         >>> Pointer(Store.of(np.ones(2, np.float32)), 1).bitcast["uint8"]().offset
@@ -284,7 +284,7 @@ class Pointer(metaclass=MemoryMeta):
         )
 
     @brackets
-    def address_space_cast(self, parameters: tuple[Any, ...], *, address_space: Any = None) -> Pointer:
+    def address_space_cast(self, parameters: tuple[Any, ...], *, address_space: object = None) -> Pointer:
         """Return the same pointer labelled with another address space.
 
         >>> Pointer(Store.of([1]), 0).address_space_cast[AddressSpace.SHARED]().address_space
@@ -325,7 +325,7 @@ class Pointer(metaclass=MemoryMeta):
 
     unsafe_free = free
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         """Write `value` to the element it points to.
 
         >>> Pointer(Store.of([1]), 0).write(7)
@@ -358,17 +358,16 @@ class Pointer(metaclass=MemoryMeta):
         return hex(self.address)
 
 
-class StoreMethod(Bracketed[None]):
+class StoreMethod(brackets[None]):
     """The method `store` of a pointer, with the attributes of its memory.
 
     >>> StoreMethod(_store, Pointer(Store.of([1, 2]), 0)).data.tolist()
     [1, 2]
     """
 
-    __slots__ = ()
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._owner.memory, name)
+        (pointer,) = self._owner
+        return getattr(pointer.memory, name)
 
 
 def _store(
@@ -383,11 +382,17 @@ def _store(
 UnsafePointer = Pointer
 
 
-def _count_elements(*, count: Any = 1, **_: Any) -> Any:
+def _count_elements(*, count: object = 1, **_: Any) -> Any:
     return count
 
 
-def _alloc(_: Any, parameters: tuple[Any, ...], count: Any = 1, **named: Any) -> Pointer:
+@brackets
+def alloc(parameters: tuple[Any, ...], count: object = 1, **named: Any) -> Pointer:
+    """`alloc[Float32](16)`: a pointer to new memory.
+
+    >>> alloc["float32"](4)[3]
+    Float32(0.0)
+    """
     kind = (*parameters, named.get("type"), named.get("T"))[0]
     make = getattr(count, "make", None)  # `alloc[Float32]({count = 16})`
     size = int(as_integer(count if make is None else make(_count_elements), "the number of elements"))
@@ -396,7 +401,7 @@ def _alloc(_: Any, parameters: tuple[Any, ...], count: Any = 1, **named: Any) ->
     return Pointer(allocate(kind, size), 0)
 
 
-def allocate(kind: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) -> Any:
+def allocate(kind: object, count: int, space: AddressSpace = AddressSpace.GENERIC) -> Any:
     """Return new memory for `count` elements of a type, aligned to a cache line; its contents are zeros.
 
     >>> allocate("float32", 4).size
@@ -409,18 +414,7 @@ def allocate(kind: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) 
     return store if space is AddressSpace.GENERIC else label_store(store, space)
 
 
-class _Alloc(Bracketed[Pointer]):
-    """`alloc[Float32](16)`: a pointer to new memory.
-
-    >>> alloc["float32"](4)[3]
-    Float32(0.0)
-    """
-
-
-alloc = _Alloc(_alloc)
-
-
-def _point_to(value: Any) -> Pointer:
+def _point_to(value: object) -> Pointer:
     """Return a pointer to a value."""
     if isinstance(value, (SIMD, int, float)):
         raise FormatError("a pointer to a local number is not possible here; put it into memory of alloc[T](1)")
@@ -493,7 +487,7 @@ class MemoryArray(metaclass=MemoryMeta):
     def __len__(self) -> int:
         return self._size
 
-    def _place(self, k: Any) -> int:
+    def _place(self, k: object) -> int:
         index = k if k.__class__ is int else int(as_integer(k, "an index"))
         if not 0 <= index < self._size:
             raise CoordinateError(f"index {index} is outside {self._size} elements")
@@ -510,10 +504,10 @@ class MemoryArray(metaclass=MemoryMeta):
             raise LayoutError(f"a span takes consecutive elements, got the step {step}")
         return Span._of_memory(self.memory, self.start + begin, max(0, end - begin))
 
-    def __setitem__(self, k: Any, value: Any) -> None:
+    def __setitem__(self, k: object, value: object) -> None:
         write_scalar(self.memory, self._place(k), value)
 
-    def get_subscript(self, *position: Any, unsafe_offset: Any = 0, **_: Any) -> Any:
+    def get_subscript(self, *position: Any, unsafe_offset: object = 0, **_: Any) -> Any:
         """Return an element: `x[unsafe_offset=i]`.
 
         >>> MemoryArray(Store.of([5, 6]), 0, 2).get_subscript(unsafe_offset=1)
@@ -521,7 +515,7 @@ class MemoryArray(metaclass=MemoryMeta):
         """
         return self[position[0] if position else unsafe_offset]
 
-    def set_subscript(self, value: Any, *position: Any, unsafe_offset: Any = 0, **_: Any) -> None:
+    def set_subscript(self, value: object, *position: Any, unsafe_offset: object = 0, **_: Any) -> None:
         """Write an element: `x[unsafe_offset=i] = value`.
 
         >>> MemoryArray(Store.of([5, 6]), 0, 2).set_subscript(9, unsafe_offset=1)
@@ -546,7 +540,7 @@ class MemoryArray(metaclass=MemoryMeta):
     def __bool__(self) -> bool:
         return self._size > 0
 
-    def fill(self, value: Any) -> Any:
+    def fill(self, value: object) -> Any:
         """Write `value` to every element; return the array.
 
         >>> print(MemoryArray(Store.of([5, 6]), 0, 2).fill(1))
@@ -589,7 +583,7 @@ def _fit_items(items: list[Any], element: Any) -> Any:
     return np.array([as_number(dtype, item) for item in items], dtype.dtype)
 
 
-def _type_of_item(item: Any) -> Any:
+def _type_of_item(item: object) -> Any:
     if isinstance(item, SIMD):
         return item.dtype if item.size == 1 else SIMD
     return type(item) if isinstance(item, (int, float, bool)) else object
@@ -606,14 +600,14 @@ class InlineArray(MemoryArray):
     __bracketed__: ClassVar[tuple[str, ...]] = ("T", "size")
     takes_lists: ClassVar[bool] = True
 
-    def __init__(self, *values: Any, fill: Any = None, uninitialized: bool = False) -> None:
+    def __init__(self, *values: Any, fill: object = None, uninitialized: bool = False) -> None:
         if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
             values = tuple(values[0])
         memory = values_memory(MemoryType(InlineArray, None), values)
         super().__init__(memory, 0, memory.size)
 
     @classmethod
-    def _with_parameters(cls, *parameters: Any, size: Any = None, T: Any = None) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, size: object = None, T: object = None) -> MemoryType:  # noqa: N803
         """Return the type `InlineArray[T, size]`.
 
         >>> InlineArray.with_parameters("int8", size=3)
@@ -625,7 +619,7 @@ class InlineArray(MemoryArray):
 
     @classmethod
     def _of_type(
-        cls, kind: MemoryType, *values: Any, fill: Any = None, uninitialized: bool = False, **_: Any
+        cls, kind: MemoryType, *values: Any, fill: object = None, uninitialized: bool = False, **_: Any
     ) -> InlineArray:
         if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
             values = tuple(values[0])
@@ -706,13 +700,13 @@ class Span(MemoryArray):
             super().__init__(*_share(storage))
 
     @classmethod
-    def _of_memory(cls, memory: Any, start: int, size: int) -> Span:
+    def _of_memory(cls, memory: object, start: int, size: int) -> Span:
         span = object.__new__(Span)
         MemoryArray.__init__(span, memory, start, size)
         return span
 
     @classmethod
-    def _with_parameters(cls, *parameters: Any, T: Any = None, **_: Any) -> MemoryType:  # noqa: N803
+    def _with_parameters(cls, *parameters: Any, T: object = None, **_: Any) -> MemoryType:  # noqa: N803
         """Return the type `Span[T, origin]`.
 
         >>> Span.with_parameters("int8", origin=None)
@@ -765,7 +759,7 @@ def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = A
     """
     if count < 0:
         raise LayoutError(f"the number of elements must not be negative, got {count}")
-    stack = kernel_stack.get()
+    stack = kernel_memory.get()
     if stack is not None:
         store = stack.allocate_stack("shared" if space is AddressSpace.SHARED else "local", count, element)
     else:
@@ -775,7 +769,7 @@ def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = A
 
 
 def tensor_on_stack(
-    element: ScalarFormat, count: int, space: AddressSpace, layout: Any, make: Callable[[Pointer], Made]
+    element: ScalarFormat, count: int, space: AddressSpace, layout: object, make: Callable[[Pointer], Made]
 ) -> Made:
     """Return `make(pointer)`, a tensor over new memory of `count` scalars; in shared memory one for a block.
 
@@ -787,7 +781,7 @@ def tensor_on_stack(
     >>> tensor_on_stack(format_of("int8"), 4, AddressSpace.LOCAL, tile, lambda p: TileTensor(p, tile)).shape
     (2, 2)
     """
-    store, stack = allocate_on_stack(element, count, space), kernel_stack.get()
+    store, stack = allocate_on_stack(element, count, space), kernel_memory.get()
     if space is not AddressSpace.SHARED or stack is None:
         return make(Pointer(store, 0))
     tensor: Made = stack.share_tensor(store, layout, lambda: make(Pointer(store, 0)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scalars of memory as Mojo's numbers: reads and writes of one or several, and the types of elements.
 
-Whoever watches memory is told of every access before it happens.
+The kernel that runs is told of every access before it happens.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
-from ..tensor import Store, current_watcher, fit_scalar
+from ..tensor import Store, fit_scalar
 from .simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of, scalar_format
 
 
@@ -28,7 +29,7 @@ class Cells:
     format = None
     readonly = False
 
-    def __init__(self, data: list[Any], kind: Any = None) -> None:
+    def __init__(self, data: list[Any], kind: object = None) -> None:
         self.data = data
         self.kind = kind
 
@@ -51,7 +52,7 @@ class Cells:
         return self.data
 
 
-def check_memory(memory: Any, start: Any) -> None:
+def check_memory(memory: object, start: object) -> None:
     """Raise unless this is memory of the library, and a place in it: not something of a program that looks like it.
 
     >>> check_memory(Cells([1]), 0)
@@ -68,7 +69,7 @@ def check_memory(memory: Any, start: Any) -> None:
         raise TypeError(f"a place in memory must be an integer, got {type(start).__name__} {start!r}")
 
 
-def number_type_of(kind: Any) -> DType | None:
+def number_type_of(kind: object) -> DType | None:
     """Return the number type of the elements of memory; None if they are other objects.
 
     >>> number_type_of("float32"), number_type_of(str)
@@ -97,7 +98,7 @@ def new_memory(kind: Any, count: int, array: Any = None) -> Any:
     return Store(data, dtype if dtype.mojo_name in ("int", "uint") else _core_format(dtype), data, False)
 
 
-def zeroed(count: int, dtype: Any) -> Any:
+def zeroed(count: int, dtype: npt.DTypeLike) -> np.ndarray[Any, Any]:
     """Return an array of zeros, aligned to a cache line: what was in its memory before is nobody's business.
 
     >>> zeroed(3, "int8").tolist()
@@ -131,9 +132,7 @@ def read_scalar(store: Any, place: int) -> Any:
         raise _outside_error(store, place, 1)
     if store.format is None:
         return store.data[place]
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.read(store, place)
+    store.will_read(place)
     dtype = as_dtype(store.format)
     number = store.host.item(place)
     return number if dtype is DType.int else make_scalar(dtype, number)
@@ -155,9 +154,7 @@ def write_scalar(store: Any, place: int, value: Any) -> None:
         store.data[place] = value
         return
     number = scalar_of(value, store.format)
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.write(store, place)
+    store.will_write(place)
     store.host[place] = number
 
 
@@ -186,9 +183,7 @@ def read_vector(store: Any, place: int, width: int) -> SIMD:
     """
     if width < 1 or not 0 <= place <= place + width <= store.size:
         raise _outside_error(store, place, width)
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.read(store, place, width)
+    store.will_read(place, width)
     numbers = as_vector(store.host[place : place + width].copy())
     numbers.dtype = as_dtype(store.format)
     return numbers
@@ -213,9 +208,7 @@ def write_vector(store: Any, place: int, value: Any, width: int | None = None) -
         raise LayoutError(f"a store of width {count} takes {count} numbers, got {numbers.size}")
     if count < 1 or not 0 <= place <= place + count <= store.size:
         raise _outside_error(store, place, count)
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.write(store, place, count)
+    store.will_write(place, count)
     store.host[place : place + count] = numbers
 
 

@@ -38,62 +38,6 @@ class Error(TilewrightError):
         return self
 
 
-class RaisedValue(TilewrightError):  # noqa: N818  (a value, of any type)
-    """A value that a program raised: Mojo's errors may have any type.
-
-    >>> RaisedValue(3).value
-    3
-    """
-
-    def __init__(self, value: Any) -> None:
-        super().__init__(f"{type(value).__name__}: {value}")
-        self.value = value
-
-
-Raised = (Error, RaisedValue)
-"""What `except` catches: what Mojo raises. Errors that end a Mojo program, such as a wrong index, are not caught."""
-
-
-def as_exception(value: Any) -> BaseException:
-    """Return what Python raises for a value of Mojo.
-
-    >>> as_exception("no")
-    Error('no')
-    """
-    if isinstance(value, BaseException):
-        return value
-    if isinstance(value, type) and issubclass(value, BaseException):
-        return value()
-    return Error(value) if isinstance(value, str) else RaisedValue(value)
-
-
-def payload(caught: BaseException) -> Any:
-    """Return the value that `except e` binds.
-
-    >>> payload(as_exception(3))
-    3
-    """
-    return caught.value if isinstance(caught, RaisedValue) else caught
-
-
-class FailedAssertion(TilewrightError, AssertionError):  # noqa: N818  (what happened)
-    """An `assert` whose condition is false: it ends a program, as in Mojo.
-
-    >>> isinstance(FailedAssertion("n is 3"), AssertionError)
-    True
-    """
-
-
-def fail_assertion(message: Callable[[], Any]) -> None:
-    """Raise the error of an assertion; its message is computed only now.
-
-    >>> fail_assertion(lambda: "n is 3")
-    Traceback (most recent call last):
-    tilewright.mojo.simd.FailedAssertion: n is 3
-    """
-    raise FailedAssertion(str(message()))
-
-
 Number: TypeAlias = "int | float"
 
 
@@ -252,7 +196,7 @@ def _rounding_of(kind: DType) -> Callable[[Any], Any]:
         return _ROUNDINGS.get(kind.name) or (lambda number: float(kind.dtype.type(number)))
     low, high, mask = kind.low, kind.low + kind.width_mask, kind.width_mask
 
-    def wrap(number: Any) -> Any:
+    def wrap(number: object) -> Any:
         if low <= number <= high:
             return number
         return ((number - low) & mask) + low
@@ -324,7 +268,7 @@ def as_number(dtype: DType, value: Any) -> Any:
     return dtype.round_number(int(value))
 
 
-def plain_number(value: Any) -> Any:
+def plain_number(value: object) -> Any:
     """Return any number as one of Python.
 
     >>> plain_number(np.float32(1.5)), plain_number("2.5")
@@ -419,7 +363,7 @@ def _reflected(numbers: Callable[[Any, Any], Any], arrays: Callable[[Any, Any], 
     """Return the method for an operation whose left operand is a literal."""
     on_arrays = arrays or numbers
 
-    def method(self: SIMDArithmetic, other: Any) -> Any:
+    def method(self: SIMDArithmetic, other: object) -> Any:
         left = operand_of(self, other)
         if left is NotImplemented:
             return left
@@ -573,7 +517,7 @@ class SIMDArithmetic:
     def __pos__(self) -> Any:
         return self
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> Any:
         return self // other, self % other
 
     def __hash__(self) -> int:
@@ -602,7 +546,7 @@ class SIMDType:
     dtype: DType
     size: int
 
-    def __call__(self, *values: Any, fill: Any = None) -> Any:
+    def __call__(self, *values: Any, fill: object = None) -> Any:
         if fill is not None:
             values = (fill,)
         dtype, size = self.dtype, self.size
@@ -669,7 +613,7 @@ class SIMDType:
 NumberType: TypeAlias = "FormatLike | SIMDType"  # `DType.float32`, `Float32`, or what the core takes as a format
 
 
-def make_scalar(dtype: DType, number: Any) -> SIMD:
+def make_scalar(dtype: DType, number: object) -> SIMD:
     """Return a scalar of a number that its type can hold; no check is made.
 
     >>> make_scalar(DType.int8, 5)
@@ -681,7 +625,7 @@ def make_scalar(dtype: DType, number: Any) -> SIMD:
     return scalar
 
 
-def as_vector(array: Any) -> SIMD:
+def as_vector(array: object) -> SIMD:
     """Return an array of numbers, or one number, of NumPy as SIMD.
 
     >>> as_vector(np.arange(2)), as_vector(np.float32(1.5))
@@ -691,7 +635,7 @@ def as_vector(array: Any) -> SIMD:
     return _make_vector(as_dtype(numbers.dtype), numbers.reshape(-1))
 
 
-def _make_vector(dtype: DType, array: Any) -> SIMD:
+def _make_vector(dtype: DType, array: object) -> SIMD:
     vector: SIMD = build_vector(SIMD, dtype, array)
     return vector
 
@@ -727,7 +671,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return SIMDType(first.dtype if isinstance(first, SIMD) else default, max(1, len(values)))(*values)
 
     @classmethod
-    def _with_parameters(cls, dtype: Any = None, size: Any = 1, **named: Any) -> Any:
+    def _with_parameters(cls, dtype: Any = None, size: object = 1, **named: Any) -> Any:
         """Return the type `SIMD[dtype, size]`.
 
         >>> SIMD.with_parameters(DType.int8, size=4)
@@ -770,7 +714,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     def __iter__(self) -> Iterator[SIMD]:
         return (self[k] for k in range(self.size))
 
-    def _check_index(self, k: Any) -> int:
+    def _check_index(self, k: object) -> int:
         index = as_integer(k, "an index")
         if not 0 <= index < self.size:
             raise CoordinateError(f"index {index} is outside a vector of {self.size} numbers")
@@ -784,7 +728,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
             return self
         return make_scalar(self.dtype, as_number(self.dtype, value[self._check_index(k)]))
 
-    def __setitem__(self, k: Any, number: Any) -> None:
+    def __setitem__(self, k: object, number: object) -> None:
         index, (new,) = self._check_index(k), (operand_of(self, number),)
         if self.value.__class__ is np.ndarray:
             self.value = self.value.copy()  # other names may share the array
@@ -795,7 +739,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
     # Types.
 
     @brackets
-    def cast(self, parameters: tuple[Any, ...], *, target: Any = None) -> SIMD:
+    def cast(self, parameters: tuple[Any, ...], *, target: object = None) -> SIMD:
         """Return the numbers in another type: `v.cast[DType.int32]()`.
 
         >>> SIMD[DType.float32, 2](1.5, -2.5).cast[DType.int32]()
@@ -880,7 +824,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
 
     # Selections and orders.
 
-    def select(self, true_case: Any, false_case: Any) -> Any:
+    def select(self, true_case: object, false_case: object) -> Any:
         """Return, of a vector of bools, `true_case` where it is true and `false_case` elsewhere.
 
         >>> SIMD[DType.int32, 2](1, 5).lt(3).select(SIMD[DType.int32, 2](10), 20)
@@ -893,7 +837,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         numbers = [operand_of(known[0], case) for case in cases]
         return _make_vector(known[0].dtype, np.asarray(np.where(self.array, *numbers), known[0].dtype.dtype))
 
-    def join(self, other: Any) -> SIMD:
+    def join(self, other: object) -> SIMD:
         """Return the numbers of this vector, then those of `other`.
 
         >>> SIMD[DType.int32, 2](1, 2).join(SIMD[DType.int32, 2](3, 4))
@@ -1013,7 +957,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
 
     # Mathematics.
 
-    def fma(self, multiplier: Any, accumulator: Any) -> SIMD:
+    def fma(self, multiplier: object, accumulator: object) -> SIMD:
         """Return self * `multiplier` + `accumulator`.
 
         >>> Float32(2).fma(3, 1)
@@ -1022,7 +966,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         result: SIMD = self * multiplier + accumulator
         return result
 
-    def clamp(self, lower_bound: Any, upper_bound: Any) -> SIMD:
+    def clamp(self, lower_bound: object, upper_bound: object) -> SIMD:
         """Return the numbers, not less than `lower_bound` and not greater than `upper_bound`.
 
         >>> SIMD[DType.int32, 4](1, 9, 3, 4).clamp(2, 4)
@@ -1116,7 +1060,7 @@ def _text(dtype: DType, number: Any) -> str:
     return format_number(dtype.dtype.type(number) if dtype.kind == "float" else number)
 
 
-def numbers_of(value: Any, element: ScalarFormat) -> Any:
+def numbers_of(value: object, element: ScalarFormat) -> Any:
     """Return the number, or array of numbers, of a value that memory of a format is to hold.
 
     A vector or scalar has to be of that type, as in Mojo; other values are checked where they are written.

@@ -15,6 +15,7 @@ from .._text import MAX_RANK
 from ..errors import LayoutError
 from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
+from ..plugins import list_plugins
 from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
 from .cute_texts import CuteText, write_cute
 from .maps import (
@@ -26,7 +27,7 @@ from .maps import (
     write_index_map,
     write_memref,
 )
-from .parsing import parse  # noqa: F401  (for the examples)
+from .parsing import load_notation, parse  # noqa: F401  (for the examples)
 from .tilings import MosaicTiling, OnednnTag, XlaShape, write_mosaic, write_onednn, write_xla
 from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding
 from .triton_writer import write_triton
@@ -228,7 +229,17 @@ _WRITERS: dict[str, Callable[..., str]] = {
 _PLACEMENT_WRITERS: dict[str, Callable[..., str]] = {"ttnn": write_ttnn, "tt-mlir": write_mlir_layout}
 
 WRITABLE = (*_WRITERS, *_PLACEMENT_WRITERS)
-"""The notations that layouts can be written in."""
+"""Our own notations that layouts can be written in; `writable_notations` has those of plug-ins as well."""
+
+
+def writable_notations() -> list[str]:
+    """Return the names of all notations that layouts can be written in, those of plug-ins last.
+
+    >>> writable_notations()[:2]
+    ['tilewright', 'cute']
+    """
+    added = [(name, load_notation(name)) for name in list_plugins("notations")]
+    return [*WRITABLE, *[name for name, notation in added if notation is not None and notation.write is not None]]
 
 
 TYPED = {"xla": "f32", "memref": "f32", "triton": "f16"}
@@ -283,7 +294,13 @@ def write(layout: object, notation: str, **options: Any) -> str:
     ('(4,8):(8,1)', 'f32[4,8]{1,0}')
     """
     if notation not in WRITABLE:
-        raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(WRITABLE)}")
+        added = load_notation(notation)
+        if added is None or added.write is None:
+            raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(writable_notations())}")
+        own = layout.memory_layout if isinstance(layout, ParsedText) else unwrap(layout)
+        if not isinstance(own, LayoutLike):
+            raise LayoutError(f"{notation} says layouts, got {type(own).__name__} {own!s:.60}")
+        return added.write(own, **options)
     if isinstance(layout, ParsedText) and layout.notation == notation != "ttnn" and not options:
         return str(layout)
     if notation in _PLACEMENT_WRITERS:

@@ -10,14 +10,9 @@ if TYPE_CHECKING:
         LoadBrackets,
         Scalars,
         StoreBrackets,
-        current_watcher,
         element_place,
         fit_scalar,
-        kernel_stack,
         require_writable,
-        watch_read,
-        watch_write,
-        watched_by,
     )
     from .store import (
         Array,
@@ -26,7 +21,7 @@ if TYPE_CHECKING:
         Store,
         as_array,
         flat_scalars,
-        reach_device_memory,
+        kernel_memory,
         scalar_bounds,
     )
     from .tensor import (
@@ -76,11 +71,11 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "elements": (
-        "LoadBrackets", "Scalars", "StoreBrackets", "current_watcher", "element_place", "fit_scalar", "kernel_stack",
-        "require_writable", "watch_read", "watch_write", "watched_by",
+        "LoadBrackets", "Scalars", "StoreBrackets", "element_place", "fit_scalar",
+        "require_writable",
     ),
     "store": (
-        "Array", "DeviceMemory", "Storage", "Store", "as_array", "flat_scalars", "reach_device_memory",
+        "Array", "DeviceMemory", "Storage", "Store", "as_array", "flat_scalars", "kernel_memory",
         "scalar_bounds",
     ),
     "tensor": (

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, Protocol, SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,94 +27,11 @@ from ..layout import (
     product,
     product_each,
 )
-from .store import Array, Store, strided_view
+from .store import Array, kernel_memory, strided_view
 from .view import PairLayout, View, elements_layout, scalars_layout, vector_layout
 from .views import Brackets, Kind, check_order
 
-# Who watches accesses to memory: a machine that runs kernels learns here of every scalar that is read or written.
-
-
-class Watcher(Protocol):
-    """Told of every access before it happens; it may raise to prevent it.
-
-    `places` is the position of a scalar in `store`, or an array of positions. `width` is how many consecutive scalars
-    one instruction accesses from each place on.
-    """
-
-    def read(self, store: Store, places: Any, width: int = 1) -> None:
-        """Learn of a read."""
-        ...
-
-    def write(self, store: Store, places: Any, width: int = 1) -> None:
-        """Learn of a write."""
-        ...
-
-
-class KernelStack(Protocol):
-    """Memory that a running kernel has on its stack: for a block ("shared") or for a thread ("local")."""
-
-    def allocate_stack(self, space: str, count: int, element: ScalarFormat) -> Store:
-        """Return memory for `count` scalars, without values."""
-        ...
-
-    def share_tensor(self, store: Store, layout: Any, make: Callable[[], Any]) -> Any:
-        """Return the one tensor that all threads of a block have over shared memory, made on the first call."""
-        ...
-
-
-kernel_stack: ContextVar[KernelStack | None] = ContextVar("kernel_stack", default=None)
-"""The stack of the kernel that runs, set by the machine that runs it."""
-_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
-current_watcher = _watcher.get  # None outside `watched_by`
-
-
-@contextmanager
-def watched_by(watcher: Watcher) -> Iterator[None]:
-    """Tell `watcher` of all accesses inside a `with` block.
-
-    >>> class Counter:
-    ...     count = 0
-    ...
-    ...     def read(self, store, places, width=1):
-    ...         self.count += width
-    ...
-    ...     write = read
-    >>> counter = Counter()
-    >>> with watched_by(counter):
-    ...     current_watcher().read(Store.of([1, 2]), 0)
-    >>> counter.count, current_watcher()
-    (1, None)
-    """
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
-
-
 IndexEntry: TypeAlias = "SupportsIndex | Array | Sequence[SupportsIndex]"
-
-
-def watch_read(tensor: View, places: Any, width: int = 1) -> None:
-    """Notify the observers of memory that scalars of a tensor are about to be read.
-
-    >>> import tilewright as tw
-    >>> watch_read(tw.TileTensor([1, 2], tw.row_major(2)), 0)
-    """
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.read(tensor._store, places, width)
-
-
-def watch_write(tensor: View, places: Any, width: int = 1) -> None:
-    """Notify the observers of memory that scalars of a tensor are about to be written.
-
-    >>> import tilewright as tw
-    >>> watch_write(tw.TileTensor([1, 2], tw.row_major(2)), 0)
-    """
-    watcher = current_watcher()
-    if watcher is not None:
-        watcher.write(tensor._store, places, width)
 
 
 def element_place(tensor: View, index: tuple[Any, ...]) -> Any:
@@ -216,14 +131,14 @@ def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = Non
     if tensor.element_size == 1:
         if fill is None or not tensor.is_ragged or tensor._core_layout.valid(*index):
             place = element_place(tensor, index)
-            watch_read(tensor, place)
+            tensor._store.will_read(place)
             return data[place]
         if product(tensor._core_layout.shape) == 0:
             raise _out_of_range_error(tensor, index)
         tensor._core_layout(*index)  # raises outside the full shape, where nothing is padded
         return fit_values(fill, tensor._store.format)[()]
     places, valid = vector_places(tensor, index)
-    watch_read(tensor, places[valid])
+    tensor._store.will_read(places[valid])
     if valid.all():
         return data[places]
     if fill is None:
@@ -249,7 +164,7 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
             tensor._core_layout(*index)
             return
         place = element_place(tensor, index)
-        watch_write(tensor, place)
+        tensor._store.will_write(place)
         data[place] = fit_values(value, tensor._store.format)
         return
     places, valid = vector_places(tensor, index)
@@ -262,7 +177,7 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
     if not valid.all() and not masked:
         raise _partly_valid_error(tensor, index, valid, "store(..., fill=x) writes only those")
     block = np.broadcast_to(scalars.reshape(places.shape) if scalars.ndim else scalars, places.shape)
-    watch_write(tensor, places[valid])
+    tensor._store.will_write(places[valid])
     data[places[valid]] = block[valid]
 
 
@@ -380,7 +295,7 @@ class LoadBrackets(Brackets[Kind]):
             return read_element(tensor, entries, fill)
         place, count = scalar_run(tensor, entries, width, alignment)
         for first, step in _instructions(tensor, place, count, alignment):
-            watch_read(tensor, first, step)
+            tensor._store.will_read(first, step)
         return tensor._store.host[place : place + count].copy()
 
 
@@ -428,7 +343,7 @@ class StoreBrackets(Brackets[Kind]):
         if scalars.size != count:
             raise LayoutError(f"store with width {count} takes {count} scalars, got {scalars.size}")
         for first, step in _instructions(tensor, place, count, alignment):
-            watch_write(tensor, first, step)
+            tensor._store.will_write(first, step)
         tensor._store.host[place : place + count] = scalars
 
 
@@ -563,25 +478,23 @@ class Scalars:
         mask = self.layout._valid_table()
         return table, np.ones(table.shape, dtype=bool) if mask is None else np.broadcast_to(mask, table.shape)
 
-    def watch_read(self) -> None:
-        """Notify the observers of memory that all valid scalars are about to be read.
+    def will_read(self) -> None:
+        """Tell the kernel that runs, if one does, that the scalars are about to be read.
 
         >>> import tilewright as tw
-        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3))).watch_read()
+        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3))).will_read()
         """
-        watcher = current_watcher()
-        if watcher is not None:
-            watcher.read(self.tensor._store, *self._vectors())
+        if kernel_memory.get() is not None:
+            self.tensor._store.will_read(*self._vectors())
 
-    def watch_write(self) -> None:
-        """Notify the observers of memory that all valid scalars are about to be written.
+    def will_write(self) -> None:
+        """Tell the kernel that runs, if one does, that the scalars are about to be written.
 
         >>> import tilewright as tw
-        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3))).watch_write()
+        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3))).will_write()
         """
-        watcher = current_watcher()
-        if watcher is not None:
-            watcher.write(self.tensor._store, *self._vectors())
+        if kernel_memory.get() is not None:
+            self.tensor._store.will_write(*self._vectors())
 
     def _vectors(self) -> tuple[Array, int]:
         """Return (places, width): where consecutive scalars start that are accessed at once, and how many they are."""
@@ -602,7 +515,7 @@ class Scalars:
         >>> Scalars.of(ragged).read().tolist(), Scalars.of(ragged).read(fill=0)[1].tolist()
         ([[38, 39], [46, 47]], [46, 47, 0])
         """
-        self.watch_read()
+        self.will_read()
         if self.valid is None:
             return self._gather(fill)
         values = self._read_valid()
@@ -682,7 +595,7 @@ class Scalars:
         [[1, 2, 3], [4, 5, 6]]
         """
         require_writable(self.tensor)
-        self.watch_write()
+        self.will_write()
         if self.valid is not None and values.shape == self.extents:
             values = values[tuple([slice(0, n) for n in self.valid])]
         by_plan = values.size >= SMALL and values.shape == self.valid
@@ -783,7 +696,7 @@ def fill(tensor: Kind, value: ArrayLike) -> Kind:
     require_writable(tensor)
     data, number = tensor._store.host, fit_values(value, tensor._store.format)
     scalars = Scalars.of(tensor)
-    scalars.watch_write()
+    scalars.will_write()
     view = scalars.view()
     if view is not None:
         view[...] = number
@@ -862,14 +775,14 @@ def _copy_scalars(origin: Scalars, target: Scalars, fill: Number | None) -> None
     if target.valid is not None and prod(target.valid) >= SMALL and origin.valid is not None and fill is None:
         ours, theirs = origin.placement(target.valid), target.placement(target.valid)
         if ours is not None and theirs is not None and run_plan(*ours, *theirs):
-            origin.watch_read()
-            target.watch_write()
+            origin.will_read()
+            target.will_write()
             return
     if origin.valid == target.valid and origin.valid is not None:
         source, view = origin.view(), target.view()
         if source is not None and view is not None and source.shape == view.shape:
-            origin.watch_read()
-            target.watch_write()
+            origin.will_read()
+            target.will_write()
             assign(source, view, target.tensor)
             return
         fill = None
@@ -924,7 +837,7 @@ def to_numpy(tensor: View, fill: Number | None = None, copy: bool | None = True)
     if not copy and (fill is None or scalars.is_whole):
         view = scalars.view()
         if view is not None and view.ndim == len(scalars.extents):
-            scalars.watch_read()
+            scalars.will_read()
             return _group_by_element(view, tensor)
     if copy is False:
         raise LayoutError(f"{tensor.layout} cannot become an array without a copy; do not pass copy=False")

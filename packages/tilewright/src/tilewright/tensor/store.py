@@ -7,8 +7,7 @@ Named axes of a layout become dimensions of the storage, and every valid scalar 
 from __future__ import annotations
 
 import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
@@ -132,7 +131,9 @@ class Store:
         >>> Store.of([1]).is_on_host
         True
         """
-        return isinstance(self.data, np.ndarray) or (_in_reach.get() and isinstance(self.data.array, np.ndarray))
+        return isinstance(self.data, np.ndarray) or (
+            kernel_memory.get() is not None and isinstance(self.data.array, np.ndarray)
+        )
 
     def address(self, place: int) -> int:
         """Return the byte address of the scalar at a place.
@@ -142,6 +143,24 @@ class Store:
         4
         """
         return int(self.host.ctypes.data) + place * self.format.itemsize
+
+    def will_read(self, places: Any, width: int = 1) -> None:
+        """Tell the kernel that runs, if one does, of a read of `width` scalars from each of the `places` on.
+
+        >>> Store.of([1, 2]).will_read(0)
+        """
+        kernel = kernel_memory.get()
+        if kernel is not None:
+            kernel.read(self, places, width)
+
+    def will_write(self, places: Any, width: int = 1) -> None:
+        """Tell the kernel that runs, if one does, of a write of `width` scalars from each of the `places` on.
+
+        >>> Store.of([1, 2]).will_write(0)
+        """
+        kernel = kernel_memory.get()
+        if kernel is not None:
+            kernel.write(self, places, width)
 
     def with_fields(self, **fields: Any) -> Store:
         """Return a store of the same memory with some `fields` replaced.
@@ -194,13 +213,8 @@ class DeviceMemory:
         return LayoutError("device memory cannot be reached from the host; copy it to a host buffer first")
 
     def reachable_array(self) -> Array:
-        """Return the scalars as an array, for a kernel that runs on the host; raise outside of one.
-
-        >>> with reach_device_memory():
-        ...     DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8)).reachable_array().size
-        3
-        """
-        if not _in_reach.get() or not isinstance(self.array, np.ndarray):
+        """Return the scalars as an array, for a kernel that runs on the host; raise outside of one."""
+        if kernel_memory.get() is None or not isinstance(self.array, np.ndarray):
             raise self.access_error()
         return self.array
 
@@ -211,24 +225,32 @@ class DeviceMemory:
         self.reachable_array()[place] = value
 
 
-_in_reach: ContextVar[bool] = ContextVar("in_reach", default=False)
+class KernelMemory(Protocol):
+    """What the machine that runs a kernel does with memory; device memory that is the host's own is in its reach.
 
-
-@contextmanager
-def reach_device_memory() -> Iterator[None]:
-    """Let the memory of a device that is the host's own be accessed inside a `with` block, as kernels do.
-
-    >>> memory = DeviceMemory(format_of("int8"), np.zeros(3, dtype=np.int8))
-    >>> with reach_device_memory():
-    ...     memory[1] = 5
-    >>> memory.array.tolist()
-    [0, 5, 0]
+    It is told of every access before it happens, and may raise to prevent it: `places` is the position of a scalar in
+    `store`, or an array of positions, and `width` how many consecutive scalars one instruction accesses from each on.
     """
-    token = _in_reach.set(True)
-    try:
-        yield
-    finally:
-        _in_reach.reset(token)
+
+    def read(self, store: Store, places: Any, width: int = 1) -> None:
+        """Learn of a read."""
+        ...
+
+    def write(self, store: Store, places: Any, width: int = 1) -> None:
+        """Learn of a write."""
+        ...
+
+    def allocate_stack(self, space: str, count: int, element: ScalarFormat) -> Store:
+        """Return memory of a block ("shared") or a thread ("local") for `count` scalars, without values."""
+        ...
+
+    def share_tensor(self, store: Store, layout: Any, make: Callable[[], Any]) -> Any:
+        """Return the one tensor that all threads of a block have over shared memory, made on the first call."""
+        ...
+
+
+kernel_memory: ContextVar[KernelMemory | None] = ContextVar("kernel_memory", default=None)
+"""The memory of the kernel that runs, set by the machine that runs it; None outside of kernels."""
 
 
 def as_array(storage: Storage, dtype: FormatLike | None = None) -> Array:

@@ -16,8 +16,8 @@ from ..formats import FormatLike, Number
 from ..layout import LayoutLike
 from . import elements, views
 from . import views as slice_views
-from .elements import Arithmetic, LoadBrackets, Scalars, StoreBrackets, current_watcher, mask, to_numpy, vector_places
-from .store import Array, HasShapeAndStride, Storage, bind_layout
+from .elements import Arithmetic, LoadBrackets, Scalars, StoreBrackets, mask, to_numpy, vector_places
+from .store import Array, HasShapeAndStride, Storage, bind_layout, kernel_memory
 from .view import View, pair_layout, rebase
 from .views import (
     BitcastBrackets,
@@ -228,9 +228,8 @@ class TileTensor(Arithmetic):
         place = self._quick_place(key)
         if place is not None:
             vector = self._quick[2]
-            watcher = current_watcher()
-            if watcher is not None:
-                watcher.read(self._store, place if vector is None else vector + place)
+            if kernel_memory.get() is not None:
+                self._store.will_read(place if vector is None else vector + place)
             return self._store.data[place] if vector is None else self._store.host[vector + place]
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
@@ -246,9 +245,7 @@ class TileTensor(Arithmetic):
                     kind: type = value.__class__
                     if kind is not own_type and (kind not in types or not low <= value <= high):
                         value = elements.fit_scalar(value, self._store.format)
-                    watcher = current_watcher()
-                    if watcher is not None:
-                        watcher.write(self._store, place)
+                    self._store.will_write(place)
                     self._store.data[place] = value
                     return
         index = key if isinstance(key, tuple) else (key,)

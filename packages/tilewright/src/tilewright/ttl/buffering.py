@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -684,6 +684,10 @@ def start_simplex_buffering(
     return scheme
 
 
+@overload
+def step_buffering(scheme: import_double_buffering_t | export_double_buffering_t, tile: tile_t) -> int_sub_tensor_t: ...
+@overload
+def step_buffering(scheme: duplex_buffering_t | simplex_buffering_t, tile: tile_t, *output: tile_t) -> io_tensors_t: ...
 def step_buffering(scheme: Scheme, tile: tile_t, *output: tile_t) -> int_sub_tensor_t | io_tensors_t:
     """Return the tensors to compute with, after the waits and transfers of one step of a `scheme`.
 

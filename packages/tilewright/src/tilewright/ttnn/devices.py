@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import memory, tensor
+from .._dialect import unwrap
 from .._integers import ceil_div, round_up
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
@@ -35,7 +36,6 @@ from .types import (
     Placement,
     cut_of_placement,
     placement_of_cut,
-    unwrap,
 )
 
 DEFAULT_CHIP = "wormhole_n150"

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from .. import memory
+from .._dialect import unwrap
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, format_of
 from ..layout import as_integer
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 
 Plain = TypeVar("Plain")
-_Value = TypeVar("_Value")
 
 
 class Wrapper(Generic[Plain]):
@@ -75,19 +75,6 @@ class Wrapper(Generic[Plain]):
 
     def __str__(self) -> str:
         return str(self.native)
-
-
-@overload
-def unwrap(value: Wrapper[Plain]) -> Plain: ...
-@overload
-def unwrap(value: _Value) -> _Value: ...
-def unwrap(value: object) -> Any:
-    """Return the core value of a wrapper, and any other `value` unchanged.
-
-    >>> unwrap(Wrapper.wrap(5)), unwrap(5)
-    (5, 5)
-    """
-    return value.native if isinstance(value, Wrapper) else value
 
 
 def bind_by_type(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .scene import Cell, Entry, Fact, Field, Flow, Grid, Outline, Panel, Scene, Span, Tracks, to_data, to_json
     from .scene_options import SceneOptions, scene_function
     from .scenes import register_scene, scene_of, side_by_side
-    from .scenes.kernels import kernel_scene
     from .scenes.layouts import layout_scene, plan_scene, swizzle_scene
     from .scenes.memory_maps import inspection_scene, memory_scene
     from .scenes.meshes import assembly_scene, mesh_scene
@@ -44,7 +43,6 @@ _NAMES = {
     ),
     "scene_options": ("SceneOptions", "scene_function"),
     "scenes": ("register_scene", "scene_of", "side_by_side"),
-    "scenes.kernels": ("kernel_scene",),
     "scenes.layouts": ("layout_scene", "plan_scene", "swizzle_scene"),
     "scenes.memory_maps": ("inspection_scene", "memory_scene"),
     "scenes.meshes": ("assembly_scene", "mesh_scene"),
@@ -65,7 +63,7 @@ __all__ = [
     "Animation", "Cell", "Entry", "Fact", "Field", "Flow", "Grid", "Outline", "Panel", "PanelSteps", "Scene",
     "SceneOptions", "Span", "Tracks", "animate", "assembly_scene", "atom_scene", "bank_scene", "block_scene",
     "comparison_scene", "comparisons_scene", "difference_scene", "distribute_scene", "inspection_scene",
-    "kernel_scene", "layout_scene", "linear_scene", "memory_scene", "mesh_scene", "notebook_html", "page_scene",
+    "layout_scene", "linear_scene", "memory_scene", "mesh_scene", "notebook_html", "page_scene",
     "plan_scene", "register_scene", "reshard_scene", "save", "scene_function", "scene_of", "schedule_scene", "show",
     "side_by_side", "spec_scene", "swizzle_scene", "tensor_scene", "thread_value_scene", "tile_scene", "tiler_scene",
     "to_data", "to_fragment", "to_html", "to_json", "to_svg", "to_text", "trace_scene", "values_scene", "widget",

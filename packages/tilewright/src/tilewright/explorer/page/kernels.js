@@ -9,8 +9,28 @@ import { scene } from "./pictures.js";
 
 const NAMES = { mojo: "Mojo", python: "Python" };
 
+/** Return the tab of kernels, or what stands there if the engine has nothing to run them with. */
+export const kernelTab = (words, choices, changed) => (choices.kernels ? new Kernel(words, choices, changed) : new NoKernels(words));
+
+class NoKernels {
+  constructor(words) {
+    this.given = words;
+    this.element = card("Kernel", make("p", {}, "Kernels in Mojo run here, thread by thread, once their companion is installed: ",
+      make("code", {}, "pip install 'tilewright[mojo]'")));
+  }
+
+  /** Return what a link says: the program that it came with. */
+  words() {
+    return this.given;
+  }
+
+  remove() {
+    this.element.remove();
+  }
+}
+
 /** The tab of kernels; `changed` is called when the program is another. Nothing runs by itself: links are not trusted. */
-export class Kernel {
+class Kernel {
   constructor(words, choices, changed) {
     this.changed = changed;
     const [first] = choices.kernels;

@@ -5,7 +5,7 @@ import { ask, engine } from "./asking.js";
 import { comparison } from "./compare.js";
 import { announce, make } from "./dom.js";
 import { ChosenFile } from "./files.js";
-import { Kernel } from "./kernels.js";
+import { kernelTab } from "./kernels.js";
 import { LayoutTab } from "./layouts.js";
 import { Reshard } from "./reshard.js";
 import { VIEWS, read, written } from "./sharing.js";
@@ -210,7 +210,7 @@ async function build(asked) {
   at("reshard").append(state.reshard.element);
   state.layout = new LayoutTab(asked.layout, state.choices, () => changed(), leap);
   at("layout").append(state.layout.element);
-  state.kernel = new Kernel(asked.kernel, state.choices, () => changed());
+  state.kernel = kernelTab(asked.kernel, state.choices, () => changed());
   at("kernel").append(state.kernel.element);
   addSide("A", asked.a);
   if (asked.b) addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b);

@@ -14,8 +14,6 @@ from ..brackets import brackets
 from ..builtins import Index, IndexEntries
 from ..simd import DType, as_dtype
 
-__all__ = ["All", "ComptimeInt", "Coord", "CoordLike", "Idx", "RuntimeInt", "coord", "coord_to_index_list"]
-
 
 class _ComptimeBrackets(type):
     """`ComptimeInt[4]` is the integer."""
@@ -67,7 +65,7 @@ class _RuntimeBrackets(type):
     def __getitem__(cls, dtype: Any) -> type[RuntimeInt]:
         return _runtime_type(integer_type(dtype, "RuntimeInt[...]"))
 
-    def with_parameters(cls, dtype: Any = None) -> type[RuntimeInt]:
+    def with_parameters(cls, dtype: object = None) -> type[RuntimeInt]:
         """Return the integers of a type, as brackets do; of int64 without one."""
         return RuntimeInt if dtype is None else cls[dtype]
 
@@ -263,7 +261,7 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
         """
         return int(sum(leaves(as_tree(self))))
 
-    def inner_product(self, other: Any) -> int:
+    def inner_product(self, other: object) -> int:
         """Return the sum of products with `other`, a coordinate of the same nesting.
 
         >>> Coord(2, (3, 4)).inner_product(Coord(1, (10, 100)))
@@ -274,7 +272,7 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
         return int(sum(a * b for a, b in zip(leaves(ours), leaves(theirs), strict=True)))
 
     @brackets
-    def make_dynamic(self, parameters: tuple[Any, ...], dyn_dtype: Any = None) -> Coord:
+    def make_dynamic(self, parameters: tuple[Any, ...], dyn_dtype: object = None) -> Coord:
         """Return the same numbers, all of them known only at run time, as integers of a type: `make_dynamic[dtype]()`.
 
         >>> Coord(Idx[2]()).make_dynamic()
@@ -283,7 +281,7 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
         return Coord(*_map_entries(self, RuntimeInt.with_parameters((*parameters, dyn_dtype)[0])))
 
     @brackets
-    def cast(self, parameters: Any, _: Any = None) -> Coord:
+    def cast(self, parameters: object, _: object = None) -> Coord:
         """Return the same coordinate: our integers have no width.
 
         >>> print(Coord(1, 2).cast())
@@ -373,7 +371,7 @@ class _StaticCoord:
 coord = _StaticCoord()
 
 
-def _as_entry(part: Any) -> Any:
+def _as_entry(part: object) -> Any:
     """Return an entry of a Coord: nested tuples as Coords, plain integers as run-time ones."""
     if isinstance(part, (tuple, list)):
         return part if isinstance(part, Coord) else Coord(*part)
@@ -387,7 +385,7 @@ def _map_entries(tree: Any, function: Callable[[Any], Any]) -> Iterator[Any]:
         yield tuple(_map_entries(part, function)) if isinstance(part, (tuple, list)) else function(part)
 
 
-def as_coord(tree: Any) -> Coord:
+def as_coord(tree: object) -> Coord:
     """Return a shape or stride as a `Coord`; plain integers are known at compile time.
 
     >>> as_coord((4, (2, 3)))
@@ -479,7 +477,7 @@ class _Leaves(tuple[int, ...]):
 
     __slots__ = ()
 
-    def with_parameters(self, *index: Any, i: Any = None) -> Any:
+    def with_parameters(self, *index: Any, i: object = None) -> Any:
         """Return the number of leaf `i`: `static_shape[i=0]`."""
         if len(index) + (i is not None) != 1:
             raise TypeError("static_shape and static_stride take the number of one leaf: t.static_shape[0]")
@@ -491,7 +489,7 @@ class _Leaves(tuple[int, ...]):
         return super().__getitem__(k)
 
 
-def coord_to_index_list(value: Any) -> IndexEntries:
+def coord_to_index_list(value: object) -> IndexEntries:
     """Return a flat coordinate as an `IndexList`.
 
     >>> coord_to_index_list(Coord(2, 3))

@@ -10,10 +10,8 @@ from ...formats import format_of
 from ...layout import ComposedLayout as _Composed
 from ...layout import Swizzle as CoreSwizzle
 from ...layout import as_integer, compose
-from ..brackets import Bracketed
+from ..brackets import brackets
 from .tile_layout import known_layout, plain_layout
-
-__all__ = ["ComposedLayout", "Swizzle", "make_ldmatrix_swizzle", "make_swizzle"]
 
 
 class Swizzle(CoreSwizzle):
@@ -25,7 +23,7 @@ class Swizzle(CoreSwizzle):
 
     __slots__ = ()
 
-    def __call__(self, *coord: Any, index: Any = None, offset: Any = None) -> Any:
+    def __call__(self, *coord: Any, index: object = None, offset: object = None) -> Any:
         """Return the swizzled offset of an index, which Mojo calls `index` or `offset`."""
         named = [value for value in (index, offset) if value is not None]
         return super().__call__(*coord, *named)
@@ -41,7 +39,7 @@ class Swizzle(CoreSwizzle):
         return f"({self.bits},{self.base},{self.shift})" if style == "mojo" else format(str(self), style)
 
 
-def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N802  (Mojo's name)
+def ComposedLayout(layout: object, swizzle: CoreSwizzle) -> _Composed:  # noqa: N802  (Mojo's name)
     """Return `layout` followed by `swizzle`, in Mojo's order of arguments.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
@@ -52,7 +50,7 @@ def ComposedLayout(layout: Any, swizzle: CoreSwizzle) -> _Composed:  # noqa: N80
     return result
 
 
-def _log2(value: Any, name: str) -> int:
+def _log2(value: object, name: str) -> int:
     """Return the logarithm of a power of two."""
     n = int(as_integer(value, name))
     if n < 1 or n & (n - 1):
@@ -60,7 +58,13 @@ def _log2(value: Any, name: str) -> int:
     return n.bit_length() - 1
 
 
-def _make_swizzle(_: Any, parameters: tuple[Any, ...], **named: Any) -> Swizzle:
+@brackets
+def make_swizzle(parameters: tuple[Any, ...], **named: Any) -> Swizzle:
+    """`make_swizzle[rows, row_size, access]()` or `make_swizzle[dtype, mode]()`.
+
+    >>> make_swizzle[8, 32, 4](), make_swizzle["bfloat16", 3]()
+    (Swizzle(3, 2, 3), Swizzle(3, 3, 3))
+    """
     names = ("dtype", "mode") if "mode" in named or "dtype" in named else ("num_rows", "row_size", "access_size")
     parameters = (*parameters, *[named[name] for name in names if name in named])
     if len(parameters) not in (2, 3):
@@ -80,18 +84,13 @@ def _make_swizzle(_: Any, parameters: tuple[Any, ...], **named: Any) -> Swizzle:
     return Swizzle(_log2(rows, "the number of rows"), base, shift)
 
 
-class _MakeSwizzle(Bracketed[Swizzle]):
-    """`make_swizzle[rows, row_size, access]()` or `make_swizzle[dtype, mode]()`.
+@brackets
+def make_ldmatrix_swizzle(parameters: tuple[Any, ...], simd_bytes: int = 64) -> Swizzle:
+    """`make_ldmatrix_swizzle[dtype, row_size, log2_vector_width](simd_bytes=64)`: without bank conflicts for ldmatrix.
 
-    >>> make_swizzle[8, 32, 4](), make_swizzle["bfloat16", 3]()
-    (Swizzle(3, 2, 3), Swizzle(3, 3, 3))
+    >>> make_ldmatrix_swizzle["float32", 128, 3]()
+    Swizzle(3, 3, 3)
     """
-
-
-make_swizzle = _MakeSwizzle(_make_swizzle)
-
-
-def _make_ldmatrix_swizzle(_: Any, parameters: tuple[Any, ...], simd_bytes: int = 64) -> Swizzle:
     dtype, row_size, *rest = parameters
     itemsize = format_of(dtype).bytes_per_tile(1)
     log2_vector = rest[0] if rest else 0
@@ -99,14 +98,3 @@ def _make_ldmatrix_swizzle(_: Any, parameters: tuple[Any, ...], simd_bytes: int 
     conflicts = min(8 * row_size * itemsize // bytes_32_banks, 8)
     width = simd_bytes // itemsize
     return Swizzle(_log2(conflicts, "the number of conflicts"), log2_vector, _log2(max(row_size // width, 8), "a row"))
-
-
-class _MakeLdmatrixSwizzle(Bracketed[Swizzle]):
-    """`make_ldmatrix_swizzle[dtype, row_size, log2_vector_width](simd_bytes=64)`: without bank conflicts for ldmatrix.
-
-    >>> make_ldmatrix_swizzle["float32", 128, 3]()
-    Swizzle(3, 3, 3)
-    """
-
-
-make_ldmatrix_swizzle = _MakeLdmatrixSwizzle(_make_ldmatrix_swizzle)

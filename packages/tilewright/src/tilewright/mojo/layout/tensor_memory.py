@@ -19,7 +19,6 @@ from ...tensor import (
     Store,
     StoreBrackets,
     View,
-    current_watcher,
     element_place,
     elements,
     require_row_major,
@@ -57,15 +56,15 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         storage: Any = None,
         layout: Any = None,
         *,
-        span: Any = None,
-        buffer: Any = None,
-        device_buffer: Any = None,
-        host_buffer: Any = None,
-        other: Any = None,
-        ptr: Any = None,
+        span: object = None,
+        buffer: object = None,
+        device_buffer: object = None,
+        host_buffer: object = None,
+        other: object = None,
+        ptr: object = None,
         dtype: Any = None,
         address_space: AddressSpace = AddressSpace.GENERIC,
-        linear_idx_type: Any = None,
+        linear_idx_type: object = None,
         element_size: int = 1,
     ) -> None:
         self._index_type = None if linear_idx_type is None else integer_type(linear_idx_type, "linear_idx_type")
@@ -160,16 +159,14 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
             value = super().__getitem__(_plain_index(index))
             is_part = isinstance(value, CoreTileTensor) or any(isinstance(entry, (np.ndarray, list)) for entry in index)
             return value if is_part else as_vector(value)
-        store, watcher = self._store, current_watcher()
+        store = self._store
         vector = self._quick[2]
         if vector is None:
-            if watcher is not None:
-                watcher.read(store, place)
+            store.will_read(place)
             data = store.data if store.data.__class__ is np.ndarray else store.host  # the former is faster
             return make_scalar(self._number_type(), data.item(place))
         places = vector + place
-        if watcher is not None:
-            watcher.read(store, places)
+        store.will_read(places)
         return as_vector(store.host[places])
 
     def _number_type(self) -> DType:
@@ -179,7 +176,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
             self._dtype = as_dtype(self._store.format)
             return self._dtype
 
-    def get_subscript(self, *items: Any, coord: Any = None) -> Any:
+    def get_subscript(self, *items: Any, coord: object = None) -> Any:
         """Return an element whose index, `items`, may have Mojo's name: `t[coord=Coord(1, 2)]`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -188,7 +185,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         """
         return self[_named_index(items, coord)]
 
-    def set_subscript(self, value: Any, *items: Any, coord: Any = None) -> None:
+    def set_subscript(self, value: object, *items: Any, coord: object = None) -> None:
         """Set an element to `value`; its index, `items`, may have Mojo's name: `t[coord=Coord(1, 2)] = x`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -196,7 +193,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         """
         self[_named_index(items, coord)] = value
 
-    def __setitem__(self, coord: Any, *items: Any, value: Any = None) -> None:
+    def __setitem__(self, coord: object, *items: Any, value: Any = None) -> None:
         if value is None:
             if not items:
                 raise TypeError("an element is set to a value: t[1, 2] = value")
@@ -206,9 +203,8 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
             if value.dtype is self._number_type() and not self._store.readonly:
                 place = self._quick_place(index)
                 if place is not None and self._quick[2] is None and value.value.__class__ is not np.ndarray:
-                    store, watcher = self._store, current_watcher()
-                    if watcher is not None:
-                        watcher.write(store, place)
+                    store = self._store
+                    store.will_write(place)
                     store.host[place] = value.value
                     return
             value = numbers_of(value, self._store.format)
@@ -230,10 +226,10 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
     def dim(
         self,
         parameters: tuple[Any, ...],
-        index: Any = None,
+        index: object = None,
         *,
-        i: Any = None,
-        IndexType: Any = None,  # noqa: N803  (Mojo's name)
+        i: object = None,
+        IndexType: object = None,  # noqa: N803  (Mojo's name)
     ) -> int:
         """Return the extent of a mode, of a nested one its size: `t.dim[i]()`, or `t.dim(index)` at run time.
 
@@ -250,9 +246,9 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
     def dynamic_stride(
         self,
         parameters: tuple[Any, ...],
-        index: Any = None,
+        index: object = None,
         *,
-        IndexType: Any = None,  # noqa: N803  (Mojo's name)
+        IndexType: object = None,  # noqa: N803  (Mojo's name)
     ) -> int:
         """Return the stride of mode `index`; `IndexType`, in brackets or by name, is the type of the index.
 
@@ -336,7 +332,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         """
         return Pointer(self._store, self._offset)
 
-    def ptr_at_offset(self, *index: Any, coords: Any = None) -> Pointer:
+    def ptr_at_offset(self, *index: Any, coords: object = None) -> Pointer:
         """Return a pointer to the first scalar of the element at an index, which Mojo calls `coords`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -347,7 +343,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         require_one_index_per_mode(self, entries)
         return Pointer(self._store, element_place(self, entries))
 
-    def prefetch(self, *index: Any, coords: Any = None) -> None:
+    def prefetch(self, *index: Any, coords: object = None) -> None:
         """Check an index, which Mojo calls `coords`; a host needs no hint.
 
         >>> from tilewright.mojo.layout import row_major
@@ -392,7 +388,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         """Return a device buffer of the context `ctx` with all scalars of the view: in order, without gaps.
 
         >>> from tilewright.mojo.layout import row_major
-        >>> from tilewright.mojo.std.gpu.host import DeviceContext
+        >>> from tilewright_mojo.std.gpu.host import DeviceContext
         >>> len(MemoryTensor(bytearray(4), row_major[2, 2]()).to_device_buffer(DeviceContext()))
         4
         """
@@ -421,7 +417,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         return self.to_numpy(copy=None).reshape(-1)
 
 
-def _without_index_type(method: str, parameters: tuple[Any, ...], kind: Any, index: Any) -> tuple[Any, ...]:
+def _without_index_type(method: str, parameters: tuple[Any, ...], kind: object, index: object) -> tuple[Any, ...]:
     """Return the parameters without the type of a run-time index, `IndexType` in Mojo, which needs one."""
     types = [each for each in (*parameters, kind) if isinstance(each, (type, SIMDType))]
     if types and index is None:
@@ -443,7 +439,7 @@ def only_one(method: str, what: str, *values: Any) -> Any:
     return given[0]
 
 
-def index_entries(method: str, index: tuple[Any, ...], coord: Any = None) -> tuple[Any, ...]:
+def index_entries(method: str, index: tuple[Any, ...], coord: object = None) -> tuple[Any, ...]:
     """Return the entries of an index as integers of Python, from separate ones, one coordinate, or a named one.
 
     >>> index_entries("load", (), (1, 2))
@@ -469,7 +465,7 @@ def require_one_index_per_mode(tensor: Any, index: tuple[Any, ...]) -> None:
         )
 
 
-def _named_index(items: tuple[Any, ...], coord: Any) -> Any:
+def _named_index(items: tuple[Any, ...], coord: object) -> Any:
     """Return what stands in brackets, by position or as `coord`."""
     if (coord is None) == (not items):
         raise TypeError("an element takes one index: t[1, 2], or t[coord=Coord(1, 2)]")
@@ -478,7 +474,7 @@ def _named_index(items: tuple[Any, ...], coord: Any) -> Any:
     return items[0] if len(items) == 1 else items
 
 
-def _as_index(key: Any) -> tuple[Any, ...]:
+def _as_index(key: object) -> tuple[Any, ...]:
     """Return a subscript as a tuple of its entries."""
     return tuple(key) if isinstance(key, (tuple, list)) else (key,)
 
@@ -505,7 +501,7 @@ class FillBrackets(Brackets[ViewKind]):
     def __getitem__(self, use_runtime_layout: bool) -> partial[ViewKind]:
         return partial(self, use_runtime_layout=use_runtime_layout)
 
-    def __call__(self, val: Any, *, use_runtime_layout: bool | None = None) -> ViewKind:
+    def __call__(self, val: object, *, use_runtime_layout: bool | None = None) -> ViewKind:
         """Set every valid scalar to `val`; return the tensor. `use_runtime_layout` has no effect."""
         number = numbers_of(val, self._tensor._store.format)
         if np.ndim(number):
@@ -571,7 +567,7 @@ class _StoreBrackets(StoreBrackets[ViewKind]):
         super().__call__(entries, scalars, width=width, alignment=step, fill=fill)
 
 
-def named_index(index: tuple[Any, ...], m: Any, n: Any, coords: Any) -> tuple[Any, ...]:
+def named_index(index: tuple[Any, ...], m: object, n: object, coords: object) -> tuple[Any, ...]:
     """Return an index whose entries may have the names of the older tensors, `m` and `n` or `coords`.
 
     >>> named_index((), 1, 2, None)
@@ -585,7 +581,7 @@ class LegacyLoadBrackets(_LoadBrackets[ViewKind]):
 
     __slots__ = ()
 
-    def __call__(self, *index: Any, m: Any = None, n: Any = None, coords: Any = None, **options: Any) -> Any:
+    def __call__(self, *index: Any, m: object = None, n: object = None, coords: object = None, **options: Any) -> Any:
         """Return the element at an index, or scalars from there on."""
         return super().__call__(*named_index(index, m, n, coords), **options)
 
@@ -598,10 +594,10 @@ class LegacyStoreBrackets(_StoreBrackets[ViewKind]):
     def __call__(
         self,
         *index_and_value: Any,
-        m: Any = None,
-        n: Any = None,
-        coords: Any = None,
-        val: Any = None,
+        m: object = None,
+        n: object = None,
+        coords: object = None,
+        val: object = None,
         **options: Any,
     ) -> None:
         """Write the element at an index, or a vector from there on."""
@@ -645,7 +641,7 @@ class ElementwiseTensor(MemoryTensor):
         return _StoreBrackets(self)
 
     @brackets
-    def load_linear(self, parameters: tuple[Any, ...], *index: Any, width: Any = None, **options: Any) -> Any:
+    def load_linear(self, parameters: tuple[Any, ...], *index: Any, width: object = None, **options: Any) -> Any:
         """Return the element at `index` of a flat layout, or `load_linear[width](index)` scalars: the same as `load`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -658,7 +654,7 @@ class ElementwiseTensor(MemoryTensor):
 
     @brackets
     def store_linear(
-        self, parameters: tuple[Any, ...], *index_and_value: Any, width: Any = None, **options: Any
+        self, parameters: tuple[Any, ...], *index_and_value: Any, width: object = None, **options: Any
     ) -> None:
         """Write the element at an index of a flat layout, or a vector from there on: the same as `store`.
 
@@ -670,7 +666,7 @@ class ElementwiseTensor(MemoryTensor):
         method(*index_and_value, **options)
 
     @brackets
-    def raw_load(self, parameters: tuple[Any, ...], offset: Any, *, width: Any = 1, **_: Any) -> Any:
+    def raw_load(self, parameters: tuple[Any, ...], offset: object, *, width: object = 1, **_: Any) -> Any:
         """Return scalars from `offset` after the first one of the view, whatever the layout: `raw_load[width](offset)`.
 
         >>> from tilewright.mojo.layout import col_major
@@ -681,7 +677,9 @@ class ElementwiseTensor(MemoryTensor):
         return read_vector(self._store, place, count)
 
     @brackets
-    def raw_store(self, parameters: tuple[Any, ...], offset: Any, value: Any, *, width: Any = None, **_: Any) -> None:
+    def raw_store(
+        self, parameters: tuple[Any, ...], offset: object, value: object, *, width: object = None, **_: Any
+    ) -> None:
         """Write scalars from `offset` after the first one of the view on, whatever the layout.
 
         >>> from tilewright.mojo.layout import row_major
@@ -697,7 +695,7 @@ class ElementwiseTensor(MemoryTensor):
             raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")
         write_vector(self._store, place, scalars)
 
-    def _raw_range(self, width: Any, offset: Any) -> tuple[int, int]:
+    def _raw_range(self, width: object, offset: object) -> tuple[int, int]:
         """Return (place, width) of scalars in storage, after checking them."""
         place, count = self.offset + as_integer(offset, "an offset"), as_integer(width, "a width")
         if count < 1 or place < 0 or place + count > self._store.size:
@@ -732,7 +730,7 @@ class ElementwiseTensor(MemoryTensor):
         exact = np.exp(values.astype(np.float64) * float(factor))
         return self._assign(cast(exact, self._store.format))
 
-    def min(self, other: Any) -> Any:
+    def min(self, other: object) -> Any:
         """Replace every element by the smaller of itself and `other`; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -741,7 +739,7 @@ class ElementwiseTensor(MemoryTensor):
         """
         return _apply_in_place(np.minimum, self, other)
 
-    def max(self, other: Any) -> Any:
+    def max(self, other: object) -> Any:
         """Replace every element by the larger of itself and `other`; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major

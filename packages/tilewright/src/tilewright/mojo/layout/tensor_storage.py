@@ -7,13 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tensor import elements
-from ..brackets import Bracketed
+from ..brackets import brackets
 from ..memory import AddressSpace, Pointer
 from ..simd import scalar_format
 from .coord import Coord
 from .tile_tensor import TileTensor
-
-__all__ = ["PointerStorage", "TensorOps", "TensorStorage"]
 
 
 class TensorStorage:
@@ -51,13 +49,13 @@ def _tensor(pair: Any) -> Any:
 def _elementwise(function: Callable[..., Any]) -> Any:
     """Return a function of named tensors, each a pair of memory and layout: the target, then the operands."""
 
-    def calculate(_: Any, parameters: tuple[Any, ...], *, dst: Any, **operands: Any) -> None:
+    def calculate(parameters: tuple[Any, ...], *, dst: object, **operands: Any) -> None:
         target = _tensor(dst)
         sources = [_tensor(pair) for pair in operands.values()]
         copied = TileTensor(sources[0].to_numpy().copy())
         elements.copy_from(target, function(copied, *sources[1:], *parameters).to_numpy())
 
-    return Bracketed(calculate)
+    return staticmethod(brackets(calculate))
 
 
 def _in_place(operator: str) -> Callable[..., Any]:
@@ -74,11 +72,16 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
     Float32(7.0)
     """
 
-    load = Bracketed(
-        lambda _, parameters, pointer, offset=0, *, width=1, **__: pointer.load[(*parameters, width)[0]](offset)
+    @staticmethod
+    @brackets
+    def load(parameters: tuple[Any, ...], pointer: Pointer, offset: object = 0, *, width: object = 1, **_: Any) -> Any:
+        """Return the scalars at an offset: `PointerStorage.load[width](pointer, offset)`."""
+        return pointer.load[(*parameters, width)[0]](offset)
+
+    store = staticmethod(
+        brackets(lambda parameters, pointer, *offset_and_value, **__: pointer.store(*offset_and_value))
     )
-    store = Bracketed(lambda _, parameters, pointer, *offset_and_value, **__: pointer.store(*offset_and_value))
-    unsafe_cast = Bracketed(lambda _, parameters, pointer, **__: _cast(parameters, pointer))
+    unsafe_cast = staticmethod(brackets(lambda parameters, pointer, **__: _cast(parameters, pointer)))
     add, sub = _elementwise(_in_place("__iadd__")), _elementwise(_in_place("__isub__"))
     mul, div = _elementwise(_in_place("__imul__")), _elementwise(_in_place("__itruediv__"))
     min, max = _elementwise(_in_place("min")), _elementwise(_in_place("max"))
@@ -86,7 +89,7 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
     exp = _elementwise(lambda tensor, *scale: tensor.exp(*scale))
 
     @staticmethod
-    def offset(pointer: Pointer, count: Any) -> Pointer:
+    def offset(pointer: Pointer, count: object) -> Pointer:
         """Return the pointer some elements further on.
 
         >>> from tilewright.mojo.memory import alloc

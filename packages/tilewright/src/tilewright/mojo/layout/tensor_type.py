@@ -90,12 +90,12 @@ class TensorType:
     def of_names(
         cls,
         kind: Any,
-        dtype: Any = None,
-        LayoutType: Any = None,  # noqa: N803  (Mojo's name)
-        origin: Any = None,
-        address_space: Any = None,
-        linear_idx_type: Any = None,
-        element_size: Any = None,
+        dtype: object = None,
+        LayoutType: object = None,  # noqa: N803  (Mojo's name)
+        origin: object = None,
+        address_space: object = None,
+        linear_idx_type: object = None,
+        element_size: object = None,
         *more: Any,
         **others: Any,
     ) -> TensorType:
@@ -266,7 +266,7 @@ class TensorType:
     def DynamicType(self) -> _Parametrized:  # noqa: N802
         """Return the type with every extent and stride known only at run time: `DynamicType[DType.int64]`."""
 
-        def dynamic(dtype: Any) -> TensorType:
+        def dynamic(dtype: object) -> TensorType:
             kind, layout = integer_type(dtype, "DynamicType[...]"), self.layout
             return self._with_layout(make_dynamic_layout(layout, kind) if isinstance(layout, Layout) else layout)
 
@@ -307,14 +307,14 @@ class TensorType:
             return replace(self, layout=None, element_size=None)
         return self.VectorizedType[(*[1] * (self.layout.rank - 1), simd_width_of[self.dtype]())]
 
-    def _with_layout(self, layout: Any) -> TensorType:
+    def _with_layout(self, layout: object) -> TensorType:
         made = replace(self, layout=layout, linear_idx_type=None)
         if self.linear_idx_type is None or not isinstance(layout, Layout):
             return made
         return replace(made, linear_idx_type=made._default_index_type())  # a view derives it again
 
 
-def type_name(name: str, mut: bool, dtype: Any, element_size: int, space: Any, index_type: Any) -> str:
+def type_name(name: str, mut: bool, dtype: object, element_size: int, space: object, index_type: object) -> str:
     """Return the name of the type of a tensor with its parameters, as Mojo writes it.
 
     >>> type_name("TileTensor", True, "int8", 1, "AddressSpace.SHARED", "int32")[-58:]
@@ -341,7 +341,7 @@ class TypeMember:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, tensor: Any, kind: type) -> Any:
+    def __get__(self, tensor: object, kind: type) -> Any:
         return getattr(TensorType(kind) if tensor is None else type_of(tensor), self._name)
 
 
@@ -379,20 +379,20 @@ def matches_layout(pattern: Any, layout: Any) -> bool:
     return bool(static_leaves(pattern) == static_leaves(layout))
 
 
-def _as_static(extent: Any) -> Any:
+def _as_static(extent: object) -> Any:
     """Return an extent in brackets: known at compile time, unless it is `Idx(n)`."""
     if isinstance(extent, type) and issubclass(extent, RuntimeInt):
         return extent(1)  # a type: any number of run time
     return extent if isinstance(extent, (RuntimeInt, tuple)) else ComptimeInt(as_integer(extent, "an extent"))
 
 
-def _as_origin(origin: Any) -> Origin | None:
+def _as_origin(origin: object) -> Origin | None:
     if origin is None or isinstance(origin, Origin):
         return origin
     raise TypeError(f"expected an origin, such as MutAnyOrigin or tensor.origin, got {origin!r}")
 
 
-def _layout_name(layout: Any) -> str:
+def _layout_name(layout: object) -> str:
     if layout is None:
         return "_"
     if isinstance(layout, Layout):

@@ -15,7 +15,7 @@ from ...tensor import cut_modes
 from .tile_layout import known_layout, plain_layout
 
 
-def core_layout(layout: Any) -> Any:
+def core_layout(layout: object) -> Any:
     """Return any layout of Mojo as one that tensors take.
 
     >>> from tilewright.mojo.layout import IntTuple, Layout
@@ -28,7 +28,7 @@ def core_layout(layout: Any) -> Any:
     return core
 
 
-def thread_arguments(method: str, given: tuple[Any, ...], thread_id: Any, *layouts: Any) -> tuple[Any, ...]:
+def thread_arguments(method: str, given: tuple[Any, ...], thread_id: object, *layouts: Any) -> tuple[Any, ...]:
     """Return (thread layout, other parameters, thread id) of `distribute`, from what came without and with a name.
 
     >>> thread_arguments("distribute", (5,), None, "threads")
@@ -60,8 +60,8 @@ def distribute_elements(
     arguments: tuple[Any, ...],
     *,
     axis: Any = None,
-    swizzle: Any = None,
-    submode_axis: Any = None,
+    swizzle: object = None,
+    submode_axis: object = None,
     wrap: bool = True,
     ragged: str = "cover",
 ) -> tuple[Any, tuple[int, ...], int]:
@@ -119,7 +119,7 @@ def _share(
     return view, coords, view.offset - tensor.offset
 
 
-def _position(shape: Any, stride: Any, thread: int) -> int:
+def _position(shape: object, stride: object, thread: int) -> int:
     """Return the position of a thread along a mode; the first of nested extents is the fastest."""
     position, weight = 0, 1
     for n, d in zip(_flat(shape), _flat(stride), strict=True):
@@ -128,7 +128,7 @@ def _position(shape: Any, stride: Any, thread: int) -> int:
     return position
 
 
-def _flat(tree: Any) -> list[Any]:
+def _flat(tree: object) -> list[Any]:
     return [leaf for part in tree for leaf in _flat(part)] if isinstance(tree, tuple) else [tree]
 
 

@@ -23,7 +23,7 @@ from ...layout import (
     validate_shape,
 )
 from ...layout import Layout as CoreLayout
-from ..brackets import Bracketed, brackets
+from ..brackets import brackets
 from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 
 
@@ -129,7 +129,7 @@ class Layout(StaticExtents, CoreLayout):
     def stride(self) -> Any:
         return _as_entries(self._stride)
 
-    def __call__(self, *coord: Any, index: Any = None) -> Any:
+    def __call__(self, *coord: Any, index: object = None) -> Any:
         """Return the offset of a coordinate, which Mojo calls `index`."""
         if index is not None:
             coord = (*coord, index)
@@ -254,7 +254,7 @@ class Layout(StaticExtents, CoreLayout):
         return self
 
     @brackets
-    def make_dynamic(self, parameters: tuple[Any, ...], dyn_dtype: Any = None) -> Layout:
+    def make_dynamic(self, parameters: tuple[Any, ...], dyn_dtype: object = None) -> Layout:
         """Return the same layout with every extent and stride known only at run time: `make_dynamic[dtype]()`.
 
         >>> row_major[4, 8]().make_dynamic()
@@ -297,10 +297,10 @@ def from_core(layout: CoreLayout) -> Layout: ...
 
 
 @overload
-def from_core(layout: Any) -> Any: ...
+def from_core(layout: object) -> Any: ...
 
 
-def from_core(layout: Any) -> Any:
+def from_core(layout: object) -> Any:
     """Return a strided layout with Mojo's methods; other layouts as they are.
 
     >>> from_core(CoreLayout((4, 8))).size()
@@ -313,7 +313,7 @@ def from_core(layout: Any) -> Any:
     return result
 
 
-def make_dynamic_layout(layout: Any, dtype: Any = None) -> Any:
+def make_dynamic_layout(layout: Any, dtype: object = None) -> Any:
     """Return a layout, strided or composed, with every extent and stride a run-time integer of a type.
 
     >>> make_dynamic_layout(CoreLayout((4, 8)))
@@ -327,14 +327,14 @@ def make_dynamic_layout(layout: Any, dtype: Any = None) -> Any:
     return from_core(layout._with(shape=shape, stride=stride))
 
 
-def _as_entries(tree: Any) -> Any:
+def _as_entries(tree: object) -> Any:
     """Return a shape or stride as a coordinate; strides on named axes, and single integers, as they are."""
     if not isinstance(tree, tuple) or any(isinstance(leaf, Place) for leaf in leaves(tree)):
         return tree
     return as_coord(tree)
 
 
-def plain_layout(layout: Any) -> Any:
+def plain_layout(layout: object) -> Any:
     """Return a layout as one of the core.
 
     >>> type(plain_layout(row_major[4, 6]())) is CoreLayout
@@ -343,7 +343,7 @@ def plain_layout(layout: Any) -> Any:
     return make_layout(*layout._parts()) if isinstance(layout, Layout) else layout
 
 
-def known_layout(layout: Any) -> Any:
+def known_layout(layout: object) -> Any:
     """Return one of Mojo's older layouts as a layout of tensors; others as they are.
 
     >>> from tilewright.mojo.layout import Layout
@@ -429,7 +429,7 @@ class EntryTypes:
         return not self.is_tuple and not is_dynamic(self._tree)
 
 
-def _format_tree(tree: Any) -> str:
+def _format_tree(tree: object) -> str:
     """Return a shape or stride as Mojo prints it."""
     parts = tree if isinstance(tree, tuple) else (tree,)
     return f"({', '.join(_format_tree(part) if isinstance(part, tuple) else str(part) for part in parts)})"
@@ -453,7 +453,7 @@ class _Major:
         self._name = name
         self._strides = strides
 
-    def _layout(self, extents: Any) -> Layout:
+    def _layout(self, extents: object) -> Layout:
         shape = validate_shape(extents)
         return Layout(shape, self._strides(shape))
 
@@ -465,7 +465,7 @@ class _Major:
         """Return the function that makes the layout of extents known at compile time."""
         return lambda *shape: self(*shape) if shape else self._layout(extents)
 
-    def __call__(self, *extents: Any, shape: Any = None) -> Layout:
+    def __call__(self, *extents: Any, shape: object = None) -> Layout:
         """Return the layout of extents, or of one coordinate of them, which Mojo calls `shape`."""
         entries = extents if shape is None else (*extents, shape)
         if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
@@ -480,7 +480,7 @@ row_major = _Major("row_major", suffix_product)
 col_major = _Major("col_major", prefix_product)
 
 
-def row_major_nested(shape: Any) -> Layout:
+def row_major_nested(shape: object) -> Layout:
     """Return the layout of a nested `shape` in which the last leaf varies fastest.
 
     >>> from tilewright.mojo.layout import coord
@@ -490,7 +490,7 @@ def row_major_nested(shape: Any) -> Layout:
     return row_major._layout(as_tree(shape))
 
 
-def col_major_nested(shape: Any) -> Layout:
+def col_major_nested(shape: object) -> Layout:
     """Return the layout of a nested `shape` in which the first leaf varies fastest.
 
     >>> from tilewright.mojo.layout import coord
@@ -500,40 +500,19 @@ def col_major_nested(shape: Any) -> Layout:
     return col_major._layout(as_tree(shape))
 
 
-__all__ = [
-    "BlockedProductLayout",
-    "CoalesceLayout",
-    "ColMajorLayout",
-    "Layout",
-    "RowMajorLayout",
-    "TensorLayout",
-    "UpcastLayout",
-    "WeaklyCompatible",
-    "ZippedDivideLayout",
-    "blocked_product",
-    "coalesce",
-    "col_major",
-    "col_major_nested",
-    "crd2idx",
-    "idx2crd",
-    "is_compatible_with",
-    "row_major",
-    "row_major_nested",
-    "upcast",
-    "zipped_divide",
-]
-
-
-def _blocked_product(
-    _: Any,
+@brackets
+def blocked_product(
     parameters: tuple[Any, ...],
     block: Layout,
     tiler: Layout,
     coalesce_output: bool = False,
 ) -> Any:
-    """Return `block` repeated by `tiler` as a grid of blocks, mode by mode.
+    """`blocked_product(block, tiler)`: `block` repeated by `tiler` as a grid of blocks, mode by mode.
 
-    `coalesce_output` merges a mode whose copies continue its block.
+    `coalesce_output`, also in brackets, merges a mode whose copies continue its block.
+
+    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3]()))
+    (((2, 2), (2, 3)):((2, 12), (1, 4)))
     """
     block, tiler = plain_layout(block), plain_layout(tiler)
     coalesce_output = bool((*parameters, coalesce_output)[0])
@@ -544,19 +523,6 @@ def _blocked_product(
     has_no_gaps = block.size == block.cosize and block.depth <= 1 and tiler.depth <= 1
     result = _repeat_block(block, tiler) if has_no_gaps else algebra.blocked_product(block, tiler)
     return from_core(_merge_modes(result) if coalesce_output else result)
-
-
-class _BlockedProduct(Bracketed[Any]):
-    """`blocked_product(block, tiler)`: `block` repeated by `tiler` as a grid of blocks, mode by mode.
-
-    `coalesce_output`, also in brackets, merges a mode whose copies continue its block.
-
-    >>> print(blocked_product(row_major[2, 2](), row_major[2, 3]()))
-    (((2, 2), (2, 3)):((2, 12), (1, 4)))
-    """
-
-
-blocked_product = _BlockedProduct(_blocked_product)
 
 
 def _repeat_block(block: CoreLayout, tiler: CoreLayout) -> CoreLayout:
@@ -576,7 +542,15 @@ def _merge_modes(layout: CoreLayout) -> CoreLayout:
     return make_layout(tuple(shape), tuple(stride))
 
 
-def _zipped_divide(_: Any, parameters: tuple[Any, ...], *arguments: Any, ragged: str = "cover") -> Any:
+@brackets
+def zipped_divide(parameters: tuple[Any, ...], *arguments: Any, ragged: str = "cover") -> Any:
+    """`zipped_divide[coord[3, 4]](layout)` or `zipped_divide(layout, (3, 4))`: ((tile), (tiles)).
+
+    Tiles that do not divide cover the edge, with padding; `ragged="floor"` drops it, as Mojo does.
+
+    >>> print(zipped_divide[2, 4](row_major[4, 8]()))
+    (((2, 4), (2, 2)):((8, 1), (16, 4)))
+    """
     layout, tile = (arguments[0], parameters) if parameters else arguments
     layout = plain_layout(layout)
     if len(tile) == 1 and isinstance(tile[0], (tuple, list)):
@@ -592,19 +566,6 @@ def _zipped_divide(_: Any, parameters: tuple[Any, ...], *arguments: Any, ragged:
     return from_core(make_layout((sizes, counts), (stride, steps)))
 
 
-class _ZippedDivide(Bracketed[Any]):
-    """`zipped_divide[coord[3, 4]](layout)` or `zipped_divide(layout, (3, 4))`: ((tile), (tiles)).
-
-    Tiles that do not divide cover the edge, with padding; `ragged="floor"` drops it, as Mojo does.
-
-    >>> print(zipped_divide[2, 4](row_major[4, 8]()))
-    (((2, 4), (2, 2)):((8, 1), (16, 4)))
-    """
-
-
-zipped_divide = _ZippedDivide(_zipped_divide)
-
-
 def coalesce(layout: Layout) -> Layout:
     """Return `layout` with neighbouring modes merged, left to right; always with at least one mode.
 
@@ -617,7 +578,13 @@ def coalesce(layout: Layout) -> Layout:
     return result
 
 
-def _upcast(_: Any, parameters: tuple[Any, ...], layout: CoreLayout, factor: int | None = None) -> Layout:
+@brackets
+def upcast(parameters: tuple[Any, ...], layout: CoreLayout, factor: int | None = None) -> Layout:
+    """`upcast[factor](layout)` or `upcast(layout, factor)`: the layout over wider elements, by Mojo's rule.
+
+    >>> print(upcast(row_major[3, 1, 12](), 3))
+    ((3, 1, 4):(4, 4, 1))
+    """
     (factor,) = parameters or (factor,)
     if factor is None:
         raise LayoutError("upcast needs a factor: upcast[factor](layout)")
@@ -637,18 +604,7 @@ def _shape_div(a: int, b: int) -> int:
     return (a * b > 0) - (a * b < 0)
 
 
-class _Upcast(Bracketed[Layout]):
-    """`upcast[factor](layout)` or `upcast(layout, factor)`: the layout over wider elements, by Mojo's rule.
-
-    >>> print(upcast(row_major[3, 1, 12](), 3))
-    ((3, 1, 4):(4, 4, 1))
-    """
-
-
-upcast = _Upcast(_upcast)
-
-
-def idx2crd(offset: int, shape: Any, stride: Any = None) -> Any:
+def idx2crd(offset: int, shape: object, stride: object = None) -> Any:
     """Return `(offset // stride) % shape` leaf by leaf, 0 where `stride` is 0; without it, of the index in `shape`.
 
     >>> idx2crd(13, (4, 6), (6, 1))
@@ -658,7 +614,7 @@ def idx2crd(offset: int, shape: Any, stride: Any = None) -> Any:
     return offset_to_coordinate(offset, form, prefix_product(form) if stride is None else stride)
 
 
-def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
+def crd2idx(coord: Any, shape: object, stride: Any = None) -> Any:
     """Return the offset of `coord` in `shape` under `stride`: a tuple mode by mode, an integer as a colex index.
 
     >>> crd2idx((2, 1), (4, 6), (6, 1)), crd2idx(6, (4, 6), (6, 1))
@@ -668,7 +624,7 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
     return CoreLayout(form, prefix_product(form) if stride is None else stride)(as_tree(coord))
 
 
-def is_compatible_with(coord: Any, shape: Any) -> bool:
+def is_compatible_with(coord: object, shape: object) -> bool:
     """Return whether `coord` fits `shape`: an integer fits any mode, a tuple one of equal length.
 
     >>> is_compatible_with((1, 2), (4, (2, 3))), is_compatible_with((1, (2,)), (4, (2, 3)))
@@ -694,7 +650,7 @@ class _WeaklyCompatible:
         layout, coord = parameters
         return is_compatible_with(tuple(coord), layout._shape)
 
-    def __call__(self, coord: Any, shape: Any) -> bool:
+    def __call__(self, coord: object, shape: object) -> bool:
         return is_compatible_with(coord, shape)
 
 
@@ -726,7 +682,7 @@ UpcastLayout = _LayoutAlias("UpcastLayout", upcast)
 ZippedDivideLayout = _LayoutAlias("ZippedDivideLayout", lambda layout, tile: zipped_divide(layout, tuple(tile)))
 
 
-def _rows(layout: Any) -> list[list[int]]:
+def _rows(layout: object) -> list[list[int]]:
     core = plain_layout(layout)
     if core.rank != 2:
         raise LayoutError(f"a table needs a layout of two modes, got {layout}")
@@ -743,14 +699,14 @@ def format_layout_table(layout: Any) -> str:
     return format_table(_rows(layout), int(layout.cosize))
 
 
-def _format_layout(layout: Any, writer: Any = None) -> str:
+def _format_layout(layout: object, writer: object = None) -> str:
     text = format_layout_table(layout)
     if hasattr(writer, "write"):
         writer.write(text)
     return text
 
 
-def _print_layout(layout: Any) -> None:
+def _print_layout(layout: object) -> None:
     print(layout)
     print(_format_layout(layout), end="")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from ..._lazy import companion_name
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as CoreLayout
 from ...layout import as_integer, make_layout
@@ -36,20 +36,15 @@ from ...tensor import (
     tile,
     tile_with_offset,
 )
-from ..brackets import Bracketed, ParametrizedMeta, brackets
+from ..brackets import ParametrizedMeta, brackets
 from ..builtins import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
-from ..collections import Optional
 from ..memory import AddressSpace, label_store, tensor_on_stack
 from ..simd import DType, scalar_format
-from .coord import All, RuntimeInt
+from .coord import RuntimeInt
 from .tensor_memory import ElementwiseTensor, MemoryTensor, only_one
 from .tensor_type import TensorType, TypeMember, type_name, type_of
 from .thread_shares import checked_options, distribute_elements, thread_arguments
 from .tile_layout import TRIVIAL_MEMBERS, make_dynamic_layout, plain_layout
-
-if TYPE_CHECKING:
-    from .layout_tensor_view import LayoutTensor
-
 
 Viewed = TypeVar("Viewed", bound=ElementwiseTensor)
 
@@ -84,7 +79,7 @@ class _LocatedTileBrackets(LocatedTileBrackets[Viewed]):
         return super().__call__(shape, *_one_of(self.method, (coords,), coordinates), stride_layout=stride_layout)
 
 
-def _split_stride_layout(parameters: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _split_stride_layout(parameters: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return (extents, options) of brackets; a layout after the extents is `stride_layout`."""
     values = parameters if isinstance(parameters, tuple) else (parameters,)
     if values and isinstance(values[-1], CoreLayout):
@@ -101,7 +96,7 @@ class _ReshapeBrackets(ReshapeBrackets[Viewed]):
         _require_static(self._tensor, "reshape[...]", "pass the shape at run time: t.reshape(Coord(Idx(2), Idx(6)))")
         return super().__getitem__(shape)
 
-    def with_parameters(self, *parameters: Any, new_layout: Any = None, **named: Any) -> Any:
+    def with_parameters(self, *parameters: Any, new_layout: object = None, **named: Any) -> Any:
         """Return the method with its brackets filled; the type of the layout follows from the layout."""
         return super().with_parameters(*parameters, **named)
 
@@ -137,7 +132,7 @@ def _require_static(tensor: Any, caller: str, remedy: str) -> None:
         )
 
 
-def _one_of(method: str, given: tuple[Any, ...], named: Any) -> tuple[Any, ...]:
+def _one_of(method: str, given: tuple[Any, ...], named: object) -> tuple[Any, ...]:
     """Return the arguments of a method: those given without a name, or the one that Mojo's name gives."""
     given = tuple([value for value in given if value is not None])
     if (named is None) != bool(given):
@@ -146,7 +141,7 @@ def _one_of(method: str, given: tuple[Any, ...], named: Any) -> tuple[Any, ...]:
 
 
 def _tile_with_offset(
-    tensor: Viewed, shape: tuple[int, ...], *coords: Any, coordinates: Any = None, stride_layout: Any = None
+    tensor: Viewed, shape: tuple[int, ...], *coords: Any, coordinates: object = None, stride_layout: Any = None
 ) -> LocatedView[Viewed]:
     """Return (tile, corner, offset), with the coordinates under the name that Mojo gives them."""
     position = _one_of("tile_with_offset", coords, coordinates)
@@ -157,7 +152,7 @@ def _tile(
     tensor: Viewed,
     shape: tuple[int, ...],
     *coords: Any,
-    coordinates: Any = None,
+    coordinates: object = None,
     stride_layout: Any = None,
 ) -> Viewed:
     """Return a tile; in a nested layout it steps through the first leaf of each mode and keeps the last, as in Mojo."""
@@ -189,7 +184,7 @@ def _tile(
 _tile.__qualname__, _tile_with_offset.__qualname__ = "TileTensor.tile", "TileTensor.tile_with_offset"
 
 
-def _is_plain(threads: Any) -> bool:
+def _is_plain(threads: object) -> bool:
     return isinstance(threads, CoreLayout) and threads.depth <= 1
 
 
@@ -217,9 +212,9 @@ class _DistributeBrackets(DistributeBrackets[Viewed]):
     def __call__(
         self,
         *arguments: Any,
-        thread_id: Any = None,
-        thread_layout: Any = None,
-        threads_layout: Any = None,
+        thread_id: object = None,
+        thread_layout: object = None,
+        threads_layout: object = None,
         **options: Any,
     ) -> Viewed:
         values = thread_arguments(self.method, arguments, thread_id, thread_layout, threads_layout)
@@ -240,9 +235,9 @@ class _LocatedDistributeBrackets(LocatedDistributeBrackets[Viewed]):
     def __call__(
         self,
         *arguments: Any,
-        thread_id: Any = None,
-        thread_layout: Any = None,
-        threads_layout: Any = None,
+        thread_id: object = None,
+        thread_layout: object = None,
+        threads_layout: object = None,
         **options: Any,
     ) -> LocatedView[Viewed]:
         values = thread_arguments(self.method, arguments, thread_id, thread_layout, threads_layout)
@@ -307,16 +302,6 @@ def _keep_index_type(tensor: Any, method: Callable[..., Any], *arguments: Any, *
     return result
 
 
-__all__ = [
-    "All",
-    "NullableTileTensor",
-    "TileTensor",
-    "TileTensorIter",
-    "flatten_leading",
-    "lt_to_tt",
-    "stack_allocation",
-]
-
 Kind = TypeVar("Kind", bound="TileTensor")
 OtherKind = TypeVar("OtherKind", bound="TileTensor")
 
@@ -350,30 +335,29 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     __bracketed__: ClassVar[tuple[str, ...]] = ("dtype", "LayoutType", "origin")
     Storage: ClassVar[Any]  # set where it is defined
 
-    def to_layout_tensor(self) -> LayoutTensor:
+    def to_layout_tensor(self) -> TileTensor:
         """Return the same view as a `LayoutTensor`.
 
         >>> from tilewright.mojo.layout import row_major
         >>> type(TileTensor(bytearray(4), row_major[2, 2]()).to_layout_tensor()).__name__
         'LayoutTensor'
         """
-        older = import_module(".layout_tensor_view", __package__)
-        tensor: LayoutTensor = as_kind(self, older.LayoutTensor)
-        return tensor
+        older: type[TileTensor] = companion_name("tilewright.mojo.layout.LayoutTensor", "tilewright_mojo.older", "mojo")
+        return as_kind(self, older)
 
     @brackets
-    def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: Any = None) -> TileTensor:
+    def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: object = None) -> TileTensor:
         """Return the same view with every extent and stride known only at run time: `t.make_dynamic[dtype]()`.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor(bytearray(12), row_major[3, 4]()).make_dynamic().layout
-        Layout((Idx(3), Idx(4)), (Idx(4), Idx(1)))
+        Layout(Coord(Idx(3), Idx(4)), Coord(Idx(4), Idx(1)))
         """
         dtype = only_one("make_dynamic", "a number type", *(parameters or [dyn_dtype or DType.int64]))
         return self._view(make_dynamic_layout(self._pair, dtype), self._offset)
 
     @brackets
-    def address_space_cast(self, parameters: tuple[Any, ...], *, target_address_space: Any = None) -> TileTensor:
+    def address_space_cast(self, parameters: tuple[Any, ...], *, target_address_space: object = None) -> TileTensor:
         """Return the same view labelled with another address space.
 
         >>> from tilewright.mojo.layout import row_major
@@ -484,9 +468,9 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     def _storage(self) -> Any:
         return self.ptr
 
-    @property
-    def _unsafe_storage_cast(self) -> Bracketed[Any]:
-        return Bracketed(lambda tensor, _, **__: tensor.ptr, self)
+    @brackets
+    def _unsafe_storage_cast(self, parameters: tuple[Any, ...], **_: Any) -> Any:
+        return self.ptr
 
     # Text and types.
 
@@ -501,7 +485,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
             return join_texts(element_texts(self).reshape(-1, order="F"))
         return format_rows(self)
 
-    def write_to(self, w: Any) -> None:
+    def write_to(self, w: object) -> None:
         """Write the text of the tensor to `w`, anything with a `write` method.
 
         >>> import sys
@@ -563,7 +547,7 @@ for _name in TRIVIAL_MEMBERS:
     setattr(TileTensor, _name, True)
 for _base in (MemoryTensor, ElementwiseTensor):  # Python's errors about arguments name the class that users know
     for _name, _member in vars(_base).items():
-        _function = getattr(_member, "_method", _member)
+        _function = getattr(_member, "__wrapped__", _member)
         if isinstance(_function, FunctionType):
             _function.__qualname__ = f"TileTensor.{_function.__name__}"
 
@@ -603,90 +587,24 @@ _STYLES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _stack_allocation(
-    _: Any,
+@brackets
+def stack_allocation(
     parameters: tuple[Any, ...],
     layout: Any,
     address_space: AddressSpace = AddressSpace.GENERIC,
     dtype: Any = None,
     **hints: Any,  # such as an alignment
 ) -> TileTensor:
-    element = scalar_format(parameters[0] if dtype is None else dtype)
-    space = parameters[1] if len(parameters) > 1 else address_space
-    count = int(layout.cosize)
-    return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
-
-
-class _StackAllocation(Bracketed[TileTensor]):
     """`stack_allocation[dtype](layout)`: a tensor over new memory, as much as the layout needs.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
     >>> stack_allocation["float32"](row_major[4, 4]()).fill(0).shape
     (4, 4)
     """
-
-
-stack_allocation = _StackAllocation(_stack_allocation)
-
-
-class NullableTileTensor:
-    """A tensor with an optional pointer; `value()` is the tensor, if there is one.
-
-    >>> from tilewright.mojo.layout import row_major
-    >>> nullable = NullableTileTensor(TileTensor([1, 2], row_major[2]()))
-    >>> bool(nullable.ptr), nullable.dim(0), nullable.value()[1]
-    (True, 2, Int64(2))
-    """
-
-    PtrType = Optional
-    assignable_fields = ("ptr",)
-
-    def __init__(self, tensor: Any = None, *, ptr: Any = None, layout: Any = None) -> None:
-        self._tensor = tensor if tensor is not None or not ptr else TileTensor(ptr=Optional(ptr).value(), layout=layout)
-        self.layout = layout if self._tensor is None else self._tensor.layout
-        self.ptr = Optional(None if self._tensor is None else self._tensor.ptr)
-
-    def value(self) -> Any:
-        """Return the tensor; raise if it has no memory.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).value().size
-        2
-        """
-        self.ptr.value()
-        return self._tensor
-
-    @property
-    def dim(self) -> Any:
-        """Return the extent of a mode: `nullable.dim[0]()`, `nullable.dim(0)`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).dim[0]()
-        2
-        """
-        return self.value().dim
-
-    def to_layout_tensor(self) -> Any:
-        """Return the tensor as a `LayoutTensor`.
-
-        >>> from tilewright.mojo.layout import row_major
-        >>> NullableTileTensor(TileTensor([1, 2], row_major[2]())).to_layout_tensor().size()
-        2
-        """
-        return self.value().to_layout_tensor()
-
-    def __bool__(self) -> bool:
-        return bool(self.ptr)
-
-
-def lt_to_tt(tensor: LayoutTensor) -> TileTensor:
-    """Return a `LayoutTensor` as a `TileTensor` over the same memory.
-
-    >>> from tilewright.mojo.layout.tile_layout import row_major
-    >>> lt_to_tt(stack_allocation["int8"](row_major[2, 2]()).to_layout_tensor()).layout
-    Layout((2, 2), (2, 1))
-    """
-    return tensor.to_tile_tensor()
+    element = scalar_format(parameters[0] if dtype is None else dtype)
+    space = parameters[1] if len(parameters) > 1 else address_space
+    count = int(layout.cosize)
+    return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
 
 
 def flatten_leading(tensor: TileTensor) -> TileTensor:

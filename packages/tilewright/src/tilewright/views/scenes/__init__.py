@@ -43,7 +43,6 @@ SCENES = {
     "memory.Mesh": "meshes.mesh_scene",
     "memory.Shape": "placements.shape_scene",
     "memory.TensorSpec": "placements.spec_scene",
-    "simt.KernelReport": "kernels.kernel_scene",
     "tensor.Tensor": "tensors.values_scene",
     "tensor.TileTensor": "tensors.tensor_scene",
     "tiling.Pipeline": "pipelines.schedule_scene",

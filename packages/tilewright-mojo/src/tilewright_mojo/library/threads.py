@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mojo's package `std.gpu`: what the threads of a kernel are, and what they do together."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from tilewright.errors import LayoutError
+from tilewright.layout import as_integer
+from tilewright.mojo import Pointer
+from tilewright.mojo.brackets import brackets
+from tilewright.mojo.memory import AddressSpace, label_store
+from tilewright.mojo.scalar_memory import read_vector, write_vector
+from tilewright.mojo.simd import scalar_format
+
+from ..simt import cluster_barrier
+from ..simt import lane_id as _lane_id
+from ..simt import syncwarp as _syncwarp
+from ..simt import warp_id as _warp_id
+from ..simt.access_log import commit_copies, dynamic_memory, start_copy, wait_for_copies
+from ..simt.collectives import fence, locate_scalar, update_scalar
+from ..simt.kernel_thread import Dim, RunningMachine, ThreadValue, current_machine, suspends
+
+WARP_SIZE = 32
+WARPGROUP_SIZE = 128
+MAX_THREADS_PER_BLOCK_METADATA = "nvvm.maxntid"
+
+
+class Scope(Enum):
+    """Who sees a memory operation.
+
+    >>> Scope.BLOCK.value
+    3
+    """
+
+    NONE = 0
+    THREAD = 1
+    WARP = 2
+    BLOCK = 3
+    CLUSTER = 4
+    GPU = 5
+    SYSTEM = 6
+
+
+threadfence: Any = brackets(lambda parameters, *arguments, **named: fence())
+
+
+@brackets
+def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> Any:
+    """Return the scalar that a pointer points to: `ldg(pointer)`."""
+    return pointer.load(0)
+
+
+class CacheOperation(Enum):
+    """How a load uses the caches: a hint.
+
+    >>> CacheOperation.ALWAYS.value
+    0
+    """
+
+    ALWAYS = 0
+    GLOBAL = 1
+    STREAMING = 2
+    LAST_USE = 3
+    VOLATILE = 4
+    WRITE_BACK = 5
+    WRITE_THROUGH = 6
+    WORKGROUP = 7
+
+
+class CacheEviction(Enum):
+    """What stays in a cache: a hint.
+
+    >>> CacheEviction.EVICT_NORMAL.value
+    0
+    """
+
+    EVICT_NORMAL = 0
+    EVICT_FIRST = 1
+    EVICT_LAST = 2
+    EVICT_UNCHANGED = 3
+    NO_ALLOCATE = 4
+
+
+class Fill(Enum):
+    """What a copy writes where its source is not valid.
+
+    >>> Fill.ZERO.value
+    1
+    """
+
+    NONE = 0
+    ZERO = 1
+    NAN = 2
+
+
+@brackets
+def external_memory(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> Pointer:
+    """Return a pointer to the dynamic shared memory of the block."""
+    element = scalar_format((*parameters, named.get("dtype"), named.get("type"))[0])
+    return Pointer(label_store(dynamic_memory(element), AddressSpace.SHARED), 0)
+
+
+@brackets
+def async_copy(
+    parameters: tuple[Any, ...], src: Any, dst: Any, size: object = None, fill: object = None, **named: Any
+) -> None:
+    """Copy `size` bytes, by default 16, from global to shared memory."""
+    numbers = [entry for entry in parameters if isinstance(entry, int) and not isinstance(entry, bool)]
+    nbytes = int(as_integer(size if size is not None else (numbers[0] if numbers else 16), "a size in bytes"))
+    count = nbytes // src.memory.format.itemsize
+    write_vector(dst.memory, dst.offset, read_vector(src.memory, src.offset, count))
+    start_copy(dst.memory, range(dst.offset, dst.offset + count))
+
+
+def async_copy_commit_group() -> None:
+    """End a group of asynchronous copies.
+
+    >>> async_copy_commit_group()
+    """
+    commit_copies()
+
+
+def async_copy_wait_all() -> None:
+    """Wait for the asynchronous copies of the thread; other threads need a barrier to see what it has copied.
+
+    >>> async_copy_wait_all()
+    """
+    wait_for_copies()
+
+
+def async_copy_wait_group(n: object = 0) -> None:
+    """Wait until at most `n` groups of asynchronous copies are not done.
+
+    >>> async_copy_wait_group(0)
+    """
+    wait_for_copies(int(as_integer(n, "a number of groups")))
+
+
+fence_mbarrier_init = fence
+
+
+def block_rank_in_cluster() -> int:
+    """Return the number of the block in its cluster.
+
+    >>> from tilewright_mojo.simt import launch
+    >>> launch(lambda: print(block_rank_in_cluster(), end=" "), grid=4, block=1, cluster=2).clean
+    0 1 0 1 True
+    """
+    return current_machine("block_rank_in_cluster()").cluster_rank
+
+
+def cluster_arrive() -> None:
+    """Say that the thread has come; here only `cluster_wait()` counts, which has to follow.
+
+    >>> from tilewright_mojo.simt import launch
+    >>> launch(lambda: cluster_arrive(), grid=2, block=1, cluster=2).clean
+    True
+    """
+    current_machine("cluster_arrive()")
+
+
+@suspends
+def cluster_wait() -> Any:
+    """Wait for all threads of the cluster.
+
+    >>> from tilewright_mojo.simt import launch
+    >>> launch(lambda: cluster_wait(), grid=2, block=2, cluster=2).clean
+    True
+    """
+    return cluster_barrier()
+
+
+cluster_arrive_relaxed = cluster_arrive
+cluster_sync = cluster_sync_relaxed = cluster_wait
+
+
+def elect_one_sync() -> bool:
+    """Return whether this is the thread that acts for its warp: the first one.
+
+    >>> from tilewright_mojo.simt import launch
+    >>> launch(lambda: print(elect_one_sync(), end=" "), grid=1, block=2).clean
+    True False True
+    """
+    return current_machine("elect_one_sync()").thread.lane == 0
+
+
+class _ThreadFunction:
+    """A function without arguments that may have parameters in brackets, such as `warp_id[broadcast=True]()`."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
+
+    def __call__(self) -> int:
+        return int(self._function())
+
+    def __getitem__(self, _: Any) -> _ThreadFunction:
+        return self
+
+    def with_parameters(self, *_: Any, **named: Any) -> _ThreadFunction:
+        """Return the function: its parameters are hints.
+
+        >>> lane_id.with_parameters(broadcast=True) is lane_id
+        True
+        """
+        return self
+
+    def __repr__(self) -> str:
+        return str(self.__name__)
+
+
+lane_id, warp_id = _ThreadFunction(_lane_id), _ThreadFunction(_warp_id)
+
+
+def _in_cluster(machine: RunningMachine) -> Dim:
+    pairs = zip(machine.block_index, machine.plan.cluster, strict=True)
+    return Dim(*[index % extent for index, extent in pairs])
+
+
+def _cluster_index(machine: RunningMachine) -> Dim:
+    pairs = zip(machine.block_index, machine.plan.cluster, strict=True)
+    return Dim(*[index // extent for index, extent in pairs])
+
+
+cluster_idx = ThreadValue("cluster_idx", _cluster_index)
+cluster_dim = ThreadValue("cluster_dim", lambda machine: Dim(*machine.plan.cluster))
+block_id_in_cluster = ThreadValue("block_id_in_cluster", _in_cluster)
+
+
+def sm_id() -> int:
+    """Return the number of the multiprocessor: 0, since blocks run one after another.
+
+    >>> from tilewright_mojo.simt import launch
+    >>> launch(lambda: print(sm_id()), grid=1, block=1).clean
+    0
+    True
+    """
+    current_machine("sm_id()")
+    return 0
+
+
+@suspends
+def syncwarp(mask: object = -1) -> Any:
+    """Wait for the threads of the warp; `mask` has a bit for each lane that takes part.
+
+    >>> from tilewright_mojo.simt import launch
+    >>> launch(lambda: syncwarp(), grid=1, block=32).errors
+    ()
+    """
+    return _syncwarp(int(as_integer(mask, "a mask")))
+
+
+class _MemoryBarrier:
+    """A barrier in shared memory: it completes a phase when `expected` threads have arrived."""
+
+    def __init__(self, expected: int) -> None:
+        self.expected = expected
+        self.arrived = self.phase = 0
+        self.phases: dict[int, int] = {}  # in which each thread has arrived last
+
+
+def _barrier_at(machine: RunningMachine, pointer: object) -> _MemoryBarrier:
+    found: _MemoryBarrier | None = machine.block_state.get(_key(pointer))
+    if found is None:
+        raise LayoutError("this memory is not a barrier; call mbarrier_init(pointer, threads) and barrier() first")
+    return found
+
+
+def _key(pointer: Any) -> tuple[int, int]:
+    return id(pointer.memory.data), int(pointer.offset)
+
+
+def mbarrier_init(shared_mem: object, num_threads: object) -> None:
+    """Make a barrier at a pointer into shared memory that waits for `num_threads` threads.
+
+    >>> mbarrier_init.__name__
+    'mbarrier_init'
+    """
+    machine = current_machine("mbarrier_init()")
+    expected = int(as_integer(num_threads, "a number of threads"))
+    store, place = locate_scalar(shared_mem, 0)
+    if machine.plan.check is not False:  # a write like others: a barrier() has to be between it and the first arrival
+        machine.log.write(store, place)
+    store.host[place] = expected
+    machine.block_state[_key(shared_mem)] = _MemoryBarrier(expected)
+
+
+def mbarrier_arrive(shared_mem: object) -> int:
+    """Arrive at the barrier without waiting; return the phase.
+
+    >>> mbarrier_arrive.__name__
+    'mbarrier_arrive'
+    """
+    machine = current_machine("mbarrier_arrive()")
+    state = _barrier_at(machine, shared_mem)
+    update_scalar(*locate_scalar(shared_mem, 0), lambda old: old)
+    phase = state.phases[machine.thread.index] = state.phase
+    state.arrived += 1
+    if state.arrived == state.expected:
+        state.arrived, state.phase = 0, state.phase + 1
+    return phase
+
+
+@suspends
+def mbarrier_test_wait(shared_mem: object, state: object) -> Any:
+    """Wait until the phase in which the thread has arrived is complete; return True. (Mojo's returns at once.)
+
+    >>> mbarrier_test_wait.__name__
+    'mbarrier_test_wait'
+    """
+    machine = current_machine("mbarrier_test_wait()")
+    memory_barrier = _barrier_at(machine, shared_mem)
+    phase = memory_barrier.phases.get(machine.thread.index, memory_barrier.phase)
+    is_for_all = memory_barrier.expected == len(machine.threads)
+    return machine.suspend("poll", "mbarrier_test_wait", lambda: memory_barrier.phase > phase, is_for_all)
+
+
+@suspends
+def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: object = 0) -> Any:
+    """Wait until the phase of this parity is complete.
+
+    >>> mbarrier_try_wait_parity_shared.__name__
+    'mbarrier_try_wait_parity_shared'
+    """
+    machine = current_machine("mbarrier_try_wait_parity_shared()")
+    memory_barrier = _barrier_at(machine, shared_mem)
+    parity = int(as_integer(phase, "a phase")) % 2
+    is_for_all = memory_barrier.expected == len(machine.threads)
+    return machine.suspend(
+        "poll", "mbarrier_try_wait_parity_shared", lambda: memory_barrier.phase % 2 != parity, is_for_all
+    )
+
+
+class _NamedBarrier:
+    """`named_barrier[threads, id]()`: a barrier of all threads of the block; one for some of them is refused.
+
+    >>> named_barrier.with_parameters(64)
+    named_barrier
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._threads = threads
+
+    def with_parameters(self, num_threads: Any = None, *_: Any, **named: Any) -> _NamedBarrier:
+        """Return the barrier of `num_threads` threads."""
+        return _NamedBarrier(None if num_threads is None else int(num_threads))
+
+    __getitem__ = with_parameters
+
+    def __call__(self, *_: Any) -> Any:
+        machine = current_machine("named_barrier()")
+        if self._threads not in (None, len(machine.threads)):
+            raise LayoutError(
+                f"named_barrier for {self._threads} of {len(machine.threads)} threads is not supported; use barrier()"
+            )
+        return machine.suspend("barrier", "named_barrier", None, None)
+
+    def __repr__(self) -> str:
+        return "named_barrier"
+
+
+named_barrier = _NamedBarrier()

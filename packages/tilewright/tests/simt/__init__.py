@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Tests of the Mojo dialect; what their helpers assert is shown as in the tests themselves."""
-
-import pytest
-
-pytest.register_assert_rewrite(f"{__name__}.golden")
