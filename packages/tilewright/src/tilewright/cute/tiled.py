@@ -33,6 +33,8 @@ from .algebra import logical_divide, raked_product, tiled_product, zipped_divide
 from .layout import from_native, make_identity_layout, slice_and_offset
 from .queries import upcast
 
+_OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
+
 Partitioned: TypeAlias = "LayoutLike | TileTensor"
 Projection: TypeAlias = "ShapeArgument | tuple[Projection, ...] | None"  # None leaves a mode out
 Permutations: TypeAlias = "LayoutArgument | tuple[LayoutArgument | None, ...]"
@@ -92,7 +94,7 @@ class TiledMma:
 
     def _divide(self, layout: LayoutLike, operand: str) -> Any:
         """Return ((thread of the atom, (threads)), (values, (rests))) of an operand."""
-        modes = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}[operand]
+        modes = _OPERAND_MODES[operand]
         tile = tuple([self.permutations[k] for k in modes])
         permuted = layout if tile == (None, None) else logical_divide(layout, tile)
         shape = tuple([Layout(self.atom.shape[k]) for k in modes])
@@ -105,8 +107,7 @@ class TiledMma:
 
     def _coordinate(self, thread: int, operand: str) -> tuple[Any, ...]:
         flat = _thread_coordinate(self.thread_layout, thread)
-        modes = {"A": (1, 3), "B": (2, 3), "C": (1, 2)}[operand]
-        return flat[0], tuple([flat[k] for k in modes])
+        return flat[0], tuple([flat[1 + k] for k in _OPERAND_MODES[operand]])
 
     def _partition(self, target: Partitioned, thread: int, operand: str) -> Any:
         def divide(layout: LayoutLike) -> Any:
@@ -159,8 +160,7 @@ class TiledMma:
         (((4,8),(1,2)),(2,(1,1))):(((16,1),(0,64)),(8,(0,0)))
         """
         self.atom.operand(operand)  # refuses other names
-        m, n, k = self.tile_shape
-        shape = {"A": (m, k), "B": (n, k), "C": (m, n)}[operand.upper()]
+        shape = tuple([self.tile_shape[k] for k in _OPERAND_MODES[operand.upper()]])
         return from_native(self._divide(Layout(shape), operand.upper()))
 
 
