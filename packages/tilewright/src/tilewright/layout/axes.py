@@ -249,7 +249,9 @@ def as_offset(place: object) -> int:
     >>> as_offset(Layout((4, 8))(1, 2))
     9
     """
-    if hasattr(place, "__index__"):
+    if isinstance(place, int):
+        return place
+    if hasattr(place, "__index__"):  # of NumPy
         return int(place.__index__())
     raise LayoutError(f"expected an offset without axes, got {place!r}; take one axis with .project(axis)")
 
