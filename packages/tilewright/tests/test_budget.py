@@ -18,7 +18,7 @@ BUDGET = {
         "analysis": (1550, 6),
         "cli": (3290, 20),
         "conversion": (6850, 16),
-        "copying": (4440, 17),
+        "copying": (4450, 17),
         "cute": (1470, 6),
         "explorer": (1290, 9),
         "files": (5580, 19),
