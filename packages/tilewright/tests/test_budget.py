@@ -16,9 +16,9 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1020, 15),
         "analysis": (1550, 6),
-        "cli": (3290, 20),
+        "cli": (3250, 20),
         "conversion": (6850, 16),
-        "copying": (4450, 17),
+        "copying": (4470, 17),
         "cute": (1480, 6),
         "explorer": (1290, 9),
         "files": (5580, 19),
@@ -38,12 +38,12 @@ BUDGET = {
         "(modules)": (4280, 16),
     },
     "tilewright_mojo": {
-        "(modules)": (1500, 12),
+        "(modules)": (1490, 12)": (1500, 12),
         "explorer": (210, 4),
         "language": (4550, 14),
         "library": (1280, 12),
-        "older": (1980, 16),
-        "simt": (2240, 7),
+        "older": (1850, 14),
+        "simt": (2230, 7),
     },
 }
 
