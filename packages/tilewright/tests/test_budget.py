@@ -38,11 +38,11 @@ BUDGET = {
         "(modules)": (4360, 16),
     },
     "tilewright_mojo": {
-        "(modules)": (1500, 12),
+        "(modules)": (1490, 12),
         "explorer": (210, 4),
         "language": (4550, 14),
         "library": (1270, 12),
-        "older": (1980, 16),
+        "older": (1850, 14),
         "simt": (2240, 7),
     },
 }

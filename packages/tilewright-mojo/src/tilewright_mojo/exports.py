@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 EXPORTS: dict[str, dict[str, str]] = {
     "buffer": {
@@ -304,17 +305,23 @@ def is_of_dialect(module: str) -> bool:
     return module.startswith(_DIALECT) and not module.startswith(_MACHINERY)
 
 
+def load_names(homes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of names, which `homes` lists by the module that defines them.
+
+    >>> load_names({"math": "pi"})
+    {'pi': 3.141592653589793}
+    """
+    modules = {home: import_module(home) for home in homes}
+    return {name: getattr(modules[home], name) for home, names in homes.items() for name in names.split()}
+
+
 class MojoModule(ModuleType):
     """A module of Mojo: the names that the table lists for it."""
 
     def __init__(self, name: str, key: str | None) -> None:
         super().__init__(f"{_HOME}.{name}", f"Mojo's module `{name}`.")
-        self.__dict__["__all__"] = names = []
-        for home, listed in EXPORTS.get(key or "", {}).items():
-            defining = import_module(home)
-            for exported in listed.split():
-                self.__dict__[exported] = getattr(defining, exported)
-                names.append(exported)
+        names = load_names(EXPORTS.get(key or "", {}))
+        self.__dict__.update(names, __all__=list(names))
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set what the import of a module sets, unless the package exports something else by the module's name."""
