@@ -41,7 +41,7 @@ BUDGET = {
         "(modules)": (1490, 12),
         "explorer": (210, 4),
         "language": (4550, 14),
-        "library": (1270, 12),
+        "library": (1280, 12),
         "older": (1850, 14),
         "simt": (2240, 7),
     },

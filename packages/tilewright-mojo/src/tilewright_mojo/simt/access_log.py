@@ -281,9 +281,8 @@ class AccessLog:
         self.sites: list[Site] = []
         self._site_numbers: dict[Any, int] = {}
         self._known: dict[Any, tuple[int, MemoryRegion, int, int, np.ndarray]] = {}
-        self._unsettled: tuple[int, np.ndarray, Any, int, Any] | None = (
-            None  # the last write, and what was there before
-        )
+        # The last write, and what was there before.
+        self._unsettled: tuple[int, np.ndarray, Any, int, Any] | None = None
         self._numbers: dict[Any, int] = {}
         self._codes: list[CodeType] = []  # alive, so that their ids stay theirs
         self._stores: list[Store] = []
