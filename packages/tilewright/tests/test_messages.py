@@ -20,6 +20,7 @@ SPEAKING = {
         "UsageError",
         "BadParameter",
         "Violation",
+        "broken_rule",
         "FieldError",
         "RequestRefusedError",
         "Fact",

@@ -26,7 +26,6 @@ sys.path.insert(0, sys.argv[1])
 import tilewright
 from tilewright.copying import native
 assert tilewright.__file__.startswith(sys.argv[1]), tilewright.__file__
-assert native.fingerprint(b"foobar") == 0x85944171F73967E8
 print(native.unavailable_reason())
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example plug-in, installed: its chip, format, reader and recipe are known by name; a broken one stops nothing."""
+"""The example plug-in, installed: all that it adds is known by name; a broken one stops nothing."""
 
 import json
 import subprocess
@@ -53,6 +53,16 @@ with warnings.catch_warnings(record=True) as caught:
             tw.TensorSpec((64, 64), "bfloat16", "tile", chip="broken").where(0, 0)
         except tw.MemoryConfigError as problem:
             answers["unknown"] = str(problem).partition(";")[0]
+layout = tw.parse("matrix 4 by 8")
+answers["notation"] = [str(layout), tw.write(layout, "matrix"), tw.write(tw.parse("(4,8):(8,1)"), "matrix")]
+try:
+    tw.write(tw.Layout(3, 2), "matrix")
+except tw.LayoutError as problem:
+    answers["unwritable"] = str(problem)
+try:
+    tw.parse("matrix of doom")
+except tw.LayoutError as problem:
+    answers["unreadable"] = str(problem)
 from tilewright.cli.doctor import list_all_plugins
 answers["doctor"] = list_all_plugins()
 answers["warnings"] = [str(each.message) for each in caught]
@@ -93,6 +103,9 @@ def test_the_example_adds_one_of_each(installed, tmp_path):
     assert answers["folder"] == ["weights"]
     assert "2 x 9 numbers take 72 bytes, but 0 follow" in answers["damaged"]
     assert answers["prepared"]
+    assert answers["notation"] == ["(4,8):(8,1)", "matrix 4 by 8", "matrix 4 by 8"]
+    assert "a matrix has two modes" in answers["unwritable"]
+    assert "expected a matrix such as" in answers["unreadable"]
     assert answers["unknown"] == "unknown chip 'broken'"
     assert answers["doctor"]["chips example_4x4"] == "tilewright-example 1.0"
     assert len(answers["warnings"]) == 1

@@ -44,6 +44,18 @@ def test_one_version_everywhere():
         assert f"\n{line}" in (ROOT / name).read_text(encoding="utf-8"), name
 
 
+def test_news_fragments_have_a_type_and_a_text():
+    configuration = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    types = re.findall(r'directory = "(\w+)", name', configuration)
+    assert len(types) >= 5
+    for path in (ROOT / "news").iterdir():
+        assert path.name == "README.md" or re.fullmatch(rf"[a-z0-9-]+\.({'|'.join(types)})\.md", path.name), path.name
+        assert path.read_text(encoding="utf-8").strip(), f"{path.name} is empty"
+    marker = re.search(r'start_string = "(.*)\\n"', configuration)
+    assert marker is not None
+    assert marker[1] in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(("length", "status"), [(72, 0), (73, 1)])
 def test_a_subject_has_at_most_72_characters(length, status, tmp_path):
     message = tmp_path / "message"

@@ -106,9 +106,9 @@ def _search(file: SourceFile) -> InputKind | None:
     for at in range(0, min(file.size, _MAX_SEARCHED), _CHUNK):
         text = rest + file.read(at, min(_CHUNK, file.size - at))
         places = [
-            (found.start(), kind)
+            (match.start(), kind)
             for pattern, kind in ((_IR, "IR"), (_VALUE, "text"), (_RANGES, "text"))
-            if (found := pattern.search(text))
+            if (match := pattern.search(text))
         ]
         if places:
             return "IR" if min(places)[1] == "IR" else "text"

@@ -250,6 +250,34 @@ class CheckedBuffer:
             return self.buffer.recorded_bytes
         return self.spec.bytes_per_bank
 
+    def finding(
+        self,
+        kind: str,
+        message: str,
+        recorded: int | str | None = None,
+        expected: int | str | None = None,
+        reason: str = "",
+        remedy: str = "compare the code that made this tensor with what the report says about it",
+        severity: Severity = Severity.ERROR,
+        node: int | None = None,
+        call: str | None = None,
+        count: int = 1,
+    ) -> AuditFinding:
+        """Return a finding about this buffer; `node` and `call` are by default those that allocated it.
+
+        `kind`, `message`, `recorded`, `expected`, `reason`, `remedy`, `severity` and `count` are those of the finding.
+
+        >>> from tilewright.memory import BufferType
+        >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).finding("size", "size is 1").node
+        8
+        """
+        node = self.buffer.number if node is None else node
+        call = self.buffer.call if call is None else call
+        address = self.buffer.address or None
+        return AuditFinding(
+            kind, message, severity, reason, remedy, count, "", node, call, address, self.label, recorded, expected
+        )
+
 
 def list_live(run: Run, checked: Sequence[CheckedBuffer]) -> dict[int, list[CheckedBuffer]]:
     """Return the buffers that are allocated when each call ends, by the number of the call.
@@ -356,7 +384,7 @@ class BufferCheck:
             others = self.reader.with_other_tiles(spec)
             candidates += [(count_differences(buffer.allocation, other), other) for other in others]
         fewest = min([count for count, _ in candidates])
-        fitting = [each for count, each in candidates if count == fewest]
+        fitting = [candidate for count, candidate in candidates if count == fewest]
         return CheckedBuffer(buffer, fitting[0], fitting[1:] if fewest == 0 else [], tensor_id, fewest == 0)
 
     def _check_facts(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
@@ -367,7 +395,7 @@ class BufferCheck:
             for name, kind in FACTS.items():
                 recorded = buffer.allocation.integer(name)
                 if recorded not in (None, model[name]):
-                    yield self._fact_finding(one, buffer.allocation, name, kind, recorded, model[name])
+                    yield _fact_finding(one, buffer.allocation, name, kind, recorded, model[name])
             yield from self._explain_by_shards(one)
         for node in (buffer.deallocation, buffer.node):
             if node is None:
@@ -377,50 +405,13 @@ class BufferCheck:
                 expected = model.get(name, first)
                 recorded = node.integer(name)
                 if recorded not in (None, first, expected):
-                    yield self._fact_finding(one, node, name, kind, recorded, expected)
+                    yield _fact_finding(one, node, name, kind, recorded, expected)
         if buffer.deallocation is not None and buffer.allocation is not None:
             recorded = buffer.deallocation.integer("address")
             if recorded not in (None, buffer.address):
-                yield self._make_finding(
-                    one,
-                    buffer.deallocation,
-                    "tensor elsewhere",
-                    f"{buffer} is deallocated at {recorded}",
-                    recorded,
-                    buffer.address,
-                    "a buffer stays where it was allocated",
-                )
-
-    def _fact_finding(
-        self, one: CheckedBuffer, node: ReportNode, name: str, kind: str, recorded: int | None, expected: int | None
-    ) -> AuditFinding:
-        where = "" if node is one.buffer.allocation else f" in node {node.number} ({node.kind})"
-        message = f"{one.buffer}: {name}{where} is {recorded}, the model says {expected}"
-        return self._make_finding(one, node, kind, message, recorded, expected, _REASONS[kind])
-
-    def _make_finding(
-        self,
-        one: CheckedBuffer,
-        node: ReportNode,
-        kind: str,
-        message: str,
-        recorded: int | str | None,
-        expected: int | str | None,
-        reason: str,
-        remedy: str = "",
-    ) -> AuditFinding:
-        return AuditFinding(
-            kind,
-            message,
-            node=node.number,
-            call=self.run.name_call(one.buffer.start),
-            address=one.buffer.address or None,
-            tensor=one.label,
-            recorded=recorded,
-            expected=expected,
-            reason=reason,
-            remedy=remedy or "compare the code that made this tensor with what the report says about it",
-        )
+                message, number = f"{buffer} is deallocated at {recorded}", buffer.deallocation.number
+                reason = "a buffer stays where it was allocated"
+                yield one.finding("tensor elsewhere", message, recorded, buffer.address, reason, node=number)
 
     def _explain_by_shards(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
         """Yield shards other than the spec's that would explain the recorded numbers."""
@@ -433,17 +424,13 @@ class BufferCheck:
                 right = list(other.memory.sharding.shape)
                 message = f"the tensor says shards of {shape}, but what was allocated are shards of {right}"
                 reason = "page size, size and bytes per bank agree with that shard shape"
-                yield self._make_finding(
-                    one, node, "shard shape", f"{one.buffer}: {message}", str(shape), str(right), reason
-                )
+                yield one.finding("shard shape", f"{one.buffer}: {message}", str(shape), str(right), reason)
                 return
         recorded, expected = node.integer("max_size_per_bank") or 0, spec.bytes_per_bank
         if recorded != expected and recorded % spec.aligned_page_bytes == 0:
             message = f"shards of {shape} need {expected} bytes per bank, but {recorded} were allocated"
             reason = "what was allocated is a whole number of pages, as for shards of another shape"
-            yield self._make_finding(
-                one, node, "shard shape", f"{one.buffer}: {message}", recorded, expected, reason
-            )  # fmt: skip
+            yield one.finding("shard shape", f"{one.buffer}: {message}", recorded, expected, reason)
 
     def _check_tensors(self, one: CheckedBuffer) -> Iterator[AuditFinding]:
         """Yield the errors in the nodes of tensors in a buffer."""
@@ -456,98 +443,63 @@ class BufferCheck:
                     yield finding
 
     def check_tensor(self, one: CheckedBuffer, node: ReportNode) -> Iterator[AuditFinding]:
-        buffer, number = one.buffer, node.integer("tensor_id")
+        buffer, tensor = one.buffer, f"tensor {node.integer('tensor_id')} (node {node.number})"
         for place, address in _recorded_addresses(node):
             if address != buffer.address:
-                yield self._make_finding(
-                    one,
-                    node,
-                    "tensor elsewhere",
-                    f"tensor {number} (node {node.number}) is at {address}{place}, its buffer {buffer.number} is at"
-                    f" {buffer.address}",
-                    address,
-                    buffer.address,
-                    "a tensor begins where its buffer begins",
-                )
-        memory = node.integer("buffer_type")
-        if memory not in (None, buffer.memory.value):
-            yield self._make_finding(
-                one,
-                node,
-                "tensor elsewhere",
-                f"tensor {number} (node {node.number}) is in memory {memory}, its buffer {buffer.number} in"
-                f" {buffer.memory.value} ({buffer.memory})",
-                memory,
-                buffer.memory.value,
-                "a tensor is in the memory of its buffer",
-            )
+                message = f"{tensor} is at {address}{place}, its buffer {buffer.number} is at {buffer.address}"
+                reason = "a tensor begins where its buffer begins"
+                yield one.finding("tensor elsewhere", message, address, buffer.address, reason, node=node.number)
+        memory, own = node.integer("buffer_type"), buffer.memory.value
+        if memory not in (None, own):
+            message = f"{tensor} is in memory {memory}, its buffer {buffer.number} in {own} ({buffer.memory})"
+            reason = "a tensor is in the memory of its buffer"
+            yield one.finding("tensor elsewhere", message, memory, own, reason, node=node.number)
         if not node.text("memory_config"):
             return
         read = self.reader.read(SpecText.of(node.params))
-        yield from self._check_tensor_size(one, node, read)
-        yield from self._check_shards(one, node, read)
-
-    def _check_tensor_size(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[AuditFinding]:
         size, spec = node.integer("size"), read.spec
-        if size is None or spec is None or spec.dtype.has_blocks:
-            return
-        expected = spec.shape.logical_volume() * spec.dtype.storage_format.itemsize
-        if size != expected:
-            yield self._make_finding(
-                one,
-                node,
-                "size",
-                f"tensor {node.integer('tensor_id')} (node {node.number}) has size {size}, {spec.shape} {spec.dtype}"
-                f" has {expected}",
-                size,
-                expected,
-                "the size of a tensor is the size of its logical elements",
-            )
-
-    def _check_shards(self, one: CheckedBuffer, node: ReportNode, read: ReadSpec) -> Iterator[AuditFinding]:
-        """Yield how the shards of a tensor contradict themselves, a rule, or the buffer."""
-        tensor = f"tensor {node.integer('tensor_id')} (node {node.number})"
-        if read.conflict:
-            yield self._make_finding(
-                one,
-                node,
-                "shard shape",
-                f"{tensor} of {one.buffer}: {read.conflict}",
-                read.conflict,
-                None,
-                "both forms of a shard spec describe the same shards",
-            )
-        if read.spec is None:
-            kind = "shard shape" if read.breaks_rule and "SHARDED" in node.text("memory_config") else "tensor unknown"
-            finding = self._make_finding(
-                one,
-                node,
-                kind,
-                f"{tensor} of {one.buffer}: {read.problem}",
-                node.text("memory_config")[:200],
-                None,
-                "the placement rules of the chip" if read.breaks_rule else "the text is not one that is known",
-            )
-            # a text of a newer release is not an error of the run
-            yield finding if read.breaks_rule else _as_note(finding)
-            return
-        same = one.spec is not None and _is_same_tensor(read.spec, one.spec)
-        if one.explained and same and one.spec is not None and read.spec.memory != one.spec.memory:
-            own, right = read.spec.memory, one.spec.memory
-            yield self._make_finding(
-                one,
-                node,
-                "shard shape",
-                f"{tensor} says {own}, but {one.buffer} was allocated for {right}",
-                str(own),
-                str(right),
-                "page size, size and bytes per bank of the buffer agree with the other one only",
-            )
+        if size is not None and spec is not None and not spec.dtype.has_blocks:
+            expected = spec.shape.logical_volume() * spec.dtype.storage_format.itemsize
+            if size != expected:
+                message = f"{tensor} has size {size}, {spec.shape} {spec.dtype} has {expected}"
+                reason = "the size of a tensor is the size of its logical elements"
+                yield one.finding("size", message, size, expected, reason, node=node.number)
+        yield from _check_shards(one, node, read, tensor)
 
 
-def _as_note(finding: AuditFinding) -> AuditFinding:
-    remedy = "read the report with a newer tilewright, or tell us about this text"
-    return replace(finding, severity=Severity.NOTE, expected=None, count=1, remedy=remedy)
+def _fact_finding(
+    one: CheckedBuffer, node: ReportNode, name: str, kind: str, recorded: int | None, expected: int | None
+) -> AuditFinding:
+    where = "" if node is one.buffer.allocation else f" in node {node.number} ({node.kind})"
+    message = f"{one.buffer}: {name}{where} is {recorded}, the model says {expected}"
+    return one.finding(kind, message, recorded, expected, _REASONS[kind], node=node.number)
+
+
+def _check_shards(one: CheckedBuffer, node: ReportNode, read: ReadSpec, tensor: str) -> Iterator[AuditFinding]:
+    """Yield how the shards of a tensor contradict themselves, a rule, or the buffer."""
+    if read.conflict:
+        message, reason = (
+            f"{tensor} of {one.buffer}: {read.conflict}",
+            "both forms of a shard spec describe the same shards",
+        )
+        yield one.finding("shard shape", message, read.conflict, None, reason, node=node.number)
+    config = node.text("memory_config")
+    if read.spec is None and read.breaks_rule:
+        kind, reason = "shard shape" if "SHARDED" in config else "tensor unknown", "the placement rules of the chip"
+        message = f"{tensor} of {one.buffer}: {read.problem}"
+        yield one.finding(kind, message, config[:200], None, reason, node=node.number)
+    elif read.spec is None:  # a text of a newer release is not an error of the run
+        message, reason = f"{tensor} of {one.buffer}: {read.problem}", "the text is not one that is known"
+        remedy = "read the report with a newer tilewright, or tell us about this text"
+        yield one.finding(
+            "tensor unknown", message, config[:200], None, reason, remedy, Severity.NOTE, node=node.number
+        )
+    elif one.explained and one.spec is not None and _is_same_tensor(read.spec, one.spec):
+        own, right = read.spec.memory, one.spec.memory
+        if own != right:
+            message = f"{tensor} says {own}, but {one.buffer} was allocated for {right}"
+            reason = "page size, size and bytes per bank of the buffer agree with the other one only"
+            yield one.finding("shard shape", message, str(own), str(right), reason, node=node.number)
 
 
 def _is_same_tensor(one: TensorSpec, other: TensorSpec) -> bool:

@@ -59,15 +59,6 @@ class ReportDatabase:
     tables: Mapping[str, tuple[str, ...]]
     metadata: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def schema_version(self) -> str:
-        """The version of the schema, or nothing if the database does not state it.
-
-        >>> ReportDatabase(SourceFile(__file__), {}, {"schema_version": "3.5"}).schema_version
-        '3.5'
-        """
-        return self.metadata.get("schema_version", "")
-
     def read_rows(self, table: str, order: tuple[str, ...] = ()) -> Iterator[Row]:
         """Yield the rows of a `table`, in the order of its columns `order`; nothing if there is no such table.
 

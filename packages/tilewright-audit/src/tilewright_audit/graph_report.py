@@ -411,15 +411,6 @@ class GraphReport:
     boards: tuple[str, ...] = ()  # the types of the cards, one each, as the description of the cluster has them
     unread: tuple[str, ...] = ()  # keys of the file that are not known
 
-    @property
-    def has_pages(self) -> bool:
-        """Whether the report was made with detailed tracing of buffers.
-
-        >>> GraphReport(as_source_file(__file__), ()).has_pages
-        False
-        """
-        return "buffer_pages_by_address" in self.sections or "buffer_pages" in self.sections
-
     def read_pages(self) -> Iterator[PageBatch]:
         """Yield the pages of every allocation that the report lists, about `BATCH_PAGES` at a time.
 
@@ -495,8 +486,8 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
     ...     path = Path(folder, "report.json")
     ...     _ = path.write_text('{"graph": [{"counter": 0, "node_type": "capture_start"}], "version": 1}')
     ...     report = read_graph_report(path)
-    >>> report.version, len(report.nodes), report.has_pages
-    (1, 1, False)
+    >>> report.version, len(report.nodes)
+    (1, 1)
     """
     file = as_source_file(path)
     stream = JsonStream(file, str(file.path))

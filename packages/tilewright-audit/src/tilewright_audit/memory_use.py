@@ -286,9 +286,8 @@ def _blame(run: Run, checked: Sequence[CheckedBuffer], time: int) -> list[Share]
         if buffer.memory.is_l1 and buffer.allocation is not None and buffer.is_live(time):
             idle = buffer.last_use is not None and buffer.last_use < _start_of_call(run, time)
             label = one.label or str(buffer)
-            call = run.name_call(buffer.start)
             cores = None if one.spec is None else frozenset(_cores_of(one.spec))
-            shares.append(Share(buffer.number, label, call, one.bytes_per_bank, buffer.address, idle, cores))
+            shares.append(Share(buffer.number, label, buffer.call, one.bytes_per_bank, buffer.address, idle, cores))
     shares += [
         Share(
             local.number,
@@ -313,15 +312,14 @@ _MAX_NOTES = 10  # of unexpected addresses
 _MAX_NEIGHBOURS = 64  # blocks before one that are looked at: only those that overlap already come between
 
 
-def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[AuditFinding]:
+def find_overlaps(checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[AuditFinding]:
     """Yield buffers that are allocated where another one is, or outside their memory, in the order of the run.
 
-    >>> from .run import build_run
-    >>> list(find_overlaps(build_run([]), [], Chip.named("wormhole_n150")))
+    >>> list(find_overlaps([], Chip.named("wormhole_n150")))
     []
     """
     live: dict[tuple[bool, int], list[tuple[int, int, int]]] = {}  # (address, end, index), by memory and device
-    for time, index, begins in _order_events(checked):
+    for index, begins in _order_events(checked):
         one = checked[index]
         buffer, size = one.buffer, one.bytes_per_bank
         if not buffer.is_placed or not size:
@@ -332,32 +330,30 @@ def find_overlaps(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ite
             if block in blocks:
                 blocks.remove(block)
             continue
-        yield from _outside_findings(run, one, chip, time)
-        overlapping = [each for each in _find_neighbours(blocks, block) if not _is_apart(one, checked[each[2]])]
+        yield from _outside_findings(one, chip)
+        overlapping = [
+            neighbour for neighbour in _find_neighbours(blocks, block) if not _is_apart(one, checked[neighbour[2]])
+        ]
         for start, end, other in overlapping[:1]:  # the others are counted
             first = checked[other]
-            yield AuditFinding(
+            yield one.finding(
                 "overlap",
                 f"{buffer} ends at {block[1]} and overlaps {first.buffer}, which ends at {end}, by"
                 f" {min(end, block[1]) - max(start, block[0])} bytes",
-                node=buffer.number,
-                call=run.name_call(time),
-                address=buffer.address,
-                tensor=one.label,
-                recorded=buffer.address,
-                expected=first.buffer.address,
-                reason=f"{first.label or first.buffer} is still allocated, since {run.name_call(first.buffer.start)}",
-                remedy="one of the two is overwritten: check who freed the first one, and whether its address is right",
+                buffer.address,
+                first.buffer.address,
+                f"{first.label or first.buffer} is still allocated, since {first.buffer.call}",
+                "one of the two is overwritten: check who freed the first one, and whether its address is right",
                 count=len(overlapping),
             )
         insort(blocks, block)
 
 
-def _order_events(checked: Sequence[CheckedBuffer]) -> list[tuple[int, int, bool]]:
-    """Return (time, index, whether it is allocated) of all buffers in order; at one time, frees come first."""
-    events = [(one.buffer.start, index, True) for index, one in enumerate(checked)]
-    events += [(one.buffer.end, index, False) for index, one in enumerate(checked) if one.buffer.end is not None]
-    return sorted(events, key=lambda event: (event[0], event[2], event[1]))
+def _order_events(checked: Sequence[CheckedBuffer]) -> list[tuple[int, bool]]:
+    """Return (index, whether it is allocated) of all buffers in order of time; at one time, frees come first."""
+    events = [(one.buffer.start, True, index) for index, one in enumerate(checked)]
+    events += [(one.buffer.end, False, index) for index, one in enumerate(checked) if one.buffer.end is not None]
+    return [(index, begins) for _, begins, index in sorted(events)]
 
 
 def _find_neighbours(blocks: list[tuple[int, int, int]], block: tuple[int, int, int]) -> list[tuple[int, int, int]]:
@@ -377,29 +373,24 @@ def _find_neighbours(blocks: list[tuple[int, int, int]], block: tuple[int, int, 
 
 def _is_apart(one: CheckedBuffer, other: CheckedBuffer) -> bool:
     """Return whether two buffers are allocated core by core, on different cores."""
-    texts = [node.text("memory_config") for each in (one, other) for node in each.buffer.tensors[:1]]
+    texts = [node.text("memory_config") for item in (one, other) for node in item.buffer.tensors[:1]]
     if one.spec is None or other.spec is None or not any("per_core_allocation=1" in text for text in texts):
         return False
     return one.spec.used_banks.isdisjoint(other.spec.used_banks)
 
 
-def _outside_findings(run: Run, one: CheckedBuffer, chip: Chip, time: int) -> Iterator[AuditFinding]:
+def _outside_findings(one: CheckedBuffer, chip: Chip) -> Iterator[AuditFinding]:
     buffer, end = one.buffer, one.buffer.address + one.bytes_per_bank
     low, high = chip.base(buffer.memory), chip.end(buffer.memory)
-    if low <= buffer.address and end <= high:
-        return
-    yield AuditFinding(
-        "out of memory",
-        f"{buffer} ends at {end}, but {buffer.memory} goes from {low} to {high}",
-        node=buffer.number,
-        call=run.name_call(time),
-        address=buffer.address,
-        tensor=one.label,
-        recorded=f"{buffer.address} to {end}",
-        expected=f"{low} to {high}",
-        reason=f"these are the addresses for tensors on {chip.name}",
-        remedy="check the chip: another release has other bases; pass chip=... if it is not this one",
-    )
+    if buffer.address < low or high < end:
+        yield one.finding(
+            "out of memory",
+            f"{buffer} ends at {end}, but {buffer.memory} goes from {low} to {high}",
+            f"{buffer.address} to {end}",
+            f"{low} to {high}",
+            f"these are the addresses for tensors on {chip.name}",
+            "check the chip: another release has other bases; pass chip=... if it is not this one",
+        )
 
 
 @dataclass
@@ -418,17 +409,16 @@ class Replay:
     findings: list[AuditFinding] = field(default_factory=list)
 
 
-def replay_addresses(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
+def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
     """Replay the allocations of a run on an empty `chip`, and compare the addresses with the recorded ones.
 
-    >>> from .run import build_run
-    >>> replay_addresses(build_run([]), [], Chip.named("wormhole_n150")).compared
+    >>> replay_addresses([], Chip.named("wormhole_n150")).compared
     0
     """
     replay = Replay()
     allocators: dict[int, Allocator] = {}
     blocks: dict[int, Allocation] = {}
-    for time, index, begins in _order_events(checked):
+    for index, begins in _order_events(checked):
         one = checked[index]
         buffer = one.buffer
         allocator = allocators.setdefault(buffer.device, Allocator(chip))
@@ -442,26 +432,32 @@ def replay_addresses(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> 
         if buffer.allocation is None:  # it was there before
             block = _reserve(allocator, buffer.address, size, buffer.memory)
         else:
-            block = _replay_allocation(replay, run, one, allocator, time)
+            block = _replay_allocation(replay, one, allocator)
         if block is not None:
             blocks[index] = block
-    unexpected = [each for each in replay.findings if each.kind == "unexpected address"]
+    unexpected = [finding for finding in replay.findings if finding.kind == "unexpected address"]
     if len(unexpected) > _MAX_NOTES:  # they have one cause, so that the first speaks for all
-        others = [each for each in replay.findings if each.kind != "unexpected address"]
+        others = [finding for finding in replay.findings if finding.kind != "unexpected address"]
         replay.findings = [replace(unexpected[0], count=len(unexpected)), *others]
     return replay
 
 
-def _replay_allocation(
-    replay: Replay, run: Run, one: CheckedBuffer, allocator: Allocator, time: int
-) -> Allocation | None:
+def _replay_allocation(replay: Replay, one: CheckedBuffer, allocator: Allocator) -> Allocation | None:
     """Allocate a buffer as the allocator would, then where it was, and return the block."""
     buffer, size = one.buffer, one.bytes_per_bank
     try:
         block = allocator.allocate_bytes(size, buffer.memory)
     except (OutOfMemory, MemoryConfigError) as problem:
         if not buffer.is_placed and buffer.memory in (BufferType.DRAM, BufferType.L1):
-            replay.findings.append(_full_finding(run, one, time, str(problem)))
+            replay.findings.append(
+                one.finding(
+                    "out of memory",
+                    f"{buffer} does not fit: {problem}",
+                    size,
+                    reason="the run placed nothing, so only a real run would have failed",
+                    remedy="free tensors earlier, or place this one elsewhere",
+                )
+            )
         return _reserve(allocator, buffer.address, size, buffer.memory) if buffer.is_placed else None
     replay.predicted[buffer.number] = block.address
     if not buffer.is_placed:
@@ -472,35 +468,18 @@ def _replay_allocation(
         return block
     allocator.free(block)
     replay.findings.append(
-        AuditFinding(
+        one.finding(
             "unexpected address",
             f"{buffer} was expected at {block.address}",
+            buffer.address,
+            block.address,
+            "the allocator takes the first block that fits, so something else was allocated before the capture, or is"
+            " not in the report",
+            "capture from an empty device to see all that is allocated",
             Severity.NOTE,
-            node=buffer.number,
-            call=run.name_call(time),
-            address=buffer.address,
-            tensor=one.label,
-            recorded=buffer.address,
-            expected=block.address,
-            reason="the allocator takes the first block that fits, so something else was allocated before the"
-            " capture, or is not in the report",
-            remedy="capture from an empty device to see all that is allocated",
         )
     )
     return _reserve(allocator, buffer.address, size, buffer.memory)
-
-
-def _full_finding(run: Run, one: CheckedBuffer, time: int, problem: str) -> AuditFinding:
-    return AuditFinding(
-        "out of memory",
-        f"{one.buffer} does not fit: {problem}",
-        node=one.buffer.number,
-        call=run.name_call(time),
-        tensor=one.label,
-        recorded=one.bytes_per_bank,
-        reason="the run placed nothing, so only a real run would have failed",
-        remedy="free tensors earlier, or place this one elsewhere",
-    )
 
 
 def _reserve(allocator: Allocator, address: int, size: int, memory: BufferType) -> Allocation | None:
@@ -548,7 +527,20 @@ def find_clashes(
         if lowest is not None and top > lowest[0]:
             reported.add(number)
             advice = _advise(tensors, chip, top) if len(reported) <= _MAX_ADVICE else ""
-            yield _clash_finding(run, item, time, top, lowest, advice)
+            address, one = lowest
+            yield AuditFinding(
+                "clash",
+                f"{item.kind}s of {run.name_call(time)} reach {top}, but {one.label or one.buffer} begins at {address}:"
+                f" {top - address} bytes too many",
+                reason="buffers of programs grow up from the L1 base, tensors down from the end",
+                remedy=advice or "make the buffers smaller, free tensors before the call, or move them out of L1",
+                node=item.number,
+                call=run.name_call(time),
+                address=address,
+                tensor=one.label,
+                recorded=top,
+                expected=address,
+            )
 
 
 def _find_lowest(
@@ -561,25 +553,6 @@ def _find_lowest(
         return None
     address, number = min(placed)
     return address, tensors[number]
-
-
-def _clash_finding(
-    run: Run, local: LocalBuffer, time: int, top: int, lowest: tuple[int, CheckedBuffer], advice: str
-) -> AuditFinding:
-    address, one = lowest
-    return AuditFinding(
-        "clash",
-        f"{local.kind}s of {run.name_call(time)} reach {top}, but {one.label or one.buffer} begins at {address}:"
-        f" {top - address} bytes too many",
-        node=local.number,
-        call=run.name_call(time),
-        address=address,
-        tensor=one.label,
-        recorded=top,
-        expected=address,
-        reason="buffers of programs grow up from the L1 base, tensors down from the end",
-        remedy=advice or "make the buffers smaller, free tensors before the call, or move them out of L1",
-    )
 
 
 def _advise(tensors: Mapping[int, CheckedBuffer], chip: Chip, top: int) -> str:
@@ -645,7 +618,9 @@ def find_idle_tensors(run: Run, checked: Sequence[CheckedBuffer]) -> list[IdleTe
         calls = bisect_right(ends, end) - bisect_right(starts, after)  # calls follow one another
         if calls > 0:
             idle.append(IdleTensor(one, last, calls))
-    return sorted(idle, key=lambda each: (not each.checked.buffer.memory.is_l1, -each.cost, each.checked.buffer.number))
+    return sorted(
+        idle, key=lambda tensor: (not tensor.checked.buffer.memory.is_l1, -tensor.cost, tensor.checked.buffer.number)
+    )
 
 
 def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) -> Iterator[AuditFinding]:
@@ -655,23 +630,19 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
     >>> list(note_idle_tensors(build_run([]), [], Timeline((), Peaks(), None, (), {})))
     []
     """
-    for each in idle[:MAX_NOTES]:
-        buffer = each.checked.buffer
+    for tensor in idle[:MAX_NOTES]:
+        buffer = tensor.checked.buffer
         freed = "is not freed" if buffer.end is None else f"is freed in {run.name_call(buffer.end)}"
-        after = "" if each.last_call is None else f" after {each.last_call.name} (node {each.last_call.number})"
-        yield AuditFinding(
+        after = "" if tensor.last_call is None else f" after {tensor.last_call.name} (node {tensor.last_call.number})"
+        yield tensor.checked.finding(
             "late free",
-            f"{buffer} ({each.checked.label}) was last used{after} and {freed},"
-            f" {count_of(each.idle_calls, 'call')} later",
+            f"{buffer} ({tensor.checked.label}) was last used{after} and {freed},"
+            f" {count_of(tensor.idle_calls, 'call')} later",
+            tensor.idle_calls,
+            0,
+            f"it holds {format_bytes(tensor.checked.bytes_per_bank)} of every bank of {buffer.memory} meanwhile",
+            f"call ttnn.deallocate(tensor){after}",
             Severity.NOTE,
-            node=buffer.number,
-            call=run.name_call(buffer.start),
-            address=buffer.address or None,
-            tensor=each.checked.label,
-            recorded=each.idle_calls,
-            expected=0,
-            reason=f"it holds {format_bytes(each.checked.bytes_per_bank)} of every bank of {buffer.memory} meanwhile",
-            remedy=f"call ttnn.deallocate(tensor){after}",
         )
     idle_bytes = sum([share.bytes_per_core for share in timeline.shares if share.idle])
     if idle_bytes and timeline.peak is not None:

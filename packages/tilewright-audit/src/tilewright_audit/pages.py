@@ -363,7 +363,7 @@ def unaligned_bytes(one: CheckedBuffer) -> int | None:
 def _find_overlaps(call: Call, listed: Sequence[ListedBuffer]) -> Iterator[AuditFinding]:
     """Yield the buffers of a list that overlap the one before them."""
     before: dict[tuple[bool, int | None], ListedBuffer] = {}
-    for buffer in sorted(listed, key=lambda each: (each.address, each.end)):
+    for buffer in sorted(listed, key=lambda row: (row.address, row.end)):
         if not buffer.address:
             continue
         place = buffer.memory in (1, 3), buffer.device
@@ -448,7 +448,9 @@ class _DatabaseCheck:
     def __init__(self, database: DatabaseRun, checked: Sequence[CheckedBuffer], reader: SpecReader) -> None:
         self.database, self.run, self.checked, self.reader = database, database.run, checked, reader
         calls = {call.number: call for call in self.run.calls}
-        self.calls = {each.number: calls[each.node] for each in database.operations if each.node in calls}
+        self.calls = {
+            operation.number: calls[operation.node] for operation in database.operations if operation.node in calls
+        }
         self.live = list_live(self.run, checked)
         self.users: dict[int, list[Operation]] = {}  # the operations that each tensor is an input or output of
         for operation in database.operations:

@@ -73,19 +73,19 @@ class ReportText:
         where = f" in {peak.call}" if peak.call else ""
         head = f"L1: at most {peak.total} of {bank} bytes per core ({share:.0f} %),{where} (node {peak.node})"
         rows = [
-            (each.label, each.call, each.cores_text, str(each.bytes_per_core), "idle" if each.idle else "")
-            for each in timeline.shares[:_MAX_SHARES]
+            (share.label, share.call, share.cores_text, str(share.bytes_per_core), "idle" if share.idle else "")
+            for share in timeline.shares[:_MAX_SHARES]
         ]
         rows.insert(0, ("held by", "since", "cores", "bytes", ""))
         lines = [*self._wrap(head), *self._format_table(rows)]
         if len(timeline.shares) > _MAX_SHARES:
             rest = timeline.shares[_MAX_SHARES:]
-            total = format_bytes(sum([each.bytes_per_core for each in rest]))
+            total = format_bytes(sum([share.bytes_per_core for share in rest]))
             lines.append(f"  and {count_of(len(rest), 'other')}, {total}")
         busiest = timeline.busiest_core
         if busiest is not None:
             core, mark = busiest
-            alike = sum([each == mark for each in timeline.cores.values()])
+            alike = sum([height == mark for height in timeline.cores.values()])
             others = f", as on {count_of(alike - 1, 'other core')}" if alike > 1 else ""
             lines += self._wrap(f"highest on core {core}: {mark} bytes{others}", "  ", "    ")
         return lines
@@ -96,9 +96,9 @@ class ReportText:
         if not reshards:
             return []
         groups = group_moves(reshards)
-        total = sum([each.bytes_moved for each in reshards])
-        known = [each.microseconds for each in reshards if each.microseconds is not None]
-        calibrated = all(each.plan is not None and each.plan.cycles.calibrated for each in reshards)
+        total = sum([move.bytes_moved for move in reshards])
+        known = [move.microseconds for move in reshards if move.microseconds is not None]
+        calibrated = all(move.plan is not None and move.plan.cycles.calibrated for move in reshards)
         worth = "" if calibrated else " (estimated, not calibrated)"
         time = f", about {sum(known):.1f} us{worth}" if len(known) == len(reshards) else ""
         lines = self._wrap(
@@ -106,13 +106,13 @@ class ReportText:
         )
         rows = [
             (
-                each.path_text,
-                f"node {each.node}" + (f" and {count - 1} more" if count > 1 else ""),
-                format_bytes(each.bytes_moved),
-                "" if each.microseconds is None else f"{each.microseconds:.1f} us",
-                each.bound_text,
+                move.path_text,
+                f"node {move.node}" + (f" and {count - 1} more" if count > 1 else ""),
+                format_bytes(move.bytes_moved),
+                "" if move.microseconds is None else f"{move.microseconds:.1f} us",
+                move.bound_text,
             )
-            for each, count in groups[:_MAX_RESHARDS]
+            for move, count in groups[:_MAX_RESHARDS]
         ]
         rows.insert(0, ("from, to", "at", "bytes", "time", "bound by"))
         lines += self._format_table(rows)
@@ -239,7 +239,7 @@ class AuditReport(Drawable):
             "notes": [note.to_json() for note in self.notes],
             "peaks": self.peaks.to_json(),
             "timeline": self.timeline.to_json(),
-            "reshards": [each.to_json() for each in self.reshards],
+            "reshards": [move.to_json() for move in self.reshards],
         }
 
     def __str__(self) -> str:

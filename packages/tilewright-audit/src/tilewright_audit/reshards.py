@@ -182,8 +182,8 @@ def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
             if not open_calls or not _RESHARDING.search(start.text("name")):
                 continue
             nodes = find_tensor(start.inputs), find_tensor(output_nodes(node, by_number))
-            specs = [None if each is None else reader.read(SpecText.of(each.params)).spec for each in nodes]
-            numbers = [None if each is None else owners.get(each.number) for each in nodes]
+            specs = [None if node is None else reader.read(SpecText.of(node.params)).spec for node in nodes]
+            numbers = [None if node is None else owners.get(node.number) for node in nodes]
             plan = planner.plan(specs[0], specs[1])
             seen.append(
                 SeenReshard(
@@ -197,7 +197,7 @@ def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
                     plan,
                 )
             )
-    return sorted(seen, key=lambda each: (-(each.microseconds or 0.0), -each.bytes_moved, each.node))
+    return sorted(seen, key=lambda move: (-(move.microseconds or 0.0), -move.bytes_moved, move.node))
 
 
 def output_nodes(end: ReportNode, by_number: dict[int, ReportNode]) -> list[int]:
@@ -219,25 +219,25 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
     []
     """
     uses = _count_uses(run)
-    moved = {each.buffers[1] for each in reshards}
-    firsts = [each for each in reshards if not _is_moved_on(each, moved, uses)]
-    for each, count in group_moves(firsts)[:MAX_NOTES]:
-        time = each.microseconds
+    moved = {move.buffers[1] for move in reshards}
+    firsts = [move for move in reshards if not _is_moved_on(move, moved, uses)]
+    for move, count in group_moves(firsts)[:MAX_NOTES]:
+        time = move.microseconds
         reason = (
-            "" if time is None or each.plan is None else f"about {time:.1f} us, bound by {each.plan.cycles.bound_by}"
+            "" if time is None or move.plan is None else f"about {time:.1f} us, bound by {move.plan.cycles.bound_by}"
         )
-        if each.plan is not None and len(each.plan.steps) > 1:
-            reason += f"; {len(each.plan.steps)} passes, through {each.plan.steps[0].target.memory}"
+        if move.plan is not None and len(move.plan.steps) > 1:
+            reason += f"; {len(move.plan.steps)} passes, through {move.plan.steps[0].target.memory}"
         yield AuditFinding(
             "reshard",
-            str(each),
+            str(move),
             Severity.NOTE,
-            node=each.node,
-            call=each.call,
-            recorded=each.bytes_moved,
+            node=move.node,
+            call=move.call,
+            recorded=move.bytes_moved,
             expected=0,
             reason=reason,
-            remedy=_advise(each, reshards, uses),
+            remedy=_advise(move, reshards, uses),
             count=count,
         )
 
@@ -246,12 +246,12 @@ def group_moves(reshards: Sequence[SeenReshard]) -> list[tuple[SeenReshard, int]
     """Return the first of each kind of move, between the same two specs, and how many there are; in order.
 
     >>> moves = [SeenReshard(node, "ttnn.to_memory_config", "Reshard", None, None, 2048) for node in (3, 9)]
-    >>> [(each.node, count) for each, count in group_moves(moves)]
+    >>> [(move.node, count) for move, count in group_moves(moves)]
     [(3, 2)]
     """
     groups: dict[tuple[str, TensorSpec | None, TensorSpec | None], list[SeenReshard]] = {}
-    for each in reshards:
-        groups.setdefault((each.operation, each.source, each.target), []).append(each)
+    for move in reshards:
+        groups.setdefault((move.operation, move.source, move.target), []).append(move)
     return [(group[0], len(group)) for group in groups.values()]
 
 
@@ -291,7 +291,7 @@ def _follow(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[in
     chain = [seen]
     while len(chain) <= len(reshards):
         last = chain[-1].buffers[1]
-        after = [each for each in reshards if last is not None and each.buffers[0] == last]
+        after = [move for move in reshards if last is not None and move.buffers[0] == last]
         if len(after) != 1 or last is None or uses[last] > 1 or after[0] in chain:
             break
         chain.append(after[0])
@@ -300,13 +300,13 @@ def _follow(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[in
 
 def _advise_direct(chain: Sequence[SeenReshard]) -> str:
     """Return the advice for a tensor that is moved several times in a row."""
-    *others, last = [f"{each.node}" for each in chain[1:]]
+    *others, last = [f"{move.node}" for move in chain[1:]]
     nodes = f"nodes {', '.join(others)} and {last} move" if others else f"node {last} moves"
     source, target = chain[0].source, chain[-1].target
     if source is not None and source == target:
         return f"{nodes} it back, and nothing uses it in between: leave out all of them"
     direct = ReshardPlanner().plan(source, target)
-    times = [each.microseconds for each in chain]
+    times = [move.microseconds for move in chain]
     known = [time for time in times if time is not None]
     if direct is None or len(known) < len(times):
         return f"{nodes} it on, and nothing uses it in between: move it once"

@@ -89,6 +89,7 @@ class RunBuffer:
     deallocation: ReportNode | None = None
     end: int | None = None
     last_use: int | None = None
+    call: str = ""  # the name of the call that allocated it
 
     @property
     def address(self) -> int:
@@ -217,14 +218,6 @@ class Run:
         call = self.call_at(time)
         return "" if call is None else call.name
 
-    def live_buffers(self, time: int) -> list[RunBuffer]:
-        """Return the buffers that are allocated at a `time`.
-
-        >>> Run((), (), (), ()).live_buffers(0)
-        []
-        """
-        return [buffer for buffer in self.buffers if buffer.is_live(time)]
-
 
 def build_run(nodes: Iterable[ReportNode]) -> Run:
     """Return the run that the `nodes` of a graph describe; nodes that do not belong anywhere are left out.
@@ -268,7 +261,10 @@ class _RunBuilder:
                 self._attach_by_address(time, node)
         self._find_uses()
         local_buffers = tuple(sorted(self.locals, key=lambda local: local.start))
-        return Run(self.nodes, tuple(self.calls), tuple(self.buffers), local_buffers)
+        run = Run(self.nodes, tuple(self.calls), tuple(self.buffers), local_buffers)
+        for buffer in run.buffers:
+            buffer.call = run.name_call(buffer.start)
+        return run
 
     def _add_node(self, time: int, node: ReportNode) -> None:
         if node.kind == "function_start":
@@ -437,13 +433,13 @@ def candidate_chips(devices: Sequence[Mapping[str, Any]], boards: Sequence[str] 
         resized = [_resize(Chip.named(name), device) for name in _ordered_names()]
         matching = [chip for chip in resized if chip is not None]
     exact = [chip for chip in matching if chip in _variants()]
-    found = list(dict.fromkeys([*exact, *matching]))
+    chips = list(dict.fromkeys([*exact, *matching]))
 
     def is_unlikely(chip: Chip) -> bool:
         card = chip.name.rpartition("_")[2]
         return card not in boards if count == 1 else card != _CARDS.get(name_machine(chip, count), card)
 
-    return sorted(found, key=is_unlikely)
+    return sorted(chips, key=is_unlikely)
 
 
 def _ordered_names() -> list[str]:

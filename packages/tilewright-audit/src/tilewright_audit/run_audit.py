@@ -92,8 +92,8 @@ class _RunAudit:
         self.facts: list[tuple[str, str]] = []
         self.pages = 0
         self.findings += _find_aborted(run)
-        self.findings += find_overlaps(run, self.checked, chip)
-        self.replay = replay_addresses(run, self.checked, chip)
+        self.findings += find_overlaps(self.checked, chip)
+        self.replay = replay_addresses(self.checked, chip)
         self.devices = run.on_each_device()
         for part in self.devices.values() or [run]:
             self.findings += find_clashes(part, self.checked, chip, self.replay.predicted)
@@ -233,7 +233,9 @@ def _scope_note(message: str) -> AuditFinding:
 
 def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
     """Return findings without repetitions about the same node, as from two lists of pages."""
-    return list({(each.kind, each.node, each.message): each for each in reversed(findings)}.values())[::-1]
+    return list({(finding.kind, finding.node, finding.message): finding for finding in reversed(findings)}.values())[
+        ::-1
+    ]
 
 
 def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[AuditFinding]]:
@@ -246,7 +248,7 @@ def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[Audit
 
     def count_problems(chip: Chip) -> int:
         checked, _ = BufferCheck(part, SpecReader(chip)).check_all()
-        replay = replay_addresses(part, checked, chip)
+        replay = replay_addresses(checked, chip)
         return sum([not one.explained for one in checked]) + replay.compared - replay.matching
 
     fewest, best = len(run.nodes) + len(run.buffers), candidates[0]
@@ -337,18 +339,18 @@ def list_compiled(path: Path, chip: Chip) -> list[OperationTensors]:
     ...     [one.name for one in list_compiled(Path(folder, "model.mlir"), Chip.named("n150"))]
     ['ttnn.relu']
     """
-    found: list[OperationTensors] = []
+    operations: list[OperationTensors] = []
     line = 0
     for use in find_layouts(path):
         spec = _spec_of(use, chip)
         if not use.is_result or not use.operation or spec is None:
             continue
-        if use.line == line and found:
-            found[-1] = replace(found[-1], results=(*found[-1].results, spec))
-        elif len(found) < _MAX_OPERATIONS:
-            found.append(OperationTensors(use.operation, use.place, (spec,)))
+        if use.line == line and operations:
+            operations[-1] = replace(operations[-1], results=(*operations[-1].results, spec))
+        elif len(operations) < _MAX_OPERATIONS:
+            operations.append(OperationTensors(use.operation, use.place, (spec,)))
         line = use.line
-    return found
+    return operations
 
 
 def _spec_of(use: LayoutUse, chip: Chip) -> TensorSpec | None:
@@ -367,9 +369,9 @@ def list_ran(run: Run, reader: SpecReader) -> list[OperationTensors]:
     []
     """
     by_number = {node.number: node for node in run.nodes}
-    found: list[OperationTensors] = []
+    operations: list[OperationTensors] = []
     for call in run.calls:
-        if call.frees or len(found) >= _MAX_OPERATIONS:
+        if call.frees or len(operations) >= _MAX_OPERATIONS:
             continue
         # the outermost call rarely has its results itself, but the last operation in it does
         ends = [node for node in run.nodes[call.start : call.end + 1] if node.kind == "function_end"]
@@ -378,8 +380,8 @@ def list_ran(run: Run, reader: SpecReader) -> list[OperationTensors]:
         texts = [SpecText.of(node.params) for node in outputs if node.text("memory_config")]
         specs = tuple([reader.read(text).spec for text in texts])
         if any(spec is not None for spec in specs):
-            found.append(OperationTensors(call.name, f"node {call.number}", specs))
-    return found
+            operations.append(OperationTensors(call.name, f"node {call.number}", specs))
+    return operations
 
 
 def match_operations(
@@ -406,8 +408,8 @@ def match_operations(
                 (0, compiled, left, ran[right].short_name),
                 (1, ran, right, compiled[left].short_name),
             )
-            for ahead, each in enumerate(names[start + 1 : start + _WINDOW], 1)
-            if each.short_name == wanted
+            for ahead, operation in enumerate(names[start + 1 : start + _WINDOW], 1)
+            if operation.short_name == wanted
         ]
         if not skips:  # neither goes on in the other
             left, right = left + 1, right + 1
@@ -421,7 +423,7 @@ def compare_operation(compiled: OperationTensors, ran: OperationTensors) -> Iter
     """Yield the differences between the results of an operation as `compiled` and as it `ran`.
 
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-    >>> sides = [OperationTensors("ttnn.add", place, (each,)) for place, each in (("7:9", spec), ("node 4", spec))]
+    >>> sides = [OperationTensors("ttnn.add", place, (result,)) for place, result in (("7:9", spec), ("node 4", spec))]
     >>> list(compare_operation(*sides))
     []
     >>> moved = OperationTensors("ttnn.add", "node 4", (spec.with_memory("l1"),))
@@ -486,8 +488,8 @@ def _note_unmatched(
     """Yield notes about operations that only one side has."""
     matched = {id(one) for pair in pairs for one in pair}
     for side, operations in (("only in the IR", compiled), ("only in the run", ran)):
-        alone = [each for each in operations if id(each) not in matched]
+        alone = [operation for operation in operations if id(operation) not in matched]
         if alone:
-            names = ", ".join([f"{each.name} ({each.place})" for each in alone[:5]])
+            names = ", ".join([f"{operation.name} ({operation.place})" for operation in alone[:5]])
             more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
             yield AuditFinding("scope", f"{side}: {names}{more}", Severity.NOTE, count=1)

@@ -85,17 +85,17 @@ def _list_facts(report: AuditReport) -> list[Fact]:
         share = 100 * peak.total / bank
         facts.append(Fact("peak of L1", f"{peak.total} of {bank} bytes per core ({share:.0f} %), in {peak.call}"))
         facts += [
-            Fact("held by", f"{each.label}: {each.bytes_per_core} bytes{', idle' if each.idle else ''}")
-            for each in report.timeline.shares[:_MAX_NAMED]
+            Fact("held by", f"{share.label}: {share.bytes_per_core} bytes{', idle' if share.idle else ''}")
+            for share in report.timeline.shares[:_MAX_NAMED]
         ]
     facts += [
         Fact(
             "move",
             ("" if count == 1 else f"{count} x ")
-            + f"{each.path_text}: {format_bytes(each.bytes_moved)}"
-            + ("" if each.microseconds is None else f", about {each.microseconds:.1f} us"),
+            + f"{move.path_text}: {format_bytes(move.bytes_moved)}"
+            + ("" if move.microseconds is None else f", about {move.microseconds:.1f} us"),
         )
-        for each, count in group_moves(report.reshards)[:_MAX_NAMED]
+        for move, count in group_moves(report.reshards)[:_MAX_NAMED]
     ]
     return facts
 
@@ -132,8 +132,8 @@ def _name_shares(shares: Sequence[Share]) -> str:
     if not shares:
         return "nothing"
     names = [
-        f"{each.bytes_per_core} bytes: {_shorten(each.label)}{' (idle)' if each.idle else ''}"
-        for each in shares[:_MAX_NAMED]
+        f"{share.bytes_per_core} bytes: {_shorten(share.label)}{' (idle)' if share.idle else ''}"
+        for share in shares[:_MAX_NAMED]
     ]
     more = [f"and {count_of(len(shares) - _MAX_NAMED, 'other')}"] if len(shares) > _MAX_NAMED else []
     return "\n".join(["", *names, *more])

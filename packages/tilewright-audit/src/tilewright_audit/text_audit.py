@@ -161,14 +161,14 @@ class _IrAudit:
             size, place, tensor = self.largest
             bank = "" if self.chip is None else f" of {format_bytes(self.chip.bank_bytes('l1'))}"
             facts.append(("largest in L1", f"{tensor} at {place}, {format_bytes(size)}{bank} per core"))
-        moves = sorted(self.moves, key=lambda each: (-(each.microseconds or 0.0), each.node))
-        facts += [("move", f"line {each.node}: {each.path_text}, {_cost_text(each)}") for each in moves[:5]]
+        moves = sorted(self.moves, key=lambda move: (-(move.microseconds or 0.0), move.node))
+        facts += [("move", f"line {move.node}: {move.path_text}, {_cost_text(move)}") for move in moves[:5]]
         if not self.uses:
             note = AuditFinding("scope", "the file has no tensor types with a layout of TTNN", Severity.NOTE)
             self.found["", ""] = note
         ranked = rank_findings(self.found.values())
-        findings = tuple([each for each in ranked if each.severity is not Severity.NOTE])
-        notes = tuple([each for each in ranked if each.severity is Severity.NOTE])
+        findings = tuple([finding for finding in ranked if finding.severity is not Severity.NOTE])
+        notes = tuple([finding for finding in ranked if finding.severity is Severity.NOTE])
         return AuditReport(
             path, "IR of tt-mlir", self.chip, findings, notes, reshards=tuple(moves), counts=counts, facts=tuple(facts)
         )

@@ -370,7 +370,7 @@ class Candidate:
     def lists(self) -> dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]]:
         """The requests of each RISC in order."""
         owner = self.plan if self.step is None else self.step
-        found: dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]] = {}
+        by_risc: dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]] = {}
         for kind, lists in (("read", owner.reads), ("write", owner.writes)):
             for risc, runs in lists.items():
                 requests: list[Request] = []
@@ -379,8 +379,8 @@ class Candidate:
                         _append(requests, (_BARRIER, None, 0, int(run[1])))
                     elif not isinstance(run[0], str):
                         _append(requests, (kind, run[0], run[1], run[2]))
-                found.setdefault((risc.core, risc.risc), (risc, []))[1].extend(requests)
-        return found
+                by_risc.setdefault((risc.core, risc.risc), (risc, []))[1].extend(requests)
+        return by_risc
 
 
 def _list_candidates(plan: ReshardPlan) -> Iterator[Candidate]:
@@ -547,10 +547,10 @@ class TraceCheck:
         if one is not None and other is not None and one[:3] == other[:3]:  # one of them goes on longer
             common = min(one[3], other[3])
             issued += 0 if one[0] == _BARRIER else common
-            pairs = [(each, lists) for each, lists in ((one, seen), (other, planned))]
+            pairs = [(request, lists) for request, lists in ((one, seen), (other, planned))]
             nexts = [
-                each if each[3] > common else (lists[position + 1] if position + 1 < len(lists) else None)
-                for each, lists in pairs
+                request if request[3] > common else (lists[position + 1] if position + 1 < len(lists) else None)
+                for request, lists in pairs
             ]
             one, other = nexts
         page, where = self._page_of(risc, issued)
@@ -666,19 +666,19 @@ def _list_facts(trace: NocTrace) -> Iterator[tuple[str, str]]:
 
 def _note_unwaited(trace: NocTrace) -> Iterator[AuditFinding]:
     """Yield a note if RISCs read and do not wait for the data."""
-    found = [
+    unwaited = [
         mover
         for mover, runs in trace.sequences.items()
         if any(run.kind == "read" for run in runs) and runs[-1].kind == "read"
     ]
-    if found:
-        (place, risc), *_ = found
+    if unwaited:
+        (place, risc), *_ = unwaited
         yield AuditFinding(
             "barriers",
             f"{risc} at {place} ends with reads that no barrier waits for",
             Severity.NOTE,
             remedy="call noc_async_read_barrier() before the data is used, or check that the trace is complete",
-            count=len(found),
+            count=len(unwaited),
         )
 
 

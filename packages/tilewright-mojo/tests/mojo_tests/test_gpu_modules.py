@@ -6,6 +6,7 @@ from tilewright_mojo.max.gpu.host import DeviceAttribute, DeviceContext, Dim
 from tilewright_mojo.max.gpu.memory import async_copy, async_copy_wait_all, external_memory
 from tilewright_mojo.max.gpu.primitives import block, cluster, warp
 from tilewright_mojo.max.gpu.sync import barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait, syncwarp
+from tilewright_mojo.std.atomic import Atomic
 from tilewright_mojo.std.gpu import WARP_SIZE, block_idx, global_idx, lane_id, thread_idx, warp_id
 
 from tilewright import FormatError, KernelError, LayoutError, TransferError, mojo
@@ -13,7 +14,6 @@ from tilewright.mojo import DType, Float32, Int32, UInt32
 from tilewright.mojo.layout import AddressSpace, TileTensor, row_major, stack_allocation
 from tilewright_mojo.running import run_collecting
 from tilewright_mojo.simt import launch
-from tilewright_mojo.std.atomic import Atomic
 
 
 def gather(kernel, threads=32, **options):

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tensor.strategies import VIEWS, chains, iota, roots
 from tests.tensor.test_view_chains import assert_like_model
+from tilewright_mojo.layout import layout_tensor
 from tilewright_mojo.std.gpu.memory import Fill
 
 from tilewright import LayoutError, Swizzle, col_major, compose, row_major
 from tilewright.mojo.layout import LayoutTensor, TileTensor, lt_to_tt
 from tilewright.mojo.layout.tile_layout import Layout
 from tilewright.mojo.layout.tile_tensor import TileTensorIter, flatten_leading, stack_allocation
-from tilewright_mojo.layout import layout_tensor
 
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
 

@@ -7,9 +7,21 @@ wrapper as well.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
+
+_Plain_co = TypeVar("_Plain_co", covariant=True)
+_Value = TypeVar("_Value")
 
 
+class _Wrapper(Protocol[_Plain_co]):
+    @property
+    def native(self) -> _Plain_co: ...
+
+
+@overload
+def unwrap(value: _Wrapper[_Plain_co]) -> _Plain_co: ...
+@overload
+def unwrap(value: _Value) -> _Value: ...
 def unwrap(value: Any) -> Any:
     """Return the native object behind a dialect object, or `value` itself if it is not of a dialect.
 

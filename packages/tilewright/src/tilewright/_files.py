@@ -353,14 +353,14 @@ def _naming(target: Path, draft: Path) -> Iterator[None]:
 def _check_replaceable(target: Path) -> int | None:
     """Return the permissions of the replaced file, if there is one; refuse paths that a file must not replace."""
     try:
-        found = target.lstat()
+        status = target.lstat()
     except FileNotFoundError:
         return None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(f"{target} is a folder; give the path of a file")
-    if stat.S_ISREG(found.st_mode):
-        return stat.S_IMODE(found.st_mode)
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISREG(status.st_mode):
+        return stat.S_IMODE(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
         return None
     raise FileExistsError(f"{target} is a device, pipe or socket, which a file must not replace; choose another path")
 

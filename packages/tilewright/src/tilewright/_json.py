@@ -96,8 +96,8 @@ def expect_string(value: Any, name: str) -> str:
     return value
 
 
-def expect_keys(data: Any, known: set[str], name: str) -> None:
-    """Raise unless `data`, the object `name` of a file, is an object whose keys are all `known`.
+def expect_keys(data: object, known: set[str], name: str) -> dict[str, Any]:
+    """Return `data`, the object `name` of a file; raise unless it is an object whose keys are all `known`.
 
     >>> try:
     ...     expect_keys({"shape": [4], "dtyp": "F32"}, {"shape", "dtype"}, "a tensor")
@@ -107,6 +107,6 @@ def expect_keys(data: Any, known: set[str], name: str) -> None:
     """
     if not isinstance(data, dict):
         raise FileFormatError(f"expected an object as {name}, got {repr(data)[:40]}")
-    unknown = sorted(map(repr, set(data) - known))
-    if unknown:
+    if unknown := sorted(map(repr, set(data) - known)):
         raise FileFormatError(f"{name} has unknown keys {', '.join(unknown)}; known keys: {', '.join(sorted(known))}")
+    return data

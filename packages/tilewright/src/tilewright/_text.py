@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from os.path import commonprefix
 from typing import NoReturn, TypeVar
@@ -23,6 +23,15 @@ def count_of(number: int, noun: str) -> str:
     ('1 tensor', '2 tensors', '0 files')
     """
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def format_extents(extents: Iterable[int]) -> str:
+    """Return the extents of a shape, a grid or a tile as text.
+
+    >>> format_extents((32, 16))
+    '32 x 16'
+    """
+    return " x ".join(map(str, extents))
 
 
 def format_number(value: float, digits: int) -> str:
@@ -104,7 +113,7 @@ def format_table(
         return []
     widths = [max([len(row[k]) for row in rows]) for k in range(len(rows[0]))]
     if width is not None:
-        others = len(indent) + sum([each + 2 for each in widths[1:]])
+        others = len(indent) + sum([width + 2 for width in widths[1:]])
         names = shorten_names([row[0] for row in rows], max(_MIN_NAME, width - others))
         rows = [(name, *row[1:]) for name, row in zip(names, rows, strict=True)]
         widths[0] = max(map(len, names))
@@ -131,10 +140,10 @@ def parse_size(text: str) -> int | None:
     >>> parse_size("64KiB"), parse_size("1.5 K"), parse_size("4096"), parse_size("4 apples")
     (65536, 1536, 4096, None)
     """
-    found = _SIZE.fullmatch(text.strip())
-    if found is None or found[2].upper() not in _UNITS:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or match[2].upper() not in _UNITS:
         return None
-    number, unit = found[1], _UNITS[found[2].upper()]
+    number, unit = match[1], _UNITS[match[2].upper()]
     return int(float(number) * unit) if "." in number else int(number) * unit
 
 
@@ -230,8 +239,8 @@ class TextCursor:
         >>> TextCursor("  7", "a number").skip_space()
         2
         """
-        found = _SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        space = _SPACE.match(self.text, self.at)
+        self.at = space.end() if space else self.at
         return self.at
 
     def at_end(self) -> bool:
@@ -282,10 +291,10 @@ class TextCursor:
         >>> TextCursor(" d12 + 1", "a map").match(re.compile(r"d(\\d+)"))[1]
         '12'
         """
-        found = pattern.match(self.text, self.skip_space())
-        if found:
-            self.at = found.end()
-        return found
+        match = pattern.match(self.text, self.skip_space())
+        if match:
+            self.at = match.end()
+        return match
 
     def take(self, pattern: re.Pattern[str], what: str) -> str:
         """Return the text that matches `pattern`, or raise, with `what` as the expectation.
@@ -293,8 +302,8 @@ class TextCursor:
         >>> TextCursor(" dram>", "a memory").take(re.compile(r"\\w+"), "a name")
         'dram'
         """
-        found = self.match(pattern)
-        return found[0] if found else self.fail(what)
+        match = self.match(pattern)
+        return match[0] if match else self.fail(what)
 
     def integer(self, what: str = "an integer", maximum: int = MAX_INTEGER) -> int:
         """Return the integer that comes next, from 0 to `maximum`; `what` is its name in messages.
@@ -303,11 +312,11 @@ class TextCursor:
         32
         """
         start = self.skip_space()
-        found = self.match(_INTEGER)
-        if not found or int(found[0]) > maximum:
+        match = self.match(_INTEGER)
+        if not match or int(match[0]) > maximum:
             self.at = start
-            self.fail(f"{what} of at most {maximum}" if found else what)
-        return int(found[0])
+            self.fail(f"{what} of at most {maximum}" if match else what)
+        return int(match[0])
 
     def integers(self, opening: str, closing: str) -> tuple[int, ...]:
         """Return integers between an `opening` and a `closing` bracket, with commas between them.
@@ -355,10 +364,10 @@ class TextCursor:
         (32, None)
         """
         extents: list[int | None] = []
-        while found := self.match(_EXTENT):
+        while match := self.match(_EXTENT):
             if len(extents) == MAX_RANK:
                 self.fail(f"at most {MAX_RANK} extents")
-            extents.append(None if found[1] == "?" else int(found[1]))
+            extents.append(None if match[1] == "?" else int(match[1]))
         return tuple(extents)
 
     def raw(self) -> str:

@@ -26,10 +26,10 @@ def list_plugins(group: Group) -> dict[str, EntryPoint]:
     True
     """
     metadata = import_module("importlib.metadata")  # which takes longer to import than most of tilewright
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     for entry in metadata.entry_points(group=f"tilewright.{group}"):
-        found.setdefault(entry.name, entry)
-    return found
+        entries.setdefault(entry.name, entry)
+    return entries
 
 
 @cache

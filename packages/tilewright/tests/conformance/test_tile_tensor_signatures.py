@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+from tilewright_mojo.buffer import DimList, NDBuffer
 from tilewright_mojo.std.gpu.host import DeviceContext
 
 import tilewright as tw
@@ -18,7 +19,6 @@ from tilewright.mojo import SIMD, DType, Float32, InlineArray, MutAnyOrigin, Spa
 from tilewright.mojo.layout import AddressSpace, Coord, Idx, Layout, Swizzle, TileTensor
 from tilewright.mojo.layout.tensor_type import type_of
 from tilewright.mojo.layout.tile_layout import col_major, row_major
-from tilewright_mojo.buffer import DimList, NDBuffer
 
 # method[parameters](arguments) of the page, in its order; * is variadic. Parameters that are inferred are left out.
 SIGNATURES = """\

@@ -68,7 +68,12 @@ def valid_data(plan: Plan, rng: np.random.Generator) -> Any:
     plain = Placement(tw.row_major(*shape), "float32")
     numbers = rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 10, shape)
     packed = np.zeros(plan.source.nbytes, dtype=np.uint8)
-    execute(plan_copy(plain, plan.source), numbers.astype(np.float32).reshape(-1), packed, engine="reference")
+    execute(
+        plan_copy(plain, plan.source, crop=True, pad=True),
+        numbers.astype(np.float32).reshape(-1),
+        packed,
+        engine="reference",
+    )
     return packed
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import cute
 from tilewright.cute import Layout, Swizzle
-from tilewright.cute.layout import from_core
+from tilewright.cute.layout import from_native
 
 INNER = [
     Layout((8, 8), (8, 1)),
@@ -51,7 +51,7 @@ def test_a_slice_of_a_layout_has_no_offset():
 def padded():
     """Return a layout of 4 x 8 whose last two columns are padding."""
     core = tw.Layout((4, 8), (6, 1), guards=[tw.layout.Guard((0, 1), 6)])
-    return from_core(core, keep_padding=True)
+    return from_native(core, keep_padding=True)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 
 import re
 
-from tilewright.conversion.recipe import GIVEN_NAMES, OUTPUT_KEYS, RUN_FUNCTIONS, RecipeFile
+from tilewright.conversion.recipe import OUTPUT_KEYS, RUN_FUNCTIONS, RecipeFile
+from tilewright.conversion.recipe_logic import Choices
 from tilewright.conversion.rules import FUNCTIONS, evaluate
 from tilewright.copying.assembly import Assembly
 
@@ -24,7 +25,7 @@ def test_all_functions_are_listed():
 
 
 def test_all_names_and_keys_are_listed():
-    assert list(listed("name", "meaning")) == list(GIVEN_NAMES)
+    assert list(listed("name", "meaning")) == list(Choices._fields)
     assert listed("key", "meaning").keys() == {*RecipeFile.__slots__} - {"where"} | {*OUTPUT_KEYS}
 
 

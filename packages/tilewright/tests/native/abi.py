@@ -118,7 +118,7 @@ def memory(size, past=0, fill=0):
 def library():
     """Return the library under test, or None."""
     path = os.environ.get("TILEWRIGHT_TEST_LIBRARY")
-    handle = ctypes.CDLL(path) if path else native._load().library
+    handle = ctypes.CDLL(path) if path else native._load()[0]
     if handle is not None:
         handle.tw_run.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
         handle.tw_run.restype = ctypes.c_int32

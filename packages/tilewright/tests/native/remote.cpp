@@ -106,13 +106,6 @@ void decode(void *library, const char *name) {
     write_all(out.first(), out.size());
 }
 
-void fingerprint(void *library) {
-    std::vector<uint8_t> data(static_cast<size_t>(read_number()));
-    read_all(data.data(), data.size());
-    const auto call = reinterpret_cast<decltype(&tw_fingerprint)>(dlsym(library, "tw_fingerprint"));
-    write_number(static_cast<int64_t>(call(data.data(), data.size())));
-}
-
 void sha256_pair(void *library) {
     uint32_t state[16];
     read_all(state, sizeof(state));
@@ -153,8 +146,6 @@ int main(int count, char **arguments) {
             run(library, name.c_str());
         } else if (name == "tw_decode" || name == "tw_recode") {
             decode(library, name.c_str());
-        } else if (name == "tw_fingerprint") {
-            fingerprint(library);
         } else if (name == "tw_sha256_pair") {
             sha256_pair(library);
         } else if (name == "tw_pair_sums") {

@@ -38,7 +38,6 @@ class RemoteLibrary:
         self.tw_recode = _RemoteFunction(
             partial(self._decode, "tw_recode", lambda rows, columns: rows * columns * 17 // 16)
         )
-        self.tw_fingerprint = _RemoteFunction(self._fingerprint)
         self.tw_sha256_pair = _RemoteFunction(self._sha256_pair)
         self.tw_pair_sums = _RemoteFunction(self._pair_sums)
         self.tw_cpu_features = _RemoteFunction(self._cpu_features)
@@ -99,11 +98,6 @@ class RemoteLibrary:
         assert status != -1000, "written outside of the target"
         ctypes.memmove(out, after, len(after))
         return status
-
-    def _fingerprint(self, data, count):
-        with self._lock:
-            self._ask("tw_fingerprint", struct.pack("<q", count), ctypes.string_at(data, count) if count else b"")
-            return self._number() & (2**64 - 1)
 
     def _sha256_pair(self, state_a, a, blocks_a, state_b, b, blocks_b):
         parts = [ctypes.string_at(state, 32) for state in (state_a, state_b)]

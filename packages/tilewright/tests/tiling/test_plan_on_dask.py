@@ -82,7 +82,8 @@ def test_short_tasks_are_submitted_together_and_as_many_as_the_cluster_takes(cli
     began = time.monotonic()
     report = plan.run(np.negative, executor, manifest=tmp_path / "done")
     took = time.monotonic() - began
-    assert report.tasks == sum(sizes) == len(plan) == 1600
+    assert report.tasks == len(plan) == 1600
+    assert 1600 <= sum(sizes) < 2000  # a batch may give back tasks that it has no time for
     assert max(sizes) >= 8  # they take a millisecond each
     assert len(sizes) < 600, f"{len(sizes)} submissions in {took:.2f} s"
     assert count_workers(executor) == 2
@@ -103,17 +104,19 @@ def test_a_cluster_that_grows_gets_more_to_do(client, tmp_path):
 
     executor.submit = watched
     pause = time.sleep
+    grown = []
 
     def slow(x, y):
-        pause(0.02)
+        pause(0.04)
         y[...] = x
 
     def progress(done, _):
-        if done == 5:
+        if done >= 5 and not grown:  # tasks may end several at a time
+            grown.append(done)
             client.cluster.scale(3)
             client.wait_for_workers(3)
 
-    plan_tiles(before, after, tile=(10, 10)).run(slow, executor, progress=progress)
+    plan_tiles(before, after, tile=(5, 10)).run(slow, executor, progress=progress)
     assert max(most[:9]) == 6
     assert max(most) == 8
     client.cluster.scale(2)

@@ -140,7 +140,7 @@ def test_a_module_that_was_edited_is_other_code(tmp_path, monkeypatch):
 
 
 def test_what_has_no_value_cannot_be_told_apart():
-    lock, numbers = threading.Lock(), iter([1])
+    lock, numbers = threading.Lock(), (n for n in [1])
     for compute in (
         lambda x, y: np.copyto(y, x),
         functools.partial(lambda x, y: np.copyto(y, x)),

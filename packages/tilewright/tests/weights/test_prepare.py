@@ -298,6 +298,9 @@ def test_the_padding_of_networks_is_that_of_the_environment_unless_it_is_given(s
     monkeypatch.setenv("PAD_MLP_CORES", "24")
     assert widths() == {"1536"}
     assert widths(pad_mlp_cores=16) == {"1024"}
+    monkeypatch.setenv("PAD_MLP_CORES", "many")
+    with pytest.raises(FormatError, match="expected a number of cores in PAD_MLP_CORES, got 'many'"):
+        widths()
 
 
 def test_a_mesh_of_another_shape(tmp_path):

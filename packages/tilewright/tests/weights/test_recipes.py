@@ -72,6 +72,25 @@ def test_a_file_adds_a_family_to_a_recipe(tmp_path):
     assert plan.recipe["revision"] != plain.recipe["revision"]
 
 
+def test_a_file_replaces_values_and_functions_of_the_recipe(tmp_path):
+    recipe = recipe_file(
+        tmp_path,
+        """
+[values]
+mlp_cores = "3"
+hidden_suffix = "f'.{padded_hidden}'"
+
+[functions]
+"rows_of_32(weight)" = "reshape(weight, 1, 1, shape(weight)[0] // 16, 16)"
+""",
+        "mine.toml",
+    )
+    plan = plan_cache(write_model(tmp_path / NAME), "out", "N300", recipe=recipe)
+    shapes = {item.name.partition("_dtype")[0]: item.source.value.shape for item in plan.items}
+    assert shapes["layers.0.feed_forward.w2_sharded.576"] == (1, 1, 576, 256)
+    assert shapes["norm.weight"] == (1, 1, 16, 16)
+
+
 def test_a_folder_is_a_recipe_of_its_own(tmp_path):
     recipe_file(tmp_path, WHOLE, "cache.toml")
     recipe_file(tmp_path, OWN, "mine.toml")

@@ -7,15 +7,17 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import lcm, prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..copying import Array
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, as_integer, chunks
 from ..tensor import View
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Access: TypeAlias = "LayoutLike | View | ArrayLike"  # the offsets that each thread touches
 SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction loads or stores per thread
 MAX_BYTES = SIZES[-1]
 MAX_OFFSETS = 1 << 26  # of one access, since all are in memory at a time
@@ -52,17 +54,17 @@ class Instruction:
         >>> Instruction.of("st").is_store, Instruction.of("ld.shared.v4.f32").bytes_per_thread
         (True, 16)
         """
-        found = _INSTRUCTION.fullmatch(str(name))
-        is_matrix = found is not None and found["matrix"] is not None
-        if found is None or (found["rows"] and not is_matrix) or (found["vector"] and (is_matrix or not found["bits"])):
+        match = _INSTRUCTION.fullmatch(str(name))
+        is_matrix = match is not None and match["matrix"] is not None
+        if match is None or (match["rows"] and not is_matrix) or (match["vector"] and (is_matrix or not match["bits"])):
             raise LayoutError(
                 f"unknown instruction {name!r}; use ld, st, ldmatrix.x1, .x2, .x4 or stmatrix.x1, .x2, .x4 or a"
                 " load or store as PTX spells it, such as ld.shared.v4.f32"
             )
-        is_store = found["verb"] == "st"
+        is_store = match["verb"] == "st"
         if is_matrix:
-            return cls(is_store, int(found["rows"] or 1))
-        stated = int(found["bits"]) * int(found["vector"] or 1) // 8 if found["bits"] else None
+            return cls(is_store, int(match["rows"] or 1))
+        stated = int(match["bits"]) * int(match["vector"] or 1) // 8 if match["bits"] else None
         if stated is not None and stated not in SIZES:
             raise LayoutError(
                 f"{name} moves {stated} bytes per thread; an instruction moves {', '.join(map(str, SIZES))}"
@@ -78,10 +80,10 @@ class Instruction:
         if self.bytes_per_thread is None:
             return vector
         if self.bytes_per_thread % itemsize or vector not in (None, self.bytes_per_thread // itemsize):
-            given = "" if vector is None else f" in vectors of {vector}"
+            stated = "" if vector is None else f" in vectors of {vector}"
             raise LayoutError(
                 f"{caller}: the instruction moves {self.bytes_per_thread} bytes per thread, which does not agree with"
-                f" elements of {itemsize} bytes{given}; leave out what the instruction states"
+                f" elements of {itemsize} bytes{stated}; leave out what the instruction states"
             )
         return self.bytes_per_thread // itemsize
 
@@ -103,7 +105,9 @@ class WarpAccess:
     first: int = 0
 
 
-def access_offsets(memory: Any, threads: Any, caller: str, active: Any = None) -> tuple[Array, Array]:
+def access_offsets(
+    memory: Access, threads: Access | None, caller: str, active: ArrayLike | None = None
+) -> tuple[Array, Array]:
     """Return the offsets of an access, one row per thread, and which of them are data of `active` threads.
 
     `memory` is a layout; `threads` maps threads and their values to its coordinates. Without `threads`, `memory` is
@@ -124,14 +128,14 @@ def access_offsets(memory: Any, threads: Any, caller: str, active: Any = None) -
     return places, touched
 
 
-def _active_threads(active: Any, count: int, caller: str) -> Array:
+def _active_threads(active: ArrayLike, count: int, caller: str) -> Array:
     mask = np.asarray(active).reshape(-1)
     if len(mask) != count or not (mask.dtype == bool or (mask.dtype.kind in "iu" and set(mask) <= {0, 1})):
         raise LayoutError(f"{caller}: active must have one True or False for each of {count} threads")
     return mask.astype(bool)
 
 
-def _find_elements(memory: Any, index: Array, touched: Array, caller: str) -> tuple[Array, Array]:
+def _find_elements(memory: Access, index: Array, touched: Array, caller: str) -> tuple[Array, Array]:
     """Return where `memory` has the elements of each `index`, and which of them are touched and not padding."""
     layout = memory.layout if isinstance(memory, View) else memory
     if not isinstance(layout, LayoutLike):
@@ -149,7 +153,7 @@ def _find_elements(memory: Any, index: Array, touched: Array, caller: str) -> tu
     return _with_vectors(memory, places, touched & np.asarray(layout.valid(index)))
 
 
-def _with_vectors(access: Any, places: Array, touched: Array) -> tuple[Array, Array]:
+def _with_vectors(access: Access, places: Array, touched: Array) -> tuple[Array, Array]:
     """Return the offsets of all elements of a tensor: from its own offset on, and those inside each vector."""
     if not isinstance(access, View):
         return places, touched
@@ -159,7 +163,7 @@ def _with_vectors(access: Any, places: Array, touched: Array) -> tuple[Array, Ar
     return places, np.repeat(touched, vector.size, axis=1)
 
 
-def _offsets_of(access: Any, caller: str) -> tuple[Array, Array]:
+def _offsets_of(access: Access, caller: str) -> tuple[Array, Array]:
     if isinstance(access, View):
         return _with_vectors(access, *_layout_offsets(access.layout, caller))
     if isinstance(access, LayoutLike):
@@ -273,7 +277,7 @@ def _require_aligned(addresses: Array, active: Array, size: int, caller: str) ->
         raise LayoutError(f"{caller}: thread {thread} is at byte {int(addresses[thread])}, not a multiple of {size}")
 
 
-def validate_itemsize(itemsize: int | None, access: Any, caller: str) -> tuple[int, str]:
+def validate_itemsize(itemsize: int | None, access: object, caller: str) -> tuple[int, str]:
     """Return the bytes of an element (`itemsize`, the tensor `access` decides, or 4), and the assumption.
 
     >>> validate_itemsize(None, [0, 1], "this"), validate_itemsize(2, [0, 1], "this")
@@ -434,7 +438,7 @@ class ThreadStrides:
         return f"{'a step' if self.is_uniform else 'steps'} of {steps} between neighbouring threads"
 
 
-def thread_strides(memory: object, threads: object = None) -> ThreadStrides:
+def thread_strides(memory: Access, threads: Access | None = None) -> ThreadStrides:
     """Return how far apart, in elements, neighbouring threads access memory; 0 means that they access the same.
 
     `memory` and `threads` are as for `bank_conflicts`: layouts, a tensor, or a table of offsets.
@@ -451,7 +455,7 @@ def thread_strides(memory: object, threads: object = None) -> ThreadStrides:
 
 # Layouts whose places are consecutive, as permutations of their indices.
 
-_MOST = 8  # cycles, and elements of a cycle, that text shows
+_MAX_SHOWN = 8  # cycles, and elements of a cycle, that text shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,14 +495,14 @@ class Permutation:
 
     def __str__(self) -> str:
         moved = [cycle for cycle in self.cycles if len(cycle) > 1]
-        text = "".join([_format_cycle(cycle) for cycle in moved[:_MOST]]) or "identity"
-        more = f" and {len(moved) - _MOST} more cycles" if len(moved) > _MOST else ""
+        text = "".join([_format_cycle(cycle) for cycle in moved[:_MAX_SHOWN]]) or "identity"
+        more = f" and {len(moved) - _MAX_SHOWN} more cycles" if len(moved) > _MAX_SHOWN else ""
         fixed = len(self.fixed_points)
         return f"{text}{more}, {fixed} fixed point{'s' * (fixed != 1)}, order {self.order}"
 
 
 def _format_cycle(cycle: tuple[int, ...]) -> str:
-    return f"({' '.join(map(str, cycle[:_MOST]))}{' ...' * (len(cycle) > _MOST)})"
+    return f"({' '.join(map(str, cycle[:_MAX_SHOWN]))}{' ...' * (len(cycle) > _MAX_SHOWN)})"
 
 
 def permutation(layout: LayoutLike) -> Permutation:
@@ -564,13 +568,13 @@ class CoalescingReport:
         return self.used / self.moved if self.moved else 1.0
 
     def __str__(self) -> str:
-        found = f"{self.sectors} sectors ({self.efficiency:.0%} of the bytes are used)"
-        return f"{found}, {self.assumption}" if self.assumption else found
+        text = f"{self.sectors} sectors ({self.efficiency:.0%} of the bytes are used)"
+        return f"{text}, {self.assumption}" if self.assumption else text
 
 
 def coalescing(
-    memory: Any,
-    threads: Any = None,
+    memory: Access,
+    threads: Access | None = None,
     *,
     itemsize: int | None = None,
     vector: int | None = None,
@@ -578,7 +582,7 @@ def coalescing(
     sector: int = 32,
     line: int = 128,
     warp: int = 32,
-    active: Any = None,
+    active: ArrayLike | None = None,
 ) -> CoalescingReport:
     """Return the sectors that an access to global memory transfers.
 
@@ -634,7 +638,7 @@ class RunReport:
         return f"{self.runs} runs of {self.shortest} to {self.longest}, {self.mean:.3g} on average"
 
 
-def contiguous_runs(offsets: Any, valid: Any = None) -> RunReport:
+def contiguous_runs(offsets: Access, valid: ArrayLike | None = None) -> RunReport:
     """Return the runs of consecutive offsets, in row-major order; padding ends a run.
 
     `offsets` are integers, a layout or a `TileTensor`; `valid` marks the integers that are not padding.

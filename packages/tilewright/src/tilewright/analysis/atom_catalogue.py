@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._text import format_extents
 from ..display import Drawable
 from ..errors import LayoutError
 from ..layout import Layout
@@ -132,17 +133,17 @@ _TYPE = re.compile(r"TF32|BF16|E\dM\d|[FSUC]\d+")
 
 
 def _nvidia(name: str) -> MatrixAtom | None:
-    found = _NVIDIA.fullmatch(name)
-    if not found:
+    match = _NVIDIA.fullmatch(name)
+    if not match:
         return None
-    m, n, k = int(found["m"]), int(found["n"]), int(found["k"])
-    types = _TYPE.findall(found["types"])
-    if found["source"]:
-        return _warp_group(name, (m, n, k), types, found["source"])
+    m, n, k = int(match["m"]), int(match["n"]), int(match["k"])
+    types = _TYPE.findall(match["types"])
+    if match["source"]:
+        return _warp_group(name, (m, n, k), types, match["source"])
     if len(types) != 4:
         return None
-    if found["arch"] == "70":
-        return _quad_pair(name, (m, n, k), types, found["major"])
+    if match["arch"] == "70":
+        return _quad_pair(name, (m, n, k), types, match["major"])
     a, b = _BITS[types[1]], _BITS[types[2]]
     rows = _mode((4, 2 * m), (8, 1))
     c = _layout(rows, _mode((2, m), (m // 8, 8)))
@@ -186,11 +187,11 @@ _WMMA = re.compile(r"WMMA(?P<version>\d)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<ty
 
 
 def _amd(name: str) -> MatrixAtom | None:
-    found = _MFMA.fullmatch(name)
-    if found:
-        return _mfma(name, int(found["m"]), int(found["n"]), int(found["k"]), found["type"])
-    found = _WMMA.fullmatch(name)
-    return _wmma(name, int(found["k"]), int(found["version"])) if found else None
+    match = _MFMA.fullmatch(name)
+    if match:
+        return _mfma(name, int(match["m"]), int(match["n"]), int(match["k"]), match["type"])
+    match = _WMMA.fullmatch(name)
+    return _wmma(name, int(match["k"]), int(match["version"])) if match else None
 
 
 def _mfma(name: str, m: int, n: int, k: int, kind: str) -> MatrixAtom:
@@ -232,12 +233,12 @@ def _tensix(name: str) -> MatrixAtom | None:
 
 def _amx(name: str) -> MatrixAtom | None:
     """Return a tile multiplication of AMX: rows of 64 bytes, B with groups of K in the bytes of a word."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"AMX_16x16x(64|32)_(S32S8S8S32|S32U8U8S32|S32S8U8S32|S32U8S8S32|F32BF16BF16F32|F32F16F16F32)", name
     )
-    if not found:
+    if not match:
         return None
-    k = int(found[1])
+    k = int(match[1])
     group = k // 16
     a = Layout((1, (k, 16)), (0, (16, 1)))
     b = Layout((1, (group, 16, 16)), (0, (16, 1, group * 16)))
@@ -259,15 +260,15 @@ _THREAD_COPY = re.compile(
 
 def _copy(name: str) -> CopyAtom | None:
     for pattern, is_load in ((_LDSM, True), (_STSM, False)):
-        if found := pattern.fullmatch(name):
-            matrices = int(found[1]) if found[1] else int(found[2]) // 2
+        if match := pattern.fullmatch(name):
+            matrices = int(match[1]) if match[1] else int(match[2]) // 2
             memory = _layout(_mode((8 * matrices, 128), (4 // matrices, 0)), (128, 1))
-            registers = _matrix_registers(matrices, is_transposed=not found[1])
+            registers = _matrix_registers(matrices, is_transposed=not match[1])
             return CopyAtom(name, memory, registers) if is_load else CopyAtom(name, registers, memory)
     if name == "SM75_U32x1_MOVM_T":
         return CopyAtom(name, Layout((32, 32), (32, 1)), Layout((32, 32), (32, 1)))
-    if found := _THREAD_COPY.fullmatch(name):
-        bits = int(found["bits"])
+    if match := _THREAD_COPY.fullmatch(name):
+        bits = int(match["bits"])
         return CopyAtom(name, Layout((1, bits), (0, 1)), Layout((1, bits), (0, 1)))
     return None
 
@@ -434,7 +435,7 @@ class OperandCoverage:
         problems += [f"{len(self.extra)} outside"] * bool(self.extra)
         if self.is_complete:
             problems = [f"{self.copies} held again" if self.copies else "each element once"]
-        size = " x ".join(map(str, self.extents))
+        size = format_extents(self.extents)
         return f"{self.name} {size}: {self.threads} threads with {self.values} values, {', '.join(problems)}"
 
 
@@ -462,7 +463,7 @@ class AtomCoverage:
         return self.a.is_complete and self.b.is_complete and self.c.is_exact
 
     def __str__(self) -> str:
-        shape = " x ".join(map(str, self.atom.shape))
+        shape = format_extents(self.atom.shape)
         return "\n  ".join(
             [f"{self.atom.name}: {shape}, {self.atom.threads} threads", *map(str, (self.a, self.b, self.c))]
         )

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..copying import Array
 from ..display import Drawable
 from ..errors import LayoutError
 from ..layout import Layout, LayoutLike, Linear, Swizzle, as_integer
 from ..tensor import View
-from .accesses import Array, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
+from .accesses import Access, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
 
 
 @dataclass(frozen=True)
@@ -112,18 +115,18 @@ class BankReport(Drawable):
         return self.wavefronts == self.ideal
 
     def __str__(self) -> str:
-        found = "no conflict" if self.conflict_free else f"{self.ways}-way conflict"
-        return f"{found}, {self.assumption}" if self.assumption else found
+        text = "no conflict" if self.conflict_free else f"{self.ways}-way conflict"
+        return f"{text}, {self.assumption}" if self.assumption else text
 
 
 def bank_conflicts(
-    memory: Any,
-    threads: Any = None,
+    memory: Access,
+    threads: Access | None = None,
     *,
     itemsize: int | None = None,
     vector: int | None = None,
     instruction: str = "ld",
-    active: Any = None,
+    active: ArrayLike | None = None,
     machine: BankModel = NVIDIA,
 ) -> BankReport:
     """Return the bank conflicts of an access to shared memory.
@@ -157,13 +160,13 @@ def bank_conflicts(
 
 
 def conflicts_by_warp(
-    memory: Any,
-    threads: Any = None,
+    memory: Access,
+    threads: Access | None = None,
     *,
     itemsize: int | None = None,
     vector: int | None = None,
     instruction: str = "ld",
-    active: Any = None,
+    active: ArrayLike | None = None,
     machine: BankModel = NVIDIA,
 ) -> tuple[BankReport, ...]:
     """Return the bank conflicts of each warp of an access; the parameters are as in `bank_conflicts`.
@@ -192,7 +195,13 @@ class _Request:
 
 
 def _request(
-    memory: Any, threads: Any, itemsize: Any, vector: Any, instruction: str, active: Any, machine: BankModel
+    memory: Access,
+    threads: Access | None,
+    itemsize: int | None,
+    vector: int | None,
+    instruction: str,
+    active: ArrayLike | None,
+    machine: BankModel,
 ) -> tuple[Array, Array, _Request]:
     size, assumption = validate_itemsize(itemsize, memory, "bank_conflicts")
     kind = Instruction.of(instruction)
@@ -271,15 +280,15 @@ def _collisions(
     access: WarpAccess, chosen: Array, phase: int, counts: Array, machine: BankModel, first: int
 ) -> list[Collision]:
     """Return which threads each bank with several words serves one after the other."""
-    found = []
+    collisions = []
     threads = chosen[access.active[chosen]]
     for bank in np.flatnonzero(counts > 1):
         groups: dict[int, list[int]] = {}
         for thread, row in zip(threads, _words_of(access, threads, machine), strict=True):
             for word in np.unique(row[row % machine.banks == bank]):
                 groups.setdefault(int(word), []).append(first + access.first + int(thread))
-        found.append(Collision(phase, int(bank), tuple([tuple(group) for _, group in sorted(groups.items())])))
-    return found
+        collisions.append(Collision(phase, int(bank), tuple([tuple(group) for _, group in sorted(groups.items())])))
+    return collisions
 
 
 # The smallest swizzle or padding that frees given accesses to shared memory of bank conflicts, with a certificate.
@@ -312,6 +321,9 @@ class Pattern:
         return hash(self._key())
 
 
+Remedy: TypeAlias = "Swizzle | Linear | int | None"  # a number is the padding of rows; None where nothing is needed
+
+
 @dataclass(frozen=True)
 class Certificate:
     """The result of a search: a `remedy`, the wavefronts of each access with it, the ideal ones, and the attempts.
@@ -324,7 +336,7 @@ class Certificate:
     (Swizzle(5, 0, 5), True, True)
     """
 
-    remedy: Any  # a Swizzle, a Linear map, a number of elements, or None where nothing is needed
+    remedy: Remedy
     wavefronts: tuple[int, ...]
     ideal: tuple[int, ...]
     searched: int
@@ -346,13 +358,7 @@ class Certificate:
 
     def place(self, offsets: Any) -> Any:
         """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
-        if self.remedy is None:
-            return offsets
-        if isinstance(self.remedy, Swizzle):
-            return self.remedy(offsets)
-        if isinstance(self.remedy, Linear):
-            return _apply_linear(self.remedy, offsets)
-        return _pad_rows(self.row or 1, self.remedy, offsets)
+        return _place(self.remedy, self.row, offsets)
 
     def verify(self) -> bool:
         """Return whether the accesses, counted again, cost as much as certified, and elements stay apart."""
@@ -399,17 +405,10 @@ def find_swizzle(
     bytes_each, assumption = validate_itemsize(itemsize, None, "find_swizzle")
     accesses = _as_patterns(patterns, bytes_each, machine)
     limit = _memory_size(accesses, size)
-    best = _Best(accesses, bytes_each, machine, assumption=assumption)
-    if best.offer(None, lambda offsets: offsets):
-        return best.certificate()
     low = _vector_bits(accesses, bytes_each, machine)
-    for swizzle in _swizzles(limit.bit_length() - 1, low):
-        if best.offer(swizzle, swizzle):
-            return best.certificate()
-    for linear in _linear_maps(limit.bit_length() - 1, low, bytes_each, machine):
-        if best.offer(linear, partial(_apply_linear, linear)):
-            break
-    return best.certificate()
+    bits = limit.bit_length() - 1
+    candidates: Iterator[Remedy] = chain([None], _swizzles(bits, low), _linear_maps(bits, low, bytes_each, machine))
+    return _best_of(candidates, accesses, bytes_each, machine, None, assumption)
 
 
 def find_padding(
@@ -438,11 +437,7 @@ def find_padding(
     limit = machine.banks * machine.width // bytes_each if most is None else as_integer(most, "most")
     if limit < 0:
         raise LayoutError(f"most is a number of elements of padding, at least 0, got {limit}")
-    best = _Best(accesses, bytes_each, machine, row, assumption)
-    for padding in range(0, limit + 1, step):
-        if best.offer(padding, partial(_pad_rows, row, padding)):
-            break
-    return best.certificate()
+    return _best_of(range(0, limit + 1, step), accesses, bytes_each, machine, row, assumption)
 
 
 def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
@@ -451,50 +446,48 @@ def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
     >>> padded_layout(find_padding([np.arange(32) * 32], 32), (32, 32))
     Layout((32, 32), (33, 1))
     """
-    if found.row is None or not shape or shape[-1] != found.row:
+    if found.row is None or not isinstance(found.remedy, int) or not shape or shape[-1] != found.row:
         raise LayoutError(f"the padding was found for rows of {found.row} elements, got shape {tuple(shape)}")
-    strides, step = [1], found.row + int(found.remedy)
+    strides, step = [1], found.row + found.remedy
     for extent in reversed(list(shape)[1:-1]):
         strides.append(step)
         step *= extent
     return Layout(tuple(shape), tuple(reversed([*strides, step][: len(shape)])))
 
 
-class _Best:
-    """The best candidate so far."""
+def _best_of(
+    candidates: Iterable[Remedy],
+    patterns: Sequence[Pattern],
+    itemsize: int,
+    machine: BankModel,
+    row: int | None,
+    assumption: str,
+) -> Certificate:
+    """Return the candidate with the fewest wavefronts; the first with the ideal ones ends the search."""
+    best: Certificate | None = None
+    for number, remedy in enumerate(candidates, 1):
+        counts: list[tuple[int, int]] = []
+        for pattern in patterns:
+            counts.append(_count(pattern, partial(_place, remedy, row), itemsize, machine))
+            if best is not None and sum([wavefronts for wavefronts, _ in counts]) >= sum(best.wavefronts):
+                break
+        else:
+            wavefronts, ideal = zip(*counts, strict=True)
+            best = Certificate(remedy, wavefronts, ideal, number, tuple(patterns), itemsize, machine, row, assumption)
+        assert best is not None
+        if best.is_conflict_free:
+            break
+    assert best is not None
+    return replace(best, searched=number)
 
-    def __init__(
-        self,
-        patterns: Sequence[Pattern],
-        itemsize: int,
-        machine: BankModel,
-        row: int | None = None,
-        assumption: str = "",
-    ) -> None:
-        self.patterns, self.itemsize, self.machine, self.row = patterns, itemsize, machine, row
-        self.assumption = assumption
-        self.searched = 0
-        self.total: int | None = None
-        self.remedy: Any = None
-        self.counts: list[tuple[int, int]] = []
 
-    def offer(self, remedy: Any, place: Callable[[Any], Any]) -> bool:
-        """Count a candidate, keep it if it is better, and return whether nothing can be better."""
-        self.searched += 1
-        counts, total = [], 0
-        for pattern in self.patterns:
-            counts.append(_count(pattern, place, self.itemsize, self.machine))
-            total += counts[-1][0]
-            if self.total is not None and total >= self.total:
-                return False
-        self.total, self.remedy, self.counts = total, remedy, counts
-        return total == sum(ideal for _, ideal in counts)
-
-    def certificate(self) -> Certificate:
-        wavefronts = tuple([count for count, _ in self.counts])
-        ideal = tuple([count for _, count in self.counts])
-        found = (self.remedy, wavefronts, ideal, self.searched, tuple(self.patterns))
-        return Certificate(*found, self.itemsize, self.machine, self.row, self.assumption)
+def _place(remedy: Remedy, row: int | None, offsets: Any) -> Any:
+    """Return where a remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
+    if remedy is None:
+        return offsets
+    if isinstance(remedy, Swizzle):
+        return remedy(offsets)
+    return _apply_linear(remedy, offsets) if isinstance(remedy, Linear) else offsets + offsets // (row or 1) * remedy
 
 
 def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Pattern]:
@@ -503,7 +496,7 @@ def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Patte
         patterns = [patterns]
     if not isinstance(patterns, Iterable):
         raise LayoutError(f"expected a list of accesses, such as layouts or tables of offsets, got {patterns!r}")
-    found = []
+    accesses = []
     for access in patterns:
         pattern = access if isinstance(access, Pattern) else Pattern(access)
         if isinstance(pattern.offsets, (int, np.integer)):
@@ -513,11 +506,11 @@ def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Patte
         offsets, touched = access_offsets(pattern.offsets, None, "a pattern")
         if not touched.all() or not offsets.size or int(offsets.min()) < 0:
             raise LayoutError("a pattern needs offsets of at least 0 for all its threads, without padding")
-        found.append(Pattern(offsets, pattern.instruction, pattern.vector))
-        _count_conflicts(found[-1], offsets, itemsize, machine)
-    if not found:
+        accesses.append(Pattern(offsets, pattern.instruction, pattern.vector))
+        _count_conflicts(accesses[-1], offsets, itemsize, machine)
+    if not accesses:
         raise LayoutError("expected at least one access, such as a layout whose first mode counts threads, got none")
-    return found
+    return accesses
 
 
 def _memory_size(patterns: Sequence[Pattern], size: int | None) -> int:
@@ -567,10 +560,6 @@ def _linear_maps(bits: int, low: int, itemsize: int, machine: BankModel) -> Iter
         yield Linear({"offset": images}, {"offset": 1 << bits})
 
 
-def _pad_rows(row: int, padding: int, offsets: Any) -> Any:
-    return offsets + offsets // row * padding
-
-
 def _apply_linear(linear: Linear, offsets: Any) -> Any:
     size = linear.inputs["offset"]
     inside = linear(offset=np.asarray(offsets, dtype=np.int64) % size)["offset"]
@@ -586,7 +575,7 @@ def _count(pattern: Pattern, place: Callable[[Any], Any], itemsize: int, machine
         return 1 << 30, 1  # vectors would not be aligned
 
 
-def _count_conflicts(pattern: Pattern, offsets: Any, itemsize: int, machine: BankModel) -> tuple[int, int]:
+def _count_conflicts(pattern: Pattern, offsets: Array, itemsize: int, machine: BankModel) -> tuple[int, int]:
     options: dict[str, Any] = {"vector": pattern.vector, "instruction": pattern.instruction, "machine": machine}
     report = bank_conflicts(np.asarray(offsets), itemsize=itemsize, **options)
     return report.wavefronts, report.ideal

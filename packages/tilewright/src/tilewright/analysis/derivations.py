@@ -11,7 +11,10 @@ from .._integers import ceil_div
 from ..errors import LayoutError
 from ..layout import (
     Layout,
+    LayoutArgument,
     LayoutLike,
+    ShapeArgument,
+    Tiler,
     as_tree,
     blocked_product,
     coalesce,
@@ -58,7 +61,7 @@ class AlgebraStep:
         return f"{self.title}({operands}) = {format_operand(self.result)}\n    {self.sentence}"
 
 
-def format_operand(operand: Any) -> str:
+def format_operand(operand: object) -> str:
     """Return an `operand` of the algebra as text: layouts as they print, tuples of them in brackets.
 
     >>> format_operand((Layout(4, 2), (3, None)))
@@ -94,12 +97,10 @@ def explain_steps(operation: str | Callable[..., Any], *operands: Any) -> tuple[
         raise LayoutError(f"{name} takes {least if least == most else '1 or 2'} operands, got {len(operands)}")
     values = tuple([as_tree(operand) for operand in operands])
     result = function(*values)  # refuses wrong operands
-    steps: list[AlgebraStep] = explain(name, result, *values)
-    return tuple(steps)
+    return tuple(explain(name, result, _as_layout(values[0]), *values[1:]))
 
 
-def _explain_compose(name: str, result: Any, a: Any, b: Any) -> list[AlgebraStep]:
-    a = _as_layout(a)
+def _explain_compose(name: str, result: LayoutLike, a: LayoutLike, b: Any) -> list[AlgebraStep]:
     if isinstance(b, tuple):
         parts = [compose(a.mode(k), tiler) for k, tiler in enumerate(b)]
         steps = [
@@ -117,7 +118,7 @@ def _explain_compose(name: str, result: Any, a: Any, b: Any) -> list[AlgebraStep
     return [*steps, AlgebraStep(name, (a, b), result, law)]
 
 
-def _steps_of_modes(a: Layout, b: Any, result: Layout) -> list[AlgebraStep]:
+def _steps_of_modes(a: Layout, b: LayoutLike, result: Layout) -> list[AlgebraStep]:
     """Return the steps for each mode of `b`; none if the composition cannot be made mode by mode."""
     if not isinstance(b, Layout) or b.offset or b.replicas or b.guards or b.axes or a.guards or result.guards:
         return []
@@ -143,15 +144,18 @@ def _steps_of_modes(a: Layout, b: Any, result: Layout) -> list[AlgebraStep]:
     return steps
 
 
-def _explain_complement(name: str, result: Any, layout: Any, bound: Any = None) -> list[AlgebraStep]:
-    layout = _as_layout(layout)
+def _explain_complement(
+    name: str, result: LayoutLike, layout: LayoutLike, bound: ShapeArgument | None = None
+) -> list[AlgebraStep]:
     operands = (layout,) if bound is None else (layout, bound)
     limit = int(layout.cosize) if bound is None and not layout.axes else product(as_tree(bound or 0))
     steps = []
     if isinstance(layout, Layout) and not layout.axes and not layout.replicas and 0 < layout.size <= _MAX_PLACES:
         image = tuple(sorted({int(layout(i)) for i in range(layout.size)}))
         steps.append(AlgebraStep("image", (layout,), image, "the places in use"))
-    modes = [] if layout.axes else sorted([(d, n) for n, d in zip(*layout.flat_modes(), strict=True) if d and n > 1])
+    modes: list[tuple[int, int]] = []
+    if isinstance(layout, Layout) and not layout.axes:
+        modes = sorted([(d, n) for n, d in zip(*layout.flat_modes(), strict=True) if d and n > 1])
     filled, exact = 1, True
     for d, n in modes:
         exact = exact and d % filled == 0
@@ -171,8 +175,7 @@ def _explain_complement(name: str, result: Any, layout: Any, bound: Any = None) 
     return [*(steps if exact else steps[:1]), AlgebraStep(name, operands, result, free)]
 
 
-def _explain_divide(name: str, result: Any, layout: Any, tiler: Any) -> list[AlgebraStep]:
-    layout = _as_layout(layout)
+def _explain_divide(name: str, result: LayoutLike, layout: LayoutLike, tiler: Tiler) -> list[AlgebraStep]:
     if name != "logical_divide":
         first = logical_divide(layout, tiler)
         return [
@@ -208,8 +211,7 @@ def _explain_divide(name: str, result: Any, layout: Any, tiler: Any) -> list[Alg
     ]
 
 
-def _explain_product(name: str, result: Any, block: Any, tiler: Any) -> list[AlgebraStep]:
-    block = _as_layout(block)
+def _explain_product(name: str, result: LayoutLike, block: LayoutLike, tiler: Tiler) -> list[AlgebraStep]:
     if isinstance(tiler, tuple):
         modes = [block.mode(k) for k in range(len(tiler))] if name == "logical_product" else []
         steps = [
@@ -237,8 +239,7 @@ def _explain_product(name: str, result: Any, block: Any, tiler: Any) -> list[Alg
     return [*steps, AlgebraStep(name, (block, tiler), result, _PRODUCT_FORMS[name])]
 
 
-def _explain_inverse(name: str, result: Any, layout: Any) -> list[AlgebraStep]:
-    layout = _as_layout(layout)
+def _explain_inverse(name: str, result: LayoutLike, layout: LayoutLike) -> list[AlgebraStep]:
     is_right = name == "right_inverse"
     size = int(result.size) if is_right else int(layout.size)
     count = min(_LISTED, size)
@@ -251,8 +252,9 @@ def _explain_inverse(name: str, result: Any, layout: Any) -> list[AlgebraStep]:
     ]
 
 
-def _explain_coalesce(name: str, result: Any, layout: Any, profile: Any = None) -> list[AlgebraStep]:
-    layout = _as_layout(layout)
+def _explain_coalesce(
+    name: str, result: LayoutLike, layout: LayoutArgument, profile: ShapeArgument | None = None
+) -> list[AlgebraStep]:
     steps: list[AlgebraStep] = []
     if isinstance(layout, Layout) and profile is None and not layout.guards:
         modes = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1]

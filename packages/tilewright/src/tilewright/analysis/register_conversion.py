@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from math import prod
 from typing import Literal
 
 from .._integers import ceil_div
@@ -78,10 +79,7 @@ def conversion(source: Linear, target: Linear, itemsize: int = 4) -> Conversion:
     moved = target.divide(source)  # for each place of the target, a place of the source that holds its element
     if _stays(moved, source, ("register", "lane", "warp", "block")):
         return Conversion("nothing", registers)
-    size = itemsize
-    for extent in source.outputs.values():
-        size *= extent
-    size //= _blocks(source)
+    size = itemsize * prod(source.outputs.values()) // source.inputs.get("block", 1)
     for means, axes in _LEVELS:
         if _stays(moved, source, axes):
             shuffles = ceil_div(_most_missing(source, target) * itemsize, 4) if means == "shuffles" else 0
@@ -114,10 +112,6 @@ def _columns(linear: Linear) -> dict[str, list[int]]:
         name: [_pack(dict(zip(linear.outputs, image, strict=True)), tuple(linear.outputs)) for image in images]
         for name, images in linear.bases.items()
     }
-
-
-def _blocks(linear: Linear) -> int:
-    return linear.inputs.get("block", 1)
 
 
 def _stays(moved: Linear, source: Linear, axes: Sequence[str]) -> bool:

@@ -223,7 +223,7 @@ class Console:
             click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
 
-def to_json(data: Any) -> str:
+def to_json(data: object) -> str:
     """Return `data` as one line of JSON; infinities and NaN become strings.
 
     >>> to_json({"shape": (2, 3), "worst": float("inf")})
@@ -232,7 +232,7 @@ def to_json(data: Any) -> str:
     return json.dumps(to_plain_data(data), ensure_ascii=False, allow_nan=False)
 
 
-def to_plain_data(data: Any) -> Any:
+def to_plain_data(data: object) -> Any:
     """Return `data` converted to the types of JSON.
 
     >>> to_plain_data({("a", 1): {2.5, 2.5}})
@@ -259,11 +259,11 @@ def to_plain_data(data: Any) -> Any:
     return str(data)
 
 
-def _format_key(key: Any) -> str:
+def _format_key(key: object) -> str:
     return ",".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-def is_terminal(stream: Any = None) -> bool:
+def is_terminal(stream: object = None) -> bool:
     """Return whether a stream, by default stderr, is a terminal that can redraw a line.
 
     >>> import io
@@ -415,7 +415,7 @@ def check_output_path(path: str | Path, replace: bool = True) -> Path:
     return target
 
 
-def save_picture(subject: Any, path: str | Path) -> None:
+def save_picture(subject: object, path: str | Path) -> None:
     """Save a picture of `subject`; the suffix of `path` chooses the kind of file.
 
     >>> import tempfile

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import reduce
 from importlib import import_module
 from operator import add
@@ -19,15 +19,59 @@ import click
 from .._text import count_of, format_bytes, format_table
 from ..errors import UnreachableError
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
-from .options import SIZE, ParamType, SpecOptions, spec_options
+from .options import SIZE, ParamType, SpecOptions, group_options, spec_options
 from .program import follow_links_option, refuse_options, verb
 
 if TYPE_CHECKING:
-    from ..conversion import ConversionPlan, ConversionReport, ProgressEvent, Rounding
+    from ..conversion import ConversionItem, ConversionPlan, ConversionReport, ProgressEvent, Rounding
 
 KINDS = ("tensorbin", "safetensors", "banks", "npy")
 _MAX_NOTES = 8
 _MAX_LISTED = 8  # tensors that were rounded
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a plan is run, as given on the command line."""
+
+    memory_limit: int
+    jobs: int | None
+    resume: bool
+    force: bool
+    dry_run: bool
+    part: str | None
+    dask: str | None
+
+    def run_plan(self, plan: ConversionPlan, label: str) -> ConversionReport:
+        """Run a plan, show its progress under a label, and return the report."""
+        from ..conversion import run_plan
+
+        console, part = Console.current(), _parse_part(self.part)
+        with _open_dask_executor(self.dask) as executor, Progress(label) as bar, _report_output_errors(plan):
+            return run_plan(
+                plan,
+                memory=self.memory_limit,
+                jobs=self.jobs,
+                resume=self.resume,
+                force=self.force,
+                part=part,
+                executor=executor,
+                progress=lambda event: _report_progress(event, bar, console),
+            )
+
+
+def run_options(verb_name: str, noun: str, memory: str, dry_run: str) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that gives a verb the options of a run, as the argument `run`, in words about its files."""
+    declared = (
+        click.Option(["--memory", "memory_limit"], type=SIZE, default=memory, show_default=True, help="Memory limit."),
+        click.Option(["--jobs"], type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]"),
+        click.Option(["--resume"], is_flag=True, help=f"Continue an earlier run: skip its finished {noun}."),
+        click.Option(["--force"], is_flag=True, help="Replace existing output."),
+        click.Option(["--dry-run"], is_flag=True, help=dry_run),
+        click.Option(["--part"], metavar="I/N", help=f"{verb_name} part I of N, counted from 0; one part per machine."),
+        click.Option(["--dask"], metavar="ADDRESS", help=f"Spread the {noun} over a Dask cluster."),
+    )
+    return group_options("run", RunOptions, declared)
 
 
 @verb("convert")
@@ -39,13 +83,7 @@ _MAX_LISTED = 8  # tensors that were rounded
 @click.option("--transpose", is_flag=True, help="Transpose the last two dimensions of every tensor.")
 @click.option("--like-ttnn", is_flag=True, help="Round to bfloat16 before blocks for sharded memory, as ttnn does.")
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")
-@click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Memory limit.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
-@click.option("--resume", is_flag=True, help="Continue an earlier run: skip its finished tensors.")
-@click.option("--force", is_flag=True, help="Replace existing output.")
-@click.option("--dry-run", is_flag=True, help="Print the plan without writing anything.")
-@click.option("--part", metavar="I/N", help="Convert part I of N, counted from 0; one part per machine.")
-@click.option("--dask", metavar="ADDRESS", help="Spread the tensors over a Dask cluster.")
+@run_options("Convert", "tensors", "1GiB", "Print the plan without writing anything.")
 @follow_links_option
 @spec_options
 @click.pass_context
@@ -57,14 +95,8 @@ def command(
     transpose: bool,
     like_ttnn: bool,
     pad_value: float | None,
-    memory_limit: int,
-    jobs: int | None,
-    resume: bool,
-    force: bool,
-    dry_run: bool,
-    part: str | None,
-    dask: str | None,
     follow_links: bool,
+    run: RunOptions,
     options: SpecOptions,
 ) -> Answer:
     """Convert checkpoints to tiled files, in bounded memory, resumably.
@@ -84,7 +116,7 @@ def command(
     tilewright convert checkpoint/ out/ --rules rules.toml --memory 4GiB
     tilewright convert checkpoint/ out/ --rules rules.toml --part 0/4
     """
-    from ..conversion import plan_conversion, run_plan
+    from ..conversion import plan_conversion
 
     *sources, out = paths
     if not sources:
@@ -98,21 +130,11 @@ def command(
             console.print_note(f"note: {note}")
         if len(plan.notes) > _MAX_NOTES:
             console.print_note(f"note: and {len(plan.notes) - _MAX_NOTES} more like these; --json lists all")
-    if dry_run:
+    if run.dry_run:
         refuse_options(["part"], "on the plan, which is of all parts")
-        seconds = plan.seconds(jobs)
+        seconds = plan.seconds(run.jobs)
         return Answer(lambda: _format_plan(plan, seconds), {**plan.to_json(), "seconds": seconds})
-    with open_dask_executor(dask) as executor, Progress("converting") as bar, report_output_errors(plan):
-        report = run_plan(
-            plan,
-            memory=memory_limit,
-            jobs=jobs,
-            resume=resume,
-            force=force,
-            part=parse_part(part),
-            executor=executor,
-            progress=lambda event: report_progress(event, bar, console),
-        )
+    report = run.run_plan(plan, "converting")
     return Answer(lambda: format_report(report, len(plan.notes)), {"event": "report", **report.to_json()})
 
 
@@ -136,7 +158,7 @@ class _UnsupportedOption(ParamType):
 
     name = "nothing"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse the value."""
         self.fail("converted files are padded to their tiles and shards only; remove this option", param, ctx)
 
@@ -154,7 +176,7 @@ def _typed_settings(ctx: click.Context, options: SpecOptions, to: str | None) ->
     return {**found, "chip": options.build_chip() if on_a_chip else None}
 
 
-def parse_part(text: str | None) -> tuple[int, int] | None:
+def _parse_part(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     found = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
@@ -164,7 +186,7 @@ def parse_part(text: str | None) -> tuple[int, int] | None:
 
 
 @contextmanager
-def open_dask_executor(address: str | None) -> Iterator[Any]:
+def _open_dask_executor(address: str | None) -> Iterator[Any]:
     if address is None:
         yield None
         return
@@ -178,7 +200,7 @@ def open_dask_executor(address: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def report_output_errors(plan: ConversionPlan) -> Iterator[None]:
+def _report_output_errors(plan: ConversionPlan) -> Iterator[None]:
     """Report errors of files that are not sources as errors of the output, and how to go on after Ctrl-C."""
     out = str(plan.out)
     try:
@@ -206,7 +228,7 @@ def report_output_errors(plan: ConversionPlan) -> Iterator[None]:
         raise CommandError(f"{problem.filename or out}: {reason}{hint}", ExitCode.OUTPUT) from problem
 
 
-def report_progress(event: ProgressEvent, bar: Progress, console: Console) -> None:
+def _report_progress(event: ProgressEvent, bar: Progress, console: Console) -> None:
     if event.kind != "bytes":
         console.print_event(event.kind, **{name: value for name, value in event.to_json().items() if name != "kind"})
     bar.update(event.bytes_done, event.bytes_total, f"{event.tensors_done}/{event.tensors_total} tensors")
@@ -235,7 +257,7 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
     return "\n".join(lines)
 
 
-def _describe_target(item: Any) -> str:
+def _describe_target(item: ConversionItem) -> str:
     spec, turned = item.target.spec, item.target.order is not None
     tiles = f"in {spec.tile.height}x{spec.tile.width}" if spec.is_tiled else "in rows"
     shards = "" if spec.memory.sharding is None else f", {spec.memory.memory_layout.name.lower()}"

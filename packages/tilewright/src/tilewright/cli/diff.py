@@ -46,16 +46,10 @@ def command(
     a: str,
     b: str,
     tensors: tuple[str, ...],
-    atol: float,
-    rtol: float,
-    ulp: float | None,
-    pcc: float | None,
-    transpose: bool | None,
-    memory: int,
     with_map: bool,
     show: str | None,
-    device: Any,
     follow_links: bool,
+    **settings: Any,
 ) -> Answer:
     """Compare two files or directories across number formats and layouts, tensor by tensor, by logical coordinates.
 
@@ -77,15 +71,9 @@ def command(
         comparison = diff(
             open_tensors(a, follow_links),
             open_tensors(b, follow_links),
-            atol=atol,
-            rtol=rtol,
-            ulp=ulp,
-            pcc=pcc,
             tensors=tensors or None,
-            transpose=transpose,
-            memory=memory,
             progress=progress.update,
-            device=device,
+            **settings,
         )
     worst = comparison.worst
     if show is not None and worst is not None:

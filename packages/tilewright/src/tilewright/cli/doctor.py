@@ -44,23 +44,10 @@ class EngineCheck:
         """Whether the engine is present and gives wrong results."""
         return self.is_right is False
 
-
-@dataclass(frozen=True, slots=True)
-class HealthReport:
-    """Engines, machine, packages and environment as the doctor sees them."""
-
-    engines: list[EngineCheck]
-    machine: dict[str, Any]
-    packages: dict[str, str | None]
-    missing: list[MissingPart]
-    environment: dict[str, str]
-
-    @property
-    def exit_code(self) -> int:
-        """The exit status: 5 if a required package is missing, 1 if an engine gives wrong results, otherwise 0."""
-        if any(each.is_required for each in self.missing):
-            return ExitCode.MISSING
-        return ExitCode.NO if any(each.is_broken for each in self.engines) else ExitCode.OK
+    def to_json(self) -> dict[str, Any]:
+        """Return the check as plain data."""
+        reason = {"found": self.problem is None, "unavailable_reason": self.problem}
+        return {"name": self.name, **reason, "detail": self.detail, "is_right": self.is_right}
 
 
 @verb("doctor")
@@ -71,27 +58,6 @@ def command() -> Answer:
     exit status is 1 if it does not, and 5 if a required package is missing or too old. Optional packages may be
     missing.
     """
-    report = _examine_environment()
-    data = {
-        "tilewright": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "engines": [_engine_to_json(check) for check in report.engines],
-        "machine": report.machine,
-        "packages": report.packages,
-        "missing": [asdict(each) for each in report.missing],
-        "plugins": list_all_plugins(),
-        "environment": report.environment,
-    }
-    return Answer(lambda: "\n".join(_format_answer(report)), data, report.exit_code)
-
-
-def _engine_to_json(check: EngineCheck) -> dict[str, Any]:
-    reason = {"found": check.problem is None, "unavailable_reason": check.problem}
-    return {"name": check.name, **reason, "detail": check.detail, "is_right": check.is_right}
-
-
-def _examine_environment() -> HealthReport:
     missing = list(missing_requirements())
     engines: list[EngineCheck] = []
     if not any(each.name in ("numpy", "ml_dtypes") for each in missing):  # no engine could be imported
@@ -100,8 +66,21 @@ def _examine_environment() -> HealthReport:
         engines = [_check_engine(name) for name in ENGINES if name != "auto"]
         missing += [missing_engine(each.name) for each in engines if each.problem is not None and not each.is_broken]
         missing += missing_optional_packages()
-    environment = {name: value for name, value in sorted(os.environ.items()) if name.startswith("TILEWRIGHT_")}
-    return HealthReport(engines, describe_machine(), package_versions(), missing, environment)
+    data = {
+        "tilewright": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "engines": [check.to_json() for check in engines],
+        "machine": describe_machine(),
+        "packages": package_versions(),
+        "missing": [asdict(each) for each in missing],
+        "plugins": list_all_plugins(),
+        "environment": {name: value for name, value in sorted(os.environ.items()) if name.startswith("TILEWRIGHT_")},
+    }
+    status = ExitCode.NO if any(each.is_broken for each in engines) else ExitCode.OK
+    if any(each.is_required for each in missing):
+        status = ExitCode.MISSING
+    return Answer(lambda: "\n".join(_format_answer(data, engines, missing)), data, status)
 
 
 def _check_engine(name: str) -> EngineCheck:
@@ -140,31 +119,31 @@ def _matches_reference(name: str) -> bool:
     return bool(np.array_equal(packed, expected) and np.array_equal(opened, wanted))
 
 
-def _format_answer(report: HealthReport) -> list[str]:
-    lines = [f"tilewright {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
-    lines.append("\nengines")
-    lines += [_format_engine(each) for each in report.engines] or [
-        "  none can be tested until the required packages are installed"
+def _format_answer(data: dict[str, Any], engines: list[EngineCheck], missing: list[MissingPart]) -> list[str]:
+    plugins = data["plugins"].items()
+    return [
+        f"tilewright {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        "\nengines",
+        *(
+            map(_format_engine, engines)
+            if engines
+            else ["  none can be tested until the required packages are installed"]
+        ),
+        "\nmachine",
+        *[_two_columns(f"  {name}", 15, text) for name, text in _machine_facts(data["machine"])],
+        "\npackages",
+        *[_two_columns(f"  {name}", 15, version or "not installed") for name, version in data["packages"].items()],
+        *["\nplug-ins"] * bool(plugins),
+        *[_two_columns(f"  {name}", 31, package) for name, package in plugins],
+        *["\nmissing: what that costs, and how to install it"] * bool(missing),
+        *[line for each in missing for line in each.lines()],
+        "\nenvironment",
+        *[
+            f"  {name}={value}{'' if name in _VARIABLES else ', which nothing reads'}"
+            for name, value in data["environment"].items()
+        ],
+        *["  no TILEWRIGHT_ variable is set"] * (not data["environment"]),
     ]
-    lines.append("\nmachine")
-    lines += [_two_columns(f"  {name}", 15, text) for name, text in _machine_facts(report.machine)]
-    lines.append("\npackages")
-    lines += [_two_columns(f"  {name}", 15, version or "not installed") for name, version in report.packages.items()]
-    if plugins := list_all_plugins():
-        lines.append("\nplug-ins")
-        lines += [_two_columns(f"  {name}", 31, package) for name, package in plugins.items()]
-    if report.missing:
-        lines.append("\nmissing: what that costs, and how to install it")
-        for each in report.missing:
-            lines.append(_two_columns(f"  {each.name}", 15, f"{'REQUIRED: ' * each.is_required}{each.cost}"))
-            lines += [f"    $ {command}" for command in each.commands]  # on one line each, to be copied
-    lines.append("\nenvironment")
-    variables = [
-        f"  {name}={value}{'' if name in _VARIABLES else ', which nothing reads'}"
-        for name, value in report.environment.items()
-    ]
-    lines += variables or ["  no TILEWRIGHT_ variable is set"]
-    return lines
 
 
 def _format_engine(check: EngineCheck) -> str:
@@ -246,6 +225,11 @@ class MissingPart:
     cost: str
     commands: tuple[str, ...]
     is_required: bool = False
+
+    def lines(self) -> list[str]:
+        """Return the cost, and each command on one line, to be copied."""
+        cost = _two_columns(f"  {self.name}", 15, f"{'REQUIRED: ' * self.is_required}{self.cost}")
+        return [cost, *[f"    $ {command}" for command in self.commands]]
 
 
 def list_all_plugins() -> dict[str, str]:

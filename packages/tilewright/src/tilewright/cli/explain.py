@@ -32,7 +32,7 @@ from .subjects import is_text, names_file, parse_subject, shorten, text_shape_op
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
-    from ..memory import Mesh, TensorSpec
+    from ..memory import DeviceLike, Mesh, TensorSpec
 
 
 @verb("explain")
@@ -60,7 +60,7 @@ def command(
     base: int | None,
     tensor: str | None,
     text_shape: tuple[int, ...] | None,
-    device: Any,
+    device: DeviceLike | None,
     follow_links: bool,
     options: SpecOptions,
 ) -> Answer:
@@ -167,7 +167,7 @@ def _list_holders(mesh: Mesh, inside: tuple[int, ...]) -> list[str]:
 
 
 def _open_stored(
-    ctx: click.Context, what: str, tensor: str | None, device: Any, follow_links: bool, is_printed: bool
+    ctx: click.Context, what: str, tensor: str | None, device: DeviceLike | None, follow_links: bool, is_printed: bool
 ) -> StoredTensor | None:
     """Return the tensor that a file name refers to, or None if `what` is a shape, or a tensor as ttnn printed it."""
     if is_printed or _is_shape(what):
@@ -226,7 +226,7 @@ def _choose_spec(stored: StoredTensor | None, what: str, options: SpecOptions) -
     return spec_on_chip(stored, options.build_chip())
 
 
-def _check_options(at: Any, address: Any, core: Any, bank: Any) -> None:
+def _check_options(at: object, address: object, core: object, bank: object) -> None:
     if (at is None) == (address is None):
         raise click.UsageError("give either --at I,J,K (an element) or --address with --core X,Y (an address)")
     if at is not None and (core is not None or bank is not None):

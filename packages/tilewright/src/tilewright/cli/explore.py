@@ -9,7 +9,7 @@ import webbrowser
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
@@ -18,6 +18,9 @@ from .console import Answer, CommandError, Console
 from .options import CHIP_OPTIONS, SpecOptions, device_option, spec_options, typed_options
 from .program import follow_links_option, refuse_options, verb
 from .show import Thing
+
+if TYPE_CHECKING:
+    from ..memory import DeviceLike
 
 
 @verb("explore")
@@ -31,7 +34,7 @@ from .show import Thing
 def command(
     start: str | None,
     tensor: str | None,
-    device: Any,
+    device: DeviceLike | None,
     follow_links: bool,
     port: int | None,
     browser: bool,
@@ -89,7 +92,7 @@ def _has_display() -> bool:
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _parse_start(start: str, tensor: str | None, device: Any, follow_links: bool) -> Thing | None:
+def _parse_start(start: str, tensor: str | None, device: DeviceLike | None, follow_links: bool) -> Thing | None:
     """Return the tensor to start with, None if a link was given."""
     if ("#" in start or "=" in start) and not Path(start).exists():
         return None
@@ -99,7 +102,7 @@ def _parse_start(start: str, tensor: str | None, device: Any, follow_links: bool
     return subject
 
 
-def _initial_fragment(subject: Thing, device: Any, options: SpecOptions) -> str:
+def _initial_fragment(subject: Thing, device: DeviceLike | None, options: SpecOptions) -> str:
     """Return the URL fragment that spells a tensor and the mesh that shares it."""
     from ..explorer import spell_mesh, spell_spec
 

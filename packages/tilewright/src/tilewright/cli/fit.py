@@ -198,11 +198,7 @@ def fit_to_json(report: Fit) -> dict[str, Any]:
         "circular_buffer_bytes": report.circular_buffer_bytes,
         "problems": list(report.problems),
         "alternatives": [
-            {
-                "change": each.change,
-                "tensor": str(each.spec),
-                "bytes_per_bank": each.bytes_per_bank,
-            }
+            {"change": each.change, "tensor": str(each.spec), "bytes_per_bank": each.bytes_per_bank}
             for each in report.alternatives
         ],
         "remedies": list(report.remedies),

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import shutil
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from .console import Answer, save_picture, table_width
 from .options import TensorName, device_option, integer_list
 from .program import follow_links_option, refuse_options, verb
+
+if TYPE_CHECKING:
+    from ..memory import DeviceLike
 
 
 @verb("inspect")
@@ -37,7 +40,7 @@ def command(
     patterns: tuple[str, ...],
     tile: tuple[int, ...] | None,
     show: str | None,
-    device: Any,
+    device: DeviceLike | None,
     follow_links: bool,
 ) -> Answer:
     """List the tensors of a file or directory with their specs, sizes and padding; or print one tile, decoded.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import wraps
@@ -38,7 +38,7 @@ class WordChoice(click.Choice):  # type: ignore[type-arg]  # older releases of c
     'col_major'
     """
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the choice that a text names."""
         return super().convert(canonical_word(value) if isinstance(value, str) else value, param, ctx)
 
@@ -52,7 +52,7 @@ class ParsedType(ParamType):
     def __init__(self, name: str, parse: Callable[[str], Any], names: Callable[[], Iterable[str]] = lambda: ()) -> None:
         self.name, self._parse, self._names = name, parse, names
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value that a text gives; one that is parsed already is returned as it is."""
         if not isinstance(value, str):
             return value
@@ -65,6 +65,23 @@ class ParsedType(ParamType):
         """Return the names that complete a prefix."""
         known = [name for name in self._names() if name.lower().startswith(incomplete.lower())]
         return [CompletionItem(name) for name in known]
+
+
+class NameType(ParsedType):
+    """The type of options that take one of the `names` that a function returns, which a shell completes.
+
+    >>> NameType("chip", lambda: ["n150", "p150"]).convert("n150", None, None)
+    'n150'
+    """
+
+    def __init__(self, name: str, names: Callable[[], Iterable[str]]) -> None:
+        super().__init__(name, self._choose, names)
+
+    def _choose(self, text: str) -> str:
+        known = list(self._names())
+        if text not in known:
+            raise ValueError(f"unknown {self.name} {text!r}; choose one of {', '.join(known)}")
+        return text
 
 
 class TensorName(ParamType):
@@ -323,11 +340,7 @@ class SpecOptions:
                 raise click.UsageError("--shard nd needs --shard-shape, such as 1x64x32")
             distribution = self.distribution or "round_robin_1d"
             return memory.nd_sharded(self.shard_shape, cores, orientation, distribution, buffer)
-        strategies = {
-            "height": memory.height_sharded,
-            "width": memory.width_sharded,
-            "block": memory.block_sharded,
-        }
+        strategies = {"height": memory.height_sharded, "width": memory.width_sharded, "block": memory.block_sharded}
         return strategies[self.shard](cores, self.shard_shape, orientation, buffer)
 
     @staticmethod
@@ -421,14 +434,31 @@ def spec_options(function: Callable[..., Any]) -> Callable[..., Any]:
     True
     """
 
-    @wraps(function)
-    def with_options(*args: Any, **values: Any) -> Any:
-        placement = {option.name: values.pop(option.name) for option in fields(SpecOptions)}
-        return function(*args, options=SpecOptions(**placement), **values)
+    return group_options("options", SpecOptions, _OPTIONS)(function)
 
-    params = getattr(function, "__click_params__", [])
-    with_options.__click_params__ = [*params, *reversed(_OPTIONS)]  # type: ignore[attr-defined]  # where click keeps them
-    return with_options
+
+def group_options(
+    argument: str, group: type, options: Sequence[click.Option]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that gives a verb some `options` as one `argument`: an object of the class `group`.
+
+    >>> @group_options("options", SpecOptions, _OPTIONS)
+    ... def show(options: SpecOptions) -> None: ...
+    >>> [option.name for option in show.__click_params__][:2]
+    ['harvested', 'dispatch']
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def with_group(*args: Any, **values: Any) -> Any:
+            own = {field.name: values.pop(field.name) for field in fields(group)}
+            return function(*args, **{argument: group(**own)}, **values)
+
+        params = getattr(function, "__click_params__", [])  # where click keeps them
+        with_group.__click_params__ = [*params, *reversed(options)]  # type: ignore[attr-defined]
+        return with_group
+
+    return decorate
 
 
 def stated_by_file(tensor: StoredTensor, typed: frozenset[str]) -> frozenset[str]:

@@ -4,25 +4,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .._text import count_of, format_bytes, format_table
-from .console import Answer, Console, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .convert import (
-    format_seconds,
-    format_shape,
-    open_dask_executor,
-    parse_part,
-    report_output_errors,
-    report_progress,
-)
+from .console import Answer, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
+from .convert import RunOptions, format_seconds, format_shape, run_options
 from .fit import fit_to_json, format_fit
-from .options import MACHINE, SHAPE, SIZE
-from .program import SectionedOption, refuse_options, verb
+from .options import MACHINE, SHAPE
+from .program import option_in, refuse_options, verb
 
 if TYPE_CHECKING:
     from ..conversion import CacheReport, ConversionItem, ConversionPlan, ConversionReport, ItemExplanation
@@ -40,11 +32,7 @@ _UNUSED_WITH = {  # options that have no effect, by mode
 _NUMBER = re.compile(r"(?<=layers\.)\d+|(?<=_shard_)\d+")  # that tells like files apart
 
 
-def _option_in(section: str) -> Callable[..., Callable[..., Any]]:
-    return lambda *names, **settings: click.option(*names, cls=SectionedOption, section=section, **settings)
-
-
-_cache_option, _other_option = _option_in("What the cache is"), _option_in("Instead of making a cache")
+_cache_option, _other_option = option_in("What the cache is"), option_in("Instead of making a cache")
 
 
 @verb("prepare")
@@ -56,13 +44,7 @@ _cache_option, _other_option = _option_in("What the cache is"), _option_in("Inst
     metavar="MACHINE",
     help="N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...",
 )
-@click.option("--memory", "memory_limit", type=SIZE, default="512MiB", show_default=True, help="Memory limit.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
-@click.option("--resume", is_flag=True, help="Continue an earlier run: skip its finished files.")
-@click.option("--force", is_flag=True, help="Replace existing output.")
-@click.option("--dry-run", is_flag=True, help="Print the files, like ones together, and write nothing.")
-@click.option("--part", metavar="I/N", help="Prepare part I of N, counted from 0; one part per machine.")
-@click.option("--dask", metavar="ADDRESS", help="Spread the files over a Dask cluster.")
+@run_options("Prepare", "files", "512MiB", "Print the files, like ones together, and write nothing.")
 @_cache_option("--recipe", metavar="NAME", help="Recipe, or its TOML file or folder. [tt_transformers]")
 @_cache_option(
     "--optimizations", metavar="MODE", help="performance, accuracy, or a decoder config (.json). [performance]"
@@ -89,13 +71,7 @@ def command(
     machine: str | None,
     batch: int | None,
     layers: str | None,
-    memory_limit: int,
-    jobs: int | None,
-    resume: bool,
-    force: bool,
-    dry_run: bool,
-    part: str | None,
-    dask: str | None,
+    run: RunOptions,
     check: bool,
     full: bool,
     retarget: bool,
@@ -139,10 +115,10 @@ def command(
     if recipes:
         return _list_recipe(paths, typed)
     if check:
-        return _check(paths, machine, typed, memory_limit, jobs, full)
+        return _check(paths, machine, typed, run, full)
     if machine is None:
         raise click.UsageError("name the machine, such as --for N300")
-    from ..conversion import fit_plan, plan_cache, plan_retarget, run_plan
+    from ..conversion import fit_plan, plan_cache, plan_retarget
 
     if retarget:
         cache, out = _split_paths(paths, "--retarget takes a cache and perhaps an output")
@@ -151,22 +127,11 @@ def command(
         plan = plan_cache(*_split_paths(paths, "expected SOURCE and perhaps OUT"), machine, **typed)
     if explain is not None:
         return _explain(plan, explain, show)
-    if dry_run:
+    if run.dry_run:
         refuse_options(["part"], "on the plan, which is of all parts")
         fitting = replace(fit_plan(plan, machine, **typed), notes=())  # which the plan has
         return Answer(lambda: _format_plan(plan, fitting), {**plan.to_json(), "fit": fit_to_json(fitting)})
-    console = Console.current()
-    with open_dask_executor(dask) as executor, Progress("preparing") as bar, report_output_errors(plan):
-        report = run_plan(
-            plan,
-            memory=memory_limit,
-            jobs=jobs,
-            resume=resume,
-            force=force,
-            part=parse_part(part),
-            executor=executor,
-            progress=lambda event: report_progress(event, bar, console),
-        )
+    report = run.run_plan(plan, "preparing")
     root = report.out.removesuffix(str(plan.recipe["directory"])) if plan.recipe else report.out
     has_all = "layers" not in typed or bool(plan.beside)  # the marker
     return Answer(lambda: _format_report(report, root, has_all), {"event": "report", **report.to_json()})
@@ -246,15 +211,18 @@ def _format_explanations(explanations: list[ItemExplanation]) -> str:
     return text if width is None else wrap_lines(text, width)
 
 
-def _check(
-    paths: tuple[str, ...], machine: str | None, options: dict[str, Any], memory: int, jobs: int | None, full: bool
-) -> Answer:
+def _check(paths: tuple[str, ...], machine: str | None, options: dict[str, Any], run: RunOptions, full: bool) -> Answer:
     from ..conversion import check_cache
 
     cache, source = _split_paths(paths, "--check takes a cache and perhaps its source")
     with Progress("checking", "files") as progress:
         report = check_cache(
-            cache, source, machine, memory=memory, jobs=jobs, full=full, progress=progress.update, **options
+            *(cache, source, machine),
+            memory=run.memory_limit,
+            jobs=run.jobs,
+            full=full,
+            progress=progress.update,
+            **options,
         )
     return Answer(lambda: _format_check(report), report.to_json(), ExitCode.OK if report else ExitCode.NO)
 

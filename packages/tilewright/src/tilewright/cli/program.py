@@ -29,6 +29,11 @@ class SectionedOption(click.Option):
         self.section = section
 
 
+def option_in(section: str) -> Callable[..., Callable[..., Any]]:
+    """Return `click.option` for options that --help lists under a `section` heading."""
+    return lambda *names, **settings: click.option(*names, cls=SectionedOption, section=section, **settings)
+
+
 class Verb(click.Command):
     """A command that prints the `Answer` it returns, as text or with --json as JSON, and exits with its status."""
 

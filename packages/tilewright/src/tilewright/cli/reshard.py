@@ -25,7 +25,7 @@ from .console import (
 )
 from .move_arguments import parse_move
 from .options import SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
-from .program import SectionedOption, refuse_options, verb
+from .program import option_in, refuse_options, verb
 from .show import check_animation_path, check_picture_path, name_assumptions, picture_text
 
 if TYPE_CHECKING:
@@ -46,12 +46,11 @@ VIEWS = ("map", "links", "timeline")
 _MAX_PAIRS = 8  # that are listed; pictures and --json have all
 
 
-def _view_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(f"--{name}", is_flag=True, cls=SectionedOption, section="Pictures", help=help_text)
-
-
 def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(name, type=click.Path(dir_okay=False), metavar="FILE", help=help_text)
+
+
+_picture_option = option_in("Pictures")
 
 
 @verb("reshard")
@@ -70,25 +69,15 @@ def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Ca
 @click.option("--best", is_flag=True, help="Rank targets and stops on the way that take less time.")
 @_file_option("--chrome-trace", "Write the timeline for Perfetto.")
 @_file_option("--npe", "Write the workload for the simulator tt-npe.")
-@_view_option("map", "Draw the chip with the flows between cores and banks.")
-@_view_option("links", "Draw the load of the links of both networks.")
-@_view_option("timeline", "Draw the estimated times of requests and resources.")
-@_view_option("animate", "Write what can be played, request by request: an .html page.")
-@click.option(
-    "--step",
-    type=click.IntRange(1),
-    metavar="N",
-    cls=SectionedOption,
-    section="Pictures",
-    help="Draw only this step of the plan.",
-)
-@click.option(
-    "-o",
-    "--output",
+@_picture_option("--map", is_flag=True, help="Draw the chip with the flows between cores and banks.")
+@_picture_option("--links", is_flag=True, help="Draw the load of the links of both networks.")
+@_picture_option("--timeline", is_flag=True, help="Draw the estimated times of requests and resources.")
+@_picture_option("--animate", is_flag=True, help="Write what can be played, request by request: an .html page.")
+@_picture_option("--step", type=click.IntRange(1), metavar="N", help="Draw only this step of the plan.")
+@_picture_option(
+    *("-o", "--output"),
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    cls=SectionedOption,
-    section="Pictures",
     help="Write the picture to an .svg, .html, .txt or .json. [--map --links]",
 )
 @spec_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,13 +31,13 @@ from .options import (
     stated_by_file,
     typed_options,
 )
-from .program import SectionedOption, follow_links_option, refuse_options, verb
+from .program import follow_links_option, option_in, refuse_options, verb
 from .subjects import names_file, parse_subject, shorten, text_shape_option
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
     from ..layout import LayoutLike
-    from ..memory import Allocator, TensorSpec
+    from ..memory import Allocator, DeviceLike, TensorSpec
     from ..tiling import Schedule, Tiler
     from ..views import Animation, Scene
 
@@ -80,11 +80,7 @@ SUFFIXES = (".svg", ".html", ".txt", ".json")
 SCHEMES = ("simplex", "duplex", "double", "buffered", "direct")
 
 
-def _option_in(section: str) -> Callable[..., Callable[..., Any]]:
-    return lambda *names, **settings: click.option(*names, cls=SectionedOption, section=section, **settings)
-
-
-_tiles_option, _memory_option = _option_in("Tiles"), _option_in("Memory")
+_tiles_option, _memory_option = option_in("Tiles"), option_in("Memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ class ShowOptions:
             raise click.UsageError(f"settings have no effect {_describe_mode(mode)}; give only the shape")
 
 
-def _is_asked(value: Any) -> bool:
+def _is_asked(value: object) -> bool:
     """Return whether the value of an option is one that was given; page 0 is."""
     return value is not None and value is not False and value != ()
 
@@ -235,7 +231,7 @@ def command(
     tensor: str | None,
     text_shape: tuple[int, ...] | None,
     report: str | None,
-    device: Any,
+    device: DeviceLike | None,
     follow_links: bool,
     options: SpecOptions,
     **drawing_options: Any,
@@ -506,7 +502,7 @@ class Thing:
         text: str,
         tensor: str | None = None,
         follow_links: bool = False,
-        device: Any = None,
+        device: DeviceLike | None = None,
         text_shape: tuple[int, ...] | None = None,
     ) -> Thing:
         """Return the subject of a text: an existing file, a shape with settings, or a layout.
@@ -569,7 +565,7 @@ class Thing:
         )
 
 
-def _open_stored(path: str, name: str | None, device: Any, follow_links: bool) -> StoredTensor:
+def _open_stored(path: str, name: str | None, device: DeviceLike | None, follow_links: bool) -> StoredTensor:
     from ..files import open_tensors
 
     found = open_tensors(path, follow_links)

@@ -220,7 +220,7 @@ def _import_function(name: str) -> Any:
     return found
 
 
-def _wrap_compute(function: Any, name: str, settings: dict[str, Any]) -> Any:
+def _wrap_compute(function: object, name: str, settings: dict[str, Any]) -> Any:
     """Return a compute that raises its errors with its name; a compiled one is returned as it is."""
     if not callable(function):
         return function

@@ -11,20 +11,31 @@ import click
 from .._text import format_table
 from ..errors import TilewrightError
 from .console import Answer, ExitCode, table_width
-from .options import SHAPE
+from .options import SHAPE, NameType
 from .program import refuse_options, verb
 
-NOTATIONS = (
-    *("tilewright", "cute", "tt-mlir", "triton", "memref", "mlir"),
-    *("mosaic", "tvm", "xla", "ttnn", "onednn"),
-)
 LANGUAGES = ("cuda", "opencl", "triton", "python", "mlir")
+
+
+def _notation_names() -> list[str]:
+    from ..notation import notation_names
+
+    return notation_names()
+
+
+def _writable_notations() -> list[str]:
+    from ..notation import writable_notations
+
+    return writable_notations()
+
+
+READ, WRITTEN = NameType("notation", _notation_names), NameType("notation to write", _writable_notations)
 
 
 @verb("translate")
 @click.argument("text", metavar="TEXT")
-@click.option("--to", "target", metavar="NAME", help="The notation to write: cute, xla, onednn, mlir ... [all]")
-@click.option("--from", "source", type=click.Choice(NOTATIONS), metavar="NAME", help="The notation of TEXT. [its form]")
+@click.option("--to", "target", type=WRITTEN, metavar="NAME", help="The notation to write: cute, xla, mlir ... [all]")
+@click.option("--from", "source", type=READ, metavar="NAME", help="The notation of TEXT. [its form]")
 @click.option(
     "--shape", type=SHAPE, metavar="SHAPE", help="The shape, for texts without one: oneDNN, TVM, Mosaic, tt-mlir."
 )
@@ -52,13 +63,11 @@ def command(
     Without --to, all notations that can express it are listed, and why the others cannot. With --to, the exit status
     is 1 if the notation cannot express it.
     """
-    from ..notation import WRITABLE, parse
+    from ..notation import parse
     from ..notation.any_text import TYPED
 
     if text == "-":
         text = sys.stdin.read()
-    if target is not None and target not in WRITABLE:
-        raise click.UsageError(f"layouts can be written as {', '.join(WRITABLE)}; got --to {target}")
     if language is not None:
         refuse_options(["target", "dtype"], "on the code of an index function")
     elif target is not None and target not in TYPED:
@@ -81,7 +90,7 @@ def command(
         name: (str(parsed), "", True)
         if name == own != "cute" and not is_placement and dtype is None
         else _write(layout if name in ("tilewright", "triton") else memory, name, parsed, dtype)
-        for name in ([target] if target else WRITABLE)
+        for name in ([target] if target else _writable_notations())
     }
     assumed = {name: TYPED[name] for name, (result, _, stated) in written.items() if result is not None and not stated}
     note = _describe_assumption(assumed)
@@ -104,7 +113,7 @@ def command(
     return Answer(lambda: result, {**facts, "to": target, "result": result, "assumed": assumed})
 
 
-def _write(layout: Any, name: str, parsed: Any, dtype: str | None) -> tuple[str | None, str, bool]:
+def _write(layout: object, name: str, parsed: object, dtype: str | None) -> tuple[str | None, str, bool]:
     """Return a layout in a notation, or None and why it has no such text; and whether its element type is stated."""
     from ..notation import write
     from ..notation.any_text import TYPED, element_options

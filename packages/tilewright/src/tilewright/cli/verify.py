@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
     from ..conversion import VerifyReport
+    from ..memory import DeviceLike
 
 _MAX_LINES = 20
 
@@ -32,7 +33,7 @@ def command(
     named: tuple[str, ...],
     memory_limit: int,
     jobs: int | None,
-    device: Any,
+    device: DeviceLike | None,
     follow_links: bool,
 ) -> Answer:
     """Check converted files: OUT is what convert made, a directory or a .safetensors file.

@@ -43,6 +43,7 @@ from ..formats import Format, ScalarFormat, format_of, scalar_format_of
 from ..memory import Chip, MemoryConfig, Mesh, Sharding, TensorSpec, Topology, interleaved, width_sharded
 from .gguf_names import NamedModel, model_spelling, name_gguf_model
 from .recipe import DEFAULT_RECIPE, Optimizations, Recipe
+from .recipe_logic import Choices
 from .recipe_run import RecipeOutput, RecipeRun, find_family
 from .source import stored_assembly
 
@@ -75,10 +76,7 @@ _IMAGES = r"(^|\.)(vision\w*|visual|image\w*|audio\w*|\w*projector)\."
 _IGNORED = (
     (r"inv_freq|rotary_emb|rope_(freqs|factors)", "rotary frequencies are computed from the configuration"),
     (_IMAGES, "it belongs to images or sound, and the cache is of the language model"),
-    (
-        r"(^|\.)(score|classifier|qa_outputs|(?!lm_)\w+_head)\.weight$",
-        "it is another head than the language model's",
-    ),
+    (r"(^|\.)(score|classifier|qa_outputs|(?!lm_)\w+_head)\.weight$", "it is another head than the language model's"),
     (r"\b(mtp|nextn\w*|eh_proj|[eh]norm|shared_head)\b", "it predicts further tokens, which the cache is not for"),
     (
         r"(^|[._])(input|output|activation|act|attn|prob|k|q|v|kv)_(global_)?(scale|zero_point)$",
@@ -401,7 +399,7 @@ class Checkpoint:
         return {"config": self.config, "tensors": tensors}
 
     @classmethod
-    def from_json(cls, data: Any, name: str) -> Checkpoint:
+    def from_json(cls, data: object, name: str) -> Checkpoint:
         """Return the checkpoint of plain data, with the name of its model, or raise a `FileFormatError`."""
         if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
             raise FileFormatError("the manifest does not describe the checkpoint")
@@ -468,22 +466,22 @@ class WeightCache:
             self.recipe,
             checkpoint.config,
             checkpoint.tensors,
-            {
-                "device": self.machine.name,
-                "rows": self.machine.mesh[0],
-                "columns": self.machine.mesh[1],
-                "devices": prod(self.machine.mesh),
-                "ring": self.machine.ring,
-                "architecture": self.machine.chip.arch,
-                "banks": self.machine.chip.banks("dram"),
-                "source_name": self.hf_model,
-                "model_name": model_name(self.hf_model),
-                "mode": self.optimizations.mode,
-                "model_dtype": model_dtype,
-                "hf_rope": options.get("hf_rope", False),
-                "instruct": options.get("instruct", False),
-                "pad_mlp_cores": options.get("pad_mlp_cores"),
-            },
+            Choices(
+                device=self.machine.name,
+                rows=self.machine.mesh[0],
+                columns=self.machine.mesh[1],
+                devices=prod(self.machine.mesh),
+                ring=self.machine.ring,
+                architecture=self.machine.chip.arch,
+                banks=self.machine.chip.banks("dram"),
+                source_name=self.hf_model,
+                model_name=model_name(self.hf_model),
+                mode=self.optimizations.mode,
+                model_dtype=model_dtype,
+                hf_rope=options.get("hf_rope", False),
+                instruct=options.get("instruct", False),
+                pad_mlp_cores=options.get("pad_mlp_cores"),
+            ),
             self.optimizations,
         )
 

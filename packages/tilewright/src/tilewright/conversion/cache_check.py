@@ -203,11 +203,7 @@ def _check_layers(weights: dict[str, str]) -> Iterator[CacheProblem]:
     count = 1 + max([layer for layers in kinds.values() for layer in layers], default=-1)
     for kind, layers in kinds.items():
         for layer in sorted(set(range(count)) - layers):
-            yield CacheProblem(
-                f"layers.{layer}.{kind}",
-                "is missing, while other layers have it",
-                CONVERTED,
-            )
+            yield CacheProblem(f"layers.{layer}.{kind}", "is missing, while other layers have it", CONVERTED)
 
 
 def _check_splits(weights: dict[str, str]) -> Iterator[CacheProblem]:
@@ -219,9 +215,7 @@ def _check_splits(weights: dict[str, str]) -> Iterator[CacheProblem]:
     for count, present in splits.items():
         for k in sorted(set(range(count)) - present.keys()):
             yield CacheProblem(
-                f"output_lm_head_{count}_split_shard_{k}",
-                "is missing, while other splits exist",
-                CONVERTED,
+                f"output_lm_head_{count}_split_shard_{k}", "is missing, while other splits exist", CONVERTED
             )
     if len(splits) > 1:
         counts = " and ".join(map(str, sorted(splits)))
@@ -515,11 +509,7 @@ def _describe_comparison(with_source: bool, with_manifest: bool, full: bool) -> 
 
 
 def _check_file(
-    folder: CacheFolder,
-    name: str,
-    file: CacheFile | None,
-    tensors: Mapping[str, StoredTensor],
-    content: ContentCheck,
+    folder: CacheFolder, name: str, file: CacheFile | None, tensors: Mapping[str, StoredTensor], content: ContentCheck
 ) -> Iterator[CacheProblem]:
     """Yield the problems of one file; `file` is its entry in the recipe."""
     try:

@@ -294,7 +294,9 @@ def coarser_format(a: Format, b: Format) -> Format:
     return min(floats, key=lambda each: _PRECISION[each.name]) if floats else b
 
 
-def ulp_distance(a: Any, b: Any, unit: Format, steps: Any = None, finite: bool = False) -> Floats:
+def ulp_distance(
+    a: NDArray[Any], b: NDArray[Any], unit: Format, steps: NDArray[Any] | None = None, finite: bool = False
+) -> Floats:
     """Return the distance between values in ULPs of the format `unit`; block formats need the `steps` of each element.
 
     Values are rounded to a scalar format first; in block formats, numbers that float32 holds only as subnormals are
@@ -327,7 +329,7 @@ def _flush_subnormals(values: Floats) -> Floats:
     return np.where(np.abs(values) < _SMALLEST_NORMAL, 0.0, values)
 
 
-def settle_non_finite(apart: Floats, a: Any, b: Any) -> Floats:
+def settle_non_finite(apart: Floats, a: NDArray[Any], b: NDArray[Any]) -> Floats:
     """Return distances with 0 for equal values, NaN and infinity included, and infinity for a single NaN.
 
     >>> settle_non_finite(np.array([np.nan, np.nan]), np.array([np.nan, 1]), np.array([np.nan, np.nan])).tolist()

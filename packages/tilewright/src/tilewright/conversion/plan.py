@@ -57,6 +57,7 @@ from .rules import (
     OUTPUT_KINDS,
     ConversionTarget,
     OutputTensor,
+    RuleLines,
     Rules,
     choose_rounding,
     choose_target,
@@ -905,7 +906,7 @@ def plan_conversion(
     sources: Sources,
     out: FilePath,
     to: str | None = None,
-    rules: Any = None,
+    rules: RuleLines | None = None,
     follow_symlinks: bool = False,
     **for_all: Any,
 ) -> ConversionPlan:

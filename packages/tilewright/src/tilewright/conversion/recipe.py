@@ -25,6 +25,7 @@ from ..files import FilePath, read_json
 from ..formats import format_of
 from ..memory import Chip
 from ..plugins import list_plugins, load_plugin
+from .recipe_logic import Choices, RecipeLogic, TtTransformers
 from .rules import ExpressionError, validate
 
 # `RecipeFile`: one TOML file of a recipe, checked: its keys, its types, and the syntax of expressions.
@@ -174,45 +175,45 @@ def _refuse_unknown_keys(table: Table, known: Collection[str], where: str) -> No
             raise FileFormatError(f"{where}: unknown key {key!r}; {suggest_key(key, known)}")
 
 
-def _expect(what: str, value: Any, where: str) -> NoReturn:
+def _expect(what: str, value: object, where: str) -> NoReturn:
     raise FileFormatError(f"{where}: expected {what}, got {repr(value)[:60]}")
 
 
-def _read_text(value: Any, where: str) -> str:
+def _read_text(value: object, where: str) -> str:
     return value if isinstance(value, str) and value else _expect("a text", value, where)
 
 
-def _read_flag(value: Any, where: str) -> bool:
+def _read_flag(value: object, where: str) -> bool:
     return value if isinstance(value, bool) else _expect("true or false", value, where)
 
 
-def _read_texts(value: Any, where: str) -> tuple[str, ...]:
+def _read_texts(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         _expect("a list of texts", value, where)
     return tuple(value)
 
 
-def _read_layers(value: Any, where: str) -> tuple[int, ...]:
+def _read_layers(value: object, where: str) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(type(each) is int and each >= 0 for each in value):
         _expect("a list of numbers of layers", value, where)
     return tuple(value)
 
 
-def _read_table(value: Any, where: str) -> Table:
+def _read_table(value: object, where: str) -> Table:
     return value if isinstance(value, dict) else _expect("a table", value, where)
 
 
-def _read_expression(value: Any, where: str) -> Expression:
+def _read_expression(value: object, where: str) -> Expression:
     if not isinstance(value, str):
         _expect('an expression in quotes, such as "transpose(weight)"', value, where)
     return Expression(value, where)
 
 
-def _read_expressions(value: Any, where: str) -> dict[str, Expression]:
+def _read_expressions(value: object, where: str) -> dict[str, Expression]:
     return {key: _read_expression(text, f"{where}: {key!r}") for key, text in _read_table(value, where).items()}
 
 
-def _read_functions(value: Any, where: str) -> dict[str, Expression]:
+def _read_functions(value: object, where: str) -> dict[str, Expression]:
     functions = _read_expressions(value, where)
     for signature in functions:
         try:
@@ -225,7 +226,7 @@ def _read_functions(value: Any, where: str) -> dict[str, Expression]:
 def _read_list(read: Callable[[Table, str], Any], required: str, known: Collection[str]) -> Callable[[Any, str], Any]:
     """Return a reader of a list of tables, each with the `required` keys."""
 
-    def read_all(value: Any, where: str) -> tuple[Any, ...]:
+    def read_all(value: object, where: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
             _expect(f"a list of tables, each under [[{where.rpartition(' ')[2]}]]", value, where)
         result = []
@@ -246,10 +247,11 @@ def _read_refusal(table: Table, where: str) -> Refusal:
     return Refusal(when, message)
 
 
-def _read_formats(value: Any, where: str) -> dict[str, str]:
-    for group, name in _read_table(value, where).items():
+def _read_formats(value: object, where: str) -> dict[str, str]:
+    formats = _read_table(value, where)
+    for group, name in formats.items():
         _read_format(name, f"{where}: {group}")
-    return dict(value)
+    return dict(formats)
 
 
 def _read_format(name: Any, where: str) -> str:
@@ -294,11 +296,11 @@ def _read_output(table: Table, where: str) -> OutputTable:
     )
 
 
-def _read_devices(value: Any, where: str) -> dict[str, MachineTable]:
+def _read_devices(value: object, where: str) -> dict[str, MachineTable]:
     return {name: _read_machine(table, f"{where}: {name}") for name, table in _read_table(value, where).items()}
 
 
-def _read_machine(value: Any, where: str) -> MachineTable:
+def _read_machine(value: object, where: str) -> MachineTable:
     table = _read_table(value, where)
     _refuse_unknown_keys(table, ("chip", "mesh", "ring"), where)
     mesh = _read_layers(table.get("mesh"), f"{where}: mesh")
@@ -311,7 +313,7 @@ def _read_machine(value: Any, where: str) -> MachineTable:
     return MachineTable(chip.name, (mesh[0], mesh[1]), _read_flag(table.get("ring", False), f"{where}: ring"))
 
 
-def _read_groups(value: Any, where: str) -> dict[str, Table]:
+def _read_groups(value: object, where: str) -> dict[str, Table]:
     groups = _read_table(value, where)
     for name, table in groups.items():
         _refuse_unknown_keys(_read_table(table, f"{where}: {name}"), ("alias", "format"), f"{where}: {name}")
@@ -345,12 +347,6 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
 
 DEFAULT_RECIPE = "tt_transformers"
 GUIDE = "docs/guides/write-a-recipe.md"
-GIVEN_NAMES = (
-    "device", "rows", "columns", "devices", "ring", "architecture", "banks", "source_name", "model_name", "mode",
-    "model_dtype", "hf_rope", "instruct", "pad_mlp_cores",
-)  # fmt: skip
-"""The choices of the user and the machine, by the names that expressions use."""
-
 RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "weight", "has_weight", "environment")
 """The functions of recipes, in addition to the functions of all expressions."""
 
@@ -416,6 +412,7 @@ class Recipe:
     values: Mapping[str, Expression] = field(default_factory=dict, repr=False, compare=False)
     refuse: tuple[Refusal, ...] = field(default=(), repr=False, compare=False)
     families: Mapping[str, Family] = field(default_factory=dict, repr=False, compare=False)
+    logic: type[RecipeLogic] = field(default=RecipeLogic, repr=False, compare=False)
 
     @classmethod
     def load(cls, name: FilePath = DEFAULT_RECIPE) -> Recipe:
@@ -492,7 +489,7 @@ class Recipe:
         """Raise if an expression uses a name that does not exist."""
         for family in list(self.families.values()) or [Family("")]:
             functions, values = {**self.functions, **family.functions}, {**self.values, **family.values}
-            names = {*GIVEN_NAMES, *RUN_FUNCTIONS, *values}
+            names = {*Choices._fields, *RUN_FUNCTIONS, *self.logic.names(), *values}
             for signature in functions:
                 names.add(parse_signature(signature)[0])
             for expression, own in self._expressions(family):
@@ -503,7 +500,7 @@ class Recipe:
                         f"{table.name.where}: dtype {table.dtype} is not a group of [groups], which has"
                         f" {', '.join(self.groups) or 'none'}"
                     )
-                if table.per_layer and "layers" not in values:
+                if table.per_layer and "layers" not in names:
                     raise FileFormatError(f"{table.name.where}: {{layer}} needs a value 'layers' in [values]")
 
     def _expressions(self, family: Family) -> Iterator[tuple[Expression, Collection[str]]]:
@@ -547,9 +544,11 @@ def _built_in_names() -> list[str]:
 
 @lru_cache
 def _load_built_in(name: str) -> Recipe:
-    folder = files("tilewright.conversion") / "recipes" / name
+    package = files("tilewright.conversion")
+    folder = package / "recipes" / name
     texts = {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".toml")}
-    return _build_recipe(name, "", texts, is_built_in=True)
+    logic = hashlib.sha256((package / "recipe_logic.py").read_bytes()).hexdigest()
+    return _build_recipe(name, "", texts, Recipe(name, logic, logic=TtTransformers))
 
 
 def _load_path(path: Path) -> Recipe:
@@ -565,12 +564,13 @@ def _load_path(path: Path) -> Recipe:
     return _build_recipe(path.resolve().stem, prefix, {each.name: each.read_bytes() for each in paths})
 
 
-def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], is_built_in: bool = False) -> Recipe:
-    """Return the recipe of some files, by name. It adds to another one unless it has all that a recipe needs."""
+def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], start: Recipe | None = None) -> Recipe:
+    """Return the recipe of some files, by name. It adds to `start`, or to another one unless it has all it needs."""
     parsed = {file.removesuffix(".toml"): RecipeFile.parse(texts[file], folder + file) for file in sorted(texts)}
     named = [file.recipe for file in parsed.values() if file.recipe is not None]
     is_complete = any(file.devices for file in parsed.values()) and any(file.output for file in parsed.values())
-    recipe = Recipe(name) if is_built_in or (is_complete and not named) else Recipe.load((*named, DEFAULT_RECIPE)[0])
+    usual = Recipe(name) if is_complete and not named else None
+    recipe = start or usual or Recipe.load((*named, DEFAULT_RECIPE)[0])
     digest = hashlib.sha256(recipe.revision.encode())
     for file, text in sorted(texts.items()):
         digest.update(file.encode() + b"\0" + text)
@@ -667,7 +667,7 @@ class Optimizations:
         return {key: value for key, value in chosen.items() if value is not None}
 
     @classmethod
-    def from_json(cls, data: Any) -> Optimizations:
+    def from_json(cls, data: object) -> Optimizations:
         """Return the optimizations of plain data, or raise a `FileFormatError`.
 
         >>> Optimizations.from_json({"mode": "accuracy"})

@@ -24,6 +24,7 @@ from .recipe import (
     Recipe,
     parse_signature,
 )
+from .recipe_logic import Choices
 from .rules import ExpressionError, evaluate
 
 _PLACEHOLDER_MODEL = "model"  # the name that layers go by which a decoder config does not list
@@ -67,7 +68,7 @@ class RecipeRun:
         recipe: the recipe.
         config: the checkpoint's config.json.
         tensors: the tensors of the checkpoint, by name.
-        given: the user's choices, and the machine, by the names that expressions use.
+        choices: the choices of the user and the machine.
         optimizations: the number formats that the user chose.
     """
 
@@ -76,7 +77,7 @@ class RecipeRun:
         recipe: Recipe,
         config: Mapping[str, Any],
         tensors: Mapping[str, Assembly],
-        given: Mapping[str, Any],
+        choices: Choices,
         optimizations: Optimizations,
     ) -> None:
         self.recipe, self.config, self.tensors, self.optimizations = recipe, config, tensors, optimizations
@@ -84,13 +85,13 @@ class RecipeRun:
         self._weights: dict[str, Assembly] = {}
         self._last_tensor = ""  # that an expression asked for, for messages
         self._used: dict[str, str] = {}  # the weights of an output, and their expressions
-        self._places: list[str] = []  # of the expressions that are being evaluated, for messages
+        self._places = [f"recipe {recipe.name}"]  # and the expressions that are being evaluated, for messages
         self._patterns = [(_compile_key(key), text) for key, text in self.family.weights.items()]
         self.config_fields = {"model_type"}
         """The fields of config.json that were read."""
         self._shapes = [(_compile_key(key), text) for key, text in recipe.shapes.items()]
         self.names: dict[str, Any] = {
-            **given,
+            **choices._asdict(),
             "config": self.config_entry,
             "config_size": self.config_size,
             "has_config": self.has_config,
@@ -99,15 +100,23 @@ class RecipeRun:
             "has_weight": self.has_weight,
             "environment": os.environ.get,
         }
-        for signature, expression in {**recipe.functions, **self.family.functions}.items():
-            self._define(signature, expression)
-        for name, expression in {**recipe.values, **self.family.values}.items():
-            self.names[name] = self.evaluate(expression)
+        functions = {**recipe.functions, **self.family.functions}.items()
+        defined = {self._define(signature, expression) for signature, expression in functions}
+        values = {**recipe.values, **self.family.values}
+        logic = recipe.logic(choices, config, self.config_size, self.has_weight)
+        for name in {**dict.fromkeys(recipe.logic.names()), **values}:
+            if name in values:
+                self.names[name] = vars(logic)[name] = self.evaluate(values[name])
+            elif name not in defined:
+                self.names[name] = getattr(logic, name)
+        for message in logic.refusals():
+            raise FormatError(message)
         for refusal in (*recipe.refuse, *self.family.refuse):
             if self.evaluate(refusal.when):
                 raise FormatError(self.evaluate(refusal.message))
 
-    def _define(self, signature: str, expression: Expression) -> None:
+    def _define(self, signature: str, expression: Expression) -> str:
+        """Define the function of a signature, and return its name."""
         name, parameters = parse_signature(signature)
 
         def function(*arguments: Any) -> Any:
@@ -116,6 +125,7 @@ class RecipeRun:
             return self.evaluate(expression, dict(zip(parameters, arguments, strict=True)))
 
         self.names[name] = function
+        return name
 
     def evaluate(self, expression: Expression, more: Mapping[str, Any] | None = None) -> Any:
         """Return the value of an expression of the recipe; `more` are names that only it has."""

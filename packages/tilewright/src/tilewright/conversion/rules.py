@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import memory as placements
 from .._files import as_path
@@ -23,7 +23,7 @@ from .._text import suggest_key
 from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, dtype_code
-from ..formats import Format, ScalarFormat, format_of, scalar_format_of
+from ..formats import Format, FormatLike, ScalarFormat, format_of, scalar_format_of
 from ..memory import Chip, Mesh, PageLayout, TensorSpec, Tile, validate_placement
 from .source import AssembledSource, stored_assembly
 
@@ -56,16 +56,24 @@ def _stack(*tensors: Any) -> Assembly:
     return join([each.reshape(1, *each.shape) for each in _as_list(tensors)])
 
 
-def _pairs(tensor: Assembly, heads: int = 1) -> Assembly:
-    """Return the rows of every head in pairs, one of each half: from rotated halves to interleaved pairs."""
+def rows_in_pairs(tensor: Assembly, heads: int = 1) -> Assembly:
+    """Return the rows of every head in pairs, one of each half: from rotated halves to interleaved pairs.
+
+    >>> rows_in_pairs(Assembly.of("w", (4,))).parts[0].modes
+    (((2, 1), (2, 2)),)
+    """
     rows, rest = tensor.shape[0], tensor.shape[1:]
     half = rows // heads // 2
     axes = range(3, 3 + len(rest))
     return tensor.reshape(heads, 2, half, *rest).transpose((0, 2, 1, *axes)).reshape(rows, *rest)
 
 
-def _match(pattern: str, text: str) -> str | None:
-    """Return the first group of a regular expression that matches the start of a text, or None."""
+def match_start(pattern: str, text: str) -> str | None:
+    """Return the first group of a regular expression that matches the start of a text, or None.
+
+    >>> match_start("(.*)-8B", "Llama-3.1-8B-Instruct")
+    'Llama-3.1'
+    """
     found = re.match(pattern, text)
     return None if found is None else found[1]
 
@@ -77,7 +85,7 @@ def _range(*bounds: int) -> range:
     return result
 
 
-def _multiply(one: Any, other: Any) -> Any:
+def _multiply(one: object, other: object) -> Any:
     if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):  # no text of any length
         raise FormatError(f"expected two numbers to multiply, got {one!r} and {other!r}")
     return one * other
@@ -92,7 +100,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "chunk": Assembly.chunk,
     "pad": Assembly.pad,
     "repeat": Assembly.repeat,
-    "pairs": _pairs,
+    "pairs": rows_in_pairs,
     "shape": lambda tensor: tensor.shape,
     "range": _range,
     "integer": int,
@@ -103,7 +111,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "all": all,
     "lower": str.lower,
     "starts": str.startswith,
-    "match": _match,
+    "match": match_start,
     "ceil_div": ceil_div,
     "round_up": round_up,
 }
@@ -442,6 +450,9 @@ class Settings:
         return f"Settings({', '.join(f'{k}={value!r}' for k, value in said.items() if value is not None)})"
 
 
+RuleLines: TypeAlias = "Rules | str | Path | Mapping[str, Mapping[str, Any]] | Iterable[tuple[str, Mapping[str, Any]]]"
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Patterns with settings, in order, on top of the settings for all tensors.
@@ -459,7 +470,7 @@ class Rules:
     for_all: Settings = Settings()
 
     @classmethod
-    def of(cls, lines: Any = None, **for_all: Any) -> Rules:
+    def of(cls, lines: RuleLines | None = None, **for_all: Any) -> Rules:
         """Return rules from `lines`, a TOML file or patterns and settings, and from settings `for_all` tensors.
 
         >>> Rules.of([("*", {"layout": "tile"})]).lines
@@ -545,7 +556,7 @@ def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
     return list(result.items())
 
 
-def _is_float(dtype: Any) -> bool:
+def _is_float(dtype: FormatLike | None) -> bool:
     if dtype is None:
         return False
     known = format_of(dtype)
@@ -776,7 +787,7 @@ def _choose_mesh(settings: Settings, shape: tuple[int, ...], to: str) -> Mesh | 
     return Mesh.dividing(shape, tuple(settings.mesh), cuts)
 
 
-def _choose_format(source: Format, own: Settings, asked: Any, to: str) -> tuple[Format, str | None]:
+def _choose_format(source: Format, own: Settings, asked: FormatLike | None, to: str) -> tuple[Format, str | None]:
     """Return the format of a tensor, and a note if it is neither the requested one nor the source's.
 
     `asked` is the format for floats, which integers and bools do not take.
@@ -834,7 +845,7 @@ def needs_range_check(source: Format, target: Format) -> bool:
     return inner.lowest < outer.lowest or inner.highest > outer.highest
 
 
-def dimension_order(rank: int, transpose: Any) -> tuple[int, ...]:
+def dimension_order(rank: int, transpose: object) -> tuple[int, ...]:
     """Return the order of `rank` dimensions that the setting `transpose` means.
 
     >>> dimension_order(3, True), dimension_order(3, [2, 0, 1])
@@ -899,5 +910,5 @@ def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:
     return makers[settings.shard](cores, settings.shard_shape, orientation, buffer)
 
 
-def _as_tuples(value: Any) -> Any:
+def _as_tuples(value: object) -> Any:
     return tuple([_as_tuples(each) for each in value]) if isinstance(value, list) else value

@@ -37,7 +37,7 @@ from .plan import (
     final_path,
     plan_conversion,
 )
-from .rules import needs_range_check
+from .rules import RuleLines, needs_range_check
 from .source import (
     BLOCK_BYTES,
     NumberedPieces,
@@ -258,8 +258,9 @@ class TensorJob:
 
     def strip_pieces(self, strip: OpenStrip) -> list[NumberedPieces]:
         """Return the part of a finished strip that has to be hashed."""
-        pieces = ((strip.start, strip.buffer),)
-        return [] if strip.buffer is None else [(self.output_hashes, strip.number, pieces)]
+        if strip.buffer is None:
+            return []
+        return [(self.output_hashes, strip.number, ((strip.start, strip.buffer),))]
 
     def finish_strip(self, strip: OpenStrip) -> bool:
         """Write a strip that is hashed, and return whether it was the last one."""
@@ -537,7 +538,7 @@ def convert(
     sources: Sources,
     out: FilePath,
     to: str | None = None,
-    rules: Any = None,
+    rules: RuleLines | None = None,
     *,
     memory: int = DEFAULT_MEMORY,
     jobs: int | None = None,

@@ -295,6 +295,9 @@ _MIN_DIRECT_BYTES = 1 << 18  # shorter writes go through the page cache
 _DIRECT = getattr(os, "O_DIRECT", 0)
 
 
+Bytes: TypeAlias = "ByteArray | bytes | memoryview"
+
+
 class OutputFile:
     """A file that several threads write at different offsets; errors name the final path `named`.
 
@@ -324,7 +327,7 @@ class OutputFile:
         except OSError as problem:
             raise type(problem)(problem.errno, problem.strerror, str(self.named)) from None
 
-    def write(self, offset: int, data: Any) -> None:
+    def write(self, offset: int, data: Bytes) -> None:
         """Write bytes at an offset."""
         view = memoryview(data).cast("B") if not isinstance(data, np.ndarray) else data.data.cast("B")
         first = min(-offset % BLOCK_BYTES, len(view))  # bytes before the first block, and after the last one
@@ -443,7 +446,7 @@ class SourceHashes:
         return self._hashes[key]
 
 
-Piece = tuple[int | None, Any]
+Piece = tuple[int | None, "Bytes"]
 """The start of a piece in its range (None: it is in several places), and its bytes; no bytes are always in order."""
 
 
@@ -579,7 +582,7 @@ class Hash(Protocol):
     True
     """
 
-    def update(self, data: Any, /) -> None:
+    def update(self, data: bytes | memoryview, /) -> None:
         """Add bytes."""
 
     def hexdigest(self) -> str:
@@ -605,7 +608,7 @@ def _is_native() -> bool:
     return library is not None and library.tw_sha256_pair(address, None, 0, address, None, 0) == 0
 
 
-def update_pair(one: Hash, first: Any, other: Hash, second: Any) -> None:
+def update_pair(one: Hash, first: Bytes, other: Hash, second: Bytes) -> None:
     """Update two hashes, in little more time than the longer update takes.
 
     >>> one, other = new_hash(), new_hash()
@@ -636,7 +639,7 @@ class PairedHash:
         self.state = np.array(_START, np.uint32)
         self._tail, self._count = b"", 0
 
-    def complete_blocks(self, data: Any) -> Any:
+    def complete_blocks(self, data: Bytes) -> ByteArray:
         """Return the complete blocks of more bytes as an array; the remainder is kept for the next bytes."""
         rest = np.frombuffer(_as_buffer(data), np.uint8)
         self._count += len(rest)
@@ -651,7 +654,7 @@ class PairedHash:
         self._tail = rest[whole:].tobytes()
         return rest[:whole]
 
-    def update(self, data: Any, /) -> None:
+    def update(self, data: Bytes, /) -> None:
         """Add bytes."""
         blocks = self.complete_blocks(data)
         _compress_pair(self, blocks, self, blocks[:0])
@@ -666,11 +669,11 @@ class PairedHash:
         return ended.state.astype(">u4").tobytes().hex()
 
 
-def _as_buffer(data: Any) -> Any:
+def _as_buffer(data: Bytes) -> bytes | memoryview:
     return data.data if isinstance(data, np.ndarray) else data
 
 
-def _compress_pair(one: PairedHash, a: Any, other: PairedHash, b: Any) -> None:
+def _compress_pair(one: PairedHash, a: ByteArray, other: PairedHash, b: ByteArray) -> None:
     first, second = (one.state.ctypes.data, a.ctypes.data), (other.state.ctypes.data, b.ctypes.data)
     native.load_library().tw_sha256_pair(*first, len(a) // _BLOCK, *second, len(b) // _BLOCK)
 

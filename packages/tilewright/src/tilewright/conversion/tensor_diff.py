@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, prod, sqrt
 from typing import Any, NamedTuple, TypeAlias, overload
@@ -289,7 +289,7 @@ class ComparedTensor:
         return read(as_box(slices, self.source.shape)).reshape(box.shape)
 
 
-def collect_tensors(value: Any) -> dict[str, ComparedTensor]:
+def collect_tensors(value: object) -> dict[str, ComparedTensor]:
     """Return the tensors of a path, an array, a tensor, or a mapping of names to these.
 
     >>> sorted(collect_tensors({"a": np.zeros(3), "b": np.ones(2)}))
@@ -377,7 +377,7 @@ def diff(
     rtol: float = 0.0,
     ulp: float | None = None,
     pcc: float | None = None,
-    tensors: Any = None,
+    tensors: str | Iterable[str] | None = None,
     transpose: bool | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[int, int], None] | None = None,
@@ -391,7 +391,7 @@ def diff(
     rtol: float = 0.0,
     ulp: float | None = None,
     pcc: float | None = None,
-    tensors: Any = None,
+    tensors: str | Iterable[str] | None = None,
     transpose: bool | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[int, int], None] | None = None,
@@ -483,7 +483,7 @@ def _crop(tensor: ComparedTensor, box: Box) -> ComparedTensor:
     return ComparedTensor(cropped, box.shape, tensor.format, steps=steps)
 
 
-def _display_name(value: Any, default: str) -> str:
+def _display_name(value: object, default: str) -> str:
     if isinstance(value, TensorFile):
         value = value.path
     return os.fspath(value) if isinstance(value, (str, os.PathLike)) else default
@@ -554,7 +554,7 @@ class _TensorDiff:
             self._add_differences(start + part.start, piece, None if steps is None else steps[part])
             self.map.add(start + part.start, piece.apart)
 
-    def _add_to_sums(self, a: Any, b: Any) -> _ElementPair:
+    def _add_to_sums(self, a: Array, b: Array) -> _ElementPair:
         """Add some elements of both sides to the sums, and return them with their distances."""
         one, other = a.astype(np.float64), b.astype(np.float64)
         with np.errstate(all="ignore"):

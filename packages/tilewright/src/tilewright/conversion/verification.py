@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._files import as_path
 from ..errors import FileFormatError, LayoutError, OutOfMemory, TilewrightError
@@ -359,7 +360,7 @@ def rebuild_source(entry: ManifestEntry, sources: Mapping[str, StoredTensor]) ->
     return AssembledSource(value, tensors, through)
 
 
-def _largest_difference(values: Any, decoded: Any) -> tuple[float, float]:
+def _largest_difference(values: NDArray[Any], decoded: NDArray[Any]) -> tuple[float, float]:
     """Return the largest difference between values, and the largest magnitude; non-finite values are ignored."""
     if not values.size:
         return 0.0, 0.0

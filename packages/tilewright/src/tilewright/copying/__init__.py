@@ -2,12 +2,13 @@
 """Copies: placements in memory, plans between them, and the engines that run plans."""
 
 from .assembly import Assembly, Mode, Part, count_elements, join, modes_layout
-from .devices import DeviceArray, as_host_array, export_dlpack, from_dlpack, packed_strides
+from .devices import DeviceArray, SupportsDLPack, as_host_array, export_dlpack, from_dlpack, packed_strides
 from .engine import DEVICE_ENGINES, ENGINES, BoundPlan, Runner, execute, find_device_array, load_engine, make_runner
 from .native import NativeRunner, can_decode, decode_codes
 from .operations import copy, pack, relayout, tilize, tilize_batch, unpack, untilize
 from .placement import (
     CACHE_LINE,
+    Array,
     Buffer,
     Footprint,
     Leaf,

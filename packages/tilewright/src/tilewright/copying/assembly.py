@@ -261,7 +261,7 @@ class Assembly:
             for axis, (start, n) in enumerate(zip(common.offset, common.shape, strict=True)):
                 low = start - part.box.offset[axis]
                 if n != part.box.shape[axis]:
-                    cut = [piece for each in cut for piece in each.window(axis, low, low + n)]
+                    cut = [piece for whole in cut for piece in whole.window(axis, low, low + n)]
             yield from cut
 
 
@@ -276,18 +276,19 @@ def join(tensors: Sequence[Assembly], axis: int = 0) -> Assembly:
     first = tensors[0]
     d = first.axis(axis)
     start, parts = 0, []
-    for each in tensors:
-        others = (each.shape[:d], each.shape[d + 1 :])
-        if len(each.shape) != len(first.shape) or others != (first.shape[:d], first.shape[d + 1 :]):
+    for tensor in tensors:
+        others = (tensor.shape[:d], tensor.shape[d + 1 :])
+        shape = list(tensor.shape)
+        if len(tensor.shape) != len(first.shape) or others != (first.shape[:d], first.shape[d + 1 :]):
             raise LayoutError(
-                f"cannot join shapes {list(first.shape)} and {list(each.shape)} along axis {d}: the rest must be equal"
+                f"cannot join shapes {list(first.shape)} and {shape} along axis {d}: the rest must be equal"
             )
-        if each.added != first.added:
-            raise LayoutError(f"cannot join tensors to which {first.added} and {each.added} are added")
+        if tensor.added != first.added:
+            raise LayoutError(f"cannot join tensors to which {first.added} and {tensor.added} are added")
         moved = [-start if k == d else 0 for k in range(len(first.shape))]
-        parts += [replace(part, box=part.box.relative_to(tuple(moved))) for part in each.parts]
-        start += each.shape[d]
-    text = f"join({', '.join([each.text for each in tensors])}{f', axis={d}' if d else ''})"
+        parts += [replace(part, box=part.box.relative_to(tuple(moved))) for part in tensor.parts]
+        start += tensor.shape[d]
+    text = f"join({', '.join([tensor.text for tensor in tensors])}{f', axis={d}' if d else ''})"
     return Assembly((*first.shape[:d], start, *first.shape[d + 1 :]), tuple(parts), first.added, text)
 
 
@@ -328,6 +329,6 @@ def count_elements(values: Iterable[Assembly]) -> Counter[str]:
     Counter({'w': 9})
     """
     result: Counter[str] = Counter()
-    for source, _, modes in {(part.source, part.offset, part.modes) for each in values for part in each.parts}:
+    for source, _, modes in {(part.source, part.offset, part.modes) for value in values for part in value.parts}:
         result[source] += prod([n for mode in modes for n, step in mode if step])
     return result

@@ -25,7 +25,6 @@ from ..formats import ScalarFormat, float32, scalar_format_of
 from .codegen import MAX_BATCH, WIDEST, Kernel, Tuning, generate_program
 from .devices import (
     CUDA_DEVICES,
-    Array,
     Backend,
     DeviceArray,
     PlanCache,
@@ -34,6 +33,7 @@ from .devices import (
     read_capsule,
     remove_entry,
 )
+from .placement import Array
 from .plan import Plan, step_operands
 
 # Plans compiled for a CUDA device by NVRTC through CuPy, and their launches.
@@ -346,7 +346,7 @@ def _active_device(device: int) -> Iterator[None]:
         runtime.setDevice(before)
 
 
-def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
+def launch_tile_kernel(kernel: Any, backend: CudaBackend, arrays: Sequence[DeviceArray], groups: int | None) -> None:
     """Enqueue the kernel of a pipeline on the current stream with its operands; the host does not wait for it."""
     cupy: Any = import_module("cupy")
     device, shape = backend.device, kernel.launch_shape
@@ -421,17 +421,13 @@ class CudaBackend(Backend):
         strides = packed_strides(shape, element.itemsize)
         return DeviceArray(self, int(array.data.ptr), 0, shape, strides, element, array)
 
-    def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
-        if array.size:
-            with translate_errors(self.device), self.current_stream():
-                byte_view(array).get(out=target.reshape(-1).view(np.uint8))
+    def _download(self, array: DeviceArray, data: Array) -> None:
+        with translate_errors(self.device), self.current_stream():
+            byte_view(array).get(out=data)
 
-    def upload(self, source: Array, array: DeviceArray) -> None:
-        """Copy the bytes of a host array to a contiguous device array."""
-        if array.size:
-            with translate_errors(self.device), self.current_stream():
-                byte_view(array).set(np.ascontiguousarray(source).reshape(-1).view(np.uint8))
+    def _upload(self, data: Array, array: DeviceArray) -> None:
+        with translate_errors(self.device), self.current_stream():
+            byte_view(array).set(data)
 
     def unwrap(self, array: DeviceArray) -> Any:
         """Return the array as an object of its library; JAX takes over memory that CuPy allocated."""

@@ -7,6 +7,7 @@ import ctypes
 import hashlib
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from math import gcd, prod
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -23,31 +24,43 @@ from .._files import write_file
 from ..errors import LayoutError, TransferError
 from ..formats import ScalarFormat, scalar_format_of, uint8
 from .codegen import WIDEST
-from .placement import Buffer, strided_range
+from .placement import Array, Buffer, strided_range
 from .plan import Plan
 
-Array = np.ndarray[Any, Any]
 
-
-class Backend(Protocol):
+class Backend(ABC):
     """A device and the library (CuPy, torch, JAX, PyOpenCL) that allocates arrays on it."""
 
-    @property
-    def engine(self) -> str:
-        """The name of the engine that runs plans on the device."""
+    engine: ClassVar[str]
+    """The name of the engine that runs plans on the device."""
 
+    @abstractmethod
     def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
         """Return a new, uninitialised array on the device."""
 
     def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to a host array, and wait for them."""
+        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
+        if array.size:
+            self._download(array, target.reshape(-1).view(np.uint8))
 
     def upload(self, source: Array, array: DeviceArray) -> None:
         """Copy the bytes of a host array to a contiguous device array."""
+        if array.size:
+            self._upload(np.ascontiguousarray(source).reshape(-1).view(np.uint8), array)
+
+    @abstractmethod
+    def _download(self, array: DeviceArray, data: Array) -> None:
+        """Copy an array that is not empty to bytes of the host."""
+
+    @abstractmethod
+    def _upload(self, data: Array, array: DeviceArray) -> None:
+        """Copy bytes of the host to an array that is not empty."""
 
     def unwrap(self, array: DeviceArray) -> Any:
         """Return the array as an object of its library."""
+        return array.owner
 
+    @abstractmethod
     def synchronize(self) -> None:
         """Wait until all enqueued work is done."""
 
@@ -151,6 +164,9 @@ class DeviceArray:
         return DeviceArray(self.backend, self.memory, start, (nbytes,), (1,), uint8, self.owner)
 
 
+Operand: TypeAlias = "Array | DeviceArray"
+
+
 def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Return the strides in bytes of a C-contiguous array.
 
@@ -203,7 +219,7 @@ class CapsuleContents:
     capsule: Any
 
 
-def capsule_tensor(capsule: Any) -> CapsuleTensor:
+def capsule_tensor(capsule: object) -> CapsuleTensor:
     """Return the tensor struct in a capsule itself, not a copy of it.
 
     >>> import numpy as np
@@ -215,7 +231,7 @@ def capsule_tensor(capsule: Any) -> CapsuleTensor:
     return CapsuleTensor.from_address(pointer(capsule, b"dltensor"))
 
 
-def read_capsule(capsule: Any) -> CapsuleContents:
+def read_capsule(capsule: object) -> CapsuleContents:
     """Return the description of the array in a DLPack capsule.
 
     >>> import numpy as np
@@ -238,7 +254,13 @@ def read_capsule(capsule: Any) -> CapsuleContents:
     return CapsuleContents(address, shape, strides, element, int(tensor.device_type), capsule)
 
 
-def from_dlpack(exporter: Any) -> Array:
+class SupportsDLPack(Protocol):
+    """An array of any library that exports DLPack."""
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+
+
+def from_dlpack(exporter: SupportsDLPack) -> Array:
     """Return a NumPy array that shares the memory of an object that exports DLPack.
 
     >>> values = np.arange(4)
@@ -257,7 +279,7 @@ def from_dlpack(exporter: Any) -> Array:
     return array
 
 
-def _import_capsule(exporter: Any, problem: Exception) -> Array:
+def _import_capsule(exporter: SupportsDLPack, problem: Exception) -> Array:
     """Return an array that NumPy cannot import, if it is in host memory and its format is known."""
     try:
         contents = read_capsule(exporter.__dlpack__())

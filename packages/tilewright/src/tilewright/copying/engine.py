@@ -10,27 +10,38 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import gcd, prod
 from types import ModuleType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import ScalarFormat, block_format_of, cast, scalar_format_of, uint8
 from . import cuda, native, opencl
 from .codegen import MAX_BATCH, WIDEST, supports_formats
 from .cuda import CudaBackend, CudaRunner, run_batch, torch_dtype
-from .devices import Array, Backend, DeviceArray, as_host_array
-from .placement import Buffer, LoopNest, Placement, address_of, aligned_empty, fill_value, footprint_of, overlap_error
+from .devices import Backend, DeviceArray, Operand, as_host_array
+from .placement import (
+    Array,
+    Buffer,
+    LoopNest,
+    Placement,
+    address_of,
+    aligned_empty,
+    fill_value,
+    footprint_of,
+    overlap_error,
+)
 from .plan import Plan, step_operands
 
 # The reference engine: runs plans in NumPy. It is always available, and all other engines must match it.
 
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Bytes: TypeAlias = NDArray[np.uint8]
 CHUNK = 1 << 20  # elements converted at a time, which bounds the temporary arrays
 
 
@@ -77,8 +88,19 @@ def _split_into_chunks(nest: LoopNest) -> Iterator[LoopNest]:
             )
 
 
-def _nest_view(data: Bytes, dtype: Any, nest: LoopNest, steps: tuple[int, ...], offset: int) -> np.ndarray[Any, Any]:
-    return np.ndarray(nest.extents, dtype, data.data, offset, steps)
+def _read(nest: LoopNest, source: Bytes, dtype: DTypeLike, offset: int = 0) -> Array:
+    """Return the elements that a nest reads, `offset` bytes further."""
+    return np.ndarray(nest.extents, dtype, source.data, nest.source_offset + offset, nest.source)
+
+
+def _written(nest: LoopNest, target: Bytes, dtype: DTypeLike, offset: int = 0) -> Array:
+    """Return the elements that a nest writes, `offset` bytes further, as a view."""
+    return np.ndarray(nest.extents, dtype, target.data, nest.target_offset + offset, nest.target)
+
+
+def _scales(nest: LoopNest, packed: Bytes) -> Array:
+    """Return the scales of the blocks of a nest, as a view."""
+    return np.ndarray(nest.extents, np.uint8, packed.data, nest.scale_offset, nest.scale)
 
 
 def _run_copy(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
@@ -90,9 +112,7 @@ def _run_copy(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
             picked = _unaligned_elements(source, before)[offsets[start : start + CHUNK]]
             _unaligned_elements(target, after)[target_offsets[start : start + CHUNK]] = cast(picked, after)
         return
-    _nest_view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = cast(
-        _nest_view(source, before.dtype, nest, nest.source, nest.source_offset), after
-    )
+    _written(nest, target, after.dtype)[...] = cast(_read(nest, source, before.dtype), after)
 
 
 def _run_fill(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
@@ -102,7 +122,7 @@ def _run_fill(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
         target_offsets = _table_offsets(nest, plan.target, nest.target, nest.target_offset)
         _unaligned_elements(target, after)[target_offsets] = value
         return
-    _nest_view(target, after.dtype, nest, nest.target, nest.target_offset)[...] = value
+    _written(nest, target, after.dtype)[...] = value
 
 
 def _run_pack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
@@ -110,36 +130,32 @@ def _run_pack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     values = np.empty((*nest.extents, blocks.block), dtype=np.float32)
     for element, offset in enumerate(nest.element_offsets):
         if nest.data_mask >> element & 1:
-            values[..., element] = cast(
-                _nest_view(source, before.dtype, nest, nest.source, nest.source_offset + offset), "float32"
-            )
+            values[..., element] = cast(_read(nest, source, before.dtype, offset), "float32")
         else:
             values[..., element] = fill_value(plan.source, plan.target)
     sections = blocks.sections(blocks.block)
     packed = blocks.pack(values, tile_elements=blocks.block).reshape(*nest.extents, sections.total)
-    _nest_view(target, np.uint8, nest, nest.scale, nest.scale_offset)[...] = packed[..., 0]
+    _scales(nest, target)[...] = packed[..., 0]
     for k in range(sections.data):
-        _nest_view(target, np.uint8, nest, nest.target, nest.target_offset + k)[...] = packed[
-            ..., sections.data_offset + k
-        ]
+        _written(nest, target, np.uint8, k)[...] = packed[..., sections.data_offset + k]
 
 
 def _run_unpack(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
     blocks, after = block_format_of(plan.source.format), scalar_format_of(plan.target.format)
     sections = blocks.sections(blocks.block)
     packed = np.zeros((*nest.extents, sections.total), dtype=np.uint8)
-    packed[..., 0] = _nest_view(source, np.uint8, nest, nest.scale, nest.scale_offset)
+    packed[..., 0] = _scales(nest, source)
     for k in range(sections.data):
-        packed[..., sections.data_offset + k] = _nest_view(source, np.uint8, nest, nest.source, nest.source_offset + k)
+        packed[..., sections.data_offset + k] = _read(nest, source, np.uint8, k)
     values = cast(blocks.unpack(packed.reshape(-1), tile_elements=blocks.block), after)
     values = values.reshape(*nest.extents, blocks.block)
     for element, offset in enumerate(nest.element_offsets):
         if nest.data_mask >> element & 1:
-            _nest_view(target, after.dtype, nest, nest.target, nest.target_offset + offset)[...] = values[..., element]
+            _written(nest, target, after.dtype, offset)[...] = values[..., element]
 
 
 def _run_clear(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None:
-    _nest_view(target, np.uint8, nest, nest.target, nest.target_offset)[...] = 0
+    _written(nest, target, np.uint8)[...] = 0
 
 
 _OPERATIONS = {"copy": _run_copy, "fill": _run_fill, "pack": _run_pack, "unpack": _run_unpack, "clear": _run_clear}
@@ -154,7 +170,7 @@ def _table_offsets(nest: LoopNest, place: Placement, steps: Sequence[int], offse
     return total
 
 
-def _unaligned_elements(data: Bytes, element: ScalarFormat) -> np.ndarray[Any, Any]:
+def _unaligned_elements(data: Bytes, element: ScalarFormat) -> Array:
     """Return a view in which index i is the element that starts at byte i."""
     return np.ndarray((max(0, data.size - element.itemsize + 1),), element.dtype, data.data, 0, (1,))
 
@@ -162,12 +178,11 @@ def _unaligned_elements(data: Bytes, element: ScalarFormat) -> np.ndarray[Any, A
 DEVICE_ENGINES = ("opencl", "cuda")
 ENGINES = ("auto", "native", "reference", *DEVICE_ENGINES)
 Runner: TypeAlias = Callable[[int, int], None]
-Operand: TypeAlias = "Array | DeviceArray"
 
 _warned: set[str] = set()
 
 
-def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> None:
+def execute(plan: Plan, source: object, target: object, threads: int | None = None, engine: str | None = None) -> None:
     """Run a `plan` on the memory of two arrays, `source` and `target`, in host or device memory.
 
     `engine` is "native", "reference", "opencl", "cuda" or "auto": the device that holds an array, otherwise native if
@@ -185,10 +200,10 @@ def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, en
     """
     name = resolve_engine(engine)
     count = resolve_threads(threads)
-    read, written = find_device_array(source) or source, find_device_array(target) or target
+    read, written = _memory_of(source), _memory_of(target)
     backend = common_backend(read, written)
     if backend is None and name not in DEVICE_ENGINES:
-        _run_on_host(plan, source, target, count, name)
+        _run_on_host(plan, read, written, count, name)
         return
     if backend is not None and name not in ("auto", backend.engine):
         raise TransferError(
@@ -214,7 +229,13 @@ def execute(plan: Plan, source: Any, target: Any, threads: int | None = None, en
         _warn_once(engine_module.NAME, str(problem))
 
 
-def find_device_array(array: Any) -> DeviceArray | None:
+def _memory_of(array: Any) -> Operand:
+    """Return an array in device memory as a `DeviceArray`, a NumPy array as it is."""
+    operand: Operand = find_device_array(array) or array
+    return operand
+
+
+def find_device_array(array: object) -> DeviceArray | None:
     """Return an array in device memory as a `DeviceArray`, or None for any other array.
 
     >>> find_device_array(np.zeros(3)) is None
@@ -232,7 +253,7 @@ def find_device_array(array: Any) -> DeviceArray | None:
     return cuda.find_cuda_array(array)
 
 
-def as_operand(array: Any) -> Any:
+def as_operand(array: object) -> Operand:
     """Return an array in device memory as a `DeviceArray`, any other as a NumPy array, sharing memory if possible.
 
     >>> as_operand([1, 2]).tolist()
@@ -389,25 +410,24 @@ def _buffer_of(operand: Operand) -> Buffer:
     return operand.buffer if isinstance(operand, DeviceArray) else Buffer.of(operand)
 
 
-def _run_on_host(plan: Plan, source: Array, target: Array, threads: int, engine: str) -> None:
-    read, written = Buffer.of(source), Buffer.of(target)
+def _run_on_host(plan: Plan, source: Operand, target: Operand, threads: int, engine: str) -> None:
+    read, written = _buffer_of(source), _buffer_of(target)
     _validate_memory(plan, read, written)
     _run_steps(plan, read, written, threads, select_host_engine(plan, engine) == "native")
 
 
 def _run_steps(plan: Plan, read: Buffer, written: Buffer, threads: int, is_native: bool) -> None:
-    for step, step_read, step_written in step_operands(plan, read, written, _allocate_scratch):
+    def allocate(count: int) -> Buffer:
+        return Buffer.of(np.empty(count, dtype=np.float32))
+
+    for step, step_read, step_written in step_operands(plan, read, written, allocate):
         if is_native:
             native.run_plan(step, step_read.address, step_written.address, threads)
         else:
             run_plan(step, step_read.bytes, step_written.bytes)
 
 
-def _allocate_scratch(count: int) -> Buffer:
-    return Buffer.of(np.empty(count, dtype=np.float32))
-
-
-def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: Any, backend: Backend) -> None:
+def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: ModuleType, backend: Backend) -> None:
     """Run a plan on a device; host arrays are uploaded first and downloaded afterwards."""
     read = source if isinstance(source, DeviceArray) else _upload(source, backend)
     if isinstance(target, DeviceArray):
@@ -415,7 +435,8 @@ def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: 
         return
     memory = Buffer.of(target)
     # bytes that the plan does not write must come back unchanged
-    written = backend.empty((memory.nbytes,), uint8) if _overwrites_target(plan, memory) else _upload(target, backend)
+    writes_all = not plan.packs and prod(plan.target.extents) * plan.target.itemsize == memory.nbytes
+    written = backend.empty((memory.nbytes,), uint8) if writes_all else _upload(target, backend)
     engine_module.run_plan(plan, read, written)
     backend.download(written, memory.bytes)
 
@@ -426,11 +447,6 @@ def _upload(array: Array, backend: Backend) -> DeviceArray:
     uploaded = backend.empty((memory.nbytes,), uint8)
     backend.upload(memory.bytes, uploaded)
     return uploaded
-
-
-def _overwrites_target(plan: Plan, memory: Buffer) -> bool:
-    """Return whether a plan writes every byte of its target."""
-    return not plan.packs and prod(plan.target.extents) * plan.target.itemsize == memory.nbytes
 
 
 def _run_through_host(plan: Plan, source: Operand, target: Operand, threads: int) -> None:
@@ -463,106 +479,75 @@ def _warn_once(topic: str, reason: str) -> None:
 Signature = tuple[Hashable, ...]
 
 
-class ArrayLibrary(Protocol):
+class ArrayLibrary(NamedTuple):
     """The calls that describe and make the arrays of one library."""
 
-    def signature(self, array: Any) -> Signature:
-        """Return the properties that a plan depends on."""
-
-    def address(self, array: Any) -> int:
-        """Return the address of the first element."""
-
-    def is_writeable(self, array: Any) -> bool:
-        """Return whether the array may be written."""
-
-    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
-        """Return a function that returns new, uninitialised arrays in the memory of `array`."""
+    signature: Callable[[Any], Signature]
+    """Returns the properties that a plan depends on."""
+    address: Callable[[Any], int]
+    """Returns the address of the first element."""
+    is_writeable: Callable[[Any], bool]
+    allocator: Callable[[Any, tuple[int, ...], ScalarFormat], Callable[[], Any]]
+    """Returns a function that returns new, uninitialised arrays in the memory of an array."""
 
 
-class _NumpyLibrary:
-    def signature(self, array: Any) -> Signature:
-        return (array.shape, array.strides, array.dtype)
-
-    def address(self, array: Any) -> int:
-        return address_of(array)
-
-    def is_writeable(self, array: Any) -> bool:
-        return bool(array.flags.writeable)
-
-    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
-        return partial(aligned_empty, shape, element.dtype)
+def _numpy_library() -> ArrayLibrary:
+    return ArrayLibrary(
+        signature=lambda array: (array.shape, array.strides, array.dtype),
+        address=address_of,
+        is_writeable=lambda array: bool(array.flags.writeable),
+        allocator=lambda array, shape, element: partial(aligned_empty, shape, element.dtype),
+    )
 
 
-class _TorchLibrary:
-    def signature(self, array: Any) -> Signature:
-        return (array.shape, array.stride(), array.dtype, array.get_device())
+def _device_library() -> ArrayLibrary:
+    """Return the library of device arrays, as which the arrays of any library come that shares them through DLPack."""
+    return ArrayLibrary(
+        signature=lambda array: (array.shape, array.strides, array.format, array.backend),
+        address=lambda array: int(array.memory + array.start),
+        is_writeable=lambda array: bool(array.writeable),
+        allocator=lambda array, shape, element: partial(array.backend.empty, shape, element),
+    )
 
-    def address(self, array: Any) -> int:
-        address: int = array.data_ptr()
-        return address
 
-    def is_writeable(self, array: Any) -> bool:
-        return True
-
-    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
+def _torch_library() -> ArrayLibrary:
+    def allocator(array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
         empty = sys.modules["torch"].empty(0, dtype=torch_dtype(element), device=array.device)
         return partial(empty.new_empty, shape)  # which takes less time than torch.empty with a device
 
-
-class _CupyLibrary:
-    def __init__(self) -> None:
-        self._current_device = sys.modules["cupy"].cuda.runtime.getDevice
-
-    def signature(self, array: Any) -> Signature:
-        # new arrays are on the current device, which may be another one
-        return (array.shape, array.strides, array.dtype, array.data.device_id, self._current_device())
-
-    def address(self, array: Any) -> int:
-        address: int = array.data.ptr
-        return address
-
-    def is_writeable(self, array: Any) -> bool:
-        return True
-
-    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
-        return partial(sys.modules["cupy"].ndarray, shape, element.dtype)
+    return ArrayLibrary(
+        signature=lambda array: (array.shape, array.stride(), array.dtype, array.get_device()),
+        address=lambda array: int(array.data_ptr()),
+        is_writeable=lambda array: True,
+        allocator=allocator,
+    )
 
 
-class _DeviceLibrary:
-    """Arrays of any library that shares them through DLPack, as device arrays."""
-
-    def signature(self, array: Any) -> Signature:
-        return (array.shape, array.strides, array.format, array.backend)
-
-    def address(self, array: Any) -> int:
-        address: int = array.memory + array.start
-        return address
-
-    def is_writeable(self, array: Any) -> bool:
-        return bool(array.writeable)
-
-    def allocator(self, array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
-        return partial(array.backend.empty, shape, element)
+def _cupy_library() -> ArrayLibrary:
+    cupy = sys.modules["cupy"]
+    current = cupy.cuda.runtime.getDevice  # new arrays are on the current device, which may be another one
+    return ArrayLibrary(
+        signature=lambda array: (array.shape, array.strides, array.dtype, array.data.device_id, current()),
+        address=lambda array: int(array.data.ptr),
+        is_writeable=lambda array: True,
+        allocator=lambda array, shape, element: partial(cupy.ndarray, shape, element.dtype),
+    )
 
 
-_numpy, _torch, _device = _NumpyLibrary(), _TorchLibrary(), _DeviceLibrary()
-
-
-class _Libraries(dict[type[Any], "ArrayLibrary | None"]):
+class _Libraries(dict[type, "ArrayLibrary | None"]):
     """The library of each type of arrays, or None if it is another one; looked up once per type."""
 
-    def __missing__(self, kind: type[Any]) -> ArrayLibrary | None:
-        library: ArrayLibrary | None = None
-        name = kind.__module__.partition(".")[0]
-        if kind is np.ndarray:
-            library = _numpy
-        elif kind is DeviceArray:
-            library = _device
-        elif name == "torch" and hasattr(kind, "data_ptr"):
-            library = _torch
-        elif name == "cupy" and hasattr(kind, "strides"):
-            library = _CupyLibrary()
-        self[kind] = library
+    def __missing__(self, array_type: type) -> ArrayLibrary | None:
+        name, find = array_type.__module__.partition(".")[0], None
+        if array_type is np.ndarray:
+            find = _numpy_library
+        elif array_type is DeviceArray:
+            find = _device_library
+        elif name == "torch" and hasattr(array_type, "data_ptr"):
+            find = _torch_library
+        elif name == "cupy" and hasattr(array_type, "strides"):
+            find = _cupy_library
+        self[array_type] = library = find() if find else None
         return library
 
 
@@ -590,24 +575,29 @@ class CopyJob:
     element: ScalarFormat
 
 
-Planner = Callable[..., CopyJob]
+class CopyOperation(Protocol):
+    """A copy by name with its options: a value that equal operations compare equal to."""
+
+    def plan(self, source: Operand, target: Operand | None) -> CopyJob:
+        """Return the copy, which depends only on the shapes, strides and formats of `source` and `target`.
+
+        Without a target the result is a new array.
+        """
 
 
 def run_copy(
-    planner: Planner, array: Any, out: Any, options: tuple[Any, ...], threads: int | None, engine: str | None
+    operation: CopyOperation, array: object, out: object | None, threads: int | None, engine: str | None
 ) -> Any:
     """Return the result of a copy, as an array of the library of `array`.
 
     Args:
-        planner: returns the `CopyJob` of two operands (the second may be None) and the options; it may depend only on
-            their shapes, strides and formats.
+        operation: the copy.
         array: the source.
         out: the target, or None for a new array.
-        options: further arguments of the planner.
         threads, engine: as in `execute`.
 
-    >>> from tilewright.copying.operations import plan_pack
-    >>> run_copy(plan_pack, np.ones(1024, np.float32), None, ("bfloat8_b", 1024), None, None).nbytes
+    >>> from tilewright.copying.operations import Pack
+    >>> run_copy(Pack("bfloat8_b", 1024), np.ones(1024, np.float32), None, None, None).nbytes
     1088
     """
     library = LIBRARIES[type(array)]
@@ -621,38 +611,37 @@ def run_copy(
         try:
             target_signature = None if out is None else library.signature(out)
             environment = (_environment.get(_ENGINE), _environment.get(_THREADS))
-            key = (planner, library.signature(array), target_signature, options, threads, engine, environment)
+            signature, kind = library.signature(array), type(operation)
+            key = (kind, operation, signature, target_signature, threads, engine, environment)
             call = _calls.get(key)
         except (AttributeError, RuntimeError, TypeError):  # a tensor without strides, or options without a hash
             key = None
     result = None if call is None else call.run(array, out)
     if result is None:
-        result = _run_and_prepare(planner, array, out, options, threads, engine, key)
+        result = _run_and_prepare(operation, array, out, threads, engine, key)
     return result.backend.unwrap(result) if isinstance(result, DeviceArray) else result
 
 
 def run_copies(
-    planner: Planner, arrays: Sequence[Any], options: tuple[Any, ...], threads: int | None, engine: str | None
+    operation: CopyOperation, arrays: Sequence[object], threads: int | None, engine: str | None
 ) -> list[Any]:
     """Return the results of a copy of several arrays; on a CUDA device, neighbours of one signature share launches.
 
     The results of a launch are parts of one allocation. The arguments are as in `run_copy`.
 
-    >>> from tilewright.copying.operations import plan_pack
-    >>> [packed.nbytes for packed in run_copies(plan_pack, [np.ones(1024)] * 2, ("bfloat8_b", 1024), None, None)]
+    >>> from tilewright.copying.operations import Pack
+    >>> [packed.nbytes for packed in run_copies(Pack("bfloat8_b", 1024), [np.ones(1024)] * 2, None, None)]
     [1088, 1088]
     """
     results: list[Any] = []
     for first in range(0, len(arrays), MAX_BATCH):
         batch = arrays[first : first + MAX_BATCH]
-        made = _run_batch(planner, batch, options, engine) if len(batch) > 1 else None
-        results += made or [run_copy(planner, array, None, options, threads, engine) for array in batch]
+        together = _run_batch(operation, batch, engine) if len(batch) > 1 else None
+        results += together or [run_copy(operation, array, None, threads, engine) for array in batch]
     return results
 
 
-def _run_batch(
-    planner: Planner, arrays: Sequence[Any], options: tuple[Any, ...], engine: str | None
-) -> list[Any] | None:
+def _run_batch(operation: CopyOperation, arrays: Sequence[object], engine: str | None) -> list[Any] | None:
     """Return the results of a batch of equal arrays on a CUDA device, or None if it is not one."""
     library, source = LIBRARIES[type(arrays[0])], find_device_array(arrays[0])
     if library is None or source is None or any(type(array) is not type(arrays[0]) for array in arrays):
@@ -660,7 +649,7 @@ def _run_batch(
     signature = library.signature(arrays[0])
     if any(library.signature(array) != signature for array in arrays):
         return None
-    job = planner(source, None, *options)
+    job = operation.plan(source, None)
     if job.plan is None or not _can_prepare(job.plan, source, source, engine):
         return None
     block = library.allocator(arrays[0], (len(arrays), *job.shape), job.element)()
@@ -671,18 +660,15 @@ def _run_batch(
 
 
 def _run_and_prepare(
-    planner: Planner,
-    array: Any,
-    out: Any,
-    options: tuple[Any, ...],
-    threads: int | None,
-    engine: str | None,
-    key: Hashable,
-) -> Any:
+    operation: CopyOperation, array: Any, out: Any, threads: int | None, engine: str | None, key: Hashable
+) -> Operand:
     """Return the result of a copy that is planned and validated; prepare the next one with the same key, if any."""
-    source, given = as_operand(array), None if out is None else as_operand(out)
-    job = planner(source, given, *options)
-    target = _empty_like(source, job) if given is None else given
+    source, target = as_operand(array), None if out is None else as_operand(out)
+    job = operation.plan(source, target)
+    if target is None and isinstance(source, DeviceArray):
+        target = source.backend.empty(job.shape, job.element)
+    elif target is None:
+        target = aligned_empty(job.shape, job.element.dtype)
     if job.plan is not None:
         execute(job.plan, source, target, threads, engine)
         library = LIBRARIES[type(array)]
@@ -693,14 +679,7 @@ def _run_and_prepare(
     return target if tuple(target.shape) == job.shape else target.reshape(job.shape)
 
 
-def _empty_like(array: Any, job: CopyJob) -> Any:
-    """Return an uninitialised array for a result in the same memory, host or device, as `array`."""
-    if isinstance(array, DeviceArray):
-        return array.backend.empty(job.shape, job.element)
-    return aligned_empty(job.shape, job.element.dtype)
-
-
-def _can_prepare(plan: Plan, source: Any, target: Any, engine: str | None) -> bool:
+def _can_prepare(plan: Plan, source: Operand, target: Operand, engine: str | None) -> bool:
     """Return whether the copy is a function of two addresses, in host memory or on one CUDA device."""
     name = resolve_engine(engine)
     if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
@@ -717,25 +696,14 @@ def _can_prepare(plan: Plan, source: Any, target: Any, engine: str | None) -> bo
 class _PreparedCall:
     """A copy from any array of one signature into a new array, or into any of another signature."""
 
-    __slots__ = (
-        "_allocate",
-        "_backend",
-        "_engine",
-        "_job",
-        "_library",
-        "_lows",
-        "_mask",
-        "_plan",
-        "_runners",
-        "_threads",
-    )
+    __slots__ = ("_allocate", "_backend", "_job", "_library", "_lows", "_make_runner", "_mask", "_plan", "_runners")
 
     def __init__(
         self,
         job: CopyJob,
         library: ArrayLibrary,
         arrays: tuple[Any, Any],
-        operands: tuple[Any, Any],
+        operands: tuple[Operand, Operand],
         threads: int | None,
         engine: str | None,
     ) -> None:
@@ -745,7 +713,7 @@ class _PreparedCall:
         self._lows = [_lowest_offset(operand) for operand in operands]
         self._backend: CudaBackend | None = getattr(operands[1], "backend", None)
         self._mask = 0 if self._backend is None else WIDEST - 1  # kernels depend on the alignment of addresses
-        self._engine, self._threads = resolve_engine(engine), resolve_threads(threads)
+        self._make_runner = partial(make_runner, job.plan, resolve_threads(threads), resolve_engine(engine))
         self._runners: dict[tuple[int, int], Runner] = {}
 
     def run(self, array: Any, out: Any) -> Any:
@@ -765,17 +733,16 @@ class _PreparedCall:
         alignment = (source & self._mask, target & self._mask)
         runner = self._runners.get(alignment)
         if runner is None:
-            runner = self._runners[alignment] = self._make_runner(source, target)
+            if self._backend is None:
+                runner = self._make_runner()
+            else:
+                runner = CudaRunner(self._plan, self._backend, (gcd(WIDEST, source), gcd(WIDEST, target)))
+            self._runners[alignment] = runner
         runner(source, target)
         return out
 
-    def _make_runner(self, source: int, target: int) -> Runner:
-        if self._backend is None:
-            return make_runner(self._plan, self._threads, self._engine)
-        return CudaRunner(self._plan, self._backend, (gcd(WIDEST, source), gcd(WIDEST, target)))
 
-
-def _lowest_offset(operand: Any) -> int:
+def _lowest_offset(operand: Operand) -> int:
     """Return the bytes from the first element of an array to its lowest one: negative if strides are."""
     if isinstance(operand, DeviceArray):
         return operand.span[0] - operand.start
@@ -812,7 +779,7 @@ class BoundPlan:
     __slots__ = ("_run", "plan", "source", "target")
 
     def __init__(
-        self, plan: Plan, source: Any, target: Any, threads: int | None = None, engine: str | None = None
+        self, plan: Plan, source: object, target: object, threads: int | None = None, engine: str | None = None
     ) -> None:
         """Check that `plan` can run on the memory of `source` and `target`.
 
@@ -831,21 +798,19 @@ class BoundPlan:
         self._run()
 
 
-def _bind_plan(plan: Plan, source: Any, target: Any, threads: int | None, engine: str | None) -> Callable[[], None]:
+def _bind_plan(
+    plan: Plan, source: object, target: object, threads: int | None, engine: str | None
+) -> Callable[[], None]:
     """Return a function that runs a plan on two arrays: without checks, but for copies through other memory."""
     name = resolve_engine(engine)
-    read, written = find_device_array(source) or source, find_device_array(target) or target
+    read, written = _memory_of(source), _memory_of(target)
     backend = common_backend(read, written)
     buffers = validate_operands(plan, read, written)
     if backend is None and name not in DEVICE_ENGINES:
         run = make_runner(plan, resolve_threads(threads), name)
         return partial(run, buffers[0].address, buffers[1].address)
-    on_device = isinstance(read, DeviceArray) and isinstance(written, DeviceArray)
-    if on_device and isinstance(backend, cuda.CudaBackend) and name in ("auto", "cuda") and not plan.stages:
-        try:
-            runner = cuda.make_runner(plan, read, written)
-        except FormatError:  # execute copies through the host, with a warning
-            pass
-        else:
-            return runner.bind(buffers[0].address, buffers[1].address)
+    on_cuda = isinstance(backend, CudaBackend) and name in ("auto", "cuda") and not plan.stages
+    if on_cuda and isinstance(read, DeviceArray) and isinstance(written, DeviceArray):
+        with suppress(FormatError):  # execute copies through the host, with a warning
+            return cuda.make_runner(plan, read, written).bind(buffers[0].address, buffers[1].address)
     return partial(execute, plan, read, written, threads, engine)

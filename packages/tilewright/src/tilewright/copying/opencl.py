@@ -21,7 +21,8 @@ import numpy as np
 from ..errors import DeviceError, FormatError, TransferError
 from ..formats import ScalarFormat, float32, float64, scalar_format_of, uint8
 from .codegen import DEFAULTS, Kernel, Tuning, generate_program
-from .devices import Array, Backend, DeviceArray, PlanCache, load_or_compile, packed_strides, remove_entry
+from .devices import Backend, DeviceArray, PlanCache, load_or_compile, packed_strides, remove_entry
+from .placement import Array
 from .plan import Plan, step_operands
 
 NAME = "opencl"
@@ -102,7 +103,7 @@ def run_plan(plan: Plan, source: DeviceArray, target: DeviceArray, tuning: Tunin
         raise DeviceError(f"{queue.device.name} could not run the plan: {problem}; use engine='native'") from problem
 
 
-def launch_tile_kernel(kernel: Any, backend: Any, arrays: Sequence[DeviceArray], groups: int | None) -> None:
+def launch_tile_kernel(kernel: Any, backend: OpenCLBackend, arrays: Sequence[DeviceArray], groups: int | None) -> None:
     """Enqueue the kernel of a pipeline with its operands; the host does not wait for it."""
     cl: Any = import_module("pyopencl")
     queue, shape = backend.queue, kernel.launch_shape
@@ -172,7 +173,8 @@ def _device_tunings(cl: Any, device: Any) -> dict[str, Tuning]:
 def build_program(cl: Any, context: Any, device: Any, text: str) -> Any:
     """Return a program built for a device, from the cache on disk or from its text."""
     options = ["-cl-opt-disable"] if device.platform.name == _UNOPTIMIZED_PLATFORM else []
-    facts = ["opencl", *_device_identity(device), cl.VERSION_TEXT, *options, text]
+    identity = (device.platform.name, device.platform.version, device.name, device.driver_version)
+    facts = ["opencl", *map(str, identity), cl.VERSION_TEXT, *options, text]
 
     def build_from_text() -> Any:
         return cl.Program(context, text).build(options=options, devices=[device], cache_dir=False)
@@ -185,10 +187,6 @@ def build_program(cl: Any, context: Any, device: Any, text: str) -> Any:
         except cl.Error:  # the driver rejects the cached binary
             remove_entry(facts)
             return build_from_text()
-
-
-def _device_identity(device: Any) -> list[str]:
-    return [str(value) for value in (device.platform.name, device.platform.version, device.name, device.driver_version)]
 
 
 def _program_binary(program: Any, device: Any) -> bytes:
@@ -243,25 +241,15 @@ class OpenCLBackend(Backend):
             ) from problem
         return DeviceArray(self, array.base_data, array.offset, shape, strides, element, array)
 
-    def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
-        if array.size:
-            data = target.reshape(-1).view(np.uint8)
-            with translate_errors(self.queue.device, "copy memory to the host"):
-                cl: Any = import_module("pyopencl")
-                cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
+    def _download(self, array: DeviceArray, data: Array) -> None:
+        with translate_errors(self.queue.device, "copy memory to the host"):
+            cl: Any = import_module("pyopencl")
+            cl.enqueue_copy(self.queue, data, array.memory, src_offset=array.start, is_blocking=True)
 
-    def upload(self, source: Array, array: DeviceArray) -> None:
-        """Copy the bytes of a host array to a contiguous device array."""
-        if array.size:
-            data = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
-            with translate_errors(self.queue.device, "copy memory from the host"):
-                cl: Any = import_module("pyopencl")
-                cl.enqueue_copy(self.queue, array.memory, data, dst_offset=array.start, is_blocking=True)
-
-    def unwrap(self, array: DeviceArray) -> Any:
-        """Return the PyOpenCL array or buffer."""
-        return array.owner
+    def _upload(self, data: Array, array: DeviceArray) -> None:
+        with translate_errors(self.queue.device, "copy memory from the host"):
+            cl: Any = import_module("pyopencl")
+            cl.enqueue_copy(self.queue, array.memory, data, dst_offset=array.start, is_blocking=True)
 
     def synchronize(self) -> None:
         """Wait until all work on the queue is done."""
@@ -269,7 +257,7 @@ class OpenCLBackend(Backend):
             self.queue.finish()
 
 
-def find_opencl_array(array: Any) -> DeviceArray | None:
+def find_opencl_array(array: object) -> DeviceArray | None:
     """Return a PyOpenCL array or buffer as a device array, or None for anything else."""
     if isinstance(array, import_module("pyopencl.array").Array):
         element = scalar_format_of(array.dtype)

@@ -4,48 +4,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from ..errors import FormatError, LayoutError
-from ..formats import Format, ScalarFormat, block_format_of, format_of, scalar_format_of
+from ..formats import Format, FormatLike, Number, ScalarFormat, block_format_of, format_of, scalar_format_of
 from ..layout import Layout, LayoutLike, Pair, as_integer, row_major, tiled_layout
+from .devices import Operand
 from .engine import CopyJob, run_copies, run_copy
-from .placement import Placement, native_format, placement_of
+from .placement import Array, Placement, native_format, placement_of
 from .plan import plan_copy
 
-Array = np.ndarray[Any, Any]
+Size: TypeAlias = Sequence[int]  # (height, width)
+Target = TypeVar("Target")
 
 
-def _as_matrix(array: Any) -> Any:
+def _as_matrix(array: Operand) -> Operand:
     """Return an array with at least two dimensions."""
     return array.reshape(1, -1) if array.ndim < 2 else array
 
 
 def _tiled_placement(
-    shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, element: Format, fill: Any
+    shape: tuple[int, ...], tile: Size, face: Size | None, transpose: bool, element: Format, fill: Number
 ) -> Placement:
     """Return the placement of a tiled tensor."""
-    tile = tile if isinstance(tile, tuple) else _validate_pair(tile, "tile")
-    face = face if isinstance(face, tuple) or face is None else _validate_pair(face, "face")
-    if type(fill) is int:  # 0.0 and -0.0 are equal keys, but not the same fill
-        return _cached_tiled_placement(shape, tile, face, bool(transpose), element, fill)
-    return _cached_tiled_placement.__wrapped__(shape, tile, face, bool(transpose), element, fill)
-
-
-@lru_cache(maxsize=512)
-def _cached_tiled_placement(
-    shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, element: Format, fill: Any
-) -> Placement:
     size = _validate_pair(tile, "tile")
-    layout = tiled_layout(shape, size, None if face is None else _validate_pair(face, "face"), transpose)
+    layout = tiled_layout(shape, size, None if face is None else _validate_pair(face, "face"), bool(transpose))
     return Placement(layout, element, fill, size[0] * size[1])
 
 
-def _validate_pair(value: Any, name: str) -> Pair:
+def _validate_pair(value: Size, name: str) -> Pair:
     """Return a tile or face size as (height, width), or raise."""
     pair = tuple([as_integer(n, name) for n in value]) if isinstance(value, (tuple, list)) else ()
     if len(pair) != 2 or min(pair) < 1:
@@ -54,13 +45,13 @@ def _validate_pair(value: Any, name: str) -> Pair:
 
 
 def tilize(
-    array: Any,
-    tile: Any = (32, 32),
-    face: Any = (16, 16),
+    array: object,
+    tile: Size = (32, 32),
+    face: Size | None = (16, 16),
     transpose: bool = False,
-    dtype: Any = None,
-    pad_value: Any = 0,
-    out: Any = None,
+    dtype: FormatLike | None = None,
+    pad_value: Number = 0,
+    out: object = None,
     threads: int | None = None,
     engine: str | None = None,
 ) -> Any:
@@ -85,17 +76,17 @@ def tilize(
     """
     if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
         array = _with_element_strides(array)
-    options = (tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
-    return run_copy(_plan_tilize, array, out, options, threads, engine)
+    operation = Tilize(tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
+    return run_copy(operation, array, out, threads, engine)
 
 
 def tilize_batch(
-    arrays: Sequence[Any],
-    tile: Any = (32, 32),
-    face: Any = (16, 16),
+    arrays: Sequence[object],
+    tile: Size = (32, 32),
+    face: Size | None = (16, 16),
     transpose: bool = False,
-    dtype: Any = None,
-    pad_value: Any = 0,
+    dtype: FormatLike | None = None,
+    pad_value: Number = 0,
     threads: int | None = None,
     engine: str | None = None,
 ) -> list[Any]:
@@ -111,27 +102,35 @@ def tilize_batch(
     >>> [tiles.nbytes for tiles in tilize_batch([np.ones((32, 32), np.float32)] * 3, dtype="bfloat8_b")]
     [1088, 1088, 1088]
     """
-    options = (tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
-    return run_copies(_plan_tilize, arrays, options, threads, engine)
+    return run_copies(Tilize(tile, face, transpose, dtype, pad_value, _fill_text(pad_value)), arrays, threads, engine)
 
 
-def _plan_tilize(
-    array: Any, out: Any, tile: Any, face: Any, transpose: bool, dtype: Any, fill: Any, fill_text: str
-) -> CopyJob:
-    matrix = _as_matrix(array)
-    source = placement_of(matrix)
-    element = source.format if dtype is None else format_of(dtype)
-    target = _tiled_placement(matrix.shape, tile, face, transpose, element, fill)
-    return _flat_job(source, target, target.cosize if matrix.size else 0, out)
+class Tilize(NamedTuple):
+    """The options of `tilize`."""
+
+    tile: Size
+    face: Size | None
+    transpose: bool
+    dtype: FormatLike | None
+    fill: Number
+    fill_text: str
+
+    def plan(self, source: Operand, target: Operand | None) -> CopyJob:
+        """Return the copy from `source` to `target`, or to a new array."""
+        matrix = _as_matrix(source)
+        before = placement_of(matrix)
+        element = before.format if self.dtype is None else format_of(self.dtype)
+        after = _tiled_placement(matrix.shape, self.tile, self.face, self.transpose, element, self.fill)
+        return _flat_job(before, after, after.cosize if matrix.size else 0, target)
 
 
-def _fill_text(fill: Any) -> str:
+def _fill_text(fill: object) -> str:
     """Return a text that tells fills apart: 0, 0.0 and -0.0 are equal, but not the same."""
     return "" if type(fill) is int else repr(fill)
 
 
 def _flat_job(
-    source: Placement, target: Placement, count: int, out: Any, crop: bool = False, pad: bool = False
+    source: Placement, target: Placement, count: int, out: Operand | None, crop: bool = False, pad: bool = False
 ) -> CopyJob:
     """Return the copy to a flat array of `count` elements; raise if `out` is not such an array."""
     element: ScalarFormat = target.format.storage_format
@@ -142,14 +141,14 @@ def _flat_job(
 
 
 def untilize(
-    data: Any,
-    shape: Any,
-    tile: Any = (32, 32),
-    face: Any = (16, 16),
+    data: object,
+    shape: int | tuple[int, ...] | list[int],
+    tile: Size = (32, 32),
+    face: Size | None = (16, 16),
     transpose: bool = False,
-    dtype: Any = None,
-    out_dtype: Any = None,
-    out: Any = None,
+    dtype: FormatLike | None = None,
+    out_dtype: FormatLike | None = None,
+    out: object = None,
     threads: int | None = None,
     engine: str | None = None,
 ) -> Any:
@@ -169,43 +168,54 @@ def untilize(
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
     extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-    options = (extents, tile, face, transpose, dtype, out_dtype)
-    return run_copy(_plan_untilize, data, out, options, threads, engine)
+    return run_copy(Untilize(extents, tile, face, transpose, dtype, out_dtype), data, out, threads, engine)
 
 
-def _plan_untilize(
-    data: Any, out: Any, shape: tuple[int, ...], tile: Any, face: Any, transpose: bool, dtype: Any, out_dtype: Any
-) -> CopyJob:
-    _validate_contiguous(data, "untilize")
-    element = native_format(data.dtype) if dtype is None else format_of(dtype)
-    if not element.has_blocks:
-        native_format(data.dtype)
-    source = _tiled_placement(shape, tile, face, transpose, element, 0)
-    have = data.nbytes
-    need = source.nbytes if prod(shape) else 0
-    if have < need:
-        raise FormatError(
-            f"shape {shape} of {element.name} in tiles of {tile} needs {need} bytes, but the data has {have}"
-        )
-    result = element.value_format if out_dtype is None else scalar_format_of(out_dtype)
-    if out is None:
-        target = Placement(row_major(*shape) if len(shape) > 1 else row_major(1, *(shape or (1,))), result)
-    else:
-        if tuple(out.shape) != shape:
-            raise LayoutError(f"out has shape {tuple(out.shape)}, but the result has shape {shape}")
-        if out_dtype is not None and out.dtype != result.dtype:
-            raise FormatError(f"out has dtype {out.dtype}, but out_dtype is {result.name}; leave one of them out")
-        target = placement_of(_as_matrix(out))
-    return CopyJob(plan_copy(source, target) if prod(shape) else None, shape, result)
+class Untilize(NamedTuple):
+    """The options of `untilize`."""
+
+    shape: tuple[int, ...]
+    tile: Size
+    face: Size | None
+    transpose: bool
+    dtype: FormatLike | None
+    out_dtype: FormatLike | None
+
+    def plan(self, source: Operand, target: Operand | None) -> CopyJob:
+        """Return the copy from `source` to `target`, or to a new array."""
+        _validate_contiguous(source, "untilize")
+        shape, count = self.shape, prod(self.shape)
+        element = native_format(source.dtype) if self.dtype is None else format_of(self.dtype)
+        if not element.has_blocks:
+            native_format(source.dtype)
+        before = _tiled_placement(shape, self.tile, self.face, self.transpose, element, 0)
+        needed = before.nbytes if count else 0
+        if source.nbytes < needed:
+            raise FormatError(
+                f"shape {shape} of {element.name} in tiles of {self.tile} needs {needed} bytes, but the data has"
+                f" {source.nbytes}"
+            )
+        result = element.value_format if self.out_dtype is None else scalar_format_of(self.out_dtype)
+        if target is None:
+            after = Placement(row_major(*shape) if len(shape) > 1 else row_major(1, *(shape or (1,))), result)
+        else:
+            if tuple(target.shape) != shape:
+                raise LayoutError(f"out has shape {tuple(target.shape)}, but the result has shape {shape}")
+            if self.out_dtype is not None and target.dtype != result.dtype:
+                raise FormatError(
+                    f"out has dtype {target.dtype}, but out_dtype is {result.name}; leave one of them out"
+                )
+            after = placement_of(_as_matrix(target))
+        return CopyJob(plan_copy(before, after) if count else None, shape, result)
 
 
 def relayout(
-    array: Any,
+    array: object,
     source: LayoutLike,
     target: LayoutLike,
-    out: Any = None,
-    dtype: Any = None,
-    pad_value: Any = None,
+    out: object = None,
+    dtype: FormatLike | None = None,
+    pad_value: Number | None = None,
     threads: int | None = None,
     engine: str | None = None,
     crop: bool = False,
@@ -225,29 +235,32 @@ def relayout(
     >>> relayout(np.arange(6), row_major(2, 3), col_major(2, 3)).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    options = (source, target, dtype, pad_value, _fill_text(pad_value), crop)
-    return run_copy(_plan_relayout, array, out, options, threads, engine)
+    operation = Relayout(source, target, dtype, pad_value, _fill_text(pad_value), crop)
+    return run_copy(operation, array, out, threads, engine)
 
 
-def _plan_relayout(
-    array: Any,
-    out: Any,
-    source: LayoutLike,
-    target: LayoutLike,
-    dtype: Any,
-    pad_value: Any,
-    fill_text: str,
-    crop: bool,
-) -> CopyJob:
-    _validate_contiguous(array, "relayout")
-    before = Placement(source, native_format(array.dtype))
-    fill = 0 if pad_value is None else pad_value
-    after = Placement(target, before.format if dtype is None else format_of(dtype), fill)
-    job = _flat_job(before, after, int(target.cosize), out, crop=crop, pad=pad_value is not None)
-    return CopyJob(plan_copy(before, after, crop=crop, pad=pad_value is not None), job.shape, job.element)
+class Relayout(NamedTuple):
+    """The options of `relayout`."""
+
+    before: LayoutLike
+    after: LayoutLike
+    dtype: FormatLike | None
+    fill: Number | None
+    fill_text: str
+    crop: bool
+
+    def plan(self, source: Operand, target: Operand | None) -> CopyJob:
+        """Return the copy from `source` to `target`, or to a new array."""
+        _validate_contiguous(source, "relayout")
+        before = Placement(self.before, native_format(source.dtype))
+        element = before.format if self.dtype is None else format_of(self.dtype)
+        after = Placement(self.after, element, 0 if self.fill is None else self.fill)
+        pad = self.fill is not None
+        job = _flat_job(before, after, after.cosize, target, self.crop, pad)
+        return job if job.plan else replace(job, plan=plan_copy(before, after, crop=self.crop, pad=pad))
 
 
-def copy(source: Any, target: Any, threads: int | None = None, engine: str | None = None) -> Any:
+def copy(source: object, target: Target, threads: int | None = None, engine: str | None = None) -> Target:
     """Copy and convert the elements of `source` to `target`, an array of the same shape, and return `target`.
 
     Either may be in device memory. `threads` and `engine` are as in `tilize`.
@@ -257,23 +270,28 @@ def copy(source: Any, target: Any, threads: int | None = None, engine: str | Non
     """
     if target is None:
         raise TypeError("copy needs an array as its target, got None; make one of the shape of the source")
-    run_copy(_plan_elements, source, target, (), threads, engine)
+    run_copy(Copy(), source, target, threads, engine)
     return target
 
 
-def _plan_elements(source: Any, target: Any) -> CopyJob:
-    if source.shape != target.shape:
-        raise LayoutError(f"source has shape {source.shape}, target has shape {target.shape}: they must be equal")
-    before, after = (array if array.ndim else array.reshape(1) for array in (source, target))
-    plan = plan_copy(placement_of(before), placement_of(after)) if source.size else None
-    return CopyJob(plan, tuple(target.shape), scalar_format_of(target.dtype))
+class Copy(NamedTuple):
+    """`copy` has no options."""
+
+    def plan(self, source: Operand, target: Operand | None) -> CopyJob:
+        """Return the copy from `source` to `target`."""
+        assert target is not None
+        if source.shape != target.shape:
+            raise LayoutError(f"source has shape {source.shape}, target has shape {target.shape}: they must be equal")
+        before, after = (placement_of(array if array.ndim else array.reshape(1)) for array in (source, target))
+        plan = plan_copy(before, after) if source.size else None
+        return CopyJob(plan, tuple(target.shape), scalar_format_of(target.dtype))
 
 
 def pack(
-    values: Any,
-    dtype: Any,
+    values: object,
+    dtype: FormatLike,
     tile_elements: int = 1024,
-    out: Any = None,
+    out: object = None,
     threads: int | None = None,
     engine: str | None = None,
 ) -> Any:
@@ -291,27 +309,29 @@ def pack(
     >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
     2176
     """
-    return run_copy(plan_pack, values, out, (dtype, tile_elements), threads, engine)
+    return run_copy(Pack(dtype, tile_elements), values, out, threads, engine)
 
 
-def plan_pack(values: Any, out: Any, dtype: Any, tile_elements: int) -> CopyJob:
-    """Return the copy that `pack` does.
+class Pack(NamedTuple):
+    """The options of `pack`."""
 
-    >>> plan_pack(np.ones(2048, dtype=np.float32), None, "bfloat8_b", 1024).shape
-    (2176,)
-    """
-    _validate_contiguous(values, "pack")
-    layout, element = Layout(values.size), block_format_of(dtype)
-    target = Placement(layout, element, tile_elements=tile_elements)
-    return _flat_job(Placement(layout, native_format(values.dtype)), target, values.size, out)
+    dtype: FormatLike
+    tile_elements: int
+
+    def plan(self, source: Operand, target: Operand | None) -> CopyJob:
+        """Return the copy from `source` to `target`, or to a new array."""
+        _validate_contiguous(source, "pack")
+        layout = Layout(source.size)
+        packed = Placement(layout, block_format_of(self.dtype), tile_elements=self.tile_elements)
+        return _flat_job(Placement(layout, native_format(source.dtype)), packed, source.size, target)
 
 
 def unpack(
-    data: Any,
-    dtype: Any,
+    data: object,
+    dtype: FormatLike,
     tile_elements: int = 1024,
-    out_dtype: Any = "float32",
-    out: Any = None,
+    out_dtype: FormatLike = "float32",
+    out: object = None,
     threads: int | None = None,
     engine: str | None = None,
 ) -> Any:
@@ -328,21 +348,29 @@ def unpack(
     >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
     [1.5, 1.5]
     """
-    return run_copy(_plan_unpack, data, out, (dtype, tile_elements, out_dtype), threads, engine)
+    return run_copy(Unpack(dtype, tile_elements, out_dtype), data, out, threads, engine)
 
 
-def _plan_unpack(data: Any, out: Any, dtype: Any, tile_elements: int, out_dtype: Any) -> CopyJob:
-    _validate_contiguous(data, "unpack")
-    element = block_format_of(dtype)
-    size = element.bytes_per_tile(tile_elements)
-    if data.nbytes % size:
-        raise FormatError(f"{data.nbytes} bytes are not a whole number of {element.name} tiles of {size} bytes")
-    layout = Layout(data.nbytes // size * tile_elements)
-    source = Placement(layout, element, tile_elements=tile_elements)
-    return _flat_job(source, Placement(layout, format_of(out_dtype)), layout.size, out)
+class Unpack(NamedTuple):
+    """The options of `unpack`."""
+
+    dtype: FormatLike
+    tile_elements: int
+    out_dtype: FormatLike
+
+    def plan(self, source: Operand, target: Operand | None) -> CopyJob:
+        """Return the copy from `source` to `target`, or to a new array."""
+        _validate_contiguous(source, "unpack")
+        element = block_format_of(self.dtype)
+        size = element.bytes_per_tile(self.tile_elements)
+        if source.nbytes % size:
+            raise FormatError(f"{source.nbytes} bytes are not a whole number of {element.name} tiles of {size} bytes")
+        layout = Layout(source.nbytes // size * self.tile_elements)
+        packed = Placement(layout, element, tile_elements=self.tile_elements)
+        return _flat_job(packed, Placement(layout, format_of(self.out_dtype)), layout.size, target)
 
 
-def _validate_contiguous(operand: Any, function: str) -> None:
+def _validate_contiguous(operand: Operand, function: str) -> None:
     """Raise for `function` if an array is not contiguous."""
     if not operand.flags.c_contiguous:
         raise LayoutError(

@@ -9,13 +9,30 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import FormatError, LayoutError, TransferError
-from ..formats import Format, ScalarFormat, cast, fit_values, format_of, scalar_format_of
+from ..formats import Format, FormatLike, Number, ScalarFormat, cast, fit_values, format_of, scalar_format_of
 from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, make_layout, product_each, strided_leaves
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+
+class Strided(Protocol):
+    """An array of any library, on the host or a device, with strides in bytes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
 
 # `LoopNest`: one loop nest of a copy plan, in bytes. Engines run loop nests and know nothing else.
 
@@ -189,19 +206,6 @@ def _boxes_beside(extents: Sequence[int], limit: int, below: bool) -> list[Digit
     return boxes
 
 
-def split_mode(mode: Mode, size: int) -> Mode:
-    """Return a mode with leaves that cross a multiple of `size` split there, if that is possible evenly.
-
-    >>> split_mode([(12, 64)], 128)
-    [(2, 64), (6, 128)]
-    """
-    leaves: list[tuple[int, int | None]] = []
-    for n, step in mode:
-        count = size // step if step and step < size and size % step == 0 else 0
-        leaves += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
-    return leaves
-
-
 @dataclass(frozen=True, init=False, eq=False)
 class Placement:
     """A `layout` from coordinates to offsets in elements, their `format`, and the value `fill` for padding.
@@ -216,10 +220,10 @@ class Placement:
 
     layout: LayoutLike
     format: Format
-    fill: Any
+    fill: Number
     tile_elements: int
 
-    def __init__(self, layout: LayoutLike, format: Any, fill: Any = 0, tile_elements: int = 0) -> None:  # noqa: A002
+    def __init__(self, layout: LayoutLike, format: FormatLike, fill: Number = 0, tile_elements: int = 0) -> None:  # noqa: A002
         number_format = format_of(format)
         object.__setattr__(self, "layout", layout)
         object.__setattr__(self, "format", number_format)
@@ -321,7 +325,7 @@ class Placement:
         >>> Placement(Layout(4, -1) + 3, "int8").origin
         3
         """
-        layout: Any = self.layout
+        layout = self.layout
         return int(layout.offset if isinstance(layout, Layout) else layout.extended(*([0] * len(self.extents))))
 
     @cached_property
@@ -367,7 +371,7 @@ class Placement:
         return np.broadcast_to(np.asarray(offsets, dtype=np.int64), grid.shape[1:])
 
 
-def fill_value(source: Placement, target: Placement) -> np.ndarray[Any, Any]:
+def fill_value(source: Placement, target: Placement) -> Array:
     """Return the fill value of `target` as one element: of its format, or float32 if it is a block format.
 
     The value is converted to the format of the source first, and then like the data.
@@ -388,7 +392,7 @@ def validate_fill(source: Placement, target: Placement) -> None:
     >>> from tilewright import Layout
     >>> validate_fill(Placement(Layout(4), "float32"), Placement(Layout(4), "int32", fill=-3.7))
     """
-    if target.fill.__class__ is int and not target.fill:
+    if isinstance(target.fill, int) and not target.fill:
         return
     try:
         fit_values(target.fill, source.format.value_format)
@@ -396,7 +400,7 @@ def validate_fill(source: Placement, target: Placement) -> None:
         raise FormatError(f"padding is converted like the data, from {source.format}: {problem}") from None
 
 
-def _has_guards(layout: Any) -> bool:
+def _has_guards(layout: object) -> bool:
     if isinstance(layout, ComposedLayout):
         return _has_guards(layout.outer) or _has_guards(layout.inner)
     return bool(getattr(layout, "guards", ()))
@@ -450,7 +454,7 @@ class Buffer:
     writeable: bool
 
     @classmethod
-    def of(cls, array: np.ndarray[Any, Any]) -> Buffer:
+    def of(cls, array: Array) -> Buffer:
         """Return the memory of an array.
 
         >>> Buffer.of(np.arange(8, dtype=np.int8)[::-2]).nbytes
@@ -510,7 +514,7 @@ def native_format(dtype: np.dtype[Any]) -> ScalarFormat:
     return scalar_format_of(dtype)
 
 
-def aligned_empty(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def aligned_empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
     """Return an uninitialised array that starts at a cache line, so that engines can stream whole lines to it.
 
     >>> aligned_empty((3, 5), np.float32).ctypes.data % 64
@@ -522,7 +526,7 @@ def aligned_empty(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
     return np.ndarray(extents, dtype, memory, -address_of(memory) % CACHE_LINE)
 
 
-def address_of(array: np.ndarray[Any, Any]) -> int:
+def address_of(array: Array) -> int:
     """Return the address of the first element of an array.
 
     >>> values = np.arange(4)
@@ -539,7 +543,7 @@ def address_of(array: np.ndarray[Any, Any]) -> int:
 _first_byte: Any = ctypes.c_char.from_buffer  # NumPy's stubs do not declare arrays as buffers
 
 
-def placement_of(array: np.ndarray[Any, Any], fill: Any = 0) -> Placement:
+def placement_of(array: Strided, fill: Number = 0) -> Placement:
     """Return the placement of an array in its memory, with one mode per dimension; padding gets the value `fill`.
 
     >>> placement_of(np.zeros((4, 8), dtype=np.int8).T).layout

@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib import import_module
 from itertools import product as combinations
 from math import lcm, prod
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from ..layout import (
     find_collision,
     format_tree,
     row_major,
+    split_mode,
     with_logical_shape,
 )
 from .codegen.program import generate_program
@@ -43,7 +44,6 @@ from .placement import (
     TabulatedModes,
     common_leaves,
     prefix_boxes,
-    split_mode,
     suffix_boxes,
     validate_fill,
 )
@@ -443,7 +443,7 @@ class Plan(Drawable):
         return "\n".join(lines)
 
     def bind(
-        self, source: Any, target: Any, threads: int | None = None, engine: str | None = None
+        self, source: object, target: object, threads: int | None = None, engine: str | None = None
     ) -> Callable[[], None]:
         """Return a function without arguments that runs the plan on the memory of two arrays, checked once.
 

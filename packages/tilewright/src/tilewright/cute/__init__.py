@@ -11,7 +11,7 @@ CuTe's layouts have no padding: where a composition or a tile leaves the domain,
 CuTe refuses to compile raises a LayoutError here. `tilewright.compose` and its relatives are defined for all layouts.
 """
 
-from ..layout import ComposedLayout, Swizzle
+from ..layout import ComposedLayout, Swizzle, as_tuple, prefix_product, product, product_each, suffix_product
 from ..layout import LayoutLike as LayoutBase
 from .algebra import (
     append,
@@ -110,7 +110,6 @@ from .tiled import (
 )
 from .tuples import (
     Integer,
-    as_tuple,
     ceil_div,
     crd2crd,
     crd2idx,
@@ -131,9 +130,6 @@ from .tuples import (
     make_stride,
     make_tile,
     make_tuple,
-    prefix_product,
-    product,
-    product_each,
     product_like,
     reverse,
     round_up,
@@ -141,7 +137,6 @@ from .tuples import (
     shape_div,
     shape_mod,
     signum,
-    suffix_product,
     tuple_max,
 )
 

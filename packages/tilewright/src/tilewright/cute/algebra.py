@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
-import tilewright.layout as core
+import tilewright.layout as native
 
 from ..errors import LayoutError
 from ..layout import (
     ComposedLayout,
+    LayoutArgument,
     LayoutLike,
     Linear,
     Place,
+    ShapeArgument,
+    Step,
     Swizzle,
+    Tiler,
     add_axes,
     as_function,
     as_integer,
@@ -41,7 +45,7 @@ from ..layout import (
     validate_shape,
     zip_groups,
 )
-from ..layout import Layout as CoreLayout
+from ..layout import Layout as NativeLayout
 from ..layout import make_layout as make_trusted
 from .layout import Layout, as_cute, is_basis, make_layout_like, make_swizzle, on_tensors, replace_leaves
 from .queries import basis_get, basis_value
@@ -49,7 +53,7 @@ from .queries import basis_get, basis_value
 # Compositions as CuTe has them: past the end of a layout, and along the modes that basis strides name.
 
 
-def compose_strided(a: Any, b: Any) -> Any:
+def compose_strided(a: LayoutLike | Swizzle, b: Tiler) -> Any:
     """Return the strided composition of `a` and `b`; the strides of `b` may name modes of `a`.
 
     >>> from tilewright import cute
@@ -58,28 +62,28 @@ def compose_strided(a: Any, b: Any) -> Any:
     >>> print(cute.composition(cute.Layout(16, 2), cute.composition(cute.Swizzle(2, 0, 2), cute.Layout(16))))
     Sw<2,1,2> o 16:2
     """
-    if isinstance(a, CoreLayout) and isinstance(b, CoreLayout):
+    if isinstance(a, NativeLayout) and isinstance(b, NativeLayout):
         if b.axes and not b.offset and all(map(_is_along_a_mode, leaves(b.stride))):
             return _compose_along_modes(a, b)
         a = _open_last_mode(a, b)
-    if isinstance(a, CoreLayout) and isinstance(b, (tuple, list)) and not a.guards:
+    if isinstance(a, NativeLayout) and isinstance(b, (tuple, list)) and not a.guards:
         a = _open_modes(a, b)
     if isinstance(a, ComposedLayout) and isinstance(a.outer, Swizzle) and not isinstance(b, Swizzle):
-        return core.compose(a.outer, compose_strided(a.inner, b))
-    result = core.compose(a, b, strided=True)
+        return native.compose(a.outer, compose_strided(a.inner, b))
+    result = native.compose(a, b, strided=True)
     if isinstance(result, ComposedLayout) and isinstance(result.inner, ComposedLayout):
         return _move_swizzle_out(result.outer, result.inner) or result
     return result
 
 
-def _is_along_a_mode(step: Any) -> bool:
+def _is_along_a_mode(step: Step) -> bool:
     return not isinstance(step, Place) or (len(step) == 1 and is_basis(step))
 
 
-def _open_last_mode(a: CoreLayout, b: CoreLayout) -> CoreLayout:
+def _open_last_mode(a: NativeLayout, b: NativeLayout) -> NativeLayout:
     """Return `a` with an extent of 2 in place of a last one of 1, if a mode of `b` leaves `a`.
 
-    An index past the end advances along the last mode, whatever its extent is; the core ignores modes of extent 1.
+    An index past the end advances along the last mode, whatever its extent is; the library ignores modes of extent 1.
     """
     extents = leaves(a.shape)
     if not extents or extents[-1] != 1 or a.guards or b.axes or not b.size:
@@ -89,7 +93,7 @@ def _open_last_mode(a: CoreLayout, b: CoreLayout) -> CoreLayout:
     return make_trusted(nest_like(a.shape, iter([*extents[:-1], 2])), a.stride, a.offset, a.replicas)
 
 
-def _open_modes(a: CoreLayout, tilers: Sequence[Any]) -> CoreLayout:
+def _open_modes(a: NativeLayout, tilers: Sequence[Any]) -> NativeLayout:
     """Return `a` with the last extents of its modes opened where the tilers, mode by mode, leave them."""
     modes = split_modes(a)
     if len(tilers) > len(modes):
@@ -99,29 +103,30 @@ def _open_modes(a: CoreLayout, tilers: Sequence[Any]) -> CoreLayout:
             modes[k] = _open_modes(modes[k], tiler)
         elif tiler is not None:
             tile = as_function(tiler)
-            modes[k] = _open_last_mode(modes[k], tile) if isinstance(tile, CoreLayout) else modes[k]
+            modes[k] = _open_last_mode(modes[k], tile) if isinstance(tile, NativeLayout) else modes[k]
     shape, stride = tuple([mode.shape for mode in modes]), tuple([mode.stride for mode in modes])
     return make_trusted(shape, stride, a.offset, a.replicas) if isinstance(a.shape, tuple) else modes[0] + a.offset
 
 
-def _compose_along_modes(a: CoreLayout, b: CoreLayout) -> CoreLayout:
+def _compose_along_modes(a: NativeLayout, b: NativeLayout) -> NativeLayout:
     """Return the composition with a layout of coordinates: each stride of `b` is along one mode of `a`, or plain."""
     parts = []
     for extent, step in zip(leaves(b.shape), leaves(b.stride), strict=True):
-        part = compose_strided(basis_get(step, a), CoreLayout(extent, basis_value(step)))
+        part = compose_strided(basis_get(step, a), NativeLayout(extent, basis_value(step)))
         parts.append(part)
     stride = nest_like(b.shape, iter([part.stride for part in parts]))
     return make_trusted(nest_like(b.shape, iter([part.shape for part in parts])), stride, a.offset, a.replicas)
 
 
-def _move_swizzle_out(a: Any, b: ComposedLayout) -> LayoutLike | None:
+def _move_swizzle_out(a: LayoutLike | Swizzle, b: ComposedLayout) -> LayoutLike | None:
     """Return `a` o swizzle o inner as another swizzle of `a` o inner; None if no swizzle does that.
 
     It holds for every inner layout if both sides are the same linear map of the bits of an index of `a`.
     """
     swizzle, inner = b.outer, b.inner
-    is_swizzled = isinstance(a, CoreLayout) and isinstance(swizzle, Swizzle) and isinstance(inner, CoreLayout)
-    if not is_swizzled or a.axes or inner.axes or not inner.size:
+    if not (isinstance(a, NativeLayout) and isinstance(swizzle, Swizzle) and isinstance(inner, NativeLayout)):
+        return None
+    if a.axes or inner.axes or not inner.size:
         return None
     low, high = inner.bounds
     if a.guards or a.replicas or a.offset or low < 0 or high >= a.size or a.size % swizzle.block:
@@ -132,12 +137,12 @@ def _move_swizzle_out(a: Any, b: ComposedLayout) -> LayoutLike | None:
         moved = make_swizzle(a.extended(swizzle.source_mask), a.extended(swizzle.target_mask))
         inside = Linear.of(ComposedLayout(a, ComposedLayout(swizzle, make_trusted(a.size, 1))))
         outside = Linear.of(ComposedLayout(moved, a))
-        composed = core.compose(a, inner, strided=True)
+        composed = native.compose(a, inner, strided=True)
     except LayoutError:
         return None
     if [*chain(*inside.bases.values())] != [*chain(*outside.bases.values())]:
         return None
-    result: LayoutLike = core.compose(moved, composed)
+    result: LayoutLike = native.compose(moved, composed)
     return result
 
 
@@ -148,7 +153,7 @@ def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a product that repeats the innermost layout of a composition; outer functions go on past their ends."""
 
     @wraps(function)
-    def repeat(block: Any, *arguments: Any, **options: Any) -> Any:
+    def repeat(block: object, *arguments: object, **options: Any) -> Any:
         if isinstance(block, ComposedLayout):
             return ComposedLayout(block.outer, repeat(block.inner, *arguments, **options))
         return function(block, *arguments, **options)
@@ -157,7 +162,7 @@ def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @on_tensors
-def logical_divide(layout: Any, tiler: Any) -> Any:
+def logical_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return `layout` cut into (tile, rest) by `tiler`; by a tuple, mode by mode.
 
     >>> print(logical_divide(Layout(24), 8))
@@ -166,14 +171,14 @@ def logical_divide(layout: Any, tiler: Any) -> Any:
     return as_cute(_divide(layout, tiler), layout, tiler)
 
 
-def _divide(layout: Any, tiler: Any) -> Any:
+def _divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return (tile, rest), as CuTe continues past the end of a layout: along its last mode, even one of extent 1."""
     function = require_layout(as_function(layout), "a divide")
     return compose_strided(function, complete_tiler(function.shape, as_tree(tiler), function))
 
 
 @on_tensors
-def zipped_divide(layout: Any, tiler: Any) -> Any:
+def zipped_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return `layout` cut by `tiler` into (all tile modes, all rest modes).
 
     >>> print(zipped_divide(Layout((8, 8)), (2, 4)))
@@ -183,7 +188,7 @@ def zipped_divide(layout: Any, tiler: Any) -> Any:
 
 
 @on_tensors
-def tiled_divide(layout: Any, tiler: Any) -> Any:
+def tiled_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...).
 
     >>> print(tiled_divide(Layout((8, 8)), (2, 4)))
@@ -193,7 +198,7 @@ def tiled_divide(layout: Any, tiler: Any) -> Any:
 
 
 @on_tensors
-def flat_divide(layout: Any, tiler: Any) -> Any:
+def flat_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
     """Return `layout` cut by `tiler` into (tile, tile, ..., rest, rest, ...).
 
     >>> print(flat_divide(Layout((8, 8)), (2, 4)))
@@ -203,76 +208,76 @@ def flat_divide(layout: Any, tiler: Any) -> Any:
 
 
 @_inside_composition
-def logical_product(block: Any, tiler: Any) -> Any:
+def logical_product(block: LayoutArgument, tiler: Tiler) -> Any:
     """Return (block, copies): `block` repeated at the positions of `tiler`.
 
     >>> print(logical_product(Layout(4), 3))
     (4,3):(1,4)
     """
-    return as_cute(core.logical_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.logical_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
-def zipped_product(block: Any, tiler: Any) -> Any:
+def zipped_product(block: LayoutArgument, tiler: Tiler) -> Any:
     """Return `block` repeated over `tiler` as (all block modes, all copy modes).
 
     >>> print(zipped_product(Layout((2, 2)), Layout((3, 4))))
     ((2,2),(3,4)):((1,2),(4,12))
     """
-    return as_cute(core.zipped_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.zipped_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
-def tiled_product(block: Any, tiler: Any) -> Any:
+def tiled_product(block: LayoutArgument, tiler: Tiler) -> Any:
     """Return `block` repeated over `tiler` as (all block modes, copies, copies, ...).
 
     >>> print(tiled_product(Layout((2, 2)), Layout((3, 4))))
     ((2,2),3,4):((1,2),4,12)
     """
-    return as_cute(core.tiled_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.tiled_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
-def flat_product(block: Any, tiler: Any) -> Any:
+def flat_product(block: LayoutArgument, tiler: Tiler) -> Any:
     """Return `block` repeated over `tiler` as (block, block, ..., copies, copies, ...).
 
     >>> print(flat_product(Layout((2, 2)), Layout((3, 4))))
     (2,2,3,4):(1,2,4,12)
     """
-    return as_cute(core.flat_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.flat_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
-def blocked_product(block: Any, tiler: Any) -> Any:
+def blocked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
     """Return `block` repeated over `tiler` as a grid of whole blocks: ((block, copies), ...).
 
     >>> print(blocked_product(Layout((2, 2)), Layout((2, 2))))
     ((2,2),(2,2)):((1,4),(2,8))
     """
-    return as_cute(core.blocked_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.blocked_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
-def raked_product(block: Any, tiler: Any) -> Any:
+def raked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
     """Return `block` repeated over `tiler` with its elements spread out: ((copies, block), ...).
 
     >>> print(raked_product(Layout((2, 2)), Layout((2, 2))))
     ((2,2),(2,2)):((4,1),(8,2))
     """
-    return as_cute(core.raked_product(block, tiler, strided=True), block, tiler)
+    return as_cute(native.raked_product(block, tiler, strided=True), block, tiler)
 
 
 @_inside_composition
-def tile_to_shape(block: Any, shape: Any, order: Any = None) -> Any:
+def tile_to_shape(block: LayoutArgument, shape: ShapeArgument, order: Sequence[int] | None = None) -> Any:
     """Return `block` repeated to `shape`; `order` ranks the modes of the grid of blocks, 0 for the fastest.
 
     >>> print(tile_to_shape(Layout((2, 2)), (4, 6), (1, 0)))
     ((2,2),(2,3)):((1,12),(2,4))
     """
-    return as_cute(core.tile_to_shape(block, shape, order), block, shape)
+    return as_cute(native.tile_to_shape(block, shape, order), block, shape)
 
 
-def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
+def hier_unzip(splitter: Callable[[Any, Any], Any], layout: NativeLayout, tiler: Tiler) -> Any:
     """Return `splitter(mode, tiler)` of the modes of `layout`, its pairs gathered into (first modes, second modes).
 
     >>> print(hier_unzip(logical_divide, Layout((4, 8)), (2, 4)))
@@ -282,7 +287,7 @@ def hier_unzip(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: A
     return as_cute(regroup_pairs(_split_modes(splitter, layout, tiler), tiler, zip_groups), layout, tiler)
 
 
-def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler: Any) -> Any:
+def _split_modes(splitter: Callable[[Any, Any], Any], layout: NativeLayout, tiler: Tiler) -> Any:
     """Return the layout with every mode that has a tiler split in two."""
     if tiler is None:
         return layout
@@ -293,7 +298,7 @@ def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler:
     modes = split_modes(layout)
     split = [_split_modes(splitter, mode, part) for mode, part in zip(modes, tiler, strict=False)]
     for part in split:
-        if not isinstance(part, CoreLayout):
+        if not isinstance(part, NativeLayout):
             raise LayoutError(
                 f"{part} is not strided, and cannot be a mode of a layout; use a tiler that divides {layout}"
             )
@@ -301,16 +306,16 @@ def _split_modes(splitter: Callable[[Any, Any], Any], layout: CoreLayout, tiler:
 
 
 @on_tensors
-def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
+def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Any:
     """Return the flattest layout that is the same function as `layout`; with a tuple as `profile`, mode by mode.
 
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
     12:1
     """
-    return as_cute(core.coalesce(layout, profile), layout)
+    return as_cute(native.coalesce(layout, profile), layout)
 
 
-def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe's name)
+def filter(layout: NativeLayout, profile: ShapeArgument | None = None) -> Any:  # noqa: A001  (CuTe's name)
     """Return `layout` without modes of size 1 or stride 0, coalesced; with a tuple as `profile`, mode by mode.
 
     >>> print(filter(Layout((4, 2, 8), (1, 0, 4))))
@@ -329,10 +334,10 @@ def filter(layout: CoreLayout, profile: Any = None) -> Any:  # noqa: A001  (CuTe
     modes_left = [(n, d) for n, d in zip(*layout.flat_modes(), strict=True) if n != 1 and d != 0]
     shape, stride = tuple([n for n, _ in modes_left]), tuple([d for _, d in modes_left])
     filtered_layout = make_trusted(shape or 1, stride or 0, layout.offset, layout.replicas)
-    return as_cute(add_axes(core.coalesce(filtered_layout), layout.axes), layout)
+    return as_cute(add_axes(native.coalesce(filtered_layout), layout.axes), layout)
 
 
-def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
+def filter_zeros(layout: NativeLayout, profile: ShapeArgument | None = None) -> Layout:
     """Return `layout` with extent 1 in all modes of stride 0, or, with a `profile`, where that has a 0.
 
     >>> print(filter_zeros(Layout((4, 3, 8), (1, 0, 4))), filter_zeros(Layout((4, 8)), (0, 1)))
@@ -345,7 +350,7 @@ def filter_zeros(layout: CoreLayout, profile: Any = None) -> Layout:
 
 
 @on_tensors
-def composition(a: Any, b: Any) -> Any:
+def composition(a: LayoutLike | Swizzle, b: Tiler) -> Any:
     """Return the layout R with R(i) == `a`(`b`(i)); raise where it is not strided. `b` may be a tuple, mode by mode.
 
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))), composition(Layout(7, 11), Layout(3, 4)))
@@ -354,42 +359,42 @@ def composition(a: Any, b: Any) -> Any:
     return as_cute(compose_strided(a, b), a, b)
 
 
-def complement(layout: Any, bound: Any = None) -> Layout:
+def complement(layout: LayoutLike | ShapeArgument, bound: ShapeArgument | None = None) -> Layout:
     """Return the layout of the offsets that `layout` leaves free, up to `bound` (its cosize by default).
 
     >>> print(complement(Layout(4, 2), 24))
     (2,3):(1,8)
     """
-    result: Layout = as_cute(core.complement(layout, bound), layout, bound)
+    result: Layout = as_cute(native.complement(layout, bound), layout, bound)
     return result
 
 
-def left_inverse(layout: Any) -> Any:
+def left_inverse(layout: LayoutArgument) -> Any:
     """Return the left inverse of `layout`: a layout L with L(layout(i)) == i.
 
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
     (5,8):(1,4)
     """
-    return as_cute(_swizzle_last(as_cute(core.left_inverse(layout), layout)), layout)
+    return as_cute(_swizzle_last(as_cute(native.left_inverse(layout), layout)), layout)
 
 
-def right_inverse(layout: Any) -> Any:
+def right_inverse(layout: LayoutArgument) -> Any:
     """Return the right inverse of `layout`: the largest layout R with layout(R(i)) == i.
 
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
     (4,8):(8,1)
     """
-    return as_cute(_swizzle_last(as_cute(core.right_inverse(layout), layout)), layout)
+    return as_cute(_swizzle_last(as_cute(native.right_inverse(layout), layout)), layout)
 
 
-def _swizzle_last(layout: Any) -> Any:
+def _swizzle_last(layout: LayoutLike) -> Any:
     """Return a layout of a swizzled layout as a swizzle of a layout, where that is the same."""
     if isinstance(layout, ComposedLayout) and isinstance(layout.inner, ComposedLayout):
         return compose_strided(layout.outer, layout.inner)
     return layout
 
 
-def append(layout: CoreLayout, *modes: CoreLayout) -> Any:
+def append(layout: NativeLayout, *modes: NativeLayout) -> Any:
     """Return `layout` with further `modes` at the end.
 
     >>> print(append(Layout((3, 4)), Layout(5, 12)))
@@ -398,7 +403,7 @@ def append(layout: CoreLayout, *modes: CoreLayout) -> Any:
     return Layout(*split_modes(layout), *modes)
 
 
-def prepend(layout: CoreLayout, *modes: CoreLayout) -> Any:
+def prepend(layout: NativeLayout, *modes: NativeLayout) -> Any:
     """Return `layout` with further `modes` at the front.
 
     >>> print(prepend(Layout(3), Layout(4, 3)))
@@ -407,7 +412,7 @@ def prepend(layout: CoreLayout, *modes: CoreLayout) -> Any:
     return Layout(*modes, *split_modes(layout))
 
 
-def replace(layout: CoreLayout, k: int, mode: CoreLayout) -> Any:
+def replace(layout: NativeLayout, k: int, mode: NativeLayout) -> Any:
     """Return `layout` with mode `k` replaced by `mode`.
 
     >>> print(replace(Layout((3, 4)), 1, Layout((2, 2), (3, 6))))
@@ -425,35 +430,35 @@ def group_modes(layout: LayoutLike, start: int, end: int) -> Any:
     >>> print(group_modes(Layout((2, 3, 5, 7)), 1, 3))
     (2,(3,5),7):(1,(2,6),30)
     """
-    return as_cute(core.group(layout, start, end), layout)
+    return as_cute(native.group(layout, start, end), layout)
 
 
-def flatten(value: Any) -> Any:
+def flatten(value: LayoutLike | ShapeArgument) -> Any:
     """Return `value`, a layout or a tuple, without nesting.
 
     >>> print(flatten(Layout((4, (2, 3)))), flatten((4, (2, 3))))
     (4,2,3):(1,4,8) (4, 2, 3)
     """
     if isinstance(value, LayoutLike):
-        return as_cute(core.flatten(value), value)
+        return as_cute(native.flatten(value), value)
     return tuple(leaves(as_tree(value)))
 
 
-def unflatten(value: Any, profile: Any) -> Any:
+def unflatten(value: LayoutLike | ShapeArgument, profile: LayoutLike | ShapeArgument) -> Any:
     """Return `value`, a flat layout or tuple, nested like `profile`: the inverse of `flatten`.
 
     >>> print(unflatten(Layout((2, 3, 5)), (0, (0, 0))), unflatten((1, 2, 3), (0, (0, 0))))
     (2,(3,5)):(1,(2,6)) (1, (2, 3))
     """
-    form = getattr(profile, "shape", profile)
+    form: Any = getattr(profile, "shape", profile)
     if isinstance(value, LayoutLike):
-        return as_cute(core.unflatten(value, form), value)
+        return as_cute(native.unflatten(value, form), value)
     values, form = as_tree(value), as_tree(form)
     check_unflatten(values, form)
     return nest_like(form, iter(leaves(values)))
 
 
-def sort(layout: CoreLayout) -> Any:
+def sort(layout: NativeLayout) -> Any:
     """Return `layout` flattened, with its modes in order of stride, smallest first.
 
     >>> print(sort(Layout((2, 3, 4), (12, 1, 3))))
@@ -467,12 +472,12 @@ def sort(layout: CoreLayout) -> Any:
     return as_cute(layout._restructure(lambda tree, _: tuple([leaves(tree)[k] for k in order]), "sort"), layout)
 
 
-def _stride_rank(step: Any) -> tuple[int, str]:
+def _stride_rank(step: Step) -> tuple[int, str]:
     """Return the sort key of a stride: its amount, then its axis."""
     return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
 
 
-def nullspace(layout: CoreLayout) -> Any:
+def nullspace(layout: NativeLayout) -> Any:
     """Return the layout N of all indices that broadcast modes of `layout` map to offset 0: layout(N(i)) == layout(0).
 
     >>> print(nullspace(Layout((2, 4, 3), (0, 1, 0))))
@@ -488,7 +493,7 @@ def nullspace(layout: CoreLayout) -> Any:
     return as_cute(make_trusted(shape, stride), layout)
 
 
-def domain_distribute(shape: Any, count: int) -> Layout:
+def domain_distribute(shape: ShapeArgument, count: int) -> Layout:
     """Return a layout of indices into `shape` that takes `count` elements, or as many as divide its extents, evenly.
 
     >>> print(domain_distribute((15, 14), 6), domain_distribute((64, 3, 8, 8), 128))
@@ -503,11 +508,11 @@ def domain_distribute(shape: Any, count: int) -> Layout:
         taken.append(gcd(extent, left))
         left //= taken[-1]
     steps = leaves(prefix_product(tuple(extents)))
-    result: Layout = as_cute(core.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
+    result: Layout = as_cute(native.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
     return result
 
 
-def max_common_layout(a: Any, b: Any) -> Any:
+def max_common_layout(a: LayoutArgument, b: LayoutArgument) -> Any:
     """Return the longest layout R with `a`(R(i)) == i and `b`(R(i)) == i, which holds for every such run of elements.
 
     These are the elements that both layouts keep contiguous and in the same order. A swizzle ends a run where it first
@@ -518,19 +523,23 @@ def max_common_layout(a: Any, b: Any) -> Any:
     ... )
     8:1 1:0
     """
-    a, b = as_function(a), as_function(b)
-    if isinstance(a, Swizzle) or isinstance(b, Swizzle):
-        raise LayoutError(f"max_common_layout of {a} and {b}: a swizzle has no shape; compose it with a layout first")
-    if a.is_replicated or a.axes:
-        raise LayoutError(f"max_common_layout of {a}: its places are not plain integers; remove copies and axes first")
-    inverse = core.right_inverse(b)
-    count = _common_run_length(core.compose(a, inverse))
-    return as_cute(core.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), a, b)
+    first, second = as_function(a), as_function(b)
+    if isinstance(first, Swizzle) or isinstance(second, Swizzle):
+        raise LayoutError(
+            f"max_common_layout of {first} and {second}: a swizzle has no shape; compose it with a layout first"
+        )
+    if first.is_replicated or first.axes:
+        raise LayoutError(
+            f"max_common_layout of {first}: its places are not plain integers; remove copies and axes first"
+        )
+    inverse = native.right_inverse(second)
+    count = _common_run_length(native.compose(first, inverse))
+    return as_cute(native.compose(inverse, make_trusted(count, 1)) if count > 1 else make_trusted(1, 0), first, second)
 
 
 def _common_run_length(layout: LayoutLike) -> int:
     """Return the length of the runs of data, each from a multiple of it on, in which offsets grow with the index."""
-    if isinstance(layout, CoreLayout) and not layout.guards:
+    if isinstance(layout, NativeLayout) and not layout.guards:
         extents, steps = layout.canonical_modes()
         return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
     run, before = 0, (0, True)
@@ -545,7 +554,7 @@ def _common_run_length(layout: LayoutLike) -> int:
     return run or layout.size
 
 
-def max_common_vector(a: Any, b: Any) -> int:
+def max_common_vector(a: LayoutArgument, b: LayoutArgument) -> int:
     """Return how many elements both `a` and `b` keep contiguous and in the same order, from the first on.
 
     >>> max_common_vector(Layout((4, 8)), Layout((4, 8), (1, 5)))
@@ -554,7 +563,7 @@ def max_common_vector(a: Any, b: Any) -> int:
     return int(max_common_layout(a, b).size)
 
 
-def make_fragment_like(layout: CoreLayout) -> Any:
+def make_fragment_like(layout: NativeLayout) -> Any:
     """Return a compact layout of the shape of `layout` for registers: its first mode contiguous, the others in order.
 
     >>> print(make_fragment_like(Layout(((2, 4), 3, 5), ((1, 16), 64, 2))))
@@ -568,7 +577,7 @@ def make_fragment_like(layout: CoreLayout) -> Any:
     )
 
 
-def _contiguous_steps(layout: CoreLayout) -> Any:
+def _contiguous_steps(layout: NativeLayout) -> Any:
     """Return column-major strides for a layout; broadcast modes keep stride 0."""
     steps: list[Any] = []
     step = 1

@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-import tilewright.layout as core
+import tilewright.layout as native
 
 from ..errors import LayoutError
 from ..layout import (
     PLAIN,
     ComposedLayout,
+    Coordinate,
     LayoutLike,
+    Nested,
     Place,
+    Shape,
+    ShapeArgument,
+    Step,
+    Stride,
+    StrideArgument,
     Swizzle,
     TaggedInt,
     as_integer,
@@ -35,7 +42,7 @@ from ..layout import (
     suffix_product,
     validate_shape,
 )
-from ..layout import Layout as CoreLayout
+from ..layout import Layout as NativeLayout
 from ..layout import make_layout as make_trusted
 from ..tensor import TileTensor
 from .tuples import crd2idx, idx2crd
@@ -60,13 +67,13 @@ class Int(TaggedInt):
         return all(isinstance(value, Int) for value in operand)
 
 
-def is_static(value: Any) -> bool:
+def is_static(value: object) -> bool:
     """Return whether all integers of `value`, a shape, a coordinate or a layout, are static.
 
     >>> is_static((Int(4), Int(8))), is_static(Layout((Int(4), 8)))
     (True, False)
     """
-    trees = (value.shape, value.stride) if isinstance(value, CoreLayout) else (as_tree(value),)
+    trees = (value.shape, value.stride) if isinstance(value, NativeLayout) else (as_tree(value),)
     return all(isinstance(leaf, Int) for tree in trees for leaf in leaves(tree))
 
 
@@ -79,7 +86,7 @@ def E(*modes: int) -> Place:  # noqa: N802  (CuTe's name)
     return Place({".".join(f"E{as_integer(mode, 'a mode')}" for mode in modes): 1})
 
 
-def ScaledBasis(value: Any, *modes: int) -> Any:  # noqa: N802  (CuTe's name)
+def ScaledBasis(value: int, *modes: int) -> Any:  # noqa: N802  (CuTe's name)
     """Return a stride of `value` along a coordinate mode: `value * E(*modes)`.
 
     >>> print(Layout((4, 8), (ScaledBasis(2, 0), ScaledBasis(3, 1))))
@@ -108,7 +115,7 @@ class LayoutRight:
     """
 
 
-class Layout(CoreLayout):
+class Layout(NativeLayout):
     """A layout of CuTe: `Layout(shape, stride)`, or `Layout(a, b, ...)` of layouts as modes.
 
     It is a `tilewright.Layout` that prints as CuTe's, is evaluated past its end without a check, and slices with None
@@ -122,7 +129,7 @@ class Layout(CoreLayout):
     __slots__ = ()
 
     def __init__(self, shape: Any = (), stride: Any = None, *modes: Any) -> None:
-        if isinstance(shape, CoreLayout):
+        if isinstance(shape, NativeLayout):
             parts = [part for part in (shape, stride, *modes) if part is not None]
             super().__init__(*join_parts(tuple(parts)))
             return
@@ -146,7 +153,7 @@ class Layout(CoreLayout):
         2:4 (2,4):(2,4)
         """
         inner = tilers[0] if len(tilers) == 1 else tilers
-        return from_core(core.compose(self, inner, strided=True), keep_padding=bool(self.guards))
+        return from_native(native.compose(self, inner, strided=True), keep_padding=bool(self.guards))
 
     def with_shape(self, *extents: Any) -> Layout:
         """Return the same function of the index with another shape, given as a tuple or as `extents`.
@@ -173,16 +180,16 @@ class Layout(CoreLayout):
         modes = zip(as_tuple(self.get_hier_coord(index)), as_tuple(self._shape), strict=True)
         return tuple([crd2idx(coord, shape) for coord, shape in modes])
 
-    def get_1d_coord(self, index: Any) -> Any:
+    def get_1d_coord(self, index: Coordinate) -> Any:
         """Return the position, in column-major order, of the coordinate whose offset is `index`, or of a coordinate.
 
         >>> Layout((4, 8), (8, 1)).get_1d_coord(13), Layout((4, 8), (8, 1)).get_1d_coord((1, 5))
         (21, 21)
         """
-        coord = index if isinstance(index, (tuple, list)) else self.get_hier_coord(index)
+        coord = index if isinstance(index, (tuple, list)) else self.get_hier_coord(as_integer(index, "an index"))
         return crd2idx(coord, self._shape)
 
-    def _slice(self, coord: Any) -> Layout:
+    def _slice(self, coord: Coordinate) -> Layout:
         shape, stride = self._shape, self._stride
         extents = slice_modes(coord, shape)
         guards = [
@@ -191,23 +198,23 @@ class Layout(CoreLayout):
         ]
         offset = self.offset + crd2idx(coord, shape, stride)
         sliced = make_trusted(extents, slice_modes(coord, stride), offset, self.replicas, live_guards(extents, guards))
-        return from_core(sliced, keep_padding=True)
+        return from_native(sliced, keep_padding=True)
 
     def _mode(self, path: tuple[int, ...]) -> Layout:
-        return from_core(super()._mode(path), keep_padding=True)
+        return from_native(super()._mode(path), keep_padding=True)
 
     def _with(self, **changes: Any) -> Layout:
-        return from_core(super()._with(**changes), keep_padding=True)
+        return from_native(super()._with(**changes), keep_padding=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_core, (make_trusted(*self._parts()), False, True)
+        return from_native, (make_trusted(*self._parts()), False, True)
 
     def __str__(self) -> str:
         text = f"{_format(self._shape)}:{_format(self._stride)}"
         return text + (f"+{_format(self.offset)}" if self.offset else "")
 
 
-def slice_modes(coord: Any, tree: Any) -> tuple[Any, ...]:
+def slice_modes(coord: Coordinate, tree: Nested[object]) -> tuple[Any, ...]:
     """Return the branches of a shape or stride `tree` where `coord` has None, without the nesting of sliced modes.
 
     >>> slice_modes((None, (None, 1)), (4, (2, 3))), slice_modes((0, None), (4, (2, 3)))
@@ -222,10 +229,10 @@ def slice_modes(coord: Any, tree: Any) -> tuple[Any, ...]:
     return tuple([branch for c, t in zip(coord, tree, strict=True) for branch in slice_modes(c, t)])
 
 
-def from_core(layout: CoreLayout, static: bool = False, keep_padding: bool = False) -> Layout:
-    """Return a core layout as CuTe's; `static` makes all its integers static, `keep_padding` keeps its padding.
+def from_native(layout: NativeLayout, static: bool = False, keep_padding: bool = False) -> Layout:
+    """Return a native layout as CuTe's; `static` makes all its integers static, `keep_padding` keeps its padding.
 
-    >>> print(from_core(CoreLayout((4, 8)), static=True))
+    >>> print(from_native(NativeLayout((4, 8)), static=True))
     (_4,_8):(_1,_4)
     """
     shape, stride = layout.shape, layout.stride
@@ -238,20 +245,20 @@ def from_core(layout: CoreLayout, static: bool = False, keep_padding: bool = Fal
     return result
 
 
-def replace_leaves(layout: CoreLayout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
+def replace_leaves(layout: NativeLayout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
     """Return a layout with the nesting of `layout` and these leaves."""
     if layout.guards or layout.replicas:
         raise LayoutError(f"{layout} is padded or replicated; recast or filter it first, then pad or replicate")
     shape = layout.shape
     result = make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset)
-    return from_core(result, is_static(layout))
+    return from_native(result, is_static(layout))
 
 
-def _as_static_step(step: Any) -> Any:
+def _as_static_step(step: Step) -> Any:
     return step if isinstance(step, Place) else Int(step)
 
 
-def _format(tree: Any) -> str:
+def _format(tree: Stride) -> str:
     """Return a shape or stride as CuTe prints it: `(_4,8)`, basis strides as `1@0`."""
     if isinstance(tree, tuple):
         return f"({','.join(map(_format, tree))})"
@@ -283,7 +290,7 @@ def _place_to_tuple(place: Place) -> Any:
     return tuple(coordinate)
 
 
-def compact_col_major(shape: Any, first: int | None = None) -> Any:
+def compact_col_major(shape: Shape, first: int | None = None) -> Any:
     """Return the strides of a compact column-major layout of `shape`; static extents of 1 have stride 0, as in CuTe.
 
     `first` is the smallest stride, 1 by default.
@@ -294,7 +301,7 @@ def compact_col_major(shape: Any, first: int | None = None) -> Any:
     return _without_unit_steps(shape, prefix_product(shape, _first_step(shape) if first is None else first))
 
 
-def compact_row_major(shape: Any, first: int | None = None) -> Any:
+def compact_row_major(shape: Shape, first: int | None = None) -> Any:
     """Return the strides of a compact row-major layout of `shape`; static extents of 1 have stride 0, as in CuTe.
 
     `first` is the smallest stride, 1 by default.
@@ -305,19 +312,19 @@ def compact_row_major(shape: Any, first: int | None = None) -> Any:
     return _without_unit_steps(shape, suffix_product(shape, _first_step(shape) if first is None else first))
 
 
-def _first_step(shape: Any) -> int:
+def _first_step(shape: Shape) -> int:
     """Return 1, static if an extent of the shape is."""
     return Int(1) if any(isinstance(leaf, Int) for leaf in leaves(shape)) else 1
 
 
-def _without_unit_steps(shape: Any, strides: Any) -> Any:
+def _without_unit_steps(shape: Shape, strides: Any) -> Any:
     """Return strides with 0 for the static extents of 1."""
     if isinstance(shape, tuple):
         return tuple([_without_unit_steps(n, d) for n, d in zip(shape, strides, strict=True)])
     return Int(0) if isinstance(shape, Int) and shape == 1 else strides
 
 
-def compact_order(shape: Any, order: Any) -> Any:
+def compact_order(shape: ShapeArgument, order: ShapeArgument) -> Any:
     """Return the strides of `make_ordered_layout` of `shape` and `order`.
 
     >>> compact_order((2, 3, 4, 5), (2, 67, 42, 50))
@@ -326,7 +333,9 @@ def compact_order(shape: Any, order: Any) -> Any:
     return make_ordered_layout(shape, order).stride
 
 
-def make_layout(*parts: Any, stride: Any = None) -> Any:
+def make_layout(
+    *parts: Any, stride: StrideArgument | type[LayoutLeft | LayoutRight] | LayoutLeft | LayoutRight | None = None
+) -> Any:
     """Return the layout of a shape, of a shape and a `stride`, or with several layouts as its modes, its `parts`.
 
     The strides may be `LayoutLeft()` or `LayoutRight()`.
@@ -352,14 +361,14 @@ def _is_major(value: object, kind: type) -> bool:
     return value is kind or isinstance(value, kind)
 
 
-def make_identity_layout(shape: Any) -> Layout:
+def make_identity_layout(shape: ShapeArgument) -> Layout:
     """Return the layout that maps each coordinate of `shape` to itself.
 
     >>> print(make_identity_layout((4, 8)), make_identity_layout((4, 8))(13))
     (4,8):(1@0,1@1) (1, 3)
     """
 
-    def basis(tree: Any, path: tuple[int, ...]) -> Any:
+    def basis(tree: Shape, path: tuple[int, ...]) -> Any:
         if isinstance(tree, tuple):
             return tuple([basis(branch, (*path, k)) for k, branch in enumerate(tree)])
         return E(*path)
@@ -368,7 +377,7 @@ def make_identity_layout(shape: Any) -> Layout:
     return Layout(form, basis(form, ()) if isinstance(form, tuple) else E(0))
 
 
-def make_ordered_layout(shape: Any, order: Any = None) -> Layout:
+def make_ordered_layout(shape: ShapeArgument, order: ShapeArgument | None = None) -> Layout:
     """Return a compact layout of `shape`; a mode with a smaller number in `order` varies faster.
 
     `order` is nested like the shape, or less deep. Without it the layout is column-major.
@@ -387,16 +396,16 @@ def make_ordered_layout(shape: Any, order: Any = None) -> Layout:
     pairs: list[tuple[int, Any]] = []
     _collect_orders(form, ranks, pairs)
 
-    def strides(tree: Any, rank_tree: Any) -> Any:
+    def strides(tree: Any, rank_tree: Shape) -> Any:
         if isinstance(rank_tree, tuple):
             return tuple([strides(t, r) for t, r in zip(tree, rank_tree, strict=True)])
         start = product(tuple([product(other) for rank, other in pairs if rank < rank_tree]))
         return prefix_product(tree, start)
 
-    return from_core(make_trusted(form, strides(form, ranks)), is_static(form))
+    return from_native(make_trusted(form, strides(form, ranks)), is_static(form))
 
 
-def _collect_orders(shape: Any, ranks: Any, pairs: list[tuple[int, Any]]) -> None:
+def _collect_orders(shape: Any, ranks: Shape, pairs: list[tuple[int, Any]]) -> None:
     """Append (rank, mode) for every number of an order."""
     if isinstance(ranks, tuple):
         for mode_shape, rank_tree in zip(shape, ranks, strict=True):
@@ -405,7 +414,7 @@ def _collect_orders(shape: Any, ranks: Any, pairs: list[tuple[int, Any]]) -> Non
         pairs.append((as_integer(ranks, "order"), shape))
 
 
-def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
+def make_layout_like(layout: NativeLayout, shape: ShapeArgument | LayoutLike | None = None) -> Layout:
     """Return a compact layout with the shape of `layout` and modes in the order of its strides; broadcasts stay.
 
     With another `shape`, or a layout's shape, return it under the strides of `layout`, leaf by leaf.
@@ -434,7 +443,7 @@ def make_layout_like(layout: CoreLayout, shape: Any = None) -> Layout:
         if steps[k]:
             strides[k] = step
             step = step * extents[k]
-    return from_core(make_trusted(layout.shape, nest_like(layout.shape, iter(strides))), is_static(layout))
+    return from_native(make_trusted(layout.shape, nest_like(layout.shape, iter(strides))), is_static(layout))
 
 
 def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:
@@ -477,7 +486,7 @@ def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(function)
-    def operate(target: Any, *arguments: Any, **options: Any) -> Any:
+    def operate(target: object, *arguments: object, **options: Any) -> Any:
         if isinstance(target, TileTensor):
             return target.reshape(function(target.layout, *arguments, **options), allow_resize=True)
         return function(target, *arguments, **options)
@@ -485,24 +494,24 @@ def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     return operate
 
 
-def as_cute(result: Any, *operands: Any) -> Any:
-    """Return a `result` of the core; its integers are static if all `operands` have static integers.
+def as_cute(result: object, *operands: object) -> Any:
+    """Return a `result` of the library; its integers are static if all `operands` have static integers.
 
     It is padded only if an operand is: CuTe's own layouts never are.
 
     >>> from tilewright.cute import Int, Layout
-    >>> print(as_cute(CoreLayout(4), Layout(Int(4))))
+    >>> print(as_cute(NativeLayout(4), Layout(Int(4))))
     _4:_1
     """
     if isinstance(result, ComposedLayout):
         return ComposedLayout(*[as_cute(part, *operands) for part in (result.outer, result.inner)])
-    if not isinstance(result, CoreLayout):
+    if not isinstance(result, NativeLayout):
         return result
     padded = any(isinstance(operand, LayoutLike) and operand._has_padding() for operand in operands)
-    return from_core(result, all(map(_is_static_operand, operands)), padded)
+    return from_native(result, all(map(_is_static_operand, operands)), padded)
 
 
-def _is_static_operand(operand: Any) -> bool:
+def _is_static_operand(operand: object) -> bool:
     if isinstance(operand, (tuple, list)):
         return all(map(_is_static_operand, operand))
     if isinstance(operand, ComposedLayout):
@@ -517,7 +526,7 @@ def _is_static_operand(operand: Any) -> bool:
 # Slices of CuTe: the modes of a layout that a coordinate leaves open, and those that it fixes.
 
 
-def slice_(coord: Any, target: Any) -> Any:
+def slice_(coord: Any, target: Any) -> Any:  # in either order
     """Return the modes or branches of `target` where `coord` has None; a layout may also come first.
 
     >>> from tilewright.cute import Layout
@@ -531,7 +540,7 @@ def slice_(coord: Any, target: Any) -> Any:
     return slice_modes(as_tree(coord), as_tree(target))
 
 
-def dice_modes(coord: Any, target: Any) -> Any:
+def dice_modes(coord: Coordinate, target: LayoutLike | ShapeArgument) -> Any:
     """Return the modes of a layout, or the branches of a tuple, `target`, where `coord` has an integer: CuTe's `dice`.
 
     >>> from tilewright.cute import Layout
@@ -541,12 +550,12 @@ def dice_modes(coord: Any, target: Any) -> Any:
     coord = as_tree(coord)
     if not isinstance(coord, tuple) and coord is not None:
         return target
-    if isinstance(target, CoreLayout):
+    if isinstance(target, NativeLayout):
         return as_cute(target._restructure(lambda tree, _: _dice(coord, tree), "dice"), target)
     return _dice(coord, as_tree(target))
 
 
-def _dice(coord: Any, tree: Any) -> tuple[Any, ...]:
+def _dice(coord: Coordinate, tree: Nested[object]) -> tuple[Any, ...]:
     if coord is None:
         return ()
     if not isinstance(coord, tuple):
@@ -556,7 +565,7 @@ def _dice(coord: Any, tree: Any) -> tuple[Any, ...]:
     return tuple([branch for part, mode in zip(coord, tree, strict=True) for branch in _dice(part, mode)])
 
 
-def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
+def slice_and_offset(coord: Coordinate, layout: LayoutLike) -> tuple[Any, Any]:
     """Return (sublayout, offset): the modes of `layout` where `coord` has None, and the offset of its integers.
 
     >>> from tilewright.cute import Layout
@@ -567,6 +576,6 @@ def slice_and_offset(coord: Any, layout: LayoutLike) -> tuple[Any, Any]:
     if isinstance(layout, ComposedLayout):
         inner, offset = slice_and_offset(coord, layout.inner)
         return ComposedLayout(layout.outer, inner + offset), 0
-    strided: CoreLayout = require_strided(layout, "slice_and_offset")
-    sliced = from_core(strided, keep_padding=True)._slice(strided._nest_coordinate((as_tree(coord),)))
+    strided: NativeLayout = require_strided(layout, "slice_and_offset")
+    sliced = from_native(strided, keep_padding=True)._slice(strided._nest_coordinate((as_tree(coord),)))
     return sliced._with(offset=0), sliced.offset

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._integers import ceil_div
 from ..errors import LayoutError
-from ..layout import Layout as CoreLayout
+from ..layout import Layout as NativeLayout
 from ..layout import (
     LayoutLike,
     Place,
+    ShapeArgument,
+    Step,
+    StrideArgument,
     Swizzle,
     as_integer,
     as_tree,
@@ -27,14 +30,13 @@ from ..layout import (
     require_strided,
     tree_depth,
 )
-from .layout import (
-    Layout,
-    as_cute,
-    replace_leaves,
-)
+from ..tensor import TileTensor
+from .layout import Layout, as_cute, replace_leaves
+
+Modes: TypeAlias = "LayoutLike | TileTensor | ShapeArgument"
 
 
-def shape(value: Any, *modes: int) -> Any:
+def shape(value: Modes, *modes: int) -> Any:
     """Return the shape of `value`, a layout, tensor or shape; with `modes`, of that mode of a mode.
 
     >>> shape(Layout((4, (2, 3)))), shape(Layout((4, (2, 3))), 1), shape(Layout((4, (2, 3))), 1, 0), shape([4, 8])
@@ -44,16 +46,17 @@ def shape(value: Any, *modes: int) -> Any:
     return get(form.shape if isinstance(form, LayoutLike) else as_tree(form), *modes)
 
 
-def stride(layout: Any, *modes: int) -> Any:
+def stride(layout: LayoutLike | TileTensor, *modes: int) -> Any:
     """Return the strides of a layout or tensor; with `modes`, of that mode of a mode.
 
     >>> stride(Layout((4, (2, 3)))), stride(Layout((4, (2, 3))), 1, 0)
     ((1, (4, 8)), 4)
     """
-    return get(getattr(layout, "layout", layout).stride, *modes)
+    strided: Any = getattr(layout, "layout", layout)
+    return get(strided.stride, *modes)
 
 
-def get(value: Any, *modes: int) -> Any:
+def get(value: Modes, *modes: int) -> Any:
     """Return a mode of `value`, a layout or a tuple: CuTe's `get<1>`; with several `modes`, a mode of that mode.
 
     >>> print(get(Layout((4, (2, 3))), 1), get((4, (2, 3)), 1, 0))
@@ -64,7 +67,7 @@ def get(value: Any, *modes: int) -> Any:
     return value
 
 
-def mode(value: Any, k: int) -> Any:
+def mode(value: Modes, k: int) -> Any:
     """Return mode `k` of a layout or shape, `value`.
 
     >>> print(mode(Layout((4, (2, 3))), 1), mode((4, (2, 3)), 1))
@@ -78,7 +81,7 @@ def mode(value: Any, k: int) -> Any:
     return branches[k]
 
 
-def take(value: Any, begin: int, end: int) -> Any:
+def take(value: LayoutLike | ShapeArgument, begin: int, end: int) -> Any:
     """Return the modes of `value`, a layout or tuple, from `begin` up to but not including `end`: CuTe's `take<0, 2>`.
 
     >>> print(take(Layout((2, 3, 4)), 1, 3), take((2, 3, 4), 0, 2))
@@ -89,7 +92,7 @@ def take(value: Any, begin: int, end: int) -> Any:
     return as_tuple(as_tree(value))[begin:end]
 
 
-def front(value: Any) -> Any:
+def front(value: LayoutLike | ShapeArgument) -> Any:
     """Return the first leaf of `value`, a nested tuple, or the first mode of a layout down to its first leaf.
 
     >>> front(((4, 2), 3)), front(4), str(front(Layout(((4, 2), 3))))
@@ -100,7 +103,7 @@ def front(value: Any) -> Any:
     return value
 
 
-def size(value: Any, *modes: int) -> int:
+def size(value: Modes | Swizzle, *modes: int) -> int:
     """Return the number of coordinates of `value`, a layout or shape, or of the mode that `modes` name.
 
     >>> size(Layout((4, (2, 3)))), size((4, 8)), size(()), size(Layout((4, (2, 3))), 1)
@@ -111,7 +114,7 @@ def size(value: Any, *modes: int) -> int:
     return int(as_integer(product(shape(value, *modes)), "a shape"))
 
 
-def cosize(layout: Any, *modes: int) -> Any:
+def cosize(layout: LayoutLike, *modes: int) -> Any:
     """Return the size of the smallest buffer that holds every offset of a layout, or of the mode that `modes` name.
 
     Compositions are included; CuTe gives the result of the inner layout, whatever the outer one does to its offsets.
@@ -122,7 +125,7 @@ def cosize(layout: Any, *modes: int) -> Any:
     return require_layout(get(layout, *modes), "cosize").cosize
 
 
-def coshape(layout: Any) -> Any:
+def coshape(layout: LayoutLike) -> Any:
     """Return the extents that the results of a layout stay below: an integer, or one per basis stride.
 
     >>> from tilewright import cute
@@ -139,7 +142,7 @@ def _successor(number: Any) -> Any:
     return number + 1
 
 
-def rank(value: Any, *modes: int) -> int:
+def rank(value: Modes, *modes: int) -> int:
     """Return the number of top-level modes of `value`, or of the mode that `modes` name; an integer shape has none.
 
     >>> rank(Layout((4, 8))), rank(Layout(4)), rank((4, 8)), rank(4), rank((4, (2, 3, 5)), 1)
@@ -151,7 +154,7 @@ def rank(value: Any, *modes: int) -> int:
     return len(value) if isinstance(value, (tuple, list)) else 0
 
 
-def depth(value: Any, *modes: int) -> int:
+def depth(value: Modes, *modes: int) -> int:
     """Return the depth of nesting of a layout or shape `value`, or of the mode that `modes` name.
 
     >>> depth(Layout((4, (2, 3)))), depth(4), depth((4, (2, 3)), 1)
@@ -171,7 +174,7 @@ def select(layout: LayoutLike, *modes: int) -> Any:
     return as_cute(result, layout)
 
 
-def congruent(a: Any, b: Any) -> bool:
+def congruent(a: Modes, b: Modes) -> bool:
     """Return whether two shapes or layouts, `a` and `b`, have the same nesting.
 
     >>> congruent(((2, 3), 4), ((5, 6), 7)), congruent((2, 3), 6)
@@ -180,7 +183,7 @@ def congruent(a: Any, b: Any) -> bool:
     return is_congruent(shape(a), shape(b))
 
 
-def weakly_congruent(a: Any, b: Any) -> bool:
+def weakly_congruent(a: Modes, b: Modes) -> bool:
     """Return whether `b` is nested like `a`, or deeper.
 
     >>> weakly_congruent((2, 3), (5, (6, 7))), weakly_congruent((2, (3, 4)), (5, 6))
@@ -189,7 +192,7 @@ def weakly_congruent(a: Any, b: Any) -> bool:
     return is_weakly_congruent(shape(a), shape(b))
 
 
-def compatible(a: Any, b: Any) -> bool:
+def compatible(a: Modes, b: Modes) -> bool:
     """Return whether every coordinate of `a` is also one of `b`: `b` has the size of `a` and refines its modes.
 
     >>> compatible(12, (4, 3)), compatible((4, 3), ((2, 2), 3)), compatible((4, 3), 12)
@@ -207,7 +210,7 @@ def is_layout(value: object) -> bool:
     return isinstance(value, LayoutLike)
 
 
-def is_major(mode: int, stride: Any) -> bool:
+def is_major(mode: int, stride: StrideArgument) -> bool:
     """Return whether `mode` of a `stride` has a leaf of stride 1.
 
     >>> is_major(1, (8, 1)), is_major(0, (8, 1))
@@ -216,7 +219,7 @@ def is_major(mode: int, stride: Any) -> bool:
     return any(leaf == 1 for leaf in leaves(get(as_tree(stride), mode)))
 
 
-def leading_dim(shape: Any, stride: Any) -> Any:
+def leading_dim(shape: ShapeArgument, stride: StrideArgument) -> Any:
     """Return the mode of `stride` 1, preferring one whose `shape` has more than one element; None if there is none.
 
     A nested mode is named by its path.
@@ -237,7 +240,7 @@ def _leaf_paths(shape: Any, stride: Any, path: tuple[int, ...]) -> list[tuple[tu
     return [leaf for k, (n, d) in pairs for leaf in _leaf_paths(n, d, (*path, k))]
 
 
-def basis_value(basis: Any) -> Any:
+def basis_value(basis: Step) -> Any:
     """Return the amount of a basis stride, such as 3 of `3 * E(1)`; an integer is returned as it is.
 
     >>> from tilewright import cute
@@ -247,7 +250,7 @@ def basis_value(basis: Any) -> Any:
     return next(iter(basis.values())) if isinstance(basis, Place) else basis
 
 
-def basis_get(basis: Any, value: Any) -> Any:
+def basis_get(basis: Step, value: Modes) -> Any:
     """Return the mode of `value` that a basis stride names: `get` along its path; of an integer, `value` itself.
 
     >>> from tilewright import cute
@@ -262,7 +265,7 @@ def basis_get(basis: Any, value: Any) -> Any:
 # CuTe's layouts of the same memory for wider or narrower elements.
 
 
-def upcast(layout: CoreLayout, factor: int) -> Layout:
+def upcast(layout: NativeLayout, factor: int) -> Layout:
     """Return `layout` over elements that are `factor` times wider: contiguous extents and all strides shrink.
 
     >>> print(upcast(Layout((32, 32), (32, 1)), 16))
@@ -299,7 +302,7 @@ def upcast(layout: CoreLayout, factor: int) -> Layout:
     return replace_leaves(layout, extents, steps, offset // factor)
 
 
-def downcast(layout: CoreLayout, factor: int) -> Layout:
+def downcast(layout: NativeLayout, factor: int) -> Layout:
     """Return `layout` over elements that are `factor` times narrower: modes of stride 1 or -1 widen, others scale.
 
     >>> print(downcast(Layout((32, 2), (2, 1)), 16))
@@ -315,7 +318,7 @@ def downcast(layout: CoreLayout, factor: int) -> Layout:
     return replace_leaves(layout, extents, strides, _require_int(layout.offset, layout) * factor)
 
 
-def recast(layout: CoreLayout, old_bits: int, new_bits: int) -> Layout:
+def recast(layout: NativeLayout, old_bits: int, new_bits: int) -> Layout:
     """Return `layout` of the same memory for elements of `new_bits` instead of `old_bits`.
 
     >>> print(recast(Layout((4, 8), (8, 1)), 16, 32), recast(Layout((4, 8), (8, 1)), 16, 8))
@@ -329,7 +332,7 @@ def recast(layout: CoreLayout, old_bits: int, new_bits: int) -> Layout:
     raise LayoutError(f"recast from {old} to {new} bits: one width must be a multiple of the other (divisible)")
 
 
-def recast_layout(new_bits: int, old_bits: int, layout: CoreLayout) -> Layout:
+def recast_layout(new_bits: int, old_bits: int, layout: NativeLayout) -> Layout:
     """Return `recast(layout, old_bits, new_bits)`, with the arguments in the order of CuTe's `recast_layout`.
 
     Where neither width is a multiple of the other, the layout is first cast to their common divisor.
@@ -351,7 +354,7 @@ def _check_factor(factor: object) -> int:
     return number
 
 
-def _require_int(step: Any, layout: CoreLayout) -> int:
+def _require_int(step: Step, layout: NativeLayout) -> int:
     """Return a stride or offset if it is an integer."""
     if not isinstance(step, int):
         raise LayoutError(f"{layout} lies on named axes; recast one of them with .project(axis)")

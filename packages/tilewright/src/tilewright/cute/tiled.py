@@ -3,20 +3,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..analysis import CopyAtom, MatrixAtom, atoms
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, as_integer, as_tree, as_tuple, coalesce, compose, join, product, right_inverse
-from ..layout import Layout as CoreLayout
-from ..tensor import TileTensor
+from ..layout import (
+    Coordinate,
+    Layout,
+    LayoutArgument,
+    LayoutLike,
+    Nested,
+    ShapeArgument,
+    Swizzle,
+    as_integer,
+    as_tree,
+    as_tuple,
+    coalesce,
+    compose,
+    join,
+    product,
+    right_inverse,
+)
+from ..layout import Layout as NativeLayout
+from ..tensor import Storage, TileTensor
 from .algebra import logical_divide, raked_product, tiled_product, zipped_divide
-from .layout import from_core, make_identity_layout, slice_and_offset
+from .layout import from_native, make_identity_layout, slice_and_offset
 from .queries import upcast
 
+Partitioned: TypeAlias = "LayoutLike | TileTensor"
+Projection: TypeAlias = "ShapeArgument | tuple[Projection, ...] | None"  # None leaves a mode out
+Permutations: TypeAlias = "LayoutArgument | tuple[LayoutArgument | None, ...]"
 
-def _partition(target: Any, divide: Any, coord: Any) -> Any:
+
+def _partition(target: Partitioned, divide: Callable[[LayoutLike], LayoutLike], coord: Coordinate) -> Any:
     """Return the part of a divided layout or tensor that a coordinate selects."""
     layout = target.layout if isinstance(target, TileTensor) else target
     part, offset = slice_and_offset(coord, divide(layout))
@@ -68,7 +89,7 @@ class TiledMma:
             ]
         )
 
-    def _divide(self, layout: Any, operand: str) -> Any:
+    def _divide(self, layout: LayoutLike, operand: str) -> Any:
         """Return ((thread of the atom, (threads)), (values, (rests))) of an operand."""
         modes = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}[operand]
         tile = tuple([self.permutations[k] for k in modes])
@@ -86,13 +107,13 @@ class TiledMma:
         modes = {"A": (1, 3), "B": (2, 3), "C": (1, 2)}[operand]
         return flat[0], tuple([flat[k] for k in modes])
 
-    def _partition(self, target: Any, thread: int, operand: str) -> Any:
-        def divide(layout: Any) -> Any:
+    def _partition(self, target: Partitioned, thread: int, operand: str) -> Any:
+        def divide(layout: LayoutLike) -> Any:
             return self._divide(layout, operand)
 
         return _partition(target, divide, (self._coordinate(thread, operand), (None, (None, None))))
 
-    def partition_A(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_A(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
         """Return the share of `thread` in operand A, `target`, of M x K: (values, rest of M, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
@@ -101,7 +122,7 @@ class TiledMma:
         """
         return self._partition(target, thread, "A")
 
-    def partition_B(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_B(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
         """Return the share of `thread` in operand B, `target`, of N x K: (values, rest of N, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
@@ -110,7 +131,7 @@ class TiledMma:
         """
         return self._partition(target, thread, "B")
 
-    def partition_C(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_C(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
         """Return the share of `thread` in operand C, `target`, of M x N: (values, rest of M, rest of N).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
@@ -139,7 +160,7 @@ class TiledMma:
         self.atom.operand(operand)  # refuses other names
         m, n, k = self.tile_shape
         shape = {"A": (m, k), "B": (n, k), "C": (m, n)}[operand.upper()]
-        return from_core(self._divide(Layout(shape), operand.upper()))
+        return from_native(self._divide(Layout(shape), operand.upper()))
 
 
 @dataclass(frozen=True)
@@ -154,20 +175,20 @@ class ThreadMma:
     mma: TiledMma
     thread: int
 
-    def partition_A(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_A(self, target: Partitioned) -> Any:  # noqa: N802  (CuTe's name)
         """Return the thread's part of operand A, `target`."""
         return self.mma.partition_A(target, self.thread)
 
-    def partition_B(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_B(self, target: Partitioned) -> Any:  # noqa: N802  (CuTe's name)
         """Return the thread's part of operand B, `target`."""
         return self.mma.partition_B(target, self.thread)
 
-    def partition_C(self, target: Any) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_C(self, target: Partitioned) -> Any:  # noqa: N802  (CuTe's name)
         """Return the thread's part of operand C, `target`."""
         return self.mma.partition_C(target, self.thread)
 
 
-def _thread_coordinate(layout: Any, thread: int) -> tuple[int, ...]:
+def _thread_coordinate(layout: LayoutLike, thread: int) -> tuple[int, ...]:
     """Return the (V, M, N, K) of a thread, by its number in a layout of threads, which may skip some."""
     for index in range(int(layout.size)):
         if int(layout(index)) == thread:
@@ -179,7 +200,9 @@ def _thread_coordinate(layout: Any, thread: int) -> tuple[int, ...]:
     raise LayoutError(f"thread {thread} is not one of {int(layout.size)}, which have the numbers {layout}")
 
 
-def make_tiled_mma(atom: str | MatrixAtom, atom_layout: Any = None, permutations: Any = None) -> TiledMma:
+def make_tiled_mma(
+    atom: str | MatrixAtom, atom_layout: LayoutArgument | None = None, permutations: Permutations | None = None
+) -> TiledMma:
     """Return a matrix instruction repeated by an `atom_layout` of (M, N, K), with `permutations` of each, or None.
 
     `atom` is one of `tw.atoms`, or its name.
@@ -226,10 +249,10 @@ class TiledCopy:
         """The number of threads that take part."""
         return int(self.layout_tv.mode(0).size)
 
-    def _divide(self, layout: Any, side: Layout) -> Any:
+    def _divide(self, layout: LayoutLike, side: Layout) -> Any:
         """Return (threads, values, rests) of a layout, as one side of the copy sees it."""
         reference = upcast(_reference(self.atom), self.bits)
-        own = upcast(from_core(side), self.bits)
+        own = upcast(from_native(side), self.bits)
         threads, values = int(reference.mode(0).size), int(reference.mode(1).size)
         atom_tv = zipped_divide(self.layout_tv, (threads, values))
         inverse = right_inverse(reference)
@@ -238,8 +261,8 @@ class TiledCopy:
         tiled = zipped_divide(layout, self.tiler)
         return compose(tiled, (whole, None))
 
-    def _partition(self, target: Any, thread: int, side: Layout) -> Any:
-        def divide(layout: Any) -> Any:
+    def _partition(self, target: Partitioned, thread: int, side: Layout) -> Any:
+        def divide(layout: LayoutLike) -> Any:
             return self._divide(layout, side)
 
         if not 0 <= as_integer(thread, "a thread") < self.threads:
@@ -247,7 +270,7 @@ class TiledCopy:
         rests = (None,) * len(self.tiler)
         return _partition(target, divide, ((thread, None), rests))
 
-    def partition_S(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_S(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
         """Return the part of a layout or tensor, `target`, that `thread` reads: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint128_t>", 32, Layout((32, 8), (8, 1)), Layout((1, 4)))
@@ -256,7 +279,7 @@ class TiledCopy:
         """
         return self._partition(target, thread, self.atom.source)
 
-    def partition_D(self, target: Any, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_D(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
         """Return the part of a layout or tensor, `target`, that `thread` writes: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint32_t>", 32, Layout((4, 8), (8, 1)))
@@ -266,7 +289,7 @@ class TiledCopy:
         return self._partition(target, thread, self.atom.target)
 
 
-def _zip_modes(layout: Any) -> Layout:
+def _zip_modes(layout: LayoutLike) -> Layout:
     """Return ((a, c), (b, d)) of ((a, b), (c, d)), with each of the two modes coalesced where it can be."""
     first, second = layout.mode(0), layout.mode(1)
     modes = []
@@ -278,7 +301,9 @@ def _zip_modes(layout: Any) -> Layout:
     return Layout((threads.shape, modes[1].shape), (threads.stride, modes[1].stride))
 
 
-def make_tiled_copy(atom: str | CopyAtom, bits: int, threads: Any, values: Any = None) -> TiledCopy:
+def make_tiled_copy(
+    atom: str | CopyAtom, bits: int, threads: LayoutArgument, values: LayoutArgument | None = None
+) -> TiledCopy:
     """Return a copy of elements of `bits`, over a layout of `threads` and of each thread's `values`.
 
     `atom` is one of `tw.atoms`, or its name.
@@ -312,17 +337,17 @@ def _check_atom_fits(copy: TiledCopy) -> None:
 
 def _reference(atom: CopyAtom) -> Layout:
     """Return the side of a copy that its threads and values number: the registers of a matrix instruction."""
-    return from_core(atom.target if "LDSM" in atom.name else atom.source)
+    return from_native(atom.target if "LDSM" in atom.name else atom.source)
 
 
-def _as_layout(value: Any) -> Any:
-    return value if isinstance(value, LayoutLike) else Layout(value)
+def _as_layout(value: LayoutArgument) -> Any:
+    return value if isinstance(value, (LayoutLike, Swizzle)) else Layout(value)
 
 
 # CuTe's `local_tile` and `local_partition`, of layouts and of tensors.
 
 
-def make_tensor(storage: Any, layout: Any = None) -> TileTensor:
+def make_tensor(storage: Storage, layout: LayoutLike | None = None) -> TileTensor:
     """Return a view of `storage` through `layout`.
 
     >>> from tilewright import cute
@@ -332,7 +357,9 @@ def make_tensor(storage: Any, layout: Any = None) -> TileTensor:
     return TileTensor(storage, layout)
 
 
-def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
+def local_tile(
+    tensor: NativeLayout | TileTensor, tiler: ShapeArgument, coord: Coordinate, proj: Projection = None
+) -> Any:
     """Return the tile at `coord` of the grid of tiles of a tensor or layout.
 
     With `proj`, such as `(1, None, 1)`, only the entries of `tiler` and `coord` where it is not None are used. For a
@@ -346,12 +373,12 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     ((2,4),2):((8,1),4)
     """
     sizes, position = _project(tiler, proj), _project(coord, proj)
-    if isinstance(tensor, CoreLayout):
+    if isinstance(tensor, NativeLayout):
         return zipped_divide(tensor, sizes)(None, position)
     return tensor.tile[sizes](*position)
 
 
-def local_partition(tensor: TileTensor, threads: CoreLayout, index: int, proj: Any = None) -> TileTensor:
+def local_partition(tensor: TileTensor, threads: NativeLayout, index: int, proj: Projection = None) -> TileTensor:
     """Return the share of thread `index` in `tensor`: every n-th element of each mode, n from the extents of `threads`.
 
     With `proj`, only the modes of `threads` where it is not None are used.
@@ -362,11 +389,11 @@ def local_partition(tensor: TileTensor, threads: CoreLayout, index: int, proj: A
     [[9, 13], [25, 29]]
     """
     if proj is not None:
-        threads = CoreLayout(_project(threads.shape, proj), _project(threads.stride, proj))
+        threads = NativeLayout(_project(threads.shape, proj), _project(threads.stride, proj))
     return tensor.distribute[threads](index)
 
 
-def make_identity_tensor(shape: Any) -> Any:
+def make_identity_tensor(shape: ShapeArgument) -> Any:
     """Return the tensor whose elements are their own coordinates in `shape`: a layout over basis strides.
 
     >>> make_identity_tensor((4, 8))(2, 5)
@@ -375,7 +402,7 @@ def make_identity_tensor(shape: Any) -> Any:
     return make_identity_layout(shape)
 
 
-def inner_partition(tensor: Any, tiler: Any, coord: Any) -> Any:
+def inner_partition(tensor: NativeLayout | TileTensor, tiler: ShapeArgument, coord: Coordinate) -> Any:
     """Return the tile of extents `tiler` at `coord` of a `tensor` or layout, as `local_tile` does.
 
     >>> from tilewright import cute
@@ -385,7 +412,7 @@ def inner_partition(tensor: Any, tiler: Any, coord: Any) -> Any:
     return local_tile(tensor, tiler, coord)
 
 
-def outer_partition(layout: CoreLayout, tiler: Any, coord: Any) -> Any:
+def outer_partition(layout: NativeLayout, tiler: ShapeArgument, coord: Coordinate) -> Any:
     """Return the grid of tiles of extents `tiler` of a layout, at one `coord` inside the tile: what one thread has.
 
     >>> from tilewright import cute
@@ -395,7 +422,7 @@ def outer_partition(layout: CoreLayout, tiler: Any, coord: Any) -> Any:
     return zipped_divide(layout, as_tuple(tiler))(as_tuple(coord), None)
 
 
-def _project(entries: Any, proj: Any) -> tuple[Any, ...]:
+def _project(entries: Nested[object], proj: Projection) -> tuple[Any, ...]:
     """Return the entries where `proj` is not None."""
     values = as_tuple(entries)
     return (

@@ -12,8 +12,12 @@ from typing import Any
 from .._integers import ceil_div as divide_up
 from ..errors import LayoutError
 from ..layout import (
+    Coordinate,
     Layout,
     LayoutLike,
+    Nested,
+    Shape,
+    ShapeArgument,
     as_tree,
     as_tuple,
     check_congruent,
@@ -21,45 +25,7 @@ from ..layout import (
     leaves,
     prefix_product,
     product,
-    product_each,
-    suffix_product,
 )
-
-__all__ = [
-    "Integer",
-    "as_tuple",
-    "ceil_div",
-    "crd2crd",
-    "crd2idx",
-    "elem_geq",
-    "elem_gtr",
-    "elem_leq",
-    "elem_less",
-    "elem_scale",
-    "evenly_divides",
-    "has_none",
-    "idx2crd",
-    "inner_product",
-    "is_int",
-    "is_tuple",
-    "make_coord",
-    "make_shape",
-    "make_step",
-    "make_stride",
-    "make_tile",
-    "make_tuple",
-    "prefix_product",
-    "product",
-    "product_each",
-    "product_like",
-    "round_up",
-    "safe_div",
-    "shape_div",
-    "shape_mod",
-    "signum",
-    "suffix_product",
-    "tuple_max",
-]
 
 
 def is_tuple(value: object) -> bool:
@@ -104,7 +70,7 @@ def make_tuple(*items: Any) -> tuple[Any, ...]:
 make_shape = make_stride = make_coord = make_tile = make_step = make_tuple
 
 
-def ceil_div(a: Any, b: Any) -> Any:
+def ceil_div(a: Shape, b: Shape) -> Shape:
     """Return `a` / `b` rounded up: mode by mode for tuples, where modes that `b` lacks are divided by 1.
 
     A tuple by an integer is divided from its first mode on: each takes what it can of the divisor.
@@ -123,7 +89,7 @@ def ceil_div(a: Any, b: Any) -> Any:
     return tuple(quotients)
 
 
-def reverse(value: Any) -> tuple[Any, ...]:
+def reverse(value: ShapeArgument) -> tuple[Any, ...]:
     """Return a tuple, `value`, in reverse order; nested ones stay as they are.
 
     >>> reverse((1, (2, 3), 4))
@@ -132,7 +98,7 @@ def reverse(value: Any) -> tuple[Any, ...]:
     return as_tuple(as_tree(value))[::-1]
 
 
-def round_up(a: Any, b: Any) -> Any:
+def round_up(a: Shape, b: Shape) -> Shape:
     """Return the smallest multiple of `b` that is not below `a`: mode by mode for tuples, as in `ceil_div`.
 
     >>> round_up(10, 4), round_up((10, 7), (4, 2))
@@ -152,7 +118,7 @@ def _by_mode(function: Callable[[Any, Any], Any], a: tuple[Any, ...], b: tuple[A
     return tuple([function(mode, other) for mode, other in zip_longest(a, b, fillvalue=1)])
 
 
-def _positive(number: Any, caller: str) -> Any:
+def _positive(number: int, caller: str) -> Any:
     if number == 0:
         raise LayoutError(f"{caller}: cannot divide by 0; give a positive divisor")
     return number
@@ -167,7 +133,7 @@ def signum(value: int) -> int:
     return (value > 0) - (value < 0)
 
 
-def inner_product(a: Any, b: Any) -> Any:
+def inner_product(a: ShapeArgument, b: ShapeArgument) -> int:
     """Return the sum of the products of matching leaves of `a` and `b`.
 
     >>> inner_product(((2, 3), 4), ((2, 1), 2))
@@ -177,7 +143,7 @@ def inner_product(a: Any, b: Any) -> Any:
     return sum(x * y for x, y in zip(leaves(as_tree(a)), leaves(as_tree(b)), strict=True))
 
 
-def elem_scale(a: Any, b: Any) -> Any:
+def elem_scale(a: Shape, b: Shape) -> Shape:
     """Return `a` with each leaf multiplied by the product of the matching branch of `b`.
 
     >>> elem_scale((2, 3), (4, (5, 2)))
@@ -190,7 +156,7 @@ def elem_scale(a: Any, b: Any) -> Any:
     return tuple([elem_scale(x, y) for x, y in zip(a, b, strict=True)])
 
 
-def tuple_max(tree: Any) -> Any:
+def tuple_max(tree: Shape) -> int:
     """Return the largest leaf of `tree`.
 
     >>> tuple_max(((1, 9), (4, 2)))
@@ -199,7 +165,7 @@ def tuple_max(tree: Any) -> Any:
     return max(leaves(tree))
 
 
-def has_none(tree: Any) -> bool:
+def has_none(tree: Nested[object]) -> bool:
     """Return whether any leaf of `tree` is None.
 
     >>> has_none((1, (2, None))), has_none(3)
@@ -208,7 +174,7 @@ def has_none(tree: Any) -> bool:
     return any(leaf is None for leaf in leaves(tree))
 
 
-def shape_div(shape: Any, divisor: Any) -> Any:
+def shape_div(shape: Shape, divisor: Shape) -> Shape:
     """Return `shape` divided by `divisor`, leftmost mode first.
 
     At every leaf one of the two numbers must divide the other. A tuple as divisor divides a tuple mode by mode, and
@@ -217,8 +183,8 @@ def shape_div(shape: Any, divisor: Any) -> Any:
     >>> shape_div((4, 6), 8), shape_div(12, (3, 2)), shape_div((6, 4), (3, 2))
     ((1, 3), 2, (2, 2))
     """
-    if shape.__class__ is tuple:
-        if divisor.__class__ is tuple:
+    if isinstance(shape, tuple):
+        if isinstance(divisor, tuple):
             if len(shape) != len(divisor):
                 raise LayoutError(f"shape_div: {shape} and {divisor} differ in rank; give one divisor per mode")
             return tuple([shape_div(s, d) for s, d in zip(shape, divisor, strict=True)])
@@ -235,14 +201,14 @@ def shape_div(shape: Any, divisor: Any) -> Any:
     return -(-shape // divisor)
 
 
-def shape_mod(shape: Any, modulus: Any) -> Any:
+def shape_mod(shape: Shape, modulus: int) -> Shape:
     """Return the part of `shape` that `shape_div` by `modulus` removes, leftmost mode first.
 
     >>> shape_mod((4, 6), 8), shape_mod(12, 4)
     ((4, 2), 4)
     """
-    if shape.__class__ is tuple:
-        parts: list[Any] = []
+    if isinstance(shape, tuple):
+        parts: list[Shape] = []
         for mode in shape:
             parts.append(shape_mod(mode, modulus))
             modulus = divide_up(modulus, product(parts[-1]))
@@ -261,7 +227,7 @@ def safe_div(a: int, b: int) -> int:
     return a // b
 
 
-def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
+def crd2idx(crd: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArgument | None = None) -> Any:
     """Return the offset of a coordinate `crd` of `shape` under `stride`, without strides its colexicographic index.
 
     An integer is a colexicographic index; None counts as 0.
@@ -269,13 +235,13 @@ def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
     >>> crd2idx((2, 5), (4, 8)), crd2idx((2, 5), (4, 8), (8, 1)), crd2idx(22, (4, 8), (8, 1))
     (22, 21, 21)
     """
-    crd, shape = as_tree(crd), _as_shape(shape)
-    stride = prefix_product(shape) if stride is None else as_tree(stride)
-    check_congruent(shape, stride, "crd2idx")
-    return _crd2idx(crd, shape, stride)
+    extents = _as_shape(shape)
+    steps = prefix_product(extents) if stride is None else as_tree(stride)
+    check_congruent(extents, steps, "crd2idx")
+    return _crd2idx(as_tree(crd), extents, steps)
 
 
-def _as_shape(shape: Any) -> Any:
+def _as_shape(shape: ShapeArgument | LayoutLike) -> Any:
     """Return a shape, or the shape of a layout."""
     return shape.shape if isinstance(shape, LayoutLike) else as_tree(shape)
 
@@ -298,27 +264,27 @@ def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
     return total + _crd2idx(crd, shape[-1], stride[-1]) if shape else total
 
 
-def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
+def idx2crd(idx: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArgument | None = None) -> Any:
     """Return the coordinate of an index `idx` of `shape`; with `stride`, of an offset: `(idx // stride) % shape`.
 
     >>> idx2crd(22, (4, 8)), idx2crd(21, (4, 8), (8, 1)), idx2crd((2, 5), ((2, 2), (4, 2)))
     ((2, 5), (2, 5), ((0, 1), (1, 1)))
     """
-    idx, shape = as_tree(idx), _as_shape(shape)
-    if isinstance(idx, tuple):
-        if not isinstance(shape, tuple) or len(idx) != len(shape):
-            raise LayoutError(f"idx2crd: index {idx} and shape {shape} differ in rank")
-        strides: Any = (None,) * len(shape) if stride is None else as_tree(stride)
-        return tuple([idx2crd(i, s, d) for i, s, d in zip(idx, shape, strides, strict=True)])
-    stride = prefix_product(shape) if stride is None else as_tree(stride)
-    if isinstance(shape, tuple):
-        strides = stride if isinstance(stride, tuple) else prefix_product(shape, stride)
-        check_congruent(shape, strides, "idx2crd")
-        return tuple([idx2crd(idx, s, d) for s, d in zip(shape, strides, strict=True)])
-    return _divide(_divide(idx, stride)[0], shape)[1] if stride and shape else 0
+    index, extents = as_tree(idx), _as_shape(shape)
+    if isinstance(index, tuple):
+        if not isinstance(extents, tuple) or len(index) != len(extents):
+            raise LayoutError(f"idx2crd: index {index} and shape {extents} differ in rank")
+        steps: Any = (None,) * len(extents) if stride is None else as_tree(stride)
+        return tuple([idx2crd(i, s, d) for i, s, d in zip(index, extents, steps, strict=True)])
+    steps = prefix_product(extents) if stride is None else as_tree(stride)
+    if isinstance(extents, tuple):
+        steps = steps if isinstance(steps, tuple) else prefix_product(extents, steps)
+        check_congruent(extents, steps, "idx2crd")
+        return tuple([idx2crd(index, s, d) for s, d in zip(extents, steps, strict=True)])
+    return _divide(_divide(index, steps)[0], extents)[1] if steps and extents else 0
 
 
-def _divide(index: Any, extent: Any) -> tuple[Any, Any]:
+def _divide(index: Any, extent: int) -> tuple[Any, Any]:
     """Return the quotient, rounded towards zero as C++ rounds it, and the rest, of an index or an array of them."""
     if isinstance(index, int):
         inside = index if index >= 0 else -index
@@ -333,7 +299,7 @@ def _divide(index: Any, extent: Any) -> tuple[Any, Any]:
     return quotient, index - quotient * extent
 
 
-def crd2crd(crd: Any, dst_shape: Any, src_shape: Any = None) -> Any:
+def crd2crd(crd: Coordinate, dst_shape: ShapeArgument, src_shape: ShapeArgument | None = None) -> Any:
     """Return the coordinate of `dst_shape` that has the index of `crd` in `src_shape`, in pycute's argument order.
 
     Tuples of one rank are converted mode by mode, for which `src_shape` may be left out.
@@ -354,7 +320,7 @@ def crd2crd(crd: Any, dst_shape: Any, src_shape: Any = None) -> Any:
     return idx2crd(crd, target)
 
 
-def product_like(shape: Any, profile: Any) -> Any:
+def product_like(shape: Shape, profile: Nested[object]) -> Shape:
     """Return `shape` with the products of its branches where `profile` has leaves.
 
     >>> product_like(((2, 3), (4, 5)), (0, 0)), product_like(((2, 3), (4, 5)), (0, (0, 0)))
@@ -367,7 +333,7 @@ def product_like(shape: Any, profile: Any) -> Any:
     return tuple([product_like(branch, part) for branch, part in zip(shape, profile, strict=True)])
 
 
-def evenly_divides(shape: Any, tiler: Any) -> bool:
+def evenly_divides(shape: Shape, tiler: Shape | Layout) -> bool:
     """Return whether every extent of `shape` is a multiple of the tiler's; modes without a tiler always are.
 
     A layout as a tiler divides an extent if its copies cover it exactly.
@@ -386,7 +352,7 @@ def evenly_divides(shape: Any, tiler: Any) -> bool:
     return bool(product(shape) % product(tiler) == 0)
 
 
-def elem_less(coord: Any, shape: Any) -> bool:
+def elem_less(coord: Shape, shape: Shape) -> bool:
     """Return whether every number of `coord` is below its extent in `shape`: whether a coordinate is inside.
 
     `elem_leq`, `elem_gtr` and `elem_geq` compare in the same way.
@@ -401,7 +367,7 @@ def elem_less(coord: Any, shape: Any) -> bool:
     return bool(coord < shape)
 
 
-def elem_leq(coord: Any, shape: Any) -> bool:
+def elem_leq(coord: Shape, shape: Shape) -> bool:
     """Return whether no number of `shape` is below its partner in `coord`: `not elem_less(shape, coord)`.
 
     >>> elem_leq((4, 8), (4, 8)), elem_leq((5, 9), (4, 8))
@@ -410,7 +376,7 @@ def elem_leq(coord: Any, shape: Any) -> bool:
     return not elem_less(shape, coord)
 
 
-def elem_gtr(coord: Any, shape: Any) -> bool:
+def elem_gtr(coord: Shape, shape: Shape) -> bool:
     """Return whether every number of `coord` is above its partner in `shape`.
 
     >>> elem_gtr((5, 9), (4, 8)), elem_gtr((5, 8), (4, 8))
@@ -419,7 +385,7 @@ def elem_gtr(coord: Any, shape: Any) -> bool:
     return elem_less(shape, coord)
 
 
-def elem_geq(coord: Any, shape: Any) -> bool:
+def elem_geq(coord: Shape, shape: Shape) -> bool:
     """Return `not elem_less(coord, shape)`: whether some number of `coord` reaches its extent in `shape`.
 
     >>> elem_geq((4, 5), (4, 8)), elem_geq((3, 5), (4, 8))

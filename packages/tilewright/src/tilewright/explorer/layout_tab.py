@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ..analysis import AlgebraStep, access_offsets, bank_conflicts, explain_steps, find_swizzle, format_operand
 from ..errors import LayoutError, TilewrightError
 from ..layout import ComposedLayout, LayoutLike, Linear, Swizzle
-from ..notation import WRITABLE, write
+from ..notation import writable_notations, write
 from ..notation.any_text import TYPED, element_options
 from ..notation.parsing import parse_with_spare_shape
 from ..views.scene import Scene
@@ -270,7 +270,7 @@ def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
     """
     text, found = fields.get("notation", ""), []
     parsed = parse_with_spare_shape(text, parse_integers(fields, "extents", "8x8") or None)
-    for name in WRITABLE:
+    for name in writable_notations():
         try:
             options = element_options(parsed, name)
             written = write(layout, name, **options)

@@ -29,10 +29,7 @@ CHUNK_BYTES = 4 << 20
 
 
 def open_array(
-    path: FilePath,
-    shape: Sequence[int] | None = None,
-    dtype: DtypeLike | None = None,
-    writing: bool = False,
+    path: FilePath, shape: Sequence[int] | None = None, dtype: DtypeLike | None = None, writing: bool = False
 ) -> Any:
     """Return the array of a name, to be sliced.
 
@@ -153,7 +150,7 @@ def _open_zarr(name: ArrayName, writing: bool) -> Any:
 
 def _create_zarr(
     name: ArrayName,
-    store: Any,
+    store: object,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     chunks: tuple[int, ...],

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from ..errors import FileFormatError, TilewrightError, TransferError, UnreachableError
@@ -42,7 +42,15 @@ HUB = "https://huggingface.co"
 class _SafeRedirect(urllib.request.HTTPRedirectHandler):
     """Follows redirects to web servers, and does not tell a token to another host."""
 
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> Any:
         if urlsplit(newurl).scheme not in ("http", "https"):
             raise FileFormatError(f"{req.full_url} redirects to {newurl[:200]!r}, which is not on a web server")
         result = super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -175,7 +183,7 @@ class HttpRanges(FileRanges):
         matched = _CONTENT_RANGE.fullmatch(problem.headers.get("Content-Range", ""))
         return self.size <= 0 and matched is not None and matched[3] == "0"
 
-    def _check(self, response: Any, offset: int) -> None:
+    def _check(self, response: http.client.HTTPResponse, offset: int) -> None:
         """Raise if an answer is for another range, or for a file that has changed."""
         matched = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         if matched is None or matched[1] is None or int(matched[1]) != offset:

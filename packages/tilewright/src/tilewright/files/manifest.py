@@ -62,13 +62,13 @@ class ByteRange:
         return {**named, "range": [self.start, self.end], "sha256": self.sha256}
 
     @classmethod
-    def from_json(cls, data: Any) -> ByteRange:
+    def from_json(cls, data: object) -> ByteRange:
         """Return the range of plain data.
 
         >>> ByteRange.from_json({"file": "x", "range": [0, 2], "sha256": "00" * 32}).end
         2
         """
-        expect_keys(data, {"file", "range", "sha256"}, "a byte range")
+        data = expect_keys(data, {"file", "range", "sha256"}, "a byte range")
         ends = expect_integers(data.get("range"), "byte range")
         digest = expect_string(data.get("sha256"), "a SHA-256")
         if len(ends) != 2 or ends[0] > ends[1]:
@@ -102,13 +102,13 @@ class SourceEntry:
         return {**self.bytes.to_json(), "dtype": self.kind, **({"sections": sections} if sections else {})}
 
     @classmethod
-    def from_json(cls, data: Any) -> SourceEntry:
+    def from_json(cls, data: object) -> SourceEntry:
         """Return the source of plain data.
 
         >>> SourceEntry.from_json({"file": "x", "range": [0, 2], "sha256": "00" * 32, "dtype": "U8"}).kind
         'U8'
         """
-        expect_keys(data, {"file", "range", "sha256", "dtype", "sections"}, "a source")
+        data = expect_keys(data, {"file", "range", "sha256", "dtype", "sections"}, "a source")
         first = ByteRange.from_json({key: value for key, value in data.items() if key not in ("dtype", "sections")})
         kind = expect_string(data.get("dtype"), "the dtype of the source")
         listed = data.get("sections", [])
@@ -178,7 +178,7 @@ class ManifestEntry:
         return result
 
     @classmethod
-    def from_json(cls, name: str, data: Any) -> ManifestEntry:
+    def from_json(cls, name: str, data: object) -> ManifestEntry:
         """Return the entry of plain data, or raise a `FileFormatError`.
 
         >>> try:
@@ -190,7 +190,7 @@ class ManifestEntry:
         try:
             known = {"spec", "output", "order", "pad_value", "value", "through", "mesh", "exceptional"}
             of_source = "sources" if isinstance(data, dict) and "value" in data else "source"
-            expect_keys(data, {of_source, *known}, "it")
+            data = expect_keys(data, {of_source, *known}, "it")
             order, pad_value, value = data.get("order"), data.get("pad_value", 0), data.get("value")
             if type(pad_value) not in (int, float):
                 raise FileFormatError(f"expected a number as pad_value, got {repr(pad_value)[:40]}")
@@ -266,7 +266,7 @@ class ConversionManifest:
         return cls.from_json(parse_json(data, "the manifest"))
 
     @classmethod
-    def from_json(cls, result: Any) -> ConversionManifest:
+    def from_json(cls, result: object) -> ConversionManifest:
         """Return the manifest of plain data, or raise a `FileFormatError`."""
         if not isinstance(result, dict):
             raise FileFormatError(f"expected an object as manifest, got {repr(result)[:40]}")

@@ -187,7 +187,7 @@ class UnpackedFile(SourceFile):
         handle.flush()
         return handle
 
-    def _copy_to(self, handle: Any) -> None:
+    def _copy_to(self, handle: IO[bytes]) -> None:
         raise NotImplementedError
 
 
@@ -213,7 +213,7 @@ class UnpackedMember(UnpackedFile):
     def __reduce__(self) -> Any:
         return UnpackedMember, (self._container, self._info)
 
-    def _copy_to(self, handle: Any) -> None:
+    def _copy_to(self, handle: IO[bytes]) -> None:
         left, name = self.size, f"{self.path}: {self._info.filename!r}"
         stream: IO[bytes] = io.BufferedReader(FileStream(self._container))
         try:
@@ -276,7 +276,7 @@ def parse_npy_header(start: bytes) -> tuple[dict[str, Any], int]:
     return result, end
 
 
-def _parse_descr(descr: Any) -> tuple[np.dtype[Any], ScalarFormat | None]:
+def _parse_descr(descr: object) -> tuple[np.dtype[Any], ScalarFormat | None]:
     """Return the dtype of a header's descr, and its number format if there is one."""
     if not isinstance(descr, str):
         raise FileFormatError(f"elements of type {repr(descr)[:40]} are records; only numbers can be read")
@@ -457,7 +457,7 @@ def read_hdf5(path: FilePath | SourceFile, others: dict[str, str] | None = None)
         file, start, end = _find_keras_weights(file)
     result: list[StoredTensor] = []
 
-    def add(name: str, item: Any) -> None:
+    def add(name: str, item: object) -> None:
         if isinstance(item, h5py.Dataset):
             tensor = _make_tensor(name, item, file, start, end)
             result.extend([] if tensor is None else [tensor])
@@ -528,7 +528,7 @@ class UnpackedDataset(UnpackedFile):
     def __reduce__(self) -> Any:
         return UnpackedDataset, (self._container, self._start, self._end, self._name, self.size)
 
-    def _copy_to(self, handle: Any) -> None:
+    def _copy_to(self, handle: IO[bytes]) -> None:
         written = 0
         with _open_datasets(self._container, self._start, self._end) as opened:
             dataset = opened[self._name]

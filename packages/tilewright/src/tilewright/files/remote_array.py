@@ -68,7 +68,7 @@ class RemoteNpy:
         self.store_key = ("url", url)
         self._offset, self._fortran_order = layout.offset, layout.fortran_order
 
-    def __getitem__(self, box: Any) -> np.ndarray[Any, Any]:
+    def __getitem__(self, box: object) -> np.ndarray[Any, Any]:
         spans = box if isinstance(box, tuple) else (box,)
         ranges = [range(*span.indices(n))[:] for span, n in zip(spans, self.shape, strict=True)]
         if any(span.step != 1 for span in ranges):

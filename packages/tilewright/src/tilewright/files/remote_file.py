@@ -41,12 +41,7 @@ MAX_GAP = 64 << 10
 OBJECT_SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "http", "https")
 """Schemes that obstore knows."""
 
-MODEL_FILES = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
+MODEL_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 """The files that a model of the hub may have; the first one that exists is read, as by transformers."""
 
 

@@ -105,7 +105,7 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
     return entries, metadata
 
 
-def _parse_entry(name: Any, fields: Any) -> SafetensorsEntry:
+def _parse_entry(name: object, fields: Any) -> SafetensorsEntry:
     name = expect_string(name, "a tensor's name")
     try:  # all at once: a checkpoint may have 100,000 entries
         kind, shape, (start, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
@@ -136,7 +136,7 @@ def _parse_entry(name: Any, fields: Any) -> SafetensorsEntry:
     return SafetensorsEntry(name, kind, shape, start, end)
 
 
-def _parse_offsets(value: Any, name: str) -> tuple[int, int]:
+def _parse_offsets(value: object, name: str) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2:
         raise FileFormatError(f"expected [start, end] as data_offsets of {name!r}, got {repr(value)[:40]}")
     start, end = [expect_integer(n, f"a data offset of {name!r}") for n in value]

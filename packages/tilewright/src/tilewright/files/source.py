@@ -506,22 +506,12 @@ class RangeReader:
 
 RAW_SUFFIXES = (".raw", ".bin", ".dat")
 
-SUFFIXES_OF_KIND = {
-    "npy": (".npy",),
-    "zarr": (".zarr",),
-    "hdf5": (".h5", ".hdf5", ".he5", ".nc"),
-    "raw": RAW_SUFFIXES,
-}
+SUFFIXES_OF_KIND = {"npy": (".npy",), "zarr": (".zarr",), "hdf5": (".h5", ".hdf5", ".he5", ".nc"), "raw": RAW_SUFFIXES}
 """The kinds of arrays by the suffixes of their files."""
 
 SUFFIXES = tuple([suffix for suffixes in SUFFIXES_OF_KIND.values() for suffix in suffixes])
 
-EXTRAS = {
-    "zarr": "zarr",
-    "h5py": "hdf5",
-    "fsspec": "remote",
-    "obstore": "remote",
-}
+EXTRAS = {"zarr": "zarr", "h5py": "hdf5", "fsspec": "remote", "obstore": "remote"}
 """The extra of this package that installs a library."""
 
 

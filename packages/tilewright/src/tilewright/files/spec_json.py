@@ -60,15 +60,15 @@ def _chip_to_json(chip: Chip) -> Any:
     return {field.name: _as_lists(getattr(chip, field.name)) for field in fields(Chip)}
 
 
-def _as_lists(value: Any) -> Any:
+def _as_lists(value: object) -> Any:
     return [_as_lists(each) for each in value] if isinstance(value, tuple) else value
 
 
-def _as_tuples(value: Any) -> Any:
+def _as_tuples(value: object) -> Any:
     return tuple([_as_tuples(each) for each in value]) if isinstance(value, list) else value
 
 
-def spec_from_json(data: Any) -> TensorSpec:
+def spec_from_json(data: object) -> TensorSpec:
     """Return the tensor spec of plain data, or raise a `FileFormatError`.
 
     >>> spec_from_json({"shape": [60, 90], "dtype": "bfloat8_b", "layout": "tile"})
@@ -76,7 +76,7 @@ def spec_from_json(data: Any) -> TensorSpec:
     """
     try:
         known = {"shape", "dtype", "layout", "tile", "transpose_tile", "memory", "chip", "alignment"}
-        expect_keys(data, known, "a tensor spec")
+        data = expect_keys(data, known, "a tensor spec")
         tile = Tile(data.get("tile", (32, 32)), bool(data.get("transpose_tile", False)))
         memory = _memory_from_json(data.get("memory", {}))
         chip = _chip_from_json(data.get("chip"))
@@ -90,8 +90,8 @@ def spec_from_json(data: Any) -> TensorSpec:
         raise FileFormatError(f"invalid tensor spec {repr(data)[:120]}: {problem}") from None
 
 
-def _memory_from_json(data: Any) -> MemoryConfig:
-    expect_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
+def _memory_from_json(data: object) -> MemoryConfig:
+    data = expect_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
     buffer = data.get("buffer", "dram")
     if "shard" not in data:
         return MemoryConfig("interleaved", buffer)
@@ -108,7 +108,7 @@ def _memory_from_json(data: Any) -> MemoryConfig:
     return MemoryConfig(data["layout"], buffer, ShardSpec(cores, data["shard"], data["orientation"]))
 
 
-def _chip_from_json(data: Any) -> Chip | None:
+def _chip_from_json(data: object) -> Chip | None:
     if data is None or isinstance(data, str):
         return None if data is None else Chip.named(data)
     if not isinstance(data, dict):

@@ -215,7 +215,7 @@ _DEFAULT_CHIP = "wormhole_n150"  # of tensors that name none
 _MAX_ELEMENTS = 2**59  # whose values, of 8 bytes and more, still have a size; an extent of 0 does not excuse the others
 
 
-def as_box(ranges: Any, shape: tuple[int, ...]) -> Box:
+def as_box(ranges: object, shape: tuple[int, ...]) -> Box:
     """Return slices of a shape as a box; None is the entire shape, and missing dimensions are entire.
 
     >>> as_box((slice(2, 5),), (8, 10)), as_box(slice(3, None), (8, 10)).shape
@@ -584,7 +584,7 @@ class StoredTensor:
         """
         return self.pages.spec.dtype.value_dtype
 
-    def read(self, box: Any = None, decode: Decoder | None = None) -> Array:
+    def read(self, box: object = None, decode: Decoder | None = None) -> Array:
         """Return the values in `box` (slices; by default all) as a new array; block formats become float32.
 
         Only the pages of the box are read, so that a large tensor can be read piece by piece. `decode` returns other

@@ -640,7 +640,7 @@ def store_arrays(arrays: Mapping[str, Any]) -> TensorFile:
     return TensorFile(Path("arrays"), "arrays", [_store(str(name), array) for name, array in arrays.items()])
 
 
-def _store(name: str, value: Any) -> StoredTensor:
+def _store(name: str, value: object) -> StoredTensor:
     if isinstance(value, StoredTensor):
         return value
     array = as_host_array(value)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-def read_block_scales(tensor: StoredTensor, box: Any = None) -> Array:
+def read_block_scales(tensor: StoredTensor, box: object = None) -> Array:
     """Return the scale factor of the block of every element in `box`.
 
     >>> import tempfile
@@ -60,7 +60,7 @@ def read_block_scales(tensor: StoredTensor, box: Any = None) -> Array:
     return tensor.read(box, decode)
 
 
-def read_step_sizes(tensor: StoredTensor, box: Any = None) -> Array:
+def read_step_sizes(tensor: StoredTensor, box: object = None) -> Array:
     """Return the distance to the next representable number for every element in `box`.
 
     >>> import tempfile

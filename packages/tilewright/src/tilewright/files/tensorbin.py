@@ -359,7 +359,7 @@ def decode_header(data: bytes | memoryview) -> TensorbinHeader:
     return TensorbinHeader(spec, mesh_shape, extents, topology)
 
 
-def _require(value: Any, name: str) -> Any:
+def _require(value: object, name: str) -> Any:
     if value is None:
         raise FileFormatError(f"the header has no {name}")
     return value
@@ -533,6 +533,7 @@ def _core_fields(cores: CoreRangeSet) -> dict[int, Field]:
 
 
 SIZE_BYTES = 8
+PageBytes: TypeAlias = "ByteArray | bytes | bytearray | memoryview"
 _ALIGNMENT = 64
 
 
@@ -553,7 +554,11 @@ class Tensorbin:
     """
 
     def __init__(
-        self, spec: TensorSpec, shards: Any, mesh_shape: Iterable[int] = (1, 1), topology: Topology | None = None
+        self,
+        spec: TensorSpec,
+        shards: PageBytes | Mapping[Any, PageBytes],
+        mesh_shape: Iterable[int] = (1, 1),
+        topology: Topology | None = None,
     ) -> None:
         self.spec = spec
         self.mesh_shape = tuple([int(n) for n in mesh_shape])
@@ -574,7 +579,7 @@ class Tensorbin:
                 )
         return Topology.replicated(self.shards)
 
-    def _validate_part(self, at: Sequence[int], part: Any) -> ByteArray:
+    def _validate_part(self, at: Sequence[int], part: PageBytes) -> ByteArray:
         if len(at) != len(self.mesh_shape) or not all(0 <= c < n for c, n in zip(at, self.mesh_shape, strict=True)):
             raise LayoutError(f"device {tuple(at)} is outside the mesh {list(self.mesh_shape)}")
         data: ByteArray = np.asarray(part) if hasattr(part, "__array__") else np.frombuffer(part, np.uint8)
@@ -685,7 +690,7 @@ def read_tensorbin(path: FilePath) -> Tensorbin:
         raise FileFormatError(f"{path}: {problem}") from None
 
 
-def parse_tensorbin(data: Any) -> Tensorbin:
+def parse_tensorbin(data: bytes | bytearray | memoryview) -> Tensorbin:
     """Return the tensor in `data`, the bytes of a tensorbin file, as views of them.
 
     >>> import io

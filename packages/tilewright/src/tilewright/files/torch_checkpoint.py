@@ -170,7 +170,7 @@ def check_global(module: str, name: str) -> GlobalName:
     )
 
 
-def make_storage(value: Any) -> StorageRef:
+def make_storage(value: object) -> StorageRef:
     """Return the storage of a persistent id: ("storage", class, key, location, count[, view]).
 
     >>> make_storage(("storage", GlobalName("torch", "FloatStorage"), "0", "cpu", 6))
@@ -195,19 +195,19 @@ def make_storage(value: Any) -> StorageRef:
     return StorageRef(key, element, size, offset)
 
 
-def _expect_size(value: Any, name: str) -> int:
+def _expect_size(value: object, name: str) -> int:
     if type(value) is not int or not 0 <= value < 1 << 62:
         raise FileFormatError(f"expected an integer from 0 to 2^62 as {name}, got {_show(value)}")
     return value
 
 
-def _expect_sizes(value: Any, name: str) -> tuple[int, ...]:
+def _expect_sizes(value: object, name: str) -> tuple[int, ...]:
     if not isinstance(value, (tuple, list)) or len(value) > _MAX_DIMENSIONS:
         raise FileFormatError(f"expected at most {_MAX_DIMENSIONS} integers as {name}, got {_show(value)}")
     return tuple([_expect_size(n, f"an entry of {name}") for n in value])
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     """Return a short text of a value, which may be nested without end."""
     return repr(value)[:40] if isinstance(value, (int, float, str, bytes, type(None))) else f"a {type(value).__name__}"
 
@@ -249,7 +249,7 @@ def _rebuild_container(name: str, arguments: tuple[Any, ...]) -> dict[Any, Any]:
     return result
 
 
-def _rebuild_tensor(arguments: tuple[Any, ...], kind: str | None = None, metadata: Any = None) -> TensorRef:
+def _rebuild_tensor(arguments: tuple[Any, ...], kind: str | None = None, metadata: object = None) -> TensorRef:
     storage = arguments[0] if arguments else None
     if not isinstance(storage, StorageRef) or len(arguments) < 4:
         raise FileFormatError("the pickle has a tensor without a storage, offset, size and stride")
@@ -389,7 +389,7 @@ class _Interpreter:
             raise FileFormatError(f"the pickle has an integer of {size} bytes, more than {_MAX_INTEGER_BYTES}")
         return (_DECODERS[kind](self._source.take(size)),)
 
-    def _push(self, value: Any) -> None:
+    def _push(self, value: object) -> None:
         self._stack.append(value)
 
     def _pop(self) -> Any:
@@ -627,7 +627,7 @@ def read_torch_checkpoint(path: FilePath | SourceFile, others: dict[str, str] | 
     return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value, others)]
 
 
-def _name_tensors(value: Any, others: dict[str, str] | None = None) -> Iterator[tuple[str, TensorRef]]:
+def _name_tensors(value: object, others: dict[str, str] | None = None) -> Iterator[tuple[str, TensorRef]]:
     """Yield the tensors in nested containers with their names, in the order of the file.
 
     Values other than tensors are added to `others`: at the top by name, in containers by the outermost one.
@@ -664,7 +664,7 @@ def _name_tensors(value: Any, others: dict[str, str] | None = None) -> Iterator[
     raise FileFormatError(f"the containers have more than {_MAX_VALUES} values")
 
 
-def _named_items(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _named_items(prefix: str, value: object) -> Iterator[tuple[str, Any]]:
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
     for key, inner in pairs:
         if isinstance(key, str) and len(prefix) + len(key) > _MAX_NAME_LENGTH:

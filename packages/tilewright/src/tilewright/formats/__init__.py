@@ -31,6 +31,7 @@ from .scalars import (
     FloatScale,
     FormatLike,
     Limits,
+    Number,
     NumberFormat,
     PowerOfTwo,
     ScalarFormat,

@@ -546,7 +546,6 @@ _FLOAT8 = {
 ElementName: TypeAlias = Literal[
     "e2m1", "e2m3", "float8_e4m3", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "int", "offset_int"
 ]
-E8M0_NAN = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -593,18 +592,20 @@ class CodeTable:
 @lru_cache(maxsize=64)
 def _numbers(table: CodeTable) -> Singles:
     codes = np.arange(1 << table.bits, dtype=np.uint8 if table.bits == 8 else np.int64)
+    half = 1 << (table.bits - 1)
+    numbers: NDArray[Any]
     if table.element == "offset_int":
-        result = codes.astype(np.float32) - np.float32(1 << (table.bits - 1))
+        numbers = codes.astype(np.int64) - half
     elif table.element == "int":
-        half = 1 << (table.bits - 1)
-        result = ((codes.astype(np.int64) ^ half) - half).astype(np.float32)
+        numbers = (codes.astype(np.int64) ^ half) - half
     elif table.element in _FLOAT8:
-        result = codes.view(_FLOAT8[table.element]).astype(np.float32)
+        numbers = codes.view(_FLOAT8[table.element])
     else:
         encoding = E2M1 if table.element == "e2m1" else E2M3
         if table.bits != encoding.bits:
             raise FormatError(f"{table.element} has codes of {encoding.bits} bits, got {table.bits}")
-        result = encoding.decode(codes.astype(np.uint8)).astype(np.float32)
+        numbers = encoding.decode(codes.astype(np.uint8))
+    result = numbers.astype(np.float32)
     result.flags.writeable = False
     return result
 
@@ -615,5 +616,5 @@ def decode_e8m0(scales: NDArray[np.uint8]) -> Singles:
     >>> decode_e8m0(np.array([127, 126, 255], np.uint8)).tolist()
     [1.0, 0.5, nan]
     """
-    powers = np.ldexp(np.float32(1), np.minimum(scales, E8M0_NAN - 1).astype(np.int32) - 127)
-    return np.where(scales == E8M0_NAN, np.float32(np.nan), powers)
+    powers = np.ldexp(np.float32(1), np.minimum(scales, _E8M0.top_byte).astype(np.int32) - _E8M0.bias)
+    return np.where(scales == _E8M0.nan, np.float32(np.nan), powers)

@@ -130,6 +130,7 @@ class NumberFormat:
 
 
 Kind: TypeAlias = Literal["float", "int", "uint", "bool"]
+Number: TypeAlias = "float | np.generic"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,14 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The algebra of layouts: functions from coordinates to places, as integer maths."""
 
-from .axes import PLAIN, Axis, Guard, Place, Step, addr, bank, component, core, device, format_tree, lane, live_guards
+from .axes import (
+    PLAIN,
+    Axis,
+    Guard,
+    Place,
+    Step,
+    Stride,
+    StrideArgument,
+    addr,
+    bank,
+    component,
+    core,
+    device,
+    format_tree,
+    lane,
+    live_guards,
+)
 from .composed import ComposedLayout, InverseLayout, PagedLayout, Swizzle
-from .composition import compose, pad, strided_leaves, with_logical_shape
+from .composition import Tiler, compose, pad, split_mode, strided_leaves, with_logical_shape
 from .evaluation import chunks
 from .inverses import complement, free_positions, left_inverse, right_inverse
 from .layout import Layout, LayoutLike, add_axes, join_parts, make_layout, require_layout
 from .linear import ColumnSpace, Linear
 from .modes import (
+    LayoutArgument,
     append,
     as_function,
     check_profile,
@@ -22,6 +39,7 @@ from .modes import (
     replicate,
     require_strided,
     row_major,
+    scale,
     split_modes,
     unflatten,
 )
@@ -60,6 +78,7 @@ from .tiled_layouts import (
 from .tuples import (
     MAX_DEPTH,
     Coordinate,
+    IntOrArray,
     Nested,
     Shape,
     ShapeArgument,

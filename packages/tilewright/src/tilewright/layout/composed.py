@@ -259,11 +259,6 @@ class PagedLayout(LayoutLike):
     def __add__(self, step: Step) -> PagedLayout:
         return PagedLayout(self._page, self._starts + as_integer(step, "the offset"))
 
-    __radd__ = __add__
-
-    def __sub__(self, step: Step) -> PagedLayout:
-        return self + -as_integer(step, "the offset")
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PagedLayout):
             return NotImplemented
@@ -627,11 +622,6 @@ class ComposedLayout(LayoutLike):
             return ComposedLayout(self._outer + amount, self._inner)
         # a swizzle has no offset, so the sum is a composition with a shift
         return ComposedLayout(make_layout(_UNBOUNDED, 1, amount), self) if amount else self
-
-    __radd__ = __add__
-
-    def __sub__(self, step: Step) -> ComposedLayout:
-        return self.__add__(-as_step(step, "offset"))
 
     def __repr__(self) -> str:
         return f"ComposedLayout({self._outer!r}, {self._inner!r})"

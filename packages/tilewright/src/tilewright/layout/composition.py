@@ -1,7 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composition: `compose(A, B)` is the function that maps i to A(B(i)), for all layouts; padding is one.
+"""Composition: `compose(A, B)` is the function that maps i to A(B(i)), defined for all layouts.
 
-Where the result is strided it is a `Layout`; everything else is an exact `ComposedLayout`.
+A worked example, in which A is 4 x 6 elements in rows, and B chooses some of its indices. Indices run down the columns:
+
+    A = (4,6):(6,1)      index 0 1 2 3 is row 0 1 2 3 of column 0: offsets 0 6 12 18; index 4 is offset 1
+
+    compose(A, 12:2)     every second index, 0 2 4 6 ...: offsets 0 12 1 13 2 14 ...
+                         (2,6):(12,1): 2 fits into the 4 rows twice, and what is left goes along the columns
+    compose(A, 8:3)      every third: 0 3 6 9 ... are offsets 0 18 13 8 ...: no strides give these,
+                         so the answer is the pair itself, a `ComposedLayout` that evaluates both
+
+    compose(10:3, 4:4)   indices 0 4 8 12, but A has 10: a `Layout(4, 12)` whose last coordinate is padding,
+                         which its guard says, and `valid` answers
+
+A strided answer is found mode by mode: the stride of a leaf of B is divided by the extents of A from the first on, the
+extent is taken from what is left (`strided_composition`). Where that fails the function is compared point by point, up
+to `MAX_FITTED_SIZE`, before it becomes a `ComposedLayout`.
 """
 
 from __future__ import annotations
@@ -331,7 +345,7 @@ def _strided_within(inner: Layout, blocks: list[int], outer: Layout | None) -> l
     if inner.offset < 0 or any(step < 0 for step in inner.flat_modes()[1]):
         return None
     for block in blocks:
-        modes = [_split_at(block, mode) for mode in _leaves_by_mode(inner.shape, inner.stride)]
+        modes = [split_mode(mode, block) for mode in _leaves_by_mode(inner.shape, inner.stride)]
         low = [[step % block != 0 for _, step in mode] for mode in modes]
         reach = sum((n - 1) * d for mode in modes for n, d in mode if d % block)
         if inner.offset % block + reach >= block or not any(map(any, low)):
@@ -359,7 +373,7 @@ def _strided_around(inner: Layout, low: int, high: int) -> list[LeafSteps] | Non
     """Return the leaves of `inner`, strided below `low` and from `high` on; None if a sum carries past either."""
     if inner.offset < 0 or any(step < 0 for step in inner.flat_modes()[1]):
         return None
-    modes = [_split_at(high, _split_at(low, mode)) for mode in _leaves_by_mode(inner.shape, inner.stride)]
+    modes = [split_mode(split_mode(mode, low), high) for mode in _leaves_by_mode(inner.shape, inner.stride)]
     flat = [leaf for mode in modes for leaf in mode]
     for block in (low, high):
         if inner.offset % block + sum((n - 1) * d for n, d in flat if d % block) >= block:
@@ -367,12 +381,16 @@ def _strided_around(inner: Layout, low: int, high: int) -> list[LeafSteps] | Non
     return [[(n, d if d % low or d % high == 0 else None) for n, d in mode] for mode in modes]
 
 
-def _split_at(block: int, mode: LeafSteps) -> LeafSteps:
-    """Return the leaves of a mode; a leaf that crosses `block` after a whole number of steps is split there."""
+def split_mode(mode: Sequence[tuple[int, Any]], size: int) -> LeafSteps:
+    """Return a mode with leaves that cross a multiple of `size` split there, if that is possible evenly.
+
+    >>> split_mode([(12, 64)], 128)
+    [(2, 64), (6, 128)]
+    """
     split: LeafSteps = []
     for n, step in mode:
-        count = block // step if step and block % step == 0 else 0
-        split += [(count, step), (n // count, block)] if 1 < count < n and n % count == 0 else [(n, step)]
+        count = size // step if step and size % step == 0 else 0
+        split += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
     return split
 
 

@@ -1,5 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Layout`: a function from coordinates to places, given by a shape and strides of the same nesting."""
+"""`Layout`: a function from coordinates to offsets, given by a shape and strides of the same nesting.
+
+A worked example: 4 x 6 elements, stored in tiles of 2 x 3.
+
+    shape   ((2, 2), (3, 2))     rows: 2 in a tile, 2 tiles down; columns: 3 in a tile, 2 tiles across
+    stride  ((3, 12), (1, 6))    from row to row 3, to the tile below 12; from column to column 1, to the next tile 6
+
+    offsets       0   1   2 |  6   7   8
+                  3   4   5 |  9  10  11
+                 -----------+-----------
+                 12  13  14 | 18  19  20
+                 15  16  17 | 21  22  23
+
+A coordinate is nested like the shape, or less deep. What is given as one number is split with the first extent running
+fastest, as in CuTe: row 3 is (1, 1), the second row of the second tile, and so is column 4. All these are offset 22:
+
+    layout((1, 1), (1, 1))       1 * 3 + 1 * 12 + 1 * 1 + 1 * 6
+    layout(3, 4)                 one number per mode
+    layout(19)                   one number for all: 3 + 4 * 4
+
+A stride may go along a named axis, `2048 @ addr`; then a layout maps to a place, an offset on each axis. Guards tell
+padding from data, and replicas say that an element is stored several times: the module `axes` has both.
+"""
 
 from __future__ import annotations
 
@@ -310,6 +332,15 @@ class LayoutLike(Drawable):
         return evaluation.offset_table(self, fill, dtype)
 
     __array_ufunc__ = None  # arithmetic is the layout's own: 3 + layout shifts it, also if 3 is NumPy's
+
+    def __add__(self: Kind, step: Step) -> Kind:
+        return NotImplemented
+
+    def __radd__(self: Kind, step: Step) -> Kind:
+        return self.__add__(step)
+
+    def __sub__(self: Kind, step: Step) -> Kind:
+        return self.__add__(-as_step(step, "offset"))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         """Return the offsets, so that `np.asarray(layout)` is `layout.offsets()`, and `data[layout]` gathers.
@@ -739,11 +770,6 @@ class Layout(LayoutLike):
         offset = self.offset + as_step(step, "offset")
         check_offset_range(self._shape, self._stride, offset)
         return self._with(offset=offset)
-
-    __radd__ = __add__
-
-    def __sub__(self, step: Step) -> Layout:
-        return self.__add__(-as_step(step, "offset"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout):

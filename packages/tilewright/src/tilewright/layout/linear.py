@@ -8,7 +8,9 @@ bits is the XOR of the results of the bits. All extents are powers of two.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from math import prod
+from operator import or_
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -474,10 +476,10 @@ def _is_xor_of_columns(layout: LayoutLike, columns: Sequence[int], modes: Sequen
     while isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
         parts, layout = [*parts, layout.outer], layout.inner
     if isinstance(layout, Layout):  # swizzles are linear, and a sum without common bits is a XOR
-        strides = [stride << k for extent, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True)
-                   for k in range(int(extent).bit_length() - 1)]  # fmt: skip
-        extents_fit = all(extent & (extent - 1) == 0 for extent in leaves(layout.shape))
-        if extents_fit and sum(strides) == _union(strides):
+        pairs = [*zip(leaves(layout.shape), leaves(layout.stride), strict=True)]
+        strides = [stride << k for extent, stride in pairs for k in range(int(extent).bit_length() - 1)]
+        extents_fit = all(extent & (extent - 1) == 0 for extent, _ in pairs)
+        if extents_fit and sum(strides) == reduce(or_, strides, 0):
             return True
     if prod(modes) > 1 << 22:
         raise LayoutError(f"{layout} is too large to be compared with a linear map, element by element")
@@ -485,18 +487,10 @@ def _is_xor_of_columns(layout: LayoutLike, columns: Sequence[int], modes: Sequen
     expected = np.zeros_like(grid)
     for k, column in enumerate(columns):
         expected ^= np.where(grid >> k & 1, column, 0)
-    actual = grid_offsets = layout(grid)
+    actual = layout(grid)
     for swizzle in reversed(parts):
-        actual = swizzle(grid_offsets)
-        grid_offsets = actual
+        actual = swizzle(actual)
     return bool(np.array_equal(actual, expected))
-
-
-def _union(values: Iterable[int]) -> int:
-    union = 0
-    for value in values:
-        union |= value
-    return union
 
 
 def _swizzles(bits: int, columns: Sequence[int]) -> list[Swizzle | None]:

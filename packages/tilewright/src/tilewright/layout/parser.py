@@ -13,8 +13,9 @@ int      = digits, also as CuTe prints static integers: "_8", "_-1"
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
+from .._text import TextCursor
 from ..errors import LayoutError
 from .axes import Guard, Place, Replica, Step, format_tree
 from .composed import ComposedLayout, InverseLayout, Swizzle
@@ -24,7 +25,11 @@ from .tuples import MAX_DEPTH
 
 _Term: TypeAlias = "LayoutLike | Swizzle"
 
-_TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][\w.]*)|([()\[\]{}<>:,@+-]))", re.ASCII)
+_INTEGER = re.compile(r"(-?(?:_-?)?)([0-9]+)")  # with CuTe's static integers: _8, _-1
+_NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+_WORDS = {word: re.compile(rf"{word}(?![\w.])", re.ASCII) for word in ("o", "Sw", "inverse", "where", "and")}
+_REPLICA = re.compile(r"\+\s*R(?![\w.])", re.ASCII)
+_SHIFT_NEXT = re.compile(r"(?=_?[0-9]+\s*o(?![\w.]))", re.ASCII)
 
 
 def parse(text: str) -> Any:
@@ -35,7 +40,7 @@ def parse(text: str) -> Any:
     """
     if not isinstance(text, str):
         raise TypeError(f"a layout is parsed from a str, got {type(text).__name__} {text!r}")
-    parser = _Parser(text)
+    parser = _Parser(text, "a layout")
     terms = parser.read_chain()
     parser.expect_end()
     return _compose_terms(terms, text)
@@ -52,80 +57,51 @@ def _compose_terms(terms: list[_Term], text: str) -> Any:
     return composed
 
 
-class _Parser:
-    """A recursive-descent parser of the grammar above, with one token of lookahead."""
+class _Parser(TextCursor):
+    """A recursive-descent parser of the grammar above."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.next = 0
-        self.tokens: list[tuple[str, int]] = []
-        position = 0
-        stripped = text.rstrip()
-        while position < len(stripped):
-            match = _TOKEN.match(stripped, position)
-            if match is None:
-                raise self.error(position, "a number, a name or one of ( ) [ ] { } < > : , @ + -")
-            self.tokens.append((match[0].strip(), match.start(match.lastindex or 0)))
-            position = match.end()
+    def fail(self, expected: str) -> NoReturn:
+        """Raise an error with the text `expected` at this character, and the text found."""
+        start, text = self.skip_space(), self.text
+        rest = repr(text[start : start + 12]) if start < len(text) else "the end"
+        shown = text if len(text) <= 200 else f"{text[:100]}..."
+        raise LayoutError(f"cannot parse {shown!r} as a layout: expected {expected} at position {start}, got {rest}")
 
-    def error(self, position: int, expected: str) -> LayoutError:
-        rest = repr(self.text[position : position + 12]) if position < len(self.text) else "the end"
-        shown = self.text if len(self.text) <= 200 else f"{self.text[:100]}..."
-        return LayoutError(
-            f"cannot parse {shown!r} as a layout: expected {expected} at position {position}, got {rest}"
-        )
-
-    def peek(self) -> str:
-        return self.tokens[self.next][0] if self.next < len(self.tokens) else ""
-
-    def position(self) -> int:
-        return self.tokens[self.next][1] if self.next < len(self.tokens) else len(self.text)
-
-    def accept(self, token: str) -> bool:
-        if self.peek() != token:
-            return False
-        self.next += 1
-        return True
-
-    def expect(self, token: str) -> None:
-        if not self.accept(token):
-            raise self.error(self.position(), repr(token))
-
-    def expect_end(self) -> None:
-        if self.next < len(self.tokens):
-            raise self.error(self.position(), "the end")
+    def accept_word(self, word: str) -> bool:
+        return self.match(_WORDS[word]) is not None
 
     def read_chain(self, depth: int = 0) -> list[_Term]:
         terms = [self.read_term(depth)]
-        while self.accept("o"):
-            position, shift = self.position(), self.read_shift()
+        while self.accept_word("o"):
+            start, shift = self.skip_space(), self.read_shift()
             term: Any = self.read_term(depth)
             if shift and isinstance(term, Swizzle):
-                raise self.error(position, "a layout after an offset")
+                self.at = start
+                self.fail("a layout after an offset")
             terms.append(term + shift if shift else term)
         return terms
 
     def read_shift(self) -> int:
         """Return the offset that CuTe prints between a swizzle and its layout, `Sw<3,4,3> o _0 o (8,64):(64,1)`."""
-        if self.next + 1 >= len(self.tokens) or self.tokens[self.next + 1][0] != "o":
+        if not self.match(_SHIFT_NEXT):
             return 0
         shift = self.read_integer()
-        self.expect("o")
+        self.accept_word("o")
         return shift
 
     def read_term(self, depth: int) -> _Term:
-        if self.accept("Sw"):
+        if self.accept_word("Sw"):
             return self.read_swizzle()
-        if self.accept("inverse"):
+        if self.accept_word("inverse"):
             return self.read_inverse(depth)
         shape = self.read_tree()
         self.expect(":")
         stride = self.read_tree()
         offset, replicas = self.read_offset_and_replicas()
         guards = []
-        if self.accept("where"):
+        if self.accept_word("where"):
             guards.append(self.read_guard())
-            while self.accept("and"):
+            while self.accept_word("and"):
                 guards.append(self.read_guard())
         try:
             return Layout(shape, stride, offset, replicas, guards)
@@ -144,7 +120,7 @@ class _Parser:
 
     def read_inverse(self, depth: int) -> InverseLayout:
         if depth >= MAX_DEPTH:
-            raise self.error(self.position(), f"at most {MAX_DEPTH} levels of nesting")
+            self.fail(f"at most {MAX_DEPTH} levels of nesting")
         self.expect("(")
         inner = _compose_terms(self.read_chain(depth + 1), self.text)
         self.expect(")")
@@ -155,9 +131,8 @@ class _Parser:
     def read_offset_and_replicas(self) -> tuple[Step, tuple[Replica, ...]]:
         offset: Any = 0
         replicas = []
-        while self.peek() in ("+", "-"):
-            if self.peek() == "+" and self.next + 1 < len(self.tokens) and self.tokens[self.next + 1][0] == "R":
-                self.next += 2
+        while self.peek("+") or self.peek("-"):
+            if self.match(_REPLICA):
                 self.expect("[")
                 count = self.read_integer()
                 self.expect(":")
@@ -169,10 +144,11 @@ class _Parser:
 
     def read_guard(self) -> Guard:
         stride: Any = self.read_tree()
-        position = self.position()
+        start = self.skip_space()
         offset, replicas = self.read_offset_and_replicas()
         if replicas:
-            raise self.error(position, "'<' (a guard has no replicas)")
+            self.at = start
+            self.fail("'<' (a guard has no replicas)")
         self.expect("<")
         limit = self.read_integer()
         return Guard(stride, limit, offset)  # type: ignore[arg-type]  # Layout refuses other offsets
@@ -181,7 +157,7 @@ class _Parser:
         if not self.accept("("):
             return self.read_step()
         if depth >= MAX_DEPTH:
-            raise self.error(self.position(), f"at most {MAX_DEPTH} levels of nesting")
+            self.fail(f"at most {MAX_DEPTH} levels of nesting")
         branches: list[Any] = []
         while not self.accept(")"):
             if branches:
@@ -196,8 +172,8 @@ class _Parser:
             return self.read_signed()
         total = self.read_signed()
         while not self.accept("}"):
-            if self.peek() not in ("+", "-"):
-                raise self.error(self.position(), "'+', '-' or '}'")
+            if not self.peek("+") and not self.peek("-"):
+                self.fail("'+', '-' or '}'")
             total = total + self.read_signed()
         return total
 
@@ -205,27 +181,12 @@ class _Parser:
         negative = self.accept("-")
         if not negative:
             self.accept("+")
-        amount = self.read_integer()
-        amount = -amount if negative else amount
-        if not self.accept("@"):
-            return amount
-        name, position = self.peek(), self.position()
-        if not name[:1].isalpha() and not name.startswith("_"):
-            raise self.error(position, "the name of an axis")
-        self.next += 1
-        return Place({name: amount})
+        amount = -self.read_integer() if negative else self.read_integer()
+        return Place({self.take(_NAME, "the name of an axis"): amount}) if self.accept("@") else amount
 
     def read_integer(self) -> int:
-        negative = self.accept("-")
-        token = self.peek()
-        if token == "_":  # CuTe's static integers: _8, _-1
-            self.next += 1
-            negative, token = self.accept("-"), self.peek()
-        elif token.startswith("_"):
-            token = token[1:]
-        if not token.isdigit():
-            raise self.error(self.position(), "an integer")
-        if len(token) > 40:
-            raise LayoutError(f"cannot parse {token[:20]}...: an integer of {len(token)} digits is beyond 64 bits")
-        self.next += 1
-        return -int(token) if negative else int(token)
+        number = self.match(_INTEGER) or self.fail("an integer")
+        sign, digits = number.groups()
+        if len(digits) > 40:
+            raise LayoutError(f"cannot parse {digits[:20]}...: an integer of {len(digits)} digits is beyond 64 bits")
+        return -int(digits) if "-" in sign else int(digits)

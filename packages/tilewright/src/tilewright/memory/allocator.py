@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._integers import ceil_div, round_up
-from .._text import count_of, format_bytes
+from .._text import count_of, format_bytes, format_extents
 from ..display import Drawable
 from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
 from ..formats import format_of
@@ -28,7 +28,7 @@ from .config import (
     width_sharded,
 )
 from .cores import CoreRangeSet, first_cores
-from .placement_rules import Violation, placement_violations
+from .placement_rules import Violation, broken_rule, placement_violations
 
 if TYPE_CHECKING:
     from .spec import TensorSpec
@@ -428,7 +428,7 @@ class Fit:
         return next((tensor for tensor in self.tensors if tensor.problems), None)
 
     def __str__(self) -> str:
-        devices = f", on each of {prod(self.mesh)} devices ({' x '.join(map(str, self.mesh))})" if self.mesh else ""
+        devices = f", on each of {prod(self.mesh)} devices ({format_extents(self.mesh)})" if self.mesh else ""
         scope = f", {self.scope}" if self.scope else ""
         lines = [f"{'fits' if self.fits else 'does not fit'} {self.chip.name}{devices}{scope}"]
         lines += [f"note: {note}" for note in self.notes]
@@ -436,7 +436,7 @@ class Fit:
         for view in self.memories:
             if view.allocated:
                 lines.append(str(view).splitlines()[0])
-                used, total = (format_bytes(each * view.num_banks) for each in (view.allocated, view.bank_bytes))
+                used, total = (format_bytes(size * view.num_banks) for size in (view.allocated, view.bank_bytes))
                 if len(self.tensors) > 1:
                     lines.append(f"  in all {used} of {total}, {format_bytes(view.free * view.num_banks)} left")
         if self.circular_buffer_bytes:
@@ -526,8 +526,8 @@ def _remedies_for_all(
     needed = sum([tensor.bytes_per_bank for tensor in tensors])
     count = devices * ceil_div(needed, free)
     if count > devices:
-        each = format_bytes(sum([tensor.total_bytes for tensor in tensors]) * devices // count)
-        yield f"{count} devices that share every tensor evenly: {each} on each"
+        share = format_bytes(sum([tensor.total_bytes for tensor in tensors]) * devices // count)
+        yield f"{count} devices that share every tensor evenly: {share} on each"
 
 
 def _as_format(spec: TensorSpec, name: str) -> TensorSpec:
@@ -570,7 +570,7 @@ def _check_request(
     try:
         spec = spec_type(**{**request, "chip": chip}) if isinstance(request, Mapping) else request.with_chip(chip)
     except MemoryConfigError as problem:
-        return None, [Violation.from_error("the spec is valid", problem)]
+        return None, [broken_rule("the spec is valid", str(problem))]
     return spec, list(placement_violations(spec, any_size=True))
 
 
@@ -582,7 +582,7 @@ def _allocate_tensor(spec: TensorSpec | None, violations: list[Violation], alloc
     try:
         allocation = allocator.allocate(spec)
     except OutOfMemory as problem:
-        violation = Violation.from_error("a free block holds the tensor", problem)
+        violation = broken_rule("a free block holds the tensor", str(problem))
         violations = [replace(violation, remedy="see the alternatives")]
     address = allocation.address if allocation else None
     banks = len(spec.used_banks)

@@ -398,8 +398,8 @@ _KEYS = {
 def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the arguments of `Chip` from a parsed description."""
     cores, l1, dram, noc = table["cores"], table["l1"], table["dram"], table.get("noc", {})
-    for (part, keys), given in zip(_KEYS.items(), (table, cores, l1, dram, noc), strict=True):
-        for key in set(given) - set(keys.split()):
+    for (part, keys), part_table in zip(_KEYS.items(), (table, cores, l1, dram, noc), strict=True):
+        for key in set(part_table) - set(keys.split()):
             hint = suggest_key(key, keys.split())
             raise MemoryConfigError(f"chip {name!r}: unknown key {key!r} in {part}; {hint}")
     base = dram["base"]

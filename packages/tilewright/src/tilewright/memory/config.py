@@ -12,7 +12,7 @@ from math import lcm, prod
 from typing import Any, TypeAlias, TypeVar
 
 from .._integers import ceil_div, round_up
-from .._text import canonical_word
+from .._text import canonical_word, format_extents
 from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..layout import as_integer
@@ -383,7 +383,7 @@ class MemoryConfig(Drawable):
         sharding = self.sharding
         if sharding is None:
             return where
-        shape = " x ".join(map(str, sharding.shape))
+        shape = format_extents(sharding.shape)
         count, what = sharding.grid.num_cores, "core" if self.buffer_type.is_l1 else "bank"
         return f"{where}, shards of {shape} on {count} {what}{'' if count == 1 else 's'}"
 

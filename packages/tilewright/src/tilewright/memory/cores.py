@@ -132,7 +132,7 @@ def parse_grid(text: str) -> tuple[int, int] | list[tuple[tuple[int, int], tuple
     ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in content.split("+")]
     if not all(ranges):
         raise MemoryConfigError(f"{text!r} is not a grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1")
-    corners = [[int(n) for n in found.groups() if n is not None] for found in ranges if found]
+    corners = [[int(n) for n in match.groups() if n is not None] for match in ranges if match]
     return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
 
 

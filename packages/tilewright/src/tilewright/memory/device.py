@@ -18,7 +18,7 @@ from .._integers import round_up
 from ..copying import Placement, aligned_empty, as_host_array, execute, placement_of, plan_copy
 from ..display import Drawable
 from ..errors import LayoutError, MemoryConfigError, OutOfMemory
-from ..formats import FormatLike, scalar_format_of
+from ..formats import FormatLike, Number, scalar_format_of
 from ..layout import Layout, PagedLayout, compose
 from .allocator import Allocation, Allocator, MemoryView
 from .chip import Chip, ChipLike
@@ -33,7 +33,7 @@ _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" e
 _MIN_HUGE_PAGE_BYTES = 1 << 26  # size of a bank from which on huge pages of the operating system pay off
 
 
-def host_placement(spec: TensorSpec, fill: Any = 0) -> Placement:
+def host_placement(spec: TensorSpec, fill: Number = 0) -> Placement:
     """Return the placement of the elements of `spec` in the bytes of all its pages; padding gets the value `fill`.
 
     >>> host_placement(TensorSpec((60, 90), "bfloat8_b")).nbytes
@@ -42,7 +42,7 @@ def host_placement(spec: TensorSpec, fill: Any = 0) -> Placement:
     return Placement(spec.stored, spec.dtype, fill, spec.page_elements)
 
 
-def to_bytes(array: Any, spec: TensorSpec, pad_value: Any = 0, out: Bytes | None = None) -> Bytes:
+def to_bytes(array: object, spec: TensorSpec, pad_value: Number = 0, out: Bytes | None = None) -> Bytes:
     """Return an `array`, converted and padded with `pad_value`, as the bytes of all pages of `spec`, in `out` if given.
 
     >>> to_bytes(np.ones((30, 40), dtype=np.float32), TensorSpec((30, 40), "bfloat8_b")).nbytes
@@ -55,7 +55,7 @@ def to_bytes(array: Any, spec: TensorSpec, pad_value: Any = 0, out: Bytes | None
     return data
 
 
-def from_bytes(data: Any, spec: TensorSpec, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
+def from_bytes(data: ReadableBuffer, spec: TensorSpec, dtype: FormatLike | None = None) -> np.ndarray[Any, Any]:
     """Return the values of a tensor of `spec` from `data`, the bytes of all pages, as `dtype`; blocks become float32.
 
     >>> spec = TensorSpec((2, 3), "int16", "tile")
@@ -70,7 +70,7 @@ def from_bytes(data: Any, spec: TensorSpec, dtype: FormatLike | None = None) -> 
     return result
 
 
-def as_stored_array(array: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
+def as_stored_array(array: object, spec: TensorSpec) -> np.ndarray[Any, Any]:
     """Return a view of an `array` of the shape of `spec` with the rank of its padded shape.
 
     >>> as_stored_array(np.zeros(7), TensorSpec((7,), page_layout="tile")).shape
@@ -207,7 +207,7 @@ class Device(Drawable):
         """
         self.allocator.free(allocation)
 
-    def put(self, array: Any, spec: TensorSpec, pad_value: Any = 0) -> Allocation:
+    def put(self, array: object, spec: TensorSpec, pad_value: Number = 0) -> Allocation:
         """Allocate a tensor of `spec`, write an `array` to it, padded with `pad_value`, and return its memory.
 
         >>> device = Device("wormhole_n150")
@@ -218,7 +218,7 @@ class Device(Drawable):
         self.write_array(allocation, array, pad_value)
         return allocation
 
-    def write_array(self, allocation: Allocation, array: Any, pad_value: Any = 0) -> None:
+    def write_array(self, allocation: Allocation, array: object, pad_value: Number = 0) -> None:
         """Write an `array` to the pages of the tensor at `allocation`, converted, and padded with `pad_value`.
 
         >>> device = Device("wormhole_n150")
@@ -252,7 +252,7 @@ class Device(Drawable):
             execute(plan_copy(source, placement_of(view)), self._memory_from(allocation), view)
         return result
 
-    def write(self, allocation: Allocation, pages: Any) -> None:
+    def write(self, allocation: Allocation, pages: ReadableBuffer) -> None:
         """Write the bytes of all `pages` of an `allocation`, one after the other, to the banks.
 
         >>> device = Device("wormhole_n150")
@@ -285,7 +285,7 @@ class Device(Drawable):
         banks = self._banks[allocation.buffer_type.is_l1]
         return banks.bytes[allocation.address - banks.start :]
 
-    def _element_placement(self, spec: TensorSpec, fill: Any) -> Placement | None:
+    def _element_placement(self, spec: TensorSpec, fill: Number) -> Placement | None:
         """Return the placement of elements in the banks; None if pages are not a whole number of elements."""
         unit = self.chip.page_alignment(spec.memory.buffer_type)
         if not spec.num_pages or spec.dtype.has_blocks or unit % spec.dtype.itemsize:

@@ -10,11 +10,13 @@ from textwrap import fill
 from typing import Any, Protocol, overload, runtime_checkable
 
 from .._dialect import unwrap
+from .._text import format_extents
 from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..formats import PowerOfTwo
 from ..layout import Coordinate, Layout, LayoutLike, leaf_coordinates, leaves, row_major
 from .cores import CoreCoord, CoreLike
+from .mesh import DeviceLike
 from .paging import PageMap, interleaved_paging
 from .shape import Shape
 from .spec import TensorSpec, as_spec, device_address
@@ -64,16 +66,16 @@ class OffsetExplanation:
         at = ", ".join(map(str, self.coordinate))
         comma = "," if len(self.coordinate) == 1 else ""
         padding = "" if self.layout.valid(*self.coordinate) else ", which is padding"
-        found = [("element", f"({at}{comma}) of {self.layout}{padding}"), ("offset", self._format_offset())]
+        steps = [("element", f"({at}{comma}) of {self.layout}{padding}"), ("offset", self._format_offset())]
         if self.start is not None:
             scalar = self.start + self.offset
             sum_of = f" = {self.start} + {self.offset}" if self.start else ""
-            found.append(("storage", f"scalar {scalar}{sum_of}"))
+            steps.append(("storage", f"scalar {scalar}{sum_of}"))
         else:
             scalar = self.offset
         if self.itemsize is not None and isinstance(scalar, int):
-            found.append(("byte", f"{scalar * self.itemsize} = {scalar} x {self.itemsize}"))
-        return found
+            steps.append(("byte", f"{scalar * self.itemsize} = {scalar} x {self.itemsize}"))
+        return steps
 
     def _format_offset(self) -> str:
         """Return the offset, with the sum it results from if the layout is strided."""
@@ -131,14 +133,14 @@ class TileExplanation:
         >>> Tiler((7, 10), (3, 4)).explain_element((4, 5)).steps()[-1]
         ('tile', '4 = (1, 1) of 3 x 3: element (1, 1)')
         """
-        grid = " x ".join(map(str, self.grid))
-        found = [("element", f"{self.coordinate} of {' x '.join(map(str, self.space))}")]
-        found += [("tile", f"{number} = {at} of {grid}: element {inside}") for number, at, inside in self.tiles]
+        grid = format_extents(self.grid)
+        steps = [("element", f"{self.coordinate} of {format_extents(self.space)}")]
+        steps += [("tile", f"{number} = {at} of {grid}: element {inside}") for number, at, inside in self.tiles]
         if not self.tiles:
-            found.append(("tile", "none: no tile covers it"))
+            steps.append(("tile", "none: no tile covers it"))
         if len(self.tiles) > _MAX_LISTED:
-            found = [*found[: _MAX_LISTED + 1], ("", f"and {len(self.tiles) - _MAX_LISTED} more tiles")]
-        return found
+            steps = [*steps[: _MAX_LISTED + 1], ("", f"and {len(self.tiles) - _MAX_LISTED} more tiles")]
+        return steps
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as plain data.
@@ -286,7 +288,7 @@ class Explanation(Drawable):
     def _chip_steps(self) -> Iterator[tuple[str, str]]:
         spec, where = self.spec, self.where
         if where.shard is not None and spec.memory.sharding is not None:
-            shards = f"{_format_extents(spec.paging.shards)}, {_format_extents(spec.memory.sharding.shape)} each"
+            shards = f"{format_extents(spec.paging.shards)}, {format_extents(spec.memory.sharding.shape)} each"
             in_shard = f"page {where.page_in_shard} of {spec.paging.shard_pages}"
             yield "shard", f"{where.shard} = {_format_coordinate(where.shard_coordinate or ())} of {shards}: {in_shard}"
         if spec.chip is None:
@@ -353,7 +355,9 @@ class Stored(Protocol):
     False
     """
 
-    def explain_stored(self, coordinate: Any, base: int | None = None, device: Any = None) -> Any:
+    def explain_stored(
+        self, coordinate: tuple[int, ...], base: int | None = None, device: DeviceLike | None = None
+    ) -> Any:
         """Return where the element at `coordinate` is, in the part of a `device` if one is given."""
         ...
 
@@ -365,12 +369,14 @@ def explain(spec: LayoutLike, coordinate: Iterable[Coordinate], base: int | None
 @overload
 def explain(spec: Tiled, coordinate: Iterable[int], base: int | None = None) -> TileExplanation: ...
 @overload
-def explain(spec: Stored, coordinate: Iterable[int], base: int | None = None, *, device: Any = None) -> Any: ...
+def explain(
+    spec: Stored, coordinate: Iterable[int], base: int | None = None, *, device: DeviceLike | None = None
+) -> Any: ...
 @overload
 def explain(
     spec: object, coordinate: Iterable[Coordinate], base: int | None = None
 ) -> Explanation | OffsetExplanation | TileExplanation: ...
-def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: Any = None) -> Any:
+def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: DeviceLike | None = None) -> Any:
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
     `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default the tensor's if it is on
@@ -474,10 +480,6 @@ def _format_coordinate(coordinate: tuple[int, ...]) -> str:
 
 def _format_cell(place: tuple[int, int]) -> str:
     return f"row {place[0]}, column {place[1]}"
-
-
-def _format_extents(extents: tuple[int, ...]) -> str:
-    return " x ".join(map(str, extents))
 
 
 def format_steps(steps: list[tuple[str, str]], indent: int = _INDENT) -> str:

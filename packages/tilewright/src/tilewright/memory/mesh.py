@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from .._json import expect_integers, expect_keys
+from .._text import format_extents
 from ..display import Drawable
 from ..errors import CoordinateError, FileFormatError, LayoutError
 from ..layout import Box
@@ -126,7 +127,7 @@ class Mesh(Drawable):
             at = tuple(device)
         if at not in devices:
             raise LayoutError(
-                f"device {device} is not on a mesh of {_format_extents(self.shape)} devices; use {devices[0]} to"
+                f"device {device} is not on a mesh of {format_extents(self.shape)} devices; use {devices[0]} to"
                 f" {devices[-1]}, or a number from 0 to {len(devices) - 1}"
             )
         return at
@@ -189,12 +190,12 @@ class Mesh(Drawable):
         result: dict[Box, list[Coordinate]] = {}
         for index, device in enumerate(self.topology.coordinates):
             window = self.topology.device_window(index, self.part_shape)
-            start, end = (tuple([getattr(each, name) for each in window]) for name in ("start", "stop"))
+            start, end = (tuple([getattr(part, name) for part in window]) for name in ("start", "stop"))
             result.setdefault(Box.between(start, end), []).append(device)
         return result
 
     @classmethod
-    def from_json(cls, data: Any, part_shape: tuple[int, ...]) -> Mesh:
+    def from_json(cls, data: object, part_shape: tuple[int, ...]) -> Mesh:
         """Return the mesh from plain data; each device holds `part_shape`.
 
         >>> mesh = Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64))
@@ -252,8 +253,8 @@ class Mesh(Drawable):
         ways = [
             f"{count} {'replicas' if cut is None else f'along dimension {cut}'}" for count, cut in pairs if count > 1
         ]
-        part = _format_extents(self.part_shape) or "a scalar"
-        return f"{', '.join([f'{_format_extents(self.shape)} devices', *ways])}; each holds {part}"
+        part = format_extents(self.part_shape) or "a scalar"
+        return f"{', '.join([f'{format_extents(self.shape)} devices', *ways])}; each holds {part}"
 
 
 def format_devices(devices: Sequence[Coordinate]) -> str:
@@ -267,11 +268,7 @@ def format_devices(devices: Sequence[Coordinate]) -> str:
     return f"{listed} and {others} other{'s' if others > 1 else ''}" if others > 0 else listed
 
 
-def _format_extents(extents: Sequence[int]) -> str:
-    return " x ".join(map(str, extents))
-
-
-def _expect_cut(value: Any) -> int:
+def _expect_cut(value: object) -> int:
     if type(value) is not int:
         raise FileFormatError(f"expected an integer or null as placement, got {repr(value)[:40]}")
     return value

@@ -34,7 +34,7 @@ import numpy as np
 from .._integers import ceil_div
 from ..errors import MemoryConfigError
 from ..formats import Format
-from ..layout import Axis, Layout, LayoutLike, addr, compose, left_inverse
+from ..layout import Axis, Layout, LayoutLike, addr, compose, left_inverse, scale
 from .config import NdShardSpec, ShardDistribution, ShardOrientation
 from .cores import CoreCoord, CoreRange
 
@@ -420,8 +420,8 @@ where ((1,16,32),(0,0,0))<100 and ((0,0,0),(1,16,32))<150
         start = page_bytes.offset + 0 @ self.axis + 0 @ addr  # places have both axes
         to_bank, to_slot, padded = self.slot_layout, self.paging.page_to_slot, self.paging.pad_to_shards
         outer = Layout((page_bytes.shape, *to_bank.shape), (page_bytes.stride, *to_bank.stride), offset=start)
-        by_shard = Layout((page_elements, *to_slot.shape), (1, *_scale_strides(to_slot.stride, page_elements)))
-        grown = Layout((page_elements, *padded.shape), (1, *_scale_strides(padded.stride, page_elements)))
+        by_shard = Layout((page_elements, *to_slot.shape), (1, *scale(to_slot, page_elements).stride))
+        grown = Layout((page_elements, *padded.shape), (1, *scale(padded, page_elements).stride))
         layout: LayoutLike = compose(outer, compose(by_shard, compose(grown, host)))
         return layout
 
@@ -443,10 +443,3 @@ def page_byte_layout(number_format: Format, page_elements: int) -> Layout:
     sections = number_format.sections(page_elements)
     shape = (page_elements // sections.data, sections.data)
     return Layout(shape, (0 @ addr, 1 @ addr), offset=sections.data_offset @ addr)
-
-
-def _scale_strides(strides: Any, factor: int) -> Any:  # a tree of steps
-    """Return a stride with all steps multiplied by a factor."""
-    if isinstance(strides, tuple):
-        return tuple([_scale_strides(step, factor) for step in strides])
-    return strides * factor

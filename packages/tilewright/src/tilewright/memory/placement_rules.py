@@ -25,31 +25,31 @@ _ENOUGH_MEMORY = "fits a bank"
 class Violation(Finding):
     """A placement rule that a spec breaks: `kind` is the rule, `message` the problem in numbers, and a `remedy`.
 
-    >>> print(Violation("shard fits tile", "shard height 25 is not a multiple of the tile height 32", remedy="use 32"))
+    >>> print(broken_rule("shard fits tile", "shard height 25 is not a multiple of the tile height 32; use 32"))
     shard height 25 is not a multiple of the tile height 32; use 32
     """
-
-    @classmethod
-    def from_error(cls, rule: str, error: Exception) -> Violation:
-        """Return the violation of a rule from an error with a message "problem; remedy".
-
-        >>> Violation.from_error("shards fit", ValueError("3 shards do not fit 2 cores; use 3")).remedy
-        'use 3'
-        """
-        problem, _, remedy = str(error).rpartition("; ")
-        return cls(rule, problem, remedy=remedy) if problem else cls(rule, remedy)
 
     @property
     def error(self) -> type[MemoryConfigError | OutOfMemory]:
         """The class of the error to raise for the violation.
 
-        >>> Violation("shards fit", "3 shards do not fit 2 cores", remedy="use 3").error.__name__
+        >>> broken_rule("shards fit", "3 shards do not fit 2 cores; use 3").error.__name__
         'MemoryConfigError'
         """
         return OutOfMemory if self.kind == _ENOUGH_MEMORY else MemoryConfigError
 
     def __str__(self) -> str:
         return f"{self.message}; {self.remedy}" if self.remedy else self.message
+
+
+def broken_rule(rule: str, text: str) -> Violation:
+    """Return the violation of a `rule` that a `text`, "problem; remedy", describes.
+
+    >>> broken_rule("shards are not empty", "got 0; use 1 or more").remedy
+    'use 1 or more'
+    """
+    problem, _, remedy = text.rpartition("; ")
+    return Violation(rule, problem, remedy=remedy) if problem else Violation(rule, remedy)
 
 
 def validate_placement(spec: PageGeometry) -> None:
@@ -107,7 +107,7 @@ def grid_violations(chip: Chip, grid: CoreRangeSet, buffer: BufferType) -> Itera
     try:
         chip.banks_of(islice(cores, chip.banks(buffer) + 1), buffer)
     except MemoryConfigError as problem:
-        yield Violation.from_error("shard cores have banks", problem)
+        yield broken_rule("shard cores have banks", str(problem))
 
 
 def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Iterator[Violation]:
@@ -115,9 +115,7 @@ def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Itera
     yield from _tile_violations(spec)
     buffer, sharding = spec.memory.buffer_type, spec.memory.sharding
     if buffer is BufferType.L1_SMALL and sharding is None:
-        yield Violation(
-            "L1_SMALL is sharded", "L1_SMALL can only hold sharded tensors", remedy="use sharded memory, or L1"
-        )
+        yield broken_rule("L1_SMALL is sharded", "L1_SMALL can only hold sharded tensors; use sharded memory, or L1")
         return
     try:
         if sharding is None:
@@ -131,7 +129,7 @@ def _violations_on_chip(spec: PageGeometry, chip: Chip, any_size: bool) -> Itera
                 return
             _ = spec.paging
     except MemoryConfigError as problem:
-        yield Violation.from_error("shards can be placed", problem)
+        yield broken_rule("shards can be placed", str(problem))
         return
     needed = round_up(spec.bytes_per_bank_on(chip), chip.allocation_alignment)
     if needed > chip.bank_bytes(buffer) and not any_size:
@@ -153,10 +151,10 @@ def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
     yield from _dtype_violations(spec)
     sharding = spec.memory.sharding
     if spec.memory.is_sharded and sharding is None:
-        yield Violation(
+        yield broken_rule(
             "sharded memory has shards",
-            f"memory layout {spec.memory.memory_layout} needs a shard shape",
-            remedy="pass a ShardSpec or an NdShardSpec, or use height_sharded(core_grid), which computes one",
+            f"memory layout {spec.memory.memory_layout} needs a shard shape;"
+            " pass a ShardSpec or an NdShardSpec, or use height_sharded(core_grid), which computes one",
         )
         return
     if sharding is not None:
@@ -173,19 +171,18 @@ def spec_violations(spec: PageGeometry) -> Iterator[Violation]:
 def _dtype_violations(spec: PageGeometry) -> Iterator[Violation]:
     tiled = spec.is_tiled
     if spec.dtype.has_blocks and not tiled:
-        yield Violation("block formats are tiled", f"{spec.dtype} needs tiles", remedy="choose the tile layout")
+        yield broken_rule("block formats are tiled", f"{spec.dtype} needs tiles; choose the tile layout")
     if spec.dtype.name == "float8_e4m3" and tiled:
-        yield Violation("float8 is row-major", f"{spec.dtype} cannot be tiled", remedy="choose the row-major layout")
+        yield broken_rule("float8 is row-major", f"{spec.dtype} cannot be tiled; choose the row-major layout")
     if tiled and not spec.tile.is_on_chips and (spec.chip is not None or spec.dtype.has_blocks):
         yield from _tile_violations(spec)
     if not tiled and not spec.tile.is_default:
-        yield Violation(
+        yield broken_rule(
             "rows have no tile",
-            f"a row-major tensor cannot have tiles of {spec.tile}",
-            remedy="leave the tile out, or choose the tile layout",
+            f"a row-major tensor cannot have tiles of {spec.tile}; leave the tile out, or choose the tile layout",
         )
     if spec.memory.buffer_type is BufferType.SYSTEM_MEMORY:
-        yield Violation("memory has banks", "SYSTEM_MEMORY has no banks", remedy="use DRAM or L1")
+        yield broken_rule("memory has banks", "SYSTEM_MEMORY has no banks; use DRAM or L1")
 
 
 def _tile_violations(spec: PageGeometry) -> Iterator[Violation]:
@@ -194,16 +191,14 @@ def _tile_violations(spec: PageGeometry) -> Iterator[Violation]:
         try:
             spec.tile.require_on_chips()
         except MemoryConfigError as problem:
-            yield Violation.from_error("chips have certain tiles", problem)
+            yield broken_rule("chips have certain tiles", str(problem))
 
 
 def _shard_violations(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Violation]:
     for n in sharding.shape:
         if n < 1:
-            yield Violation(
-                "shards are not empty",
-                f"shard extents must be at least 1, got {list(sharding.shape)}",
-                remedy="use 1 or more",
+            yield broken_rule(
+                "shards are not empty", f"shard extents must be at least 1, got {list(sharding.shape)}; use 1 or more"
             )
             return
     if not spec.is_tiled:
@@ -212,10 +207,10 @@ def _shard_violations(spec: PageGeometry, sharding: NdShardSpec) -> Iterator[Vio
     for side, n, unit in (("height", height, spec.tile.height), ("width", width, spec.tile.width)):
         if n % unit:
             up = round_up(n, unit)
-            yield Violation(
+            yield broken_rule(
                 "shards are whole tiles",
-                f"shard {side} {n} is not a multiple of the tile {side} {unit}",
-                remedy=f"use {up} ({up - n} more per shard, {100 * (up - n) / n:.0f} %)",
+                f"shard {side} {n} is not a multiple of the tile {side} {unit};"
+                f" use {up} ({up - n} more per shard, {100 * (up - n) / n:.0f} %)",
             )
 
 
@@ -225,31 +220,28 @@ def _alignment_violations(spec: PageGeometry) -> Iterator[Violation]:
         return
     sharding = spec.memory.sharding
     if any(n < 1 for n in alignment):
-        yield Violation(
-            "alignments are positive",
-            f"alignment entries must be at least 1, got {list(alignment)}",
-            remedy="use 1 or more",
+        yield broken_rule(
+            "alignments are positive", f"alignment entries must be at least 1, got {list(alignment)}; use 1 or more"
         )
     elif spec.is_tiled:
         height, width = ([1, *alignment])[-2:]
         legal = [*alignment[:-2], round_up(height, spec.tile.height), round_up(width, spec.tile.width)]
         if list(alignment) != legal:
-            yield Violation(
+            yield broken_rule(
                 "alignments are whole tiles",
-                f"alignment {list(alignment)} does not end in multiples of the tile {spec.tile}",
-                remedy=f"use {legal}",
+                f"alignment {list(alignment)} does not end in multiples of the tile {spec.tile}; use {legal}",
             )
     elif sharding is not None and sharding.shape[-1] % alignment[-1]:
-        yield Violation(
+        yield broken_rule(
             "shards are aligned",
-            f"shard width {sharding.shape[-1]} is not a multiple of the alignment {alignment[-1]}",
-            remedy=f"use {round_up(sharding.shape[-1], alignment[-1])}",
+            f"shard width {sharding.shape[-1]} is not a multiple of the alignment {alignment[-1]};"
+            f" use {round_up(sharding.shape[-1], alignment[-1])}",
         )
     if spec.memory.shard_spec is not None and not spec.memory.made_with_nd and len(alignment) > 2:
-        yield Violation(
+        yield broken_rule(
             "a matrix has two alignments",
-            f"alignment {list(alignment)} has {len(alignment)} entries, but a ShardSpec allows 2",
-            remedy="use at most 2 entries, or an NdShardSpec",
+            f"alignment {list(alignment)} has {len(alignment)} entries, but a ShardSpec allows 2;"
+            " use at most 2 entries, or an NdShardSpec",
         )
 
 
@@ -258,10 +250,9 @@ def _matrix_shard_violations(spec: PageGeometry, shard: ShardSpec) -> Iterator[V
     down, across = ceil_div(rows, height), ceil_div(columns, width)
     cores = shard.grid.num_cores
     if len(spec.padded_shape) == 1 and height != 1:
-        yield Violation(
+        yield broken_rule(
             "vectors have one row",
-            f"shard height {height} does not fit shape {list(spec.padded_shape)} of rank 1",
-            remedy="use height 1",
+            f"shard height {height} does not fit shape {list(spec.padded_shape)} of rank 1; use height 1",
         )
     layout = spec.memory.memory_layout
     if layout not in (TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED):
@@ -274,26 +265,25 @@ def _matrix_shard_violations(spec: PageGeometry, shard: ShardSpec) -> Iterator[V
         cut, whole, shards, extent, unit = "width", "height", across, columns, spec.unit[1]
         own, needed, remedy = height, rows, (rows, width)
     if own != needed:
-        yield Violation(
+        yield broken_rule(
             f"{cut} shards are full {whole}",
-            f"shard {whole} {own} must be the {whole} {needed} of the tensor",
-            remedy=f"use {remedy}, or block_sharded",
+            f"shard {whole} {own} must be the {whole} {needed} of the tensor; use {remedy}, or block_sharded",
         )
     if shards > cores:
         least = round_up(ceil_div(extent, max(1, cores)), unit)
-        yield Violation(
+        yield broken_rule(
             "one shard per core",
-            f"{shards} shards along the {cut} need {shards} cores, got {cores}",
-            remedy=f"use a shard {cut} of at least {least}, {shards} cores, or nd_sharded",
+            f"{shards} shards along the {cut} need {shards} cores, got {cores};"
+            f" use a shard {cut} of at least {least}, {shards} cores, or nd_sharded",
         )
 
 
 def _block_shard_violations(shard: ShardSpec, down: int, across: int) -> Iterator[Violation]:
     if len(shard.grid) != 1:
-        yield Violation(
+        yield broken_rule(
             "block shards need one range",
-            f"block sharding needs a single range of cores, got {len(shard.grid)} ranges {shard.grid}",
-            remedy="use one range, or nd_sharded",
+            f"block sharding needs a single range of cores, got {len(shard.grid)} ranges {shard.grid};"
+            " use one range, or nd_sharded",
         )
         return
     box = shard.grid.ranges[0]
@@ -302,8 +292,8 @@ def _block_shard_violations(shard: ShardSpec, down: int, across: int) -> Iterato
         sides = [("height", down, "columns", box.width), ("width", across, "rows", box.height)]
     for side, shards, lines, available in sides:
         if shards > available:
-            yield Violation(
+            yield broken_rule(
                 "block shards fit the cores",
-                f"{shards} shards along the {side} do not fit {available} {lines} of cores ({shard.orientation})",
-                remedy=f"use a larger shard {side}, or {shards} {lines}",
+                f"{shards} shards along the {side} do not fit {available} {lines} of cores ({shard.orientation});"
+                f" use a larger shard {side}, or {shards} {lines}",
             )

@@ -221,7 +221,7 @@ class TensorSpec(PageGeometry, Drawable):
         return f"{self.shape} {self.dtype} in {pages}, {self.memory}{chip}"
 
 
-def as_spec(value: Any) -> TensorSpec:
+def as_spec(value: object) -> TensorSpec:
     """Return the spec of `value`: a tensor, a spec, or either in a dialect.
 
     >>> as_spec(TensorSpec((4, 4))).shape.logical
@@ -237,7 +237,7 @@ def as_spec(value: Any) -> TensorSpec:
     return spec
 
 
-def device_address(value: Any) -> int | None:
+def device_address(value: object) -> int | None:
     """Return the address of a tensor that is on a device, or None: a spec's address depends on the other buffers.
 
     >>> device_address(TensorSpec((4, 4))) is None
@@ -248,7 +248,7 @@ def device_address(value: Any) -> int | None:
     return None if allocation is None else int(allocation.address)
 
 
-def _as_fitted(value: Any) -> TensorSpec:
+def _as_fitted(value: object) -> TensorSpec:
     """Return the spec of a tensor, or of the storage of a tensor in memory with a layout: one page, in one bank."""
     plain = unwrap(value)
     cosize, dtype = getattr(getattr(plain, "layout", None), "cosize", None), getattr(plain, "dtype", None)
@@ -257,14 +257,14 @@ def _as_fitted(value: Any) -> TensorSpec:
     return TensorSpec((1, int(cosize)), dtype, "row_major", memory="l1" if _is_local(value) else "dram")
 
 
-def _is_local(value: Any) -> bool:
+def _is_local(value: object) -> bool:
     """Return whether a tensor is in the memory of a core: internal, shared or local."""
     space = getattr(getattr(unwrap(value), "address_space", None), "name", "")
     return bool(getattr(value, "internal", False)) or space in ("SHARED", "LOCAL")
 
 
 def fit(
-    request: Any,  # specs, tensors of any kind, or arguments of specs; one or several
+    request: object,  # specs, tensors of any kind, or arguments of specs; one or several
     chip: ChipLike | None = None,
     circular_buffers: CircularBuffers = 0,
     l1_small_size: int = 0,
@@ -445,7 +445,8 @@ def _classify_change(old: TensorSpec, new: TensorSpec, pairs: Sequence[Sequence[
     page, same_page = old.page_elements, old.page_elements == new.page_elements
     on_pages = same_page and offset % page == 0
     unchanged = all(first == second and first is not None for first, second in steps)
-    if unchanged and _covers(old, new, offset) and (on_pages or not old.dtype.has_blocks):
+    covered = offset + prod(new.padded_shape) <= prod(old.padded_shape)  # all new pages, with their padding
+    if unchanged and covered and (on_pages or not old.dtype.has_blocks):
         if on_pages and not offset and _same_banks(old, new):
             return SpecChange(new, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")
         reason = "the host keeps its bytes, but pages are copied to other banks"
@@ -463,11 +464,6 @@ def _steps_by_pages(first: int | None, second: int | None, page: int) -> bool:
     if first is None or second is None:
         return False
     return bool(first == second if min(first, second) < page else first % page == second % page == 0)
-
-
-def _covers(old: TensorSpec, new: TensorSpec, offset: int) -> bool:
-    """Return whether the bytes of the old tensor cover all pages of the new one, padding included."""
-    return offset + prod(new.padded_shape) <= prod(old.padded_shape)
 
 
 def _same_banks(old: TensorSpec, new: TensorSpec) -> bool:

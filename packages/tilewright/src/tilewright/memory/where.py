@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import CoordinateError, MemoryConfigError
 from ..layout import ComposedLayout, LayoutLike
 from .config import BufferType
-from .cores import CoreCoord
+from .cores import CoreCoord, CoreLike
 from .page_geometry import PageGeometry
 from .paging import PageMap
 
@@ -189,7 +189,7 @@ class ElementLocator:
         shard_place = (shard, shard_coordinate, page_in_shard)
         return Where(coordinate, *matrix, page, element, byte, bit, *shard_place, *bank, base, offset + byte, exponent)
 
-    def page_at(self, place: Any, address: int, base: int) -> tuple[int | None, int] | None:
+    def page_at(self, place: CoreLike | int, address: int, base: int) -> tuple[int | None, int] | None:
         """Return (page, byte in it) at an address of a core (x, y) or bank, in a buffer at `base`; None outside of it.
 
         The page is None in the gap that a partial shard leaves.
@@ -208,7 +208,7 @@ class ElementLocator:
             return None
         return spec.page_map.page_at(position, offset)
 
-    def element_at(self, place: Any, address: int, base: int, bit: int = 0) -> Coordinate | None:
+    def element_at(self, place: CoreLike | int, address: int, base: int, bit: int = 0) -> Coordinate | None:
         """Return the coordinate of the element at an address of a core (x, y) or bank; None if there is no data.
 
         The buffer is at `base`, and `bit` is the bit in the byte.
@@ -246,7 +246,7 @@ def validate_coordinate(coordinate: Coordinate, shape: tuple[int, ...]) -> None:
         raise coordinate_error(coordinate, shape)
 
 
-def split_place(place: Any, address: int | None, bit: int) -> tuple[Any, int, int]:
+def split_place(place: Where | CoreLike | int, address: int | None, bit: int) -> tuple[CoreLike | int, int, int]:
     """Return (core or bank, address, bit) of a `Where`, or the three arguments themselves.
 
     >>> split_place((0, 1), 4096, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
@@ -97,7 +98,7 @@ def new_memory(kind: Any, count: int, array: Any = None) -> Any:
     return Store(data, dtype if dtype.mojo_name in ("int", "uint") else _core_format(dtype), data, False)
 
 
-def zeroed(count: int, dtype: object) -> Any:
+def zeroed(count: int, dtype: npt.DTypeLike) -> np.ndarray[Any, Any]:
     """Return an array of zeros, aligned to a cache line: what was in its memory before is nobody's business.
 
     >>> zeroed(3, "int8").tolist()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         parse_tensor_spec,
         parse_ttnn,
     )
-    from .any_text import WRITABLE, ParsedText, write
+    from .any_text import WRITABLE, ParsedText, writable_notations, write
     from .cute_texts import CuteText, parse_cute, write_cute
     from .ir_file import LayoutUse, MetalLayout, MlirNdLayout, ShardStrides, find_layouts, parse_mlir_attribute
     from .maps import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         parse_strided_memref,
         write_index_map,
     )
-    from .parsing import NOTATIONS, parse
+    from .parsing import NOTATIONS, Notation, notation_names, parse
     from .tilings import MosaicTiling, OnednnTag, XlaShape, parse_mosaic, parse_onednn, parse_xla, write_onednn
     from .triton import (
         TritonEncoding,
@@ -54,25 +54,15 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
-    "any_text": (
-        "WRITABLE", "ParsedText", "write",
-    ),
-    "parsing": (
-        "NOTATIONS", "parse",
-    ),
-    "cute_texts": (
-        "CuteText", "parse_cute", "write_cute",
-    ),
-    "ir_file": (
-        "LayoutUse", "MetalLayout", "MlirNdLayout", "ShardStrides", "find_layouts", "parse_mlir_attribute",
-    ),
+    "any_text": ("WRITABLE", "ParsedText", "writable_notations", "write"),
+    "parsing": ("NOTATIONS", "Notation", "notation_names", "parse"),
+    "cute_texts": ("CuteText", "parse_cute", "write_cute"),
+    "ir_file": ("LayoutUse", "MetalLayout", "MlirNdLayout", "ShardStrides", "find_layouts", "parse_mlir_attribute"),
     "maps": (
         "AffineMap", "IndexMap", "StridedMemref", "Term", "parse_affine_map", "parse_index_expressions",
         "parse_index_map", "parse_strided_memref", "write_index_map",
     ),
-    "tilings": (
-        "MosaicTiling", "OnednnTag", "XlaShape", "parse_mosaic", "parse_onednn", "parse_xla", "write_onednn",
-    ),
+    "tilings": ("MosaicTiling", "OnednnTag", "XlaShape", "parse_mosaic", "parse_onednn", "parse_xla", "write_onednn"),
     "triton": (
         "TritonEncoding", "TritonType", "linear_of_encoding", "memory_layout_of_encoding", "parse_encoding",
         "parse_triton_type",
@@ -89,58 +79,13 @@ _NAMES = {
 __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
-    "NOTATIONS",
-    "WRITABLE",
-    "AffineMap",
-    "CuteText",
-    "IndexMap",
-    "LayoutUse",
-    "LayoutVerdict",
-    "Memref",
-    "MetalLayout",
-    "MlirLayout",
-    "MlirNdLayout",
-    "MosaicTiling",
-    "OnednnTag",
-    "ParsedText",
-    "ShardStrides",
-    "StridedMemref",
-    "TensorType",
-    "Term",
-    "TritonEncoding",
-    "TritonType",
-    "TtnnText",
-    "XlaShape",
-    "check_layout",
-    "expected_memref",
-    "find_layouts",
-    "find_ttnn_values",
-    "linear_of_encoding",
-    "memory_layout_of_encoding",
-    "mlir_layout_of",
-    "mlir_tensor_type",
-    "parse",
-    "parse_affine_map",
-    "parse_core_ranges",
-    "parse_cute",
-    "parse_dtype",
-    "parse_encoding",
-    "parse_index_expressions",
-    "parse_index_map",
-    "parse_memory_config",
-    "parse_mlir_attribute",
-    "parse_mlir_layout",
-    "parse_mosaic",
-    "parse_onednn",
-    "parse_shape",
-    "parse_strided_memref",
-    "parse_tensor_spec",
-    "parse_tensor_type",
-    "parse_triton_type",
-    "parse_ttnn",
-    "parse_xla",
-    "write",
-    "write_cute",
-    "write_index_map",
-    "write_onednn",
+    "NOTATIONS", "WRITABLE", "AffineMap", "CuteText", "IndexMap", "LayoutUse", "LayoutVerdict", "Memref", "MetalLayout",
+    "MlirLayout", "MlirNdLayout", "MosaicTiling", "Notation", "OnednnTag", "ParsedText", "ShardStrides",
+    "StridedMemref", "TensorType", "Term", "TritonEncoding", "TritonType", "TtnnText", "XlaShape", "check_layout",
+    "expected_memref", "find_layouts", "find_ttnn_values", "linear_of_encoding", "memory_layout_of_encoding",
+    "mlir_layout_of", "mlir_tensor_type", "notation_names", "parse", "parse_affine_map", "parse_core_ranges",
+    "parse_cute", "parse_dtype", "parse_encoding", "parse_index_expressions", "parse_index_map", "parse_memory_config",
+    "parse_mlir_attribute", "parse_mlir_layout", "parse_mosaic", "parse_onednn", "parse_shape", "parse_strided_memref",
+    "parse_tensor_spec", "parse_tensor_type", "parse_triton_type", "parse_ttnn", "parse_xla", "writable_notations",
+    "write", "write_cute", "write_index_map", "write_onednn",
 ]  # fmt: skip

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from .._dialect import unwrap
 from .._text import MAX_RANK
 from ..errors import LayoutError
 from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
+from ..plugins import list_plugins
 from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
 from .cute_texts import CuteText, write_cute
 from .maps import (
@@ -24,15 +27,8 @@ from .maps import (
     write_index_map,
     write_memref,
 )
-from .parsing import parse  # noqa: F401  (for the examples)
-from .tilings import (
-    MosaicTiling,
-    OnednnTag,
-    XlaShape,
-    write_mosaic,
-    write_onednn,
-    write_xla,
-)
+from .parsing import load_notation, parse  # noqa: F401  (for the examples)
+from .tilings import MosaicTiling, OnednnTag, XlaShape, write_mosaic, write_onednn, write_xla
 from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding
 from .triton_writer import write_triton
 from .ttmlir import MlirLayout, TensorType, write_mlir_layout
@@ -202,7 +198,7 @@ class ParsedText:
             return value.unplaced
         return [value.rest] if isinstance(value, TritonType) and value.rest else []
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         """Return the offsets of the layout, as layouts do."""
         layout = self.memory_layout
         if not isinstance(layout, LayoutLike):
@@ -233,7 +229,17 @@ _WRITERS: dict[str, Callable[..., str]] = {
 _PLACEMENT_WRITERS: dict[str, Callable[..., str]] = {"ttnn": write_ttnn, "tt-mlir": write_mlir_layout}
 
 WRITABLE = (*_WRITERS, *_PLACEMENT_WRITERS)
-"""The notations that layouts can be written in."""
+"""Our own notations that layouts can be written in; `writable_notations` has those of plug-ins as well."""
+
+
+def writable_notations() -> list[str]:
+    """Return the names of all notations that layouts can be written in, those of plug-ins last.
+
+    >>> writable_notations()[:2]
+    ['tilewright', 'cute']
+    """
+    added = [(name, load_notation(name)) for name in list_plugins("notations")]
+    return [*WRITABLE, *[name for name, notation in added if notation is not None and notation.write is not None]]
 
 
 TYPED = {"xla": "f32", "memref": "f32", "triton": "f16"}
@@ -248,7 +254,7 @@ _CHIP_TYPES = {
 }
 
 
-def element_options(parsed: Any, notation: str) -> dict[str, str]:
+def element_options(parsed: object, notation: str) -> dict[str, str]:
     """Return the option `dtype` for `write`, if a `parsed` text names an element type that a `notation` has.
 
     >>> element_options(parse("s8[4,8]{1,0}"), "memref"), element_options(parse("memref<4xbf16>"), "xla")
@@ -276,7 +282,7 @@ def element_options(parsed: Any, notation: str) -> dict[str, str]:
     return {"dtype": "i1" if is_bit else name + (rest.upper() if kind == "f" else rest)}
 
 
-def write(layout: Any, notation: str, **options: Any) -> str:
+def write(layout: object, notation: str, **options: Any) -> str:
     """Return a layout in a `notation`, or raise with the reason why it has no such text.
 
     `layout` is a layout, a linear map, a swizzle, or what `parse` returned. "ttnn" and "tt-mlir" are about the memory
@@ -288,7 +294,13 @@ def write(layout: Any, notation: str, **options: Any) -> str:
     ('(4,8):(8,1)', 'f32[4,8]{1,0}')
     """
     if notation not in WRITABLE:
-        raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(WRITABLE)}")
+        added = load_notation(notation)
+        if added is None or added.write is None:
+            raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(writable_notations())}")
+        own = layout.memory_layout if isinstance(layout, ParsedText) else unwrap(layout)
+        if not isinstance(own, LayoutLike):
+            raise LayoutError(f"{notation} says layouts, got {type(own).__name__} {own!s:.60}")
+        return added.write(own, **options)
     if isinstance(layout, ParsedText) and layout.notation == notation != "ttnn" and not options:
         return str(layout)
     if notation in _PLACEMENT_WRITERS:

@@ -21,8 +21,7 @@ _TEMPLATE_INTEGER = re.compile(r"(?:Int|C|constant\s*<\s*int\s*,)\s*<?\s*(-?\d{1
 _POINTER = re.compile(r"(smem_ptr|gmem_ptr|rmem_ptr|tmem_ptr|ptr|counting_iter)\s*\[(\d{1,4})b\]\s*\(", re.ASCII)
 _SWIZZLE = re.compile(r"(?:Sw|S|Swizzle)\s*<\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*>", re.ASCII)
 _PYTHON_SWIZZLE = re.compile(
-    r"(?:SW_(\d{1,3})_(\d{1,3})_(-?\d{1,3})|Swizzle\s*\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(-?\d{1,3})\s*\))",
-    re.ASCII,
+    r"(?:SW_(\d{1,3})_(\d{1,3})_(-?\d{1,3})|Swizzle\s*\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(-?\d{1,3})\s*\))", re.ASCII
 )
 _FLAG = re.compile(r"smem_ptr_flag_bits\s*<\s*(\d{1,4})\s*>", re.ASCII)
 _PATH = re.compile(r"@(\d{1,3})", re.ASCII)
@@ -275,7 +274,7 @@ class _CuteReader:
             raise FileFormatError(f"{self.cursor.name}: {problem}") from None
 
 
-def _has_places(tree: Any) -> bool:
+def _has_places(tree: object) -> bool:
     return any(map(_has_places, tree)) if isinstance(tree, tuple) else isinstance(tree, Place)
 
 
@@ -290,7 +289,7 @@ def _scale_swizzle(swizzle: Swizzle, bits: int, to_bytes: bool = False) -> Swizz
     return Swizzle(swizzle.bits, base, swizzle.shift)
 
 
-def write_cute(layout: Any, text: CuteText | None = None) -> str:
+def write_cute(layout: object, text: CuteText | None = None) -> str:
     """Return a layout as CuTe prints it; `text` adds its pointer.
 
     >>> write_cute(ComposedLayout(Swizzle(3, 3, 3), Layout((8, 64), (64, 1))))
@@ -319,7 +318,7 @@ def write_cute(layout: Any, text: CuteText | None = None) -> str:
     return f"{f'{pointer} o ' if pointer else ''}{swizzle} o {offset} o {strided}"
 
 
-def _format(tree: Any) -> str:
+def _format(tree: object) -> str:
     if isinstance(tree, tuple):
         return f"({','.join(map(_format, tree))})"
     if not isinstance(tree, Place):

@@ -21,6 +21,7 @@ from .ttmlir import (
     LayoutVerdict,
     Memref,
     MlirLayout,
+    Part,
     TensorType,
     check_layout,
     is_test_pattern,
@@ -33,6 +34,7 @@ from .ttmlir import (
     read_layout,
     read_memory_layout,
     read_memref,
+    read_parts,
     read_space,
     read_word,
     require_single,
@@ -449,17 +451,8 @@ _ND_WORDS = {
 
 def _read_metal_layout(cursor: TextCursor, aliases: Aliases) -> MetalLayout:
     _open(cursor, "metal_layout")
-    fields: dict[str, Any] = {}
-    extra: dict[str, str] = {}
-    while True:
-        name, value = _read_metal_part(cursor, aliases)
-        table = fields if name in _METAL_FIELDS else extra
-        require_single(table.get(name), cursor, name)
-        table[name] = value
-        if not cursor.accept(","):
-            break
-    cursor.expect(">")
-    layout = MetalLayout(**fields, extra=tuple(extra.items()))
+    parts = read_parts(cursor, lambda _: _find_metal_part(cursor, aliases), MetalLayout.__slots__)
+    layout = MetalLayout(**parts)
     if layout.memref is None and layout.logical_shape is None:
         raise FileFormatError(f"{cursor.name}: the layout up to character {cursor.at} lacks a logical shape")
     shape, alignments = layout.logical_shape or (), layout.dim_alignments
@@ -471,30 +464,30 @@ def _read_metal_layout(cursor: TextCursor, aliases: Aliases) -> MetalLayout:
     return layout
 
 
-_METAL_FIELDS = tuple([name for name in MetalLayout.__slots__ if name != "extra"])
-
-
-def _read_metal_part(cursor: TextCursor, aliases: Aliases) -> tuple[str, Any]:
-    """Return the field that comes next, and its value."""
+def _find_metal_part(cursor: TextCursor, aliases: Aliases) -> Part:
+    """Return the field that comes next, and the reader of its value."""
+    readers: dict[str, Callable[[], object]] = {
+        "logical_shape": lambda: read_dims(cursor),
+        "dim_alignments": lambda: read_dims(cursor),
+        "collapsed_intervals": lambda: _read_intervals(cursor),
+        "memref": lambda: read_memref(cursor, aliases),
+        "grid": lambda: read_grid(cursor)[0],
+        "space": lambda: read_space(cursor, aliases),
+        "map": lambda: read_attribute(cursor, aliases, lambda at, _: read_affine_map(at)),
+    }
+    starts = {"memref": "memref", "<": "grid", "#ttcore.memory_space": "space"}
+    starts |= dict.fromkeys(("(", "#", "affine_map"), "map")
     if key := cursor.match(_KEY):
         name = key[1]
-        if name in ("logical_shape", "dim_alignments"):
-            return name, read_dims(cursor)
-        return name, _read_intervals(cursor) if name == "collapsed_intervals" else cursor.raw()
-    if cursor.peek("memref"):
-        return "memref", read_memref(cursor, aliases)
-    if cursor.peek("<"):
-        return "grid", read_grid(cursor)[0]
-    if cursor.peek("#ttcore.memory_space"):
-        return "space", read_space(cursor, aliases)
-    if cursor.peek("(") or cursor.peek("#") or cursor.peek("affine_map"):
-        return "map", read_attribute(cursor, aliases, lambda at, _: read_affine_map(at))
+        return name, name, readers[name] if name in _METAL_KEYS else cursor.raw
+    if field := next((field for start, field in starts.items() if cursor.peek(start)), None):
+        return field, field, readers[field]
     word = cursor.take(_WORD, "a part of a metal layout")
-    if word in SPACES:
-        return "space", word
-    return ("memory_layout" if word in _METAL_MEMORY_LAYOUTS else "out_of_bounds"), word
+    field = "space" if word in SPACES else "memory_layout" if word in _METAL_MEMORY_LAYOUTS else "out_of_bounds"
+    return field, field, lambda: word
 
 
+_METAL_KEYS = ("logical_shape", "dim_alignments", "collapsed_intervals")
 _METAL_MEMORY_LAYOUTS = ("sharded", *MEMORY_LAYOUTS)
 
 

@@ -114,7 +114,7 @@ def logical_extents(layout: Any) -> tuple[int, ...]:
     return tuple([int(extent) for extent in as_tuple(layout.logical_shape)])
 
 
-def stored_extents(layout: Any) -> tuple[int, ...]:
+def stored_extents(layout: LayoutLike) -> tuple[int, ...]:
     """Return the extents of the modes of a `layout`, with padding.
 
     >>> from tilewright import with_logical_shape
@@ -771,7 +771,6 @@ def _multiples(result: Term, dims: int, cursor: TextCursor) -> tuple[tuple[int, 
 # TVM's index maps, such as `lambda n, c, h, w: [n, c // 16, h, w, c % 16]`, in and out.
 
 MAX_TEXT = 1 << 14
-TVM_TEXT = re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b")
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",

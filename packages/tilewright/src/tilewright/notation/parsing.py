@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike, Swizzle, product_each
 from ..layout import parse as parse_own
+from ..plugins import list_plugins, load_plugin
 from .cute_texts import HAS_POINTER, parse_cute
 
 MAX_TEXT = 1 << 20
@@ -56,7 +57,43 @@ _TYPE = re.compile(r"\b(?:tensor|memdesc)\s*<")
 
 
 NOTATIONS = ("tilewright", "cute", *_READERS)
-"""The names of the notations."""
+"""The names of our own notations; `notation_names` has those of plug-ins as well."""
+
+
+class Notation(NamedTuple):
+    """A notation that a plug-in adds: how its texts begin, how one is read, and how a layout is written.
+
+    `form` is a regular expression that matches the beginning of a text. `read` returns a layout, or a value that has a
+    `layout`, and raises a `LayoutError` for a text it does not understand. `write` returns the text of a layout, or
+    raises; None if layouts are only read. Texts that our own notations know are never given to it.
+
+    >>> ruler = Notation(r"ruler\\b", lambda text: parse(f"{text.split()[1]}:1"))
+    >>> print(ruler.read("ruler 8"))
+    8:1
+    """
+
+    form: str
+    read: Callable[[str], object]
+    write: Callable[[LayoutLike], str] | None = None
+
+
+def notation_names() -> list[str]:
+    """Return the names of all notations, those of plug-ins last.
+
+    >>> notation_names()[:2]
+    ['tilewright', 'cute']
+    """
+    return [*NOTATIONS, *list_plugins("notations")]
+
+
+def load_notation(name: str) -> Notation | None:
+    """Return the notation that a plug-in provides under a `name`, None if there is none.
+
+    >>> load_notation("xla") is None  # one of our own
+    True
+    """
+    notation = None if name in NOTATIONS else load_plugin("notations", name, Notation)
+    return notation if isinstance(notation, Notation) else None
 
 
 def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
@@ -93,8 +130,11 @@ def parse_with_spare_shape(text: str, shape: Sequence[int] | None = None, notati
     name = _recognize(text) if notation is None else notation
     if name in ("tilewright", "cute"):
         return _parse_layout(text, name, must_be_own=notation == "tilewright")
+    if (added := load_notation(name)) is not None:
+        value = added.read(text)
+        return value if isinstance(value, LayoutLike) else _parsed_text(name, value, given)
     if name not in _READERS:
-        raise LayoutError(f"unknown notation {name!r}; known are {', '.join(NOTATIONS)}")
+        raise LayoutError(f"unknown notation {name!r}; known are {', '.join(notation_names())}")
     attribute = _find_attribute(text)
     whole = text if attribute is None or given is None else _surround(attribute, given)
     try:
@@ -133,7 +173,14 @@ def _surround(attribute: str, shape: tuple[int, ...]) -> str:
 
 
 def _recognize(text: str) -> str:
-    return next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), "cute")
+    own = next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), None)
+    if own is not None or _OWN.match(text) or _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
+        return own or "cute"
+    for name in list_plugins("notations"):
+        added = load_notation(name)
+        if added is not None and re.match(added.form, text):
+            return name
+    return "cute"
 
 
 def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:

@@ -111,7 +111,6 @@ _PROPERTIES = {
     "P": "the physical shape",
     "M": "the bytes before a shape that is known late",
 }
-XLA_TEXT = re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f[468]e\w+)\[[\d,\s<=]*\]", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -292,7 +291,6 @@ def write_xla(layout: LayoutLike, dtype: str = "f32") -> str:
 
 _TAG = re.compile(r"([A-Za-z]{1,12})((?:\d{1,19}[a-z])*)", re.ASCII)
 _BLOCK = re.compile(r"(\d{1,19})([a-z])", re.ASCII)
-ONEDNN_TEXT = re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII)
 
 # The letters of the domains, in the order of the dimensions; those in brackets may be left out.
 _DOMAINS = (

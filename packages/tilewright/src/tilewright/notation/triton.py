@@ -240,7 +240,7 @@ def _format_fields(fields: Mapping[str, Any]) -> str:
     return "{" + ", ".join([f"{name} = {_format_value(value)}" for name, value in fields.items()]) + "}"
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (list, tuple)):
@@ -278,19 +278,19 @@ def validate_fields(encoding: TritonEncoding) -> None:
         raise LayoutError(f"instrShape of #ttg.amd_mfma begins with two of 4, 16, 32 and 64, got {instruction}")
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: object) -> bool:
     return type(value) is int  # a bool is not one
 
 
-def _is_positive(value: Any) -> bool:
-    return _is_integer(value) and value >= 1
+def _is_positive(value: object) -> bool:
+    return type(value) is int and value >= 1
 
 
-def _is_row(value: Any) -> bool:
+def _is_row(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_integer, value))
 
 
-def _are_rows(value: Any) -> bool:
+def _are_rows(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_row, value))
 
 
@@ -532,7 +532,7 @@ def _block_bases(encoded: _Encoded) -> list[Basis]:
     return bases
 
 
-def _as_basis(encoded: _Encoded, row: Any) -> Basis:
+def _as_basis(encoded: _Encoded, row: object) -> Basis:
     if (
         not isinstance(row, list)
         or len(row) != encoded.rank

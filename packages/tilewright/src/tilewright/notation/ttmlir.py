@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from .._integers import ceil_div, round_up
 from .._text import MAX_RANK, TextCursor
@@ -346,6 +346,33 @@ def core_ranges_text(cores: CoreRangeSet) -> str:
     return f"#ttnn.core_range_set<[{', '.join(ranges)}]>" if ranges else "#ttnn.core_range_set<>"
 
 
+Part: TypeAlias = tuple[str, str, Callable[[], object]]  # a field, what messages call it, and the reader of its value
+
+
+def read_parts(
+    cursor: TextCursor, find_part: Callable[[Collection[str]], Part], fields: Collection[str]
+) -> dict[str, Any]:
+    """Return the parts of an attribute at a `cursor` by field, in any order, up to its closing bracket.
+
+    `find_part` tells which of the `fields` comes next, from those that were read; others make the field "extra".
+
+    >>> cursor = TextCursor("a = 1>", "an attribute")
+    >>> read_parts(cursor, lambda known: (cursor.take(_WORD, "a name"), "a", cursor.raw), [])
+    {'extra': (('a', '= 1'),)}
+    """
+    parts: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    while True:
+        name, label, read = find_part(parts)
+        table = parts if name in fields else extra
+        require_single(table.get(name), cursor, label)
+        table[name] = read()
+        if not cursor.accept(","):
+            break
+    cursor.expect(">")
+    return {**parts, "extra": tuple(extra.items())}
+
+
 def require_single(value: object, cursor: TextCursor, name: str) -> None:
     """Raise if a part `name` of an attribute was read before, with `value`.
 
@@ -575,69 +602,29 @@ def read_layout(cursor: TextCursor, aliases: Aliases) -> MlirLayout:
     """
     cursor.expect("#ttnn.ttnn_layout")
     cursor.expect("<")
-    parts = _LayoutParts()
-    while True:
-        parts.read_part(cursor, aliases)
-        if not cursor.accept(","):
-            break
-    cursor.expect(">")
-    if parts.map is None or parts.grid is None or parts.memref is None:
-        raise FileFormatError(f"{cursor.name}: the layout up to character {cursor.at} lacks a map, a grid or a memref")
-    return MlirLayout(
-        parts.map,
-        parts.grid,
-        parts.memref,
-        parts.memory_layout,
-        parts.core_ranges,
-        parts.grid_map,
-        parts.mesh,
-        bool(parts.ignore_physical),
-        tuple(parts.extra.items()),
-    )
 
-
-class _LayoutParts:
-    """The parts of a layout that were read so far."""
-
-    def __init__(self) -> None:
-        self.map: AffineMap | None = None
-        self.grid: tuple[int, ...] | None = None
-        self.grid_map: str | None = None
-        self.memref: Memref | None = None
-        self.memory_layout: str | None = None
-        self.core_ranges: CoreRangeSet | None = None
-        self.mesh: str | None = None
-        self.ignore_physical: bool | None = None
-        self.extra: dict[str, str] = {}
-
-    def read_part(self, cursor: TextCursor, aliases: Aliases) -> None:
+    def find_part(known: Collection[str]) -> Part:
         if cursor.peek("memref"):
-            require_single(self.memref, cursor, "the memref")
-            self.memref = read_memref(cursor, aliases)
-        elif key := cursor.match(_KEY):
-            self._read_named(cursor, aliases, key[1])
-        elif cursor.peek("(") or cursor.peek("affine_map") or (cursor.peek("#") and not cursor.peek("#ttnn.")):
-            require_single(self.map, cursor, "the map")
-            self.map = read_attribute(cursor, aliases, lambda at, _: read_affine_map(at))
-        elif self.grid is None and cursor.peek("<"):
-            self.grid, self.grid_map = read_grid(cursor)
-        else:
-            require_single(self.memory_layout, cursor, "the memory layout")
-            self.memory_layout = read_memory_layout(cursor)
+            return "memref", "the memref", lambda: read_memref(cursor, aliases)
+        if key := cursor.match(_KEY):
+            named: dict[str, tuple[str, Callable[[], object]]] = {
+                "core_ranges": ("core_ranges", lambda: read_core_ranges(cursor, aliases)),
+                "ignorePhysicalLayout": ("ignore_physical", lambda: cursor.take(_BOOLEAN, "true or false") == "true"),
+                "tensor_mesh": ("mesh", cursor.raw),
+            }
+            name, read = named.get(key[1], (key[1], cursor.raw))
+            return name, key[1], read
+        if cursor.peek("(") or cursor.peek("affine_map") or (cursor.peek("#") and not cursor.peek("#ttnn.")):
+            return "map", "the map", lambda: read_attribute(cursor, aliases, lambda at, _: read_affine_map(at))
+        if "grid" not in known and cursor.peek("<"):
+            return "grid", "the grid", lambda: read_grid(cursor)
+        return "memory_layout", "the memory layout", lambda: read_memory_layout(cursor)
 
-    def _read_named(self, cursor: TextCursor, aliases: Aliases, key: str) -> None:
-        if key == "core_ranges":
-            require_single(self.core_ranges, cursor, key)
-            self.core_ranges = read_core_ranges(cursor, aliases)
-        elif key == "ignorePhysicalLayout":
-            require_single(self.ignore_physical, cursor, key)
-            self.ignore_physical = cursor.take(_BOOLEAN, "true or false") == "true"
-        elif key in ("mesh", "tensor_mesh"):
-            require_single(self.mesh, cursor, key)
-            self.mesh = cursor.raw()
-        else:
-            require_single(self.extra.get(key), cursor, key)
-            self.extra[key] = cursor.raw()
+    parts = read_parts(cursor, find_part, MlirLayout.__slots__)
+    if not {"map", "grid", "memref"} <= parts.keys():
+        raise FileFormatError(f"{cursor.name}: the layout up to character {cursor.at} lacks a map, a grid or a memref")
+    grid, grid_map = parts.pop("grid")
+    return MlirLayout(grid=grid, grid_map=grid_map, **parts)
 
 
 # The shape rule of tt-mlir: the memref that a layout must have for a tensor, and a verdict on the one it has.
@@ -807,7 +794,7 @@ def mlir_layout_of(spec: TensorSpec) -> MlirLayout:
     return MlirLayout(_fold(spec), counts, memref, memory_layout.name.lower(), shards.grid)
 
 
-def write_mlir_layout(spec: Any) -> str:
+def write_mlir_layout(spec: object) -> str:
     """Return the #ttnn.ttnn_layout of a tensor `spec`, or of an `MlirLayout`; raise if the text would lose information.
 
     >>> write_mlir_layout(TensorSpec((32, 64), "float32"))

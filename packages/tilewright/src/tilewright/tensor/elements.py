@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..copying import Buffer, Placement, aligned_empty, execute, footprint_of, placement_of, plan_copy
 from ..errors import CoordinateError, FormatError, LayoutError
-from ..formats import ScalarFormat, cast, direct_range, fit_values
+from ..formats import Number, ScalarFormat, cast, direct_range, fit_values
 from ..layout import (
     ComposedLayout,
     Layout,
@@ -27,7 +27,7 @@ from ..layout import (
     product,
     product_each,
 )
-from .store import Array, Number, kernel_memory, strided_view
+from .store import Array, kernel_memory, strided_view
 from .view import PairLayout, View, elements_layout, scalars_layout, vector_layout
 from .views import Brackets, Kind, check_order
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._integers import round_up
-from ..copying import DeviceArray, from_dlpack, native_format
+from ..copying import Array, DeviceArray, SupportsDLPack, from_dlpack, native_format
 from ..errors import LayoutError
 from ..formats import FormatLike, ScalarFormat, fit_values, format_of
 from ..layout import (
@@ -35,9 +35,6 @@ from ..layout import (
     suffix_product,
 )
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
-Number: TypeAlias = "float | np.generic"
-
 
 class ExportsArray(Protocol):
     """An object with an array of its scalars, such as a host buffer."""
@@ -53,12 +50,6 @@ class ExportsDeviceMemory(Protocol):
     def device_memory(self) -> DeviceMemory: ...
 
 
-class ExportsDLPack(Protocol):
-    """An array of any library that exports DLPack."""
-
-    def __dlpack__(self, **options: Any) -> Any: ...
-
-
 class HasShapeAndStride(Protocol):
     """A layout of another library: attributes, or methods, that return a shape and strides."""
 
@@ -70,7 +61,7 @@ class HasShapeAndStride(Protocol):
 
 
 # Memory that a view can have: arrays, buffers and exporters share theirs; a list of numbers is copied.
-Storage: TypeAlias = "ArrayLike | bytearray | memoryview | ExportsArray | ExportsDeviceMemory | ExportsDLPack"
+Storage: TypeAlias = "ArrayLike | bytearray | memoryview | ExportsArray | ExportsDeviceMemory | SupportsDLPack"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,7 +17,7 @@ from .._integers import ceil_div
 from ..copying import aligned_empty, as_host_array, copy, execute, export_dlpack, plan_copy
 from ..display import Drawable
 from ..errors import LayoutError, MemoryConfigError, TransferError
-from ..formats import Format, FormatLike, fit_values, format_of
+from ..formats import Format, FormatLike, Number, fit_values, format_of
 from ..layout import as_integer
 from ..memory import (
     Allocation,
@@ -35,18 +35,24 @@ from ..memory import (
     spec,
     to_bytes,
 )
-from .store import Array, Number, Storage
-
-# `BaseTensor`: a tensor spec with storage: its properties, its bytes and its values.
-
-Kind = TypeVar("Kind", bound="BaseTensor")
+from .store import Array, Storage
 
 
-class BaseTensor(Drawable):
-    """A tensor spec, and the bytes of its pages on the host (owned or borrowed) or on a device.
+class Tensor(Drawable):
+    """A tensor: a `spec`, and the `storage` of its pages on the host (owned or borrowed) or on a device.
 
-    >>> BaseTensor.of([[1, 2]]).nbytes
-    16
+    The data begin at `start` of the padded shape, by default at the origin. Operations return new tensors; `made_by`
+    tells whether they are a view of the same bytes, a copy, or needed an untilize, and `tilewright.memory` predicts
+    that from specs alone. NumPy and DLPack see the logical values; `raw` are the bytes of the pages.
+
+    >>> x = Tensor.of(np.arange(6, dtype=np.float32).reshape(2, 3), dtype="bfloat16", page_layout="tile")
+    >>> x.shape, x.padded_shape, x.nbytes
+    (Shape([2, 3], [32, 32]), (32, 32), 2048)
+    >>> y = x.reshape((3, 2))
+    >>> print(y.made_by)
+    UNTILIZE: [3[32], 2[32]]: elements are taken out of their tiles
+    >>> np.asarray(y).astype(int).tolist()
+    [[0, 1], [2, 3], [4, 5]]
     """
 
     __slots__ = ("__weakref__", "_start", "made_by", "spec", "storage")
@@ -65,13 +71,13 @@ class BaseTensor(Drawable):
 
     @classmethod
     def of(
-        cls: type[Kind],
+        cls,
         array: Storage,
         dtype: FormatLike | None = None,
         pad_value: Number = 0,
         borrow: bool | None = None,
         **spec: Any,
-    ) -> Kind:
+    ) -> Tensor:
         """Return a tensor with the values of `array`, an array or any object with DLPack.
 
         `dtype` is another number format, to which an array is converted, and of which the numbers of a list must be
@@ -80,7 +86,7 @@ class BaseTensor(Drawable):
         not possible, `borrow=False` always copies.
 
         >>> values = np.zeros((2, 3), dtype=np.float32)
-        >>> x = BaseTensor.of(values)
+        >>> x = Tensor.of(values)
         >>> values[0, 0] = 5
         >>> x.storage_type, float(np.asarray(x)[0, 0])
         (<StorageType.BORROWED_HOST: 1>, 5.0)
@@ -92,12 +98,10 @@ class BaseTensor(Drawable):
         return cls.from_array(values, full_spec, pad_value, borrow)
 
     @classmethod
-    def from_array(
-        cls: type[Kind], array: Storage, spec: TensorSpec, pad_value: Number = 0, borrow: bool | None = None
-    ) -> Kind:
+    def from_array(cls, array: Storage, spec: TensorSpec, pad_value: Number = 0, borrow: bool | None = None) -> Tensor:
         """Return a tensor with the values of `array` and this `spec`; `pad_value` and `borrow` as in `of`.
 
-        >>> BaseTensor.from_array([[1, 2]], TensorSpec((1, 2), "int32")).nbytes
+        >>> Tensor.from_array([[1, 2]], TensorSpec((1, 2), "int32")).nbytes
         8
         """
         values = as_host_array(array)
@@ -120,10 +124,10 @@ class BaseTensor(Drawable):
         return cls(spec, HostStorage(to_bytes(values, spec, pad_value), StorageType.OWNED_HOST))
 
     @classmethod
-    def from_pages(cls: type[Kind], data: bytes | bytearray | memoryview | Array, spec: TensorSpec) -> Kind:
-        """Return a tensor with the bytes `data` as its pages, which are borrowed.
+    def from_pages(cls, data: bytes | bytearray | memoryview | Array, spec: TensorSpec) -> Tensor:
+        """Return a tensor of `spec` with the bytes `data` as its pages, which are borrowed.
 
-        >>> BaseTensor.from_pages(bytes(8), TensorSpec((2, 2), "int16")).storage_type
+        >>> Tensor.from_pages(bytes(8), TensorSpec((2, 2), "int16")).storage_type
         <StorageType.BORROWED_HOST: 1>
         """
         pages: Bytes = np.asarray(data) if hasattr(data, "__array__") else np.frombuffer(data, np.uint8)
@@ -137,7 +141,7 @@ class BaseTensor(Drawable):
     def shape(self) -> Shape:
         """The logical and the padded extents.
 
-        >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile").shape
+        >>> Tensor.of(np.zeros((5, 7)), page_layout="tile").shape
         Shape([5, 7], [32, 32])
         """
         return self.spec.shape
@@ -146,7 +150,7 @@ class BaseTensor(Drawable):
     def padded_shape(self) -> tuple[int, ...]:
         """The padded extents.
 
-        >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile").padded_shape
+        >>> Tensor.of(np.zeros((5, 7)), page_layout="tile").padded_shape
         (32, 32)
         """
         return self.spec.padded_shape
@@ -155,7 +159,7 @@ class BaseTensor(Drawable):
     def dtype(self) -> Format:
         """The number format.
 
-        >>> BaseTensor.of(np.zeros((5, 7), np.int8)).dtype
+        >>> Tensor.of(np.zeros((5, 7), np.int8)).dtype
         format_of('int8')
         """
         return self.spec.dtype
@@ -164,7 +168,7 @@ class BaseTensor(Drawable):
     def layout(self) -> PageLayout:
         """Whether pages are rows or tiles.
 
-        >>> BaseTensor.of(np.zeros((5, 7))).layout
+        >>> Tensor.of(np.zeros((5, 7))).layout
         PageLayout.ROW_MAJOR
         """
         return self.spec.page_layout
@@ -173,7 +177,7 @@ class BaseTensor(Drawable):
     def tile(self) -> Tile:
         """The tile; the default one where pages are rows.
 
-        >>> BaseTensor.of(np.zeros((5, 7)), page_layout="tile", tile=(16, 32)).tile
+        >>> Tensor.of(np.zeros((5, 7)), page_layout="tile", tile=(16, 32)).tile
         Tile((16, 32))
         """
         return self.spec.tile
@@ -182,7 +186,7 @@ class BaseTensor(Drawable):
     def memory(self) -> MemoryConfig:
         """The memory config of the tensor.
 
-        >>> BaseTensor.of(np.zeros((5, 7))).memory
+        >>> Tensor.of(np.zeros((5, 7))).memory
         MemoryConfig('interleaved', 'dram')
         """
         return self.spec.memory
@@ -191,7 +195,7 @@ class BaseTensor(Drawable):
     def nbytes(self) -> int:
         """The number of bytes of all pages.
 
-        >>> BaseTensor.of(np.zeros((5, 7), np.float32)).nbytes
+        >>> Tensor.of(np.zeros((5, 7), np.float32)).nbytes
         140
         """
         return self.spec.nbytes
@@ -200,7 +204,7 @@ class BaseTensor(Drawable):
     def storage_type(self) -> StorageType:
         """The owner of the bytes.
 
-        >>> BaseTensor.of([[1, 2]], borrow=False).storage_type
+        >>> Tensor.of([[1, 2]], borrow=False).storage_type
         <StorageType.OWNED_HOST: 0>
         """
         return self.storage.type
@@ -209,7 +213,7 @@ class BaseTensor(Drawable):
     def device(self) -> Device | None:
         """The device that holds the tensor, None on the host.
 
-        >>> BaseTensor.of([[1, 2]]).device is None
+        >>> Tensor.of([[1, 2]]).device is None
         True
         """
         return self.storage.device if isinstance(self.storage, DeviceStorage) else None
@@ -218,7 +222,7 @@ class BaseTensor(Drawable):
     def data_start(self) -> tuple[int, ...]:
         """The start of the data in the padded shape: the origin, unless `pad` was given a start.
 
-        >>> BaseTensor.of([[1, 2]]).data_start
+        >>> Tensor.of([[1, 2]]).data_start
         (0, 0)
         """
         return (0,) * self.spec.shape.rank if self._start is None else self._start
@@ -227,7 +231,7 @@ class BaseTensor(Drawable):
     def pages(self) -> Bytes:
         """The bytes of all pages, one after the other: a view on the host, a copy from a device.
 
-        >>> BaseTensor.of(np.array([[1, 2]], np.uint8)).pages.tolist()
+        >>> Tensor.of(np.array([[1, 2]], np.uint8)).pages.tolist()
         [1, 2]
         """
         if isinstance(self.storage, HostStorage):
@@ -240,7 +244,7 @@ class BaseTensor(Drawable):
 
         The tensor itself exports no buffer: NumPy would read its bytes as its values.
 
-        >>> BaseTensor.of(np.array([[1, 2]], np.uint8)).raw.tobytes()
+        >>> Tensor.of(np.array([[1, 2]], np.uint8)).raw.tobytes()
         b'\\x01\\x02'
         """
         return self.pages.data
@@ -250,7 +254,7 @@ class BaseTensor(Drawable):
     def numpy(self, dtype: FormatLike | None = None) -> Array:
         """Return the logical values as an array of `dtype` (block formats as float32), without a copy where possible.
 
-        >>> BaseTensor.of([[1.0, 2.0]], dtype="bfloat8_b").numpy().tolist()
+        >>> Tensor.of([[1.0, 2.0]], dtype="bfloat8_b").numpy().tolist()
         [[1.0, 2.0]]
         """
         own = self.spec.dtype
@@ -288,7 +292,7 @@ class BaseTensor(Drawable):
     def item(self) -> Any:
         """Return the only element, as a Python number.
 
-        >>> BaseTensor.of([[2.5]]).item()
+        >>> Tensor.of([[2.5]]).item()
         2.5
         """
         return self.numpy().item()
@@ -303,7 +307,7 @@ class BaseTensor(Drawable):
     def deallocate(self) -> None:
         """Free the memory on the device, for all views of it; on the host nothing happens.
 
-        >>> BaseTensor.of([[1, 2]]).deallocate()
+        >>> Tensor.of([[1, 2]]).deallocate()
         """
         if isinstance(self.storage, DeviceStorage):
             self.storage.free()
@@ -311,7 +315,7 @@ class BaseTensor(Drawable):
     def is_allocated(self) -> bool:
         """Return whether the bytes are allocated.
 
-        >>> BaseTensor.of([[1, 2]]).is_allocated()
+        >>> Tensor.of([[1, 2]]).is_allocated()
         True
         """
         return not isinstance(self.storage, DeviceStorage) or self.storage.is_allocated
@@ -320,25 +324,7 @@ class BaseTensor(Drawable):
         where = f"on {self.device.chip.name}" if self.device else self.storage_type.name.lower().replace("_", " ")
         return f"<Tensor {self.spec}, {where}>"
 
-
-class Tensor(BaseTensor):
-    """A tensor: a spec, and the bytes of its pages on the host (owned or borrowed) or on a device.
-
-    Operations return new tensors; `made_by` tells whether they are a view of the same bytes, a copy, or needed an
-    untilize, and `tilewright.memory` predicts that from specs alone. NumPy and DLPack see the logical values; `raw` are
-    the bytes of the pages.
-
-    >>> x = Tensor.of(np.arange(6, dtype=np.float32).reshape(2, 3), dtype="bfloat16", page_layout="tile")
-    >>> x.shape, x.padded_shape, x.nbytes
-    (Shape([2, 3], [32, 32]), (32, 32), 2048)
-    >>> y = x.reshape((3, 2))
-    >>> print(y.made_by)
-    UNTILIZE: [3[32], 2[32]]: elements are taken out of their tiles
-    >>> np.asarray(y).astype(int).tolist()
-    [[0, 1], [2, 3], [4, 5]]
-    """
-
-    __slots__ = ()
+    # Operations.
 
     def to_layout(
         self, layout: PageLayout | str, tile: Tile | Sequence[int] | None = None, pad_value: Number = 0
@@ -394,7 +380,7 @@ class Tensor(BaseTensor):
         ready = self.from_device() if self._start is None else self.without_extra_padding()
         ready = ready if memory is None else ready.to_memory_config(memory)
         spec = ready.spec.with_chip(device.chip)
-        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, f"pages are copied to {device.chip.name}")
+        change = _copied(spec, f"pages are copied to {device.chip.name}")
         return Tensor(spec, upload_pages(ready.pages, spec, device), change)
 
     def from_device(self) -> Tensor:
@@ -405,9 +391,7 @@ class Tensor(BaseTensor):
         """
         if self.device is None:
             return self
-        change = SpecChange(
-            self.spec, ChangeKind.COPY, ChangeKind.COPY, f"pages are copied from {self.device.chip.name}"
-        )
+        change = _copied(self.spec, f"pages are copied from {self.device.chip.name}")
         return Tensor(self.spec, HostStorage(self.pages, StorageType.OWNED_HOST), change)
 
     def reshape(self, *shape: int | Iterable[int]) -> Tensor:
@@ -491,7 +475,7 @@ class Tensor(BaseTensor):
         """
         here = self.without_extra_padding()
         spec, begin = pad_spec(here.spec, padded_shape, start)
-        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is added around the data")
+        change = _copied(spec, "padding is added around the data")
         values = here.numpy()
         padded = np.full(spec.padded_shape, fit_values(value, here.dtype.value_format), values.dtype)
         copy(values, padded[tuple([slice(first, first + n) for first, n in zip(begin, here.shape, strict=True)])])
@@ -519,7 +503,7 @@ class Tensor(BaseTensor):
         padded = from_bytes(self.pages, padding_as_data(self.spec))
         part = padded[tuple([slice(a, b) for a, b in zip(start, end, strict=True)])]
         spec = TensorSpec(part.shape, self.dtype, memory=self.memory, chip=self.spec.chip)
-        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "rows are sliced")
+        change = _copied(spec, "rows are sliced")
         return self._from_pages(change, to_bytes(part, spec))
 
     # Results.
@@ -533,7 +517,7 @@ class Tensor(BaseTensor):
         if self._start is None and self.spec.alignment is None:
             return self
         spec = TensorSpec(self.shape.logical, self.dtype, self.layout, self.tile, self.memory, self.spec.chip)
-        change = SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, "padding is removed")
+        change = _copied(spec, "padding is removed")
         return self._from_pages(change, to_bytes(self.numpy(), spec))
 
     def _kind(self, change: SpecChange) -> ChangeKind:
@@ -578,6 +562,11 @@ def _slice_with_steps(spec: TensorSpec, shape: tuple[int, ...]) -> SpecChange:
 def _unpack(arguments: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the arguments of `reshape(2, 3)` or `reshape((2, 3))` as one tuple."""
     return tuple(arguments[0]) if len(arguments) == 1 and not isinstance(arguments[0], int) else arguments
+
+
+def _copied(spec: TensorSpec, reason: str) -> SpecChange:
+    """Return the change that copies elements."""
+    return SpecChange(spec, ChangeKind.COPY, ChangeKind.COPY, reason)
 
 
 def _unchanged(spec: TensorSpec) -> SpecChange:

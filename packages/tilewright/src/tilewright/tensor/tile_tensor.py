@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import LayoutError
-from ..formats import FormatLike
+from ..formats import FormatLike, Number
 from ..layout import LayoutLike
 from . import elements, views
 from . import views as slice_views
 from .elements import Arithmetic, LoadBrackets, Scalars, StoreBrackets, mask, to_numpy, vector_places
-from .store import Array, HasShapeAndStride, Number, Storage, bind_layout, kernel_memory
+from .store import Array, HasShapeAndStride, Storage, bind_layout, kernel_memory
 from .view import View, pair_layout, rebase
 from .views import (
     BitcastBrackets,

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, SupportsIndex, TypeAlias, TypeVar
 import numpy as np
 
 from .._integers import ceil_div, round_up
+from .._text import format_extents
 from ..errors import CoordinateError, LayoutError
 from ..formats import FormatLike, format_of
 from ..layout import (
@@ -262,7 +263,7 @@ class Tiles(Generic[Kind]):
         index = as_integer(position, "the position of a tile")
         if not -count <= index < count:
             raise CoordinateError(
-                f"tile {index} is outside the {' x '.join(map(str, self.grid))} tiles, which are 0 to {count - 1}"
+                f"tile {index} is outside the {format_extents(self.grid)} tiles, which are 0 to {count - 1}"
             )
         index %= count
         coords = [0] * len(self.grid)
@@ -271,7 +272,7 @@ class Tiles(Generic[Kind]):
         return tile(self.tensor, self.shape, *coords)
 
     def __repr__(self) -> str:
-        return f"<{' x '.join(map(str, self.grid))} tiles of shape {self.shape} in {self.order} order>"
+        return f"<{format_extents(self.grid)} tiles of shape {self.shape} in {self.order} order>"
 
 
 def tiles(tensor: Kind, shape: tuple[int, ...], order: str = "row") -> Tiles[Kind]:

@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import gcd, prod
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .._files import mmap
 from ..copying import (
@@ -62,6 +63,7 @@ from .tile_copies import (
     BoundCopy,
     CopyList,
     ExternalTensor,
+    Fill,
     TileBuffer,
     Work,
     boxes_outside,
@@ -91,7 +93,7 @@ class Endpoint(Protocol):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
-    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Any) -> Work:
+    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Fill) -> Work:
         """Return the work that reads a tile into a buffer, padded with `fill`."""
 
     def plan_export(self, tile: Box, buffer: TileBuffer) -> Work:
@@ -136,7 +138,7 @@ class MemoryEndpoint:
             address += start * stride
         return address
 
-    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Any) -> Work:
+    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Fill) -> Work:
         """Return the work that reads a tile into a buffer, padded with `fill`."""
         address = self._tile_address(tile)
         if address is None:
@@ -169,7 +171,7 @@ class MemoryEndpoint:
         """Return the memory of the tensor."""
         return [self._region("memory", 0)]
 
-    def _region(self, store: Any, shift: int) -> StorageRegion:
+    def _region(self, store: object, shift: int) -> StorageRegion:
         """Return the bytes of the tensor in a store, with `shift` added to their addresses."""
         tensor, first = self.tensor, self.tensor.address + shift
         if tensor.strides is None:
@@ -234,7 +236,7 @@ class MappedEndpoint(MemoryEndpoint):
         """The inode of the mapped file, None if its path now names another file."""
         return os.fstat(self._file).st_ino if self._file >= 0 else None
 
-    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Any) -> Work:
+    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Fill) -> Work:
         """Return the work that reads a tile into a buffer, padded with `fill`."""
         nbytes = prod(tile.shape) * self.dtype.itemsize
         address = self._contiguous_address(tile, nbytes)
@@ -329,7 +331,7 @@ def _mapped_inode(address: int) -> int:
     return -1
 
 
-def find_memmap(array: Any) -> np.memmap[Any, Any] | None:
+def find_memmap(array: object) -> np.memmap[Any, Any] | None:
     """Return the memory map that an array is a view of, directly or through other views; None if there is none.
 
     >>> find_memmap(np.zeros(3)) is None
@@ -343,7 +345,7 @@ def find_memmap(array: Any) -> np.memmap[Any, Any] | None:
     return memmap
 
 
-def is_shared_map(array: Any) -> bool:
+def is_shared_map(array: object) -> TypeGuard[np.memmap[Any, Any]]:
     """Return whether an array is a shared memory map of a file, whose pages may be released.
 
     >>> is_shared_map(np.zeros(3))
@@ -372,7 +374,7 @@ class DeviceEndpoint:
         self.array = array
         self.shape, self.dtype = tuple([int(n) for n in array.shape]), array.dtype
 
-    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Any) -> Work:
+    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Fill) -> Work:
         """Raise: the host cannot address this memory."""
         raise self._not_on_host()
 
@@ -453,7 +455,7 @@ class SlicedEndpoint:
         """Read tiles one by one again."""
         self._reader = None
 
-    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Any) -> Work:
+    def plan_import(self, tile: Box, buffer: TileBuffer, fill: Fill) -> Work:
         """Return the work that reads a tile into a buffer, padded with `fill`."""
         padding = None if fill is None else validate_fill(fill, self.dtype)
         inside = tile.within(self.shape)
@@ -482,7 +484,7 @@ class SlicedEndpoint:
 
         return read
 
-    def _read(self, boxes: Sequence[Box], padding: Any) -> list[list[tuple[Box, Array]]]:
+    def _read(self, boxes: Sequence[Box], padding: Fill) -> list[list[tuple[Box, Array]]]:
         """Return, for each box of a tile, the parts that cover it with their elements."""
         if self._reader is not None:
             return self._reader.read(boxes)
@@ -565,7 +567,7 @@ def _repeated_parts(tile: Box, shape: tuple[int, ...], padding: str) -> Iterator
         yield _TilePart(place, source_box_of(segments), turn)
 
 
-def _array_region(array: Array, arrangement: Any) -> StorageRegion:
+def _array_region(array: Array, arrangement: object) -> StorageRegion:
     footprint = Footprint(array.ctypes.data, array.shape, array.strides, array.itemsize)
     return StorageRegion("memory", footprint, arrangement)
 
@@ -591,7 +593,7 @@ class Input:
 
     source: Any
     tiler: Tiler
-    fill: Any = 0
+    fill: Fill = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -606,7 +608,7 @@ class Output:
     tiler: Tiler
 
 
-def open_endpoint(array: Any, writing: bool = False) -> Endpoint:
+def open_endpoint(array: object, writing: bool = False) -> Endpoint:
     """Return the endpoint of an array, an external tensor, or anything else with a shape, a dtype and slices.
 
     `writing` requires that the array can be written.
@@ -660,7 +662,7 @@ def validate_operand(array: Any, role: str) -> None:
         _validate_dtype(array.dtype, role)
 
 
-def _validate_dtype(dtype: Any, role: str) -> None:
+def _validate_dtype(dtype: npt.DTypeLike, role: str) -> None:
     try:
         element = np.dtype(dtype)
     except TypeError:
@@ -693,7 +695,7 @@ def validate_equal_shapes(sources: Sequence[Any], targets: Sequence[Any]) -> Non
             )
 
 
-def open_operand(operand: Any, writing: bool = False) -> Any:
+def open_operand(operand: object, writing: bool = False) -> Any:
     """Return an operand as an array: a name is opened, anything else is one already.
 
     `writing` opens a name to be written.
@@ -877,7 +879,7 @@ class NameReference:
 ArrayReference = FileReference | NameReference | ObjectReference
 
 
-def make_reference(array: Any) -> ArrayReference:
+def make_reference(array: object) -> ArrayReference:
     """Return a reference to a name, a memory map, or any other array.
 
     >>> type(make_reference(np.zeros(3))).__name__
@@ -891,8 +893,7 @@ def make_reference(array: Any) -> ArrayReference:
         return NameReference(text, describe_store(open_array(text)))
     array = open_operand(array)
     # the file offset of a view of a map is not recorded, so it stays an object
-    is_entire_map = is_shared_map(array) and not isinstance(array.base, np.memmap)
-    if is_entire_map and (array.flags.c_contiguous or array.flags.f_contiguous):
+    if is_shared_map(array) and not isinstance(array.base, np.memmap) and array.flags.forc:
         return _reference_map(array)
     return ObjectReference(array, describe_store(array))
 
@@ -902,14 +903,14 @@ def _reference_npy(path: str) -> FileReference:
     return FileReference(path, layout.shape, layout.dtype.str, layout.offset, layout.fortran_order)
 
 
-def _reference_map(array: Any) -> ArrayReference:
+def _reference_map(array: np.memmap[Any, Any]) -> ArrayReference:
     with MappedEndpoint(array) as endpoint:
         inode = endpoint.inode
     if inode is None:  # the path names another file now, so only the map can be used
         return ObjectReference(array, describe_store(array))
     shape = tuple([int(n) for n in array.shape])
     fortran_order = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
-    path = str(Path(array.filename).resolve())
+    path = str(Path(str(array.filename)).resolve())
     return FileReference(path, shape, array.dtype.str, int(array.offset), fortran_order, inode)
 
 

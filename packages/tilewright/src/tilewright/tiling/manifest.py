@@ -15,18 +15,16 @@ import hashlib
 import io
 import json
 import os
-import re
+import pickle
 import sys
 import sysconfig
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, time, timedelta
-from enum import Enum
-from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path, PurePath
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -218,7 +216,7 @@ def merge_manifests(
     return MergedManifests(len(merged), _missing_ranges(merged, tasks), _as_ranges(numbers[counts > 1]))
 
 
-def _raise_if_unidentified(path: Path, compute: Any) -> None:
+def _raise_if_unidentified(path: Path, compute: object) -> None:
     if not isinstance(compute, dict) or not ("code" in compute or "tag" in compute):
         raise TransferError(
             f"{path} does not say by which code it was made, so it cannot be merged; name the compute with tag='...'"
@@ -310,7 +308,7 @@ def _raise_if_changed(path: Path, recorded: dict[str, Any], plan: dict[str, Any]
         )
 
 
-def _describe_change(name: str, recorded: Any, current: Any) -> str:
+def _describe_change(name: str, recorded: object, current: object) -> str:
     """Return a text with the entries of a value that differ."""
     if isinstance(recorded, dict) and isinstance(current, dict):
         keys = [key for key in {**recorded, **current} if recorded.get(key) != current.get(key)]
@@ -321,10 +319,6 @@ def _describe_change(name: str, recorded: Any, current: Any) -> str:
 # Fingerprints of computes: whether two functions do the same.
 
 _LIBRARIES = tuple({os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib")})
-
-_NUMBERS: tuple[type, ...] = (bool, int, float, complex, Fraction, np.generic, np.dtype, date, time, timedelta)
-_VALUES: tuple[type, ...] = (*_NUMBERS, str, bytes, type(None), type(Ellipsis), slice, range, PurePath)
-
 _IGNORED_MEMBERS = (
     "__dict__",
     "__weakref__",
@@ -369,148 +363,81 @@ def fingerprint_compute(compute: Callable[..., Any]) -> str:
     >>> fingerprint_compute(make_scale(2)) == fingerprint_compute(make_scale(3))
     False
     """
-    digest = hashlib.sha256()
+    function = compute
+    while isinstance(function, functools.partial):
+        function = function.func
+    if getattr(function, "__name__", "") == "<lambda>":
+        raise UnidentifiedError("the compute is a lambda, which has no name")
+    return _hash_by_value(compute)
+
+
+def _hash_by_value(value: object) -> str:
+    content = io.BytesIO()
     try:
-        for part in _PartsWalk().parts(compute, "the compute"):
-            digest.update(f"{len(part)}:".encode() + part)
+        _PicklerByValue(content).dump(value)
     except UnidentifiedError:
         raise
     except Exception as problem:  # any object may raise, and nesting may be too deep
-        raise UnidentifiedError(f"the compute cannot be read ({type(problem).__name__}: {problem})") from None
-    return digest.hexdigest()
+        raise UnidentifiedError(f"the compute uses what has no known value: {problem}") from None
+    return hashlib.sha256(content.getvalue()).hexdigest()
 
 
-class _PartsWalk:
-    """A walk through all that a compute depends on, item object once."""
+class _PicklerByValue(pickle.Pickler):
+    """Writes functions and classes with their code and all that they use, the same in every process.
 
-    def __init__(self) -> None:
-        self.seen: dict[int, int] = {}
-        self.alive: list[Any] = []  # so that no other object gets the id of one that was seen
+    Pickle itself writes their names alone, and sets in no fixed order.
+    """
 
-    def parts(self, value: Any, label: str) -> Iterator[bytes]:
-        """Yield label the value is, as bytes that are the same in every process."""
-        yield type(value).__qualname__.encode()
-        if isinstance(value, Enum):
-            yield from (name_compute(type(value)).encode(), value.name.encode())
-        elif isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
-            yield from (repr((value.dtype, value.shape)).encode(), np.ascontiguousarray(value).tobytes())
-        elif isinstance(value, _VALUES):
-            yield repr(value).encode()
-        elif isinstance(value, re.Pattern):
-            yield repr((value.pattern, value.flags)).encode()
-        elif id(value) in self.seen:
-            yield str(self.seen[id(value)]).encode()
-        else:
-            self.seen[id(value)] = len(self.seen)
-            self.alive.append(value)
-            yield from self._compound_parts(value, label)
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=4)
+        self.fast = True  # without references to equal objects, which differ from process to process
+        self._seen: dict[int, int] = {}
 
-    def _compound_parts(self, value: Any, label: str) -> Iterator[bytes]:
+    def persistent_id(self, value: Any) -> object:
+        """Return the parts of an object that are written instead of it, None for objects that pickle writes itself."""
+        if isinstance(value, (set, frozenset)):
+            return type(value).__name__, sorted(map(_hash_by_value, value))
+        if isinstance(value, ModuleType):
+            return _version_of(value)
+        if isinstance(value, CodeType):
+            signature = value.co_names, value.co_varnames, value.co_freevars, value.co_argcount, value.co_flags
+            return value.co_code, signature, value.co_consts
+        if isinstance(value, np.ufunc) and value.__name__ not in vars(np):  # numpy.frompyfunc, numba.vectorize
+            raise UnidentifiedError(f"the compute uses the ufunc {value.__name__}, which is not one of NumPy's")
+        if not isinstance(value, (FunctionType, type)):
+            return getattr(value, "py_func", None)  # of a function that numba compiled
         if (library := _find_library(value)) is not None:
-            yield name_compute(value).encode()
-            yield from _version_parts(library)
-        elif isinstance(value, (list, tuple)):
-            yield from self._sequence_parts(value, label)
-        elif isinstance(value, (set, frozenset)):
-            # in no order, so label was seen in one element must not be a reference in the next
-            yield from sorted([b"".join(_PartsWalk().parts(item, label)) for item in value])
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                yield from self.parts(key, label)
-                yield from self.parts(item, f"{label}[{key!r}]")
-        elif isinstance(value, functools.partial):
-            yield from self._sequence_parts((value.func, value.args, value.keywords), label)
-        elif isinstance(value, MethodType):
-            yield from self._sequence_parts((value.__func__, value.__self__), label)
-        elif isinstance(value, FunctionType):
-            yield from self._function_parts(value, label)
-        elif isinstance(value, np.ufunc):
-            yield name_compute(value).encode()
-            if value.__name__ not in vars(np):  # numpy.frompyfunc, numba.vectorize
-                raise UnidentifiedError(f"{label} is the ufunc {value.__name__}, which is not one of NumPy's")
-        elif isinstance(value, ModuleType):
-            yield from _version_parts(value)
-        elif isinstance(value, BuiltinFunctionType):  # a method, such as [].append
-            yield name_compute(value).encode()
-            yield from self.parts(value.__self__, f"the object of {label}")
-        elif isinstance(value, type):
-            yield from self._class_parts(value, label)
-        elif hasattr(value, "py_func"):  # compiled by numba
-            yield from self.parts(value.py_func, label)
-        else:
-            yield from self._instance_parts(value, label)
-
-    def _sequence_parts(self, values: Iterable[Any], label: str) -> Iterator[bytes]:
-        for value in values:
-            yield from self.parts(value, label)
-
-    def _function_parts(self, function: FunctionType, label: str) -> Iterator[bytes]:
-        yield name_compute(function).encode()
-        if "<lambda>" in function.__qualname__.split(".")[-1] and label == "the compute":
-            raise UnidentifiedError("the compute is a lambda, which has no name")
-        yield from self._code_parts(function.__code__)
-        yield from self.parts(function.__defaults__, f"a default of {function.__qualname__}")
-        yield from self.parts(function.__kwdefaults__, f"a default of {function.__qualname__}")
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                value = cell.cell_contents
-            except ValueError:  # not assigned yet
-                continue
-            yield from self.parts(value, f"{name}, which {function.__qualname__} encloses,")
-        yield from self._global_parts(function)
-        if function.__dict__:
-            yield from self.parts({k: v for k, v in vars(function).items() if k != "__wrapped__"}, label)
-
-    def _code_parts(self, code: CodeType) -> Iterator[bytes]:
-        yield code.co_code
-        yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_flags)).encode()
-        for constant in code.co_consts:
-            if isinstance(constant, CodeType):
-                yield from self._code_parts(constant)
-            else:
-                yield from self.parts(constant, "a constant")
-
-    def _global_parts(self, function: FunctionType) -> Iterator[bytes]:
-        names = sorted(set(_code_names(function.__code__)))
-        for name in names:
-            if name not in function.__globals__:
-                continue
-            value = function.__globals__[name]
-            yield name.encode()
-            yield from self.parts(value, f"the global {name} of {function.__qualname__}")
-            if isinstance(value, ModuleType) and not _is_library(value.__name__):
-                for attribute in names:  # helpers.FACTOR is two names in byte code
-                    if attribute in vars(value):
-                        yield from self.parts(vars(value)[attribute], f"{name}.{attribute}")
-
-    def _class_parts(self, kind: type, label: str) -> Iterator[bytes]:
-        yield name_compute(kind).encode()
-        yield from self._sequence_parts(kind.__bases__, label)
-        for name, value in vars(kind).items():
-            if name in _IGNORED_MEMBERS or type(value).__name__ in (
-                "member_descriptor",
-                "getset_descriptor",
-                "_abc_data",
-            ):
-                continue
-            inner = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
-            yield name.encode()
-            yield from self.parts(inner, f"{kind.__qualname__}.{name}")
-
-    def _instance_parts(self, value: Any, label: str) -> Iterator[bytes]:
-        kind = type(value)
-        slots = [name for item in kind.__mro__ for name in _slot_names(item) if hasattr(value, name)]
-        if _is_library(kind.__module__) or not (hasattr(value, "__dict__") or slots):
-            raise UnidentifiedError(f"{label} is a {kind.__module__}.{kind.__qualname__}, which has no known value")
-        yield from self.parts(kind, label)
-        yield from self.parts(
-            {**{name: getattr(value, name) for name in slots}, **getattr(value, "__dict__", {})}, label
-        )
+            return name_compute(value), _version_of(library)
+        if id(value) in self._seen:
+            return "seen", self._seen[id(value)]
+        self._seen[id(value)] = len(self._seen)
+        return _function_parts(value) if isinstance(value, FunctionType) else _class_parts(value)
 
 
-def _slot_names(kind: type) -> tuple[str, ...]:
-    slots = vars(kind).get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else tuple(slots)
+def _function_parts(function: FunctionType) -> tuple[object, ...]:
+    """Return all that a function depends on: its code, defaults, enclosed values, globals and attributes."""
+    names = sorted(set(_code_names(function.__code__)))
+    used = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    for module in [value for value in used.values() if isinstance(value, ModuleType)]:
+        if not _is_library(module.__name__):  # helpers.FACTOR is two names in byte code
+            used |= {f"{module.__name__}.{name}": vars(module)[name] for name in names if name in vars(module)}
+    enclosed = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # not assigned yet
+            enclosed.append(cell.cell_contents)
+    attributes = {name: value for name, value in vars(function).items() if name != "__wrapped__"}
+    defaults = function.__defaults__, function.__kwdefaults__
+    return name_compute(function), function.__code__, defaults, enclosed, used, attributes
+
+
+def _class_parts(owner: type) -> tuple[object, ...]:
+    """Return all that a class depends on: its bases, and its members by name."""
+    members = {
+        name: getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+        for name, member in vars(owner).items()
+        if name not in _IGNORED_MEMBERS and type(member).__name__ not in _IGNORED_TYPES
+    }
+    return name_compute(owner), owner.__bases__, members
 
 
 def _code_names(code: CodeType) -> Iterator[str]:
@@ -530,7 +457,7 @@ def _is_library(module: str | None) -> bool:
     return in_python or (path is not None and str(path).startswith(_LIBRARIES))
 
 
-def _find_library(value: Any) -> ModuleType | None:
+def _find_library(value: object) -> ModuleType | None:
     """Return the library module that a function or class can be imported from, None if there is none."""
     name, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(name, str) or not isinstance(qualified, str) or not _is_library(name):
@@ -541,6 +468,6 @@ def _find_library(value: Any) -> ModuleType | None:
     return sys.modules[name] if member is value else None
 
 
-def _version_parts(module: ModuleType) -> Iterator[bytes]:
+def _version_of(module: ModuleType) -> tuple[str, str]:
     top = sys.modules.get(module.__name__.partition(".")[0])
-    yield repr((module.__name__, str(getattr(top, "__version__", "")))).encode()
+    return module.__name__, str(getattr(top, "__version__", ""))

@@ -13,6 +13,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import LayoutError, TransferError
 from ..files import absolute_name, create_array, parse_array_name
@@ -43,7 +44,7 @@ from .tile_compute import (
     mark_outputs,
     run_compute,
 )
-from .tile_copies import TileBuffer, Work, direct_copy
+from .tile_copies import Fill, TileBuffer, Work, direct_copy
 from .tile_kernel import TileKernel
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 from .transfers import InlineQueue, ThreadQueue, Transfer, TransferQueue, raise_failures, start_transfer
@@ -55,7 +56,7 @@ class _OperandBuffer:
 
     __slots__ = ("_views", "array", "buffer", "endpoint", "fill", "tile", "tiles")
 
-    def __init__(self, buffer: TileBuffer, endpoint: Endpoint, tiles: Iterator[Box], fill: Any = None) -> None:
+    def __init__(self, buffer: TileBuffer, endpoint: Endpoint, tiles: Iterator[Box], fill: Fill = None) -> None:
         self.buffer, self.endpoint, self.tiles, self.fill = buffer, endpoint, tiles, fill
         self.tile = empty_box(0)
         self.array: Array = buffer.view((0,), endpoint.dtype)
@@ -373,14 +374,14 @@ def _transferred_bytes(operands: Sequence[tuple[Endpoint, Input | Output]]) -> i
     return sum([item.tiler.volume * endpoint.dtype.itemsize for endpoint, item in operands])
 
 
-def _copy_tiles(*arrays: Any) -> None:
+def _copy_tiles(*arrays: Array) -> None:
     """Copy each input to its output: the compute of a pipeline that has none."""
     half = len(arrays) // 2
     for source, target in zip(arrays[:half], arrays[half:], strict=True):
         target[...] = source
 
 
-def _pass_tiles(*arrays: Any) -> None:
+def _pass_tiles(*arrays: Array) -> None:
     """Do nothing: input and output are the same buffer."""
 
 
@@ -391,18 +392,18 @@ REMOTE_WORKERS = 8
 
 
 def stream(
-    source: Any,
-    target: Any,
-    compute: Any = None,
+    source: object,
+    target: object,
+    compute: Callable[..., object] | None = None,
     tile: Extents | None = None,
     overlap: Margins = 0,
-    pad: Any = 0,
+    pad: Fill = 0,
     scheme: str | None = None,
     workers: int | None = None,
     depth: int | None = None,
     memory_limit: int | None = None,
     order: str = "row_major",
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
     chunks: Sequence[int] | None = None,
     progress: ProgressCallback | None = None,
     cancel: CancelFlag | None = None,
@@ -501,7 +502,7 @@ def default_workers(arrays: Sequence[Any]) -> int:
     return max(cores, REMOTE_WORKERS if any(store.is_remote for store in stores) else 1)
 
 
-def open_source(source: Any, targets: Sequence[Any]) -> Any:
+def open_source(source: object, targets: Sequence[object]) -> Any:
     """Return the array of a source; HDF5 has to open a file with targets for writing as well.
 
     >>> open_source(np.zeros(3), []).shape
@@ -534,7 +535,7 @@ def create_like(
     return create_array(name, extents, dtype, chunks, shards)
 
 
-def _as_array_function(compute: Any) -> Callable[..., Any] | None:
+def _as_array_function(compute: object) -> Callable[..., Any] | None:
     """Return a compute as a function of arrays; a C function is called with pointers."""
     pointer_like = getattr(compute, "ctypes", None)  # numba's cfunc
     if pointer_like is not None and not isinstance(compute, np.ndarray):
@@ -542,7 +543,7 @@ def _as_array_function(compute: Any) -> Callable[..., Any] | None:
     if not isinstance(compute, ctypes._CFuncPtr):  # type: ignore[attr-defined]  # it has no public name
         if compute is not None and not callable(compute):
             raise TransferError(f"expected a callable compute, got {compute!r}")
-        return compute  # type: ignore[no-any-return]
+        return compute
     function: Any = compute
     shapes: dict[tuple[int, ...], Any] = {}
 

@@ -32,7 +32,7 @@ from ..layout import Box
 from .endpoints import Endpoint
 from .manifest import Checksums
 from .tile_compute import CancelledError, Step, WriteGate, run_compute
-from .tile_copies import TileBuffer
+from .tile_copies import Fill, TileBuffer
 from .tiler import Tiler
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class TaskBuffers(NamedTuple):
         """Return the buffers as arrays."""
         return tuple([buffer.view(box.shape, endpoint.dtype) for endpoint, box, buffer in zip(*self, strict=True)])
 
-    def read(self, pad: Any) -> None:
+    def read(self, pad: Fill) -> None:
         """Fill the buffers from the endpoints."""
         for endpoint, box, buffer in zip(*self, strict=True):
             endpoint.plan_import(box, buffer, pad)()

@@ -16,17 +16,16 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from itertools import combinations, product
 from math import prod
-from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from .._files import replace_file
 from ..copying import Footprint, find_device_array
 from ..errors import TransferError
 from ..layout import Box
@@ -148,7 +147,7 @@ def store_locations(array: Any) -> list[StoreLocation]:
     return [StoreLocation(("object", id(array)))]
 
 
-def is_zarr(array: Any) -> bool:
+def is_zarr(array: object) -> bool:
     """Return whether an object is a zarr array, of version 2 or 3.
 
     >>> is_zarr(np.zeros(3))
@@ -157,7 +156,7 @@ def is_zarr(array: Any) -> bool:
     return _is_from_package(array, "zarr") and hasattr(type(array), "chunks")
 
 
-def is_hdf5(array: Any) -> bool:
+def is_hdf5(array: object) -> bool:
     """Return whether an object is a dataset of h5py, or a view of one in another type.
 
     >>> is_hdf5(np.zeros(3))
@@ -166,7 +165,7 @@ def is_hdf5(array: Any) -> bool:
     return _is_from_package(array, "h5py") and hasattr(type(_hdf5_dataset(array)), "chunks")
 
 
-def validate_open(array: Any) -> None:
+def validate_open(array: object) -> None:
     """Raise if an array is a dataset of a closed HDF5 file.
 
     >>> validate_open(np.zeros(3))
@@ -175,7 +174,7 @@ def validate_open(array: Any) -> None:
         raise TransferError("the HDF5 dataset is closed; keep its file open until the run ends")
 
 
-def _is_from_package(array: Any, package: str) -> bool:
+def _is_from_package(array: object, package: str) -> bool:
     return any(kind.__module__.partition(".")[0] == package for kind in type(array).__mro__)
 
 
@@ -195,7 +194,7 @@ def inner_arrays(array: Any) -> Iterator[Any]:
     for _ in range(_MAX_DEPTH):
         following = []
         # Before Python 3.11 attributes are referents of the dict of an object, not of the object.
-        attributes = [vars(each) for each in level if isinstance(getattr(each, "__dict__", None), dict)]
+        attributes = [vars(item) for item in level if isinstance(getattr(item, "__dict__", None), dict)]
         seen.update(map(id, attributes))
         for referent in gc.get_referents(*level, *attributes):
             if id(referent) in seen or isinstance(referent, _LEAF_TYPES):
@@ -325,7 +324,7 @@ def _hdf5_locations(dataset: Any) -> Iterator[StoreLocation]:
                 yield from list(_hdf5_locations(other[source.dset_name]))
 
 
-def reject_array_wrappers(array: Any, name: str) -> None:
+def reject_array_wrappers(array: object, name: str) -> None:
     """Raise for arrays that carry more than elements: a mask or units would be lost. `name` is for the message.
 
     >>> reject_array_wrappers(np.zeros(3), "the source")
@@ -342,7 +341,7 @@ def reject_array_wrappers(array: Any, name: str) -> None:
     raise TransferError(f"{name} is a {kind.__name__}, and its {lost} would be lost; {remedy}")
 
 
-def chunk_shape(array: Any) -> tuple[int, ...] | None:
+def chunk_shape(array: object) -> tuple[int, ...] | None:
     """Return the shape of the units in which an array is written: its shards or chunks; None if it has none.
 
     >>> chunk_shape(np.zeros(3)) is None
@@ -351,7 +350,7 @@ def chunk_shape(array: Any) -> tuple[int, ...] | None:
     return _as_chunks(getattr(array, "shards", None)) or read_chunk_shape(array)
 
 
-def read_chunk_shape(array: Any) -> tuple[int, ...] | None:
+def read_chunk_shape(array: object) -> tuple[int, ...] | None:
     """Return the shape of the units in which an array is read: chunks, also inside shards; None if it has none.
 
     >>> read_chunk_shape(np.zeros(3)) is None
@@ -360,10 +359,11 @@ def read_chunk_shape(array: Any) -> tuple[int, ...] | None:
     return _as_chunks(getattr(array, "chunks", None))
 
 
-def _as_chunks(chunks: Any) -> tuple[int, ...] | None:
+def _as_chunks(chunks: object) -> tuple[int, ...] | None:
     # dask has a tuple of extents for each axis
-    is_shape = isinstance(chunks, tuple) and all(isinstance(n, int) and n > 0 for n in chunks)
-    return chunks if is_shape and chunks else None
+    if isinstance(chunks, tuple) and chunks and all(isinstance(n, int) and n > 0 for n in chunks):
+        return chunks
+    return None
 
 
 # Chunks of stored arrays, read once for all tiles that need them, as far as memory allows.
@@ -592,216 +592,10 @@ class ChunkReader:
         return self._load(self._box_of(index))
 
 
-# Chunks of zarr arrays in a local folder, read and written without zarr, in the calling thread.
-
-Slices = tuple[slice, ...]
-
-_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
-_V2_COMPRESSORS = ("zstd", "blosc", "gzip", "zlib", "lz4")
-
-
-class ZarrChunks:
-    """A zarr array in a local folder, as chunks.
-
-    Args:
-        folder: the folder of the array.
-        array: the array, for its metadata.
-        compressor: the codec of numcodecs that encodes a chunk, None if chunks are stored as they are.
-
-    >>> import tempfile
-    >>> zarr = import_module("zarr")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     array = zarr.create_array(folder, shape=(5,), chunks=(3,), dtype="i4")
-    ...     chunks = open_zarr_chunks(array)
-    ...     chunks.write((slice(0, 5),), np.arange(5, dtype="i4"))
-    ...     array[...].tolist(), chunks.read((slice(2, 4),)).tolist()
-    ([0, 1, 2, 3, 4], [2, 3])
-    """
-
-    def __init__(self, folder: Path, array: Any, compressor: Any) -> None:
-        self._folder, self._metadata, self._compressor = folder, array.metadata, compressor
-        self.shape = tuple([int(n) for n in array.shape])
-        self.chunks: tuple[int, ...] = tuple([int(n) for n in array.chunks])
-        self.dtype = np.dtype(array.dtype)
-        fill = array.fill_value
-        self._fill = np.full(1, 0 if fill is None else fill, self.dtype)
-        self._stores_empty = bool(array.config.write_empty_chunks)
-        self._scratch = threading.local()
-
-    def read(self, box: Slices) -> Array:
-        """Return the elements of a box; elements of one chunk are not copied."""
-        indices = self._indices(box)
-        if len(indices) == 1:
-            return self._read_chunk(indices[0])[self._inside_chunk(indices[0], box)]
-        out = np.empty([part.stop - part.start for part in box], self.dtype)
-        for index in indices:
-            out[self._inside_box(index, box)] = self._read_chunk(index)[self._inside_chunk(index, box)]
-        return out
-
-    def covers(self, box: Slices) -> bool:
-        """Return whether a box consists of whole chunks, so that it can be written."""
-        axes = zip(box, self.chunks, self.shape, strict=True)
-        return all(part.start % n == 0 and (part.stop % n == 0 or part.stop == extent) for part, n, extent in axes)
-
-    def write(self, box: Slices, values: Any) -> None:
-        """Write a box of whole chunks."""
-        elements = np.asarray(values, self.dtype)
-        for index in self._indices(box):
-            part = elements[self._inside_box(index, box)]
-            if part.shape != self.chunks or not part.flags.c_contiguous:
-                whole = self._scratch_array("chunk", prod(self.chunks) * self.dtype.itemsize).view(self.dtype)
-                chunk = whole.reshape(self.chunks)
-                if part.shape != self.chunks:  # the last chunk of an axis is stored in full
-                    chunk[...] = self._fill
-                chunk[tuple([slice(0, n) for n in part.shape])] = part
-                part = chunk
-            self._write_chunk(index, part)
-
-    def _indices(self, box: Slices) -> list[Index]:
-        return list(product(*[chunk_range(part.start, part.stop, n) for part, n in zip(box, self.chunks, strict=True)]))
-
-    def _inside_chunk(self, index: Index, box: Slices) -> Slices:
-        axes = zip(index, self.chunks, box, strict=True)
-        return tuple([slice(max(0, part.start - k * n), min(n, part.stop - k * n)) for k, n, part in axes])
-
-    def _inside_box(self, index: Index, box: Slices) -> Slices:
-        axes = zip(index, self.chunks, box, strict=True)
-        return tuple(
-            [slice(max(0, k * n - part.start), min(part.stop, (k + 1) * n) - part.start) for k, n, part in axes]
-        )
-
-    def _path(self, index: Index) -> str:
-        return os.path.join(self._folder, self._metadata.encode_chunk_key(index))
-
-    def _read_chunk(self, index: Index) -> Array:
-        """Return a new array with a whole chunk."""
-        path = self._path(index)
-        try:
-            file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            return np.full(self.chunks, self._fill)  # a chunk that was never written
-        chunk = np.empty(self.chunks, self.dtype)
-        elements = chunk.reshape(-1)
-        try:
-            size = os.fstat(file).st_size
-            if self._compressor is None:
-                _read_file(file, elements.view(np.uint8), size)
-            else:
-                encoded = self._scratch_array("file", size)
-                _read_file(file, encoded, size)
-                decoded = self._compressor.decode(encoded, elements)
-                if decoded is not elements and decoded is not None:
-                    elements[...] = np.frombuffer(decoded, self.dtype)
-        except (ValueError, RuntimeError) as problem:
-            raise TransferError(
-                f"cannot decode the chunk {path}: {problem}; it is damaged, or was written with other settings"
-            ) from problem
-        finally:
-            os.close(file)
-        return chunk
-
-    def _write_chunk(self, index: Index, chunk: Array) -> None:
-        """Store a whole chunk that is contiguous; a chunk of nothing but the fill value is removed instead."""
-        path = self._path(index)
-        if not self._stores_empty and self._is_empty(chunk):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                os.unlink(path)
-            return
-        encoded = chunk if self._compressor is None else self._compressor.encode(chunk.reshape(-1))
-        try:
-            self._replace_chunk(path, encoded)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            self._replace_chunk(path, encoded)
-
-    def _replace_chunk(self, path: str, encoded: Any) -> None:
-        with replace_file(path, durable=False) as file:
-            file.write(memoryview(encoded).cast("B"))
-
-    def _is_empty(self, chunk: Array) -> bool:
-        """Return whether all elements have the bits of the fill value."""
-        size = self.dtype.itemsize
-        elements, fill = chunk.reshape(-1).view(np.uint8), self._fill.view(np.uint8)
-        if not np.array_equal(elements[:size], fill):
-            return False
-        return bool((elements.reshape(-1, size) == fill).all())
-
-    def _scratch_array(self, name: str, size: int) -> Array:
-        """Return `size` bytes of this thread, which the next call with the same name overwrites."""
-        scratch: Array | None = getattr(self._scratch, name, None)
-        if scratch is None or scratch.size < size:
-            scratch = np.empty(max(size, 1), np.uint8)
-            setattr(self._scratch, name, scratch)
-        return scratch[:size]
-
-
-def open_zarr_chunks(array: Any) -> ZarrChunks | None:
-    """Return the chunks of a zarr array of version 2 or 3 of the format; None if zarr itself has to read them."""
-    dtype, metadata = np.dtype(array.dtype), array.metadata
-    if type(array.store).__name__ != "LocalStore" or dtype.kind not in "biufc" or array.shards or array.filters:
-        return None
-    if array.order != "C" and metadata.zarr_format == 2:
-        return None
-    compressors = tuple(array.compressors)
-    if len(compressors) > 1 or 0 in array.shape:
-        return None
-    compressor = compressors[0] if compressors else None
-    if metadata.zarr_format == 3:
-        if metadata.chunk_grid.to_dict().get("name") != "regular" or not _stores_as_in_memory(array.serializer, dtype):
-            return None
-        if compressor is not None:
-            compressor = _make_compressor(compressor.to_dict(), dtype)
-            if compressor is None:
-                return None
-    elif compressor is not None and getattr(compressor, "codec_id", None) not in _V2_COMPRESSORS:
-        return None
-    return ZarrChunks(Path(array.store.root, array.path), array, compressor)
-
-
-def _stores_as_in_memory(serializer: Any, dtype: np.dtype[Any]) -> bool:
-    """Return whether a chunk is stored as the bytes of its array."""
-    description = serializer.to_dict()
-    if description.get("name") != "bytes":
-        return False
-    endian = description.get("configuration", {}).get("endian")
-    return dtype.itemsize == 1 or dtype.newbyteorder("little" if endian == "little" else "big") == dtype
-
-
-def _make_compressor(description: dict[str, Any], dtype: np.dtype[Any]) -> Any:
-    """Return the codec of numcodecs for a compressor of zarr 3, None if it is another one."""
-    numcodecs: Any = import_module("numcodecs")
-    name, options = description.get("name"), dict(description.get("configuration", {}))
-    if name == "zstd":
-        return numcodecs.Zstd(options.get("level", 0), options.get("checksum", False))
-    if name == "gzip":
-        return numcodecs.GZip(options.get("level", 5))
-    if name == "blosc" and options.get("typesize") == dtype.itemsize and options.get("shuffle") in _SHUFFLES:
-        return numcodecs.Blosc(
-            options["cname"], options["clevel"], _SHUFFLES[options["shuffle"]], options.get("blocksize", 0)
-        )
-    return None
-
-
-def _read_file(file: int, target: Array, size: int) -> None:
-    """Fill an array with the first `size` bytes of a file."""
-    if size != target.size:
-        raise ValueError(f"expected {target.size} bytes, got {size}")
-    rest = memoryview(target)  # type: ignore[arg-type]
-    while rest:
-        count = os.readv(file, [rest]) if hasattr(os, "readv") else _read_into(file, rest)
-        if not count:
-            raise ValueError(f"the file ends {rest.nbytes} bytes too early")
-        rest = rest[count:]
-
-
-def _read_into(file: int, target: memoryview) -> int:
-    data = os.read(file, target.nbytes)
-    target[: len(data)] = data
-    return len(data)
-
-
 # Boxes of stored arrays, read and written in the thread that asks for them.
 
+
+Slices = tuple[slice, ...]
 
 _LOCAL_STORES = {"LocalStore", "MemoryStore"}
 """Stores of zarr 3 whose coroutines run on any event loop."""
@@ -832,16 +626,15 @@ def open_access(array: Any) -> StoreAccess:
     [0.0, 7.0, 8.0, 0.0]
     """
 
-    def write(box: Slices, values: Any) -> None:
+    def write(box: Slices, values: npt.ArrayLike) -> None:
         array[box] = values
 
     access = StoreAccess(array.__getitem__, write)
     if is_zarr(array):
-        inner = getattr(array, "async_array", None)  # zarr 2 has none: it works in the calling thread anyway
-        if inner is None:
+        if not hasattr(array, "async_array"):  # zarr 2 works in the calling thread anyway
             return access._replace(is_parallel=True)
         if _is_local(array.store):
-            return _ThreadAccess(inner, access, open_zarr_chunks(array)).as_access()
+            return StoreAccess(partial(_read_in_thread, array), partial(_write_in_thread, array), is_parallel=True)
         return access._replace(is_parallel=True, is_remote=True)
     if is_hdf5(array):
         return access  # one lock for all of HDF5
@@ -850,7 +643,7 @@ def open_access(array: Any) -> StoreAccess:
     )
 
 
-def is_stored(array: Any) -> bool:
+def is_stored(array: object) -> bool:
     """Return whether an array is neither in memory nor in a mapped file, but behind an object that slices.
 
     >>> is_stored(np.zeros(3)), is_stored(memoryview(b"abc"))
@@ -868,29 +661,21 @@ def _is_local(store: Any) -> bool:
     return True
 
 
-class _ThreadAccess:
-    """Boxes of a zarr array in a local store, read and written by the calling thread alone: its chunks, or by zarr."""
+def _read_in_thread(array: Any, box: Slices) -> Any:
+    """Return a box of a local zarr array, read and decoded by the calling thread alone."""
+    try:
+        return array[box] if _has_running_loop() else run_in_thread(array.async_array.getitem(box))
+    except (ValueError, RuntimeError) as problem:
+        raise TransferError(
+            f"cannot decode a chunk of {array.store_path}: {problem}; it is damaged, or was written with other settings"
+        ) from problem
 
-    def __init__(self, inner: Any, fallback: StoreAccess, chunks: ZarrChunks | None) -> None:
-        self._inner, self._fallback, self._chunks = inner, fallback, chunks
 
-    def as_access(self) -> StoreAccess:
-        return StoreAccess(self.read, self.write, is_parallel=True)
-
-    def read(self, box: Slices) -> Any:
-        if self._chunks is not None:
-            return self._chunks.read(box)
-        if _has_running_loop():
-            return self._fallback.read(box)
-        return run_in_thread(self._inner.getitem(box))
-
-    def write(self, box: Slices, values: Any) -> None:
-        if self._chunks is not None and self._chunks.covers(box):
-            self._chunks.write(box, values)
-        elif _has_running_loop():
-            self._fallback.write(box, values)
-        else:
-            run_in_thread(self._inner.setitem(box, values))
+def _write_in_thread(array: Any, box: Slices, values: npt.ArrayLike) -> None:
+    if _has_running_loop():
+        array[box] = values
+    else:
+        run_in_thread(array.async_array.setitem(box, values))
 
 
 def _has_running_loop() -> bool:
@@ -905,7 +690,7 @@ def _has_running_loop() -> bool:
 class _InlineExecutor(ThreadPoolExecutor):
     """An executor without threads: a call runs at once, in the thread that submits it."""
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], /, *arguments: object, **options: object) -> Future[Any]:
         future: Future[Any] = Future()
         try:
             future.set_result(function(*arguments, **options))

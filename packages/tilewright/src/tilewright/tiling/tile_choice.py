@@ -241,7 +241,7 @@ def _find_chunks(
     return ChunkGrids(extents, margins, reads, writes)
 
 
-def _element_size(item: Any) -> int:
+def _element_size(item: object) -> int:
     """Return the bytes of an element of a dtype, or of an array."""
     dtype: Any = item.dtype if hasattr(item, "shape") and hasattr(item, "dtype") else item
     return int(np.dtype(dtype).itemsize)

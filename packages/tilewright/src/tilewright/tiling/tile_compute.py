@@ -144,7 +144,7 @@ def run_compute(compute: Callable[..., Any], step: Step, check: bool = False) ->
         check_written(step, marks)
 
 
-def _reject_result(result: Any, step: Step) -> None:
+def _reject_result(result: object, step: Step) -> None:
     """Raise if a compute returned an array of its own; NumPy's functions return the output."""
     for value in result if isinstance(result, (tuple, list)) else (result,):
         if value is None or any(_is_same_array(value, out) for out in step.outputs):
@@ -154,7 +154,7 @@ def _reject_result(result: Any, step: Step) -> None:
         raise TransferError(f"the compute of tile {step.tile} returned {kind}, which would be lost; {remedy}")
 
 
-def _is_same_array(value: Any, out: Array) -> bool:
+def _is_same_array(value: object, out: Array) -> bool:
     """Return whether a value is an output, or a view of all of it."""
     if value is out:
         return True

@@ -15,9 +15,10 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 from itertools import product as combinations
 from math import gcd, prod
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ..copying import (
     Buffer,
@@ -77,15 +78,19 @@ def _round_up(spacing: int, alignment: int) -> int:
     return -(-spacing // alignment) * alignment
 
 
+Fill: TypeAlias = "str | npt.ArrayLike | None"
+"""What stands outside a space: a value, "edge", "reflect", "symmetric" or "wrap"; None if nothing may."""
+
+
 class TransferTensor:
     """A window of a space that is laid out in memory."""
 
     def __init__(
         self,
-        memory: Any,
+        memory: object,
         shape: Extents | None = None,
         layout: LayoutLike | None = None,
-        dtype: Any = None,
+        dtype: npt.DTypeLike | None = None,
         offset: int = 0,
         const: bool | None = None,
         window: Box | None = None,
@@ -210,7 +215,7 @@ class TransferTensor:
         """
         return self._element_view(coords)[(0,) * len(coords)]
 
-    def write(self, value: Any, *coords: int) -> None:
+    def write(self, value: npt.ArrayLike, *coords: int) -> None:
         """Set the element at `coords` of this tensor to `value`.
 
         >>> buffer = InternalTensor(np.zeros(6, np.int8), (2, 3))
@@ -342,27 +347,24 @@ class TileBuffer:
         return InternalTensor(self.bytes, shape, dtype=dtype)
 
 
-def _describe_memory(memory: Any) -> tuple[Buffer, Layout | None, np.dtype[Any]]:
+def _describe_memory(memory: object) -> tuple[Buffer, Layout | None, np.dtype[Any]]:
     """Return memory as bytes, with its own layout (None if it has none) and element type."""
-    if not isinstance(memory, np.ndarray):
+    if isinstance(memory, np.ndarray):
+        array = memory
+    else:
         try:
-            memory = np.frombuffer(memory, np.uint8)
+            array = np.frombuffer(cast("bytes", memory), np.uint8)  # refuses what is no buffer
         except (TypeError, ValueError, BufferError) as problem:
             raise LayoutError(
                 f"expected an array or a buffer as memory, got {type(memory).__name__}: {problem}"
             ) from None
-    buffer = Buffer.of(memory)
-    size = memory.itemsize
-    if (
-        memory.ndim == 0
-        or size == 0
-        or any(s % size for n, s in zip(memory.shape, memory.strides, strict=True) if n > 1)
-    ):
-        return buffer, None, memory.dtype
-    start = memory.__array_interface__["data"][0] - buffer.address
-    shape = tuple([int(n) for n in memory.shape])
-    layout = Layout(shape, tuple([s // size for s in memory.strides])) + start // size
-    return buffer, layout, memory.dtype
+    buffer, size = Buffer.of(array), array.itemsize
+    lies_between = any(s % size for n, s in zip(array.shape, array.strides, strict=True) if n > 1) if size else True
+    if array.ndim == 0 or lies_between:
+        return buffer, None, array.dtype
+    start = array.__array_interface__["data"][0] - buffer.address
+    layout = Layout(array.shape, tuple([s // size for s in array.strides])) + start // size
+    return buffer, layout, array.dtype
 
 
 def _layout_extents(layout: LayoutLike) -> tuple[int, ...]:
@@ -393,7 +395,7 @@ class BoundCopy:
 
     __slots__ = ("owners", "run", "source", "target")
 
-    def __init__(self, run: Runner, source: int, target: int, owners: Any = None) -> None:
+    def __init__(self, run: Runner, source: int, target: int, owners: object = None) -> None:
         self.run, self.source, self.target, self.owners = run, source, target, owners
 
     def __call__(self) -> None:
@@ -414,7 +416,7 @@ class CopyList(tuple[BoundCopy, ...]):
             copy()
 
 
-def import_copies(internal: InternalTensor, external: ExternalTensor, fill: Any = None) -> CopyList:
+def import_copies(internal: InternalTensor, external: ExternalTensor, fill: Fill = None) -> CopyList:
     """Return the copies that fill an internal tensor from an external one; `fill` pads what lies outside.
 
     >>> space, buffer = ExternalTensor(np.arange(6, dtype=np.int8)), InternalTensor(np.zeros(4, np.int8))
@@ -558,7 +560,7 @@ def _copy_strided(
     target_strides: Steps,
     target_type: np.dtype[Any],
     target: int,
-    owners: Any,
+    owners: object,
 ) -> BoundCopy:
     if 0 in shape:
         return BoundCopy(_copy_nothing, source, target)
@@ -757,7 +759,7 @@ def boxes_outside(tile: Box, inside: Box) -> list[Box]:
     return boxes
 
 
-def validate_fill(fill: Any, dtype: np.dtype[Any]) -> str | np.ndarray[Any, Any]:
+def validate_fill(fill: Fill, dtype: np.dtype[Any]) -> str | np.ndarray[Any, Any]:
     """Return the name of a repeating fill, or a constant fill as an array of one element of the type.
 
     >>> validate_fill("edge", np.dtype("int8")), validate_fill("zero", np.dtype("int8"))
@@ -765,20 +767,21 @@ def validate_fill(fill: Any, dtype: np.dtype[Any]) -> str | np.ndarray[Any, Any]
     >>> validate_fill(2.5, np.dtype("float32"))
     array([2.5], dtype=float32)
     """
+    value: Any = fill
     if isinstance(fill, str):
         if fill in REPEATING_FILLS:
             return fill
         if fill not in _NAMED_VALUES:
             raise TransferError(f"unknown fill {fill!r}; use a value, zero, nan, {', '.join(REPEATING_FILLS)}")
-        fill = _NAMED_VALUES[fill]
-    if dtype.kind == "V" and dtype.names is None and isinstance(fill, int) and fill == 0:
+        value = _NAMED_VALUES[fill]
+    if dtype.kind == "V" and dtype.names is None and isinstance(value, int) and value == 0:
         return np.zeros(1, dtype)
     element = find_scalar_format(dtype)
     try:
-        value = np.empty(1, dtype)
-        value[0] = fill if element is None else fit_values(fill, element)
+        constant = np.empty(1, dtype)
+        constant[0] = value if element is None else fit_values(value, element)
     except FormatError as problem:
         raise TransferError(f"fill {problem}") from None
     except (TypeError, ValueError, OverflowError) as problem:
         raise TransferError(f"fill {fill!r} is not a value of {dtype}: {problem}") from None
-    return value
+    return constant

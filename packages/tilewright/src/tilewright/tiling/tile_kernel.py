@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 from time import perf_counter
@@ -35,7 +35,7 @@ from ..layout import Box
 from .endpoints import DeviceEndpoint, Endpoint, MemoryEndpoint
 from .schedule import PipelineReport
 from .tile_compute import PipelineSpec
-from .tile_copies import validate_fill
+from .tile_copies import Fill, validate_fill
 from .tiler import Tiler
 
 # `KernelOperand`: an operand of a device kernel, and the C code that imports and exports its tiles.
@@ -128,7 +128,7 @@ class KernelOperand:
     def box_code(self) -> list[str]:
         """Return the C type of a tile's box, and the function that computes it from the tile number."""
         tiler, name, rank = self.tiler, self.name, self.rank
-        where, extents = (", ".join(f"{each}{k}" for k in range(rank)) for each in ("at", "n"))
+        where, extents = (", ".join(f"{letter}{k}" for k in range(rank)) for letter in ("at", "n"))
         table = f", GLOBAL const i32 *{name}_tiles" if self.is_listed else ""
         lines = [
             f"typedef struct {{ {self.index_type} {where}; u32 {extents}; }} {name}_box_t;",
@@ -179,7 +179,7 @@ class KernelOperand:
 
     def describe(self) -> str:
         """Return a description of the operand for a comment."""
-        shape, tile = (" x ".join(map(str, each)) for each in (self.tiler.space, self.tiler.largest_tile))
+        shape, tile = (" x ".join(map(str, extents)) for extents in (self.tiler.space, self.tiler.largest_tile))
         around = "" if not self.exceeds_space or self.fill is None else f", {_describe_fill(self.fill)} around"
         return f"{self.name}: {self.format.name} of {shape}, {self.tiler.count} tiles of {tile}{around}"
 
@@ -401,7 +401,7 @@ def _vector_or_elements(operand: KernelOperand, width: int, copy: str, importing
 COMPUTE_UNITS = ("element", "tile")
 
 
-def compute_statements(compute: Any, outputs: Sequence[KernelOperand]) -> str:
+def compute_statements(compute: object, outputs: Sequence[KernelOperand]) -> str:
     """Return a compute as C statements; it may be statements, an expression, or one expression per output.
 
     >>> from tilewright.tiling.tiler import Tiler
@@ -421,7 +421,7 @@ def compute_statements(compute: Any, outputs: Sequence[KernelOperand]) -> str:
                 f" {', '.join(operand.name for operand in outputs)}; give one expression per output"
             )
         compute = [compute[operand.name] for operand in outputs]
-    if not isinstance(compute, Sequence) or not all(isinstance(each, str) and each.strip() for each in compute):
+    if not isinstance(compute, Sequence) or not all(isinstance(text, str) and text.strip() for text in compute):
         raise TransferError(
             f"expected C statements or an expression such as '2 * in0', got {compute!r}; Python functions run on the"
             " host, with Pipeline.run"
@@ -431,7 +431,7 @@ def compute_statements(compute: Any, outputs: Sequence[KernelOperand]) -> str:
             f"the compute has {len(compute)} expressions, but the pipeline has {len(outputs)} outputs; give one"
             " expression per output, or statements that assign to out0, out1, ..."
         )
-    return "\n".join(f"{each.name} = {text.strip()};" for each, text in zip(outputs, compute, strict=True))
+    return "\n".join(f"{output.name} = {text.strip()};" for output, text in zip(outputs, compute, strict=True))
 
 
 def element_accessors(inputs: Sequence[KernelOperand], outputs: Sequence[KernelOperand]) -> list[str]:
@@ -554,7 +554,7 @@ class KernelProgram:
         """Return the source."""
         words = c_dialect(self.dialect)
         lines = [words.prelude]
-        if needs_double(*[each.format for each in self.operands]):
+        if needs_double(*[operand.format for operand in self.operands]):
             lines.append(words.doubles)
         lines += [read_header(f"{self.dialect}_{part}") for part in ("pipeline", "async")]
         for operand in self.operands:
@@ -572,10 +572,10 @@ class KernelProgram:
 
     def _memory_parameters(self, operands: Sequence[KernelOperand], starts: bool) -> list[str]:
         result = []
-        for each in operands:
-            result.append(f"GLOBAL {'const ' if each in self.inputs else ''}u8 *{each.name}_memory")
+        for operand in operands:
+            result.append(f"GLOBAL {'const ' if operand in self.inputs else ''}u8 *{operand.name}_memory")
             if starts:
-                result.append(f"const u64 {each.name}_start")
+                result.append(f"const u64 {operand.name}_start")
         return result + [f"GLOBAL const i32 *{operand.name}_tiles" for operand in operands if operand.is_listed]
 
     def _import_tile_function(self) -> list[str]:
@@ -622,17 +622,17 @@ class KernelProgram:
             for k in range(buffers):  # every buffer starts free, with the event of a dummy copy
                 spare = f"async_work_group_copy((LOCAL u8 *)spare, {first}, 1, 0)"
                 start.append(f"leaving[{k}] = {spare};")
-        going = "STARTED;" if not opencl and self.inputs else ""
+        start_next = "STARTED;" if not opencl and self.inputs else ""
         if self.inputs:
             for k in range(ahead):
                 tile = "GROUP" if k == 0 else f"GROUP + {k}u * GROUPS"
                 start.append(f"if ({tile} < {tiles}u) {{ {self._import_call(tile, str(k))} }}")
-                start += [going] if going else []
+                start += [start_next] if start_next else []
         body = [f"const u32 buffer = {'turn % ' + str(buffers) + 'u' if buffers > 1 else '0u'};"]
-        coming = f"tile + {ahead}u * GROUPS" if ahead > 1 else "tile + GROUPS"
+        next_tile = f"tile + {ahead}u * GROUPS" if ahead > 1 else "tile + GROUPS"
         later = f"(turn + {ahead}u) % {buffers}u" if buffers > 1 else "0u"
-        next_one = [f"const u32 next = {coming};", f"if (next < {tiles}u) {{ {self._import_call('next', later)} }}"]
-        next_one = [*next_one, *([going] if going else [])] if self.inputs else []
+        next_one = [f"const u32 next = {next_tile};", f"if (next < {tiles}u) {{ {self._import_call('next', later)} }}"]
+        next_one = [*next_one, *([start_next] if start_next else [])] if self.inputs else []
         if buffers > 1:
             body += next_one
         if self.inputs:
@@ -651,15 +651,15 @@ class KernelProgram:
         for operand in self.outputs:
             pointer = self._buffer_pointer(operand, "buffer" if opencl else "")
             body.append(f"LOCAL {operand.bits_type} *{operand.name}_buffer = {pointer};")
-        given = [f"({self._buffer_pointer(operand, 'buffer')})" for operand in self.inputs] + [
+        pointers = [f"({self._buffer_pointer(operand, 'buffer')})" for operand in self.inputs] + [
             f"{operand.name}_buffer" for operand in self.outputs
         ]
-        given += [f"{operand.name}_box" for operand in self.operands]
-        body += [f"compute(tile, {', '.join(given)});", "BARRIER;"]
+        pointers += [f"{operand.name}_box" for operand in self.operands]
+        body += [f"compute(tile, {', '.join(pointers)});", "BARRIER;"]
         if buffers == 1:
             body += next_one
-        for k, each in enumerate(self.outputs):
-            call = f"{each.name}_export({each.name}_buffer, {each.name}_memory, {each.name}_box"
+        for k, operand in enumerate(self.outputs):
+            call = f"{operand.name}_export({operand.name}_buffer, {operand.name}_memory, {operand.name}_box"
             body.append(
                 f"leaving[buffer] = {call}, spare, {'leaving[buffer]' if k else '0'});" if opencl else f"{call});"
             )
@@ -695,7 +695,7 @@ class TileKernel:
     def __init__(
         self,
         pipeline: PipelineSpec,
-        compute: Any,
+        compute: object,
         engine: str | None = None,
         each: str = "element",
         functions: str = "",
@@ -813,7 +813,7 @@ class TileKernel:
             offsets.append(array.start + (0 if tensor is None else tensor.address - tensor.memory.address))
         return offsets
 
-    def build_once(self, key: Any, build: Callable[[], Built]) -> Built:
+    def build_once(self, key: Hashable, build: Callable[[], Built]) -> Built:
         """Return the result of `build` for the program, built once per `key`."""
         if key not in self._builds:
             self._builds[key] = build()
@@ -827,7 +827,7 @@ class TileKernel:
         )
 
 
-def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Any) -> KernelOperand:
+def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Fill) -> KernelOperand:
     """Return an operand as the kernel sees it; raise if it is not a strided array of scalars in memory."""
     element = format_of(endpoint.dtype)
     if element.has_blocks:

@@ -61,6 +61,7 @@ from .plan_task import (
 )
 from .stores import chunk_shape, share_bytes, validate_separate_targets
 from .tile_compute import CancelFlag, CancelledError, ProgressCallback, WriteGate
+from .tile_copies import Fill
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 
 # Executors of tile plans: how many calls one runs at once, submitting to it, and making a new one when it breaks.
@@ -153,7 +154,7 @@ def stop_executor(executor: Executor) -> None:
         process.kill()
 
 
-def submit_unique(executor: Executor, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+def submit_unique(executor: Executor, function: Callable[..., Result], *arguments: object) -> Future[Result]:
     """Submit a call with one more argument, a unique text, and return its future.
 
     Dask treats calls with equal arguments as one, so a retry would get the old failure.
@@ -732,7 +733,7 @@ class TilePlan(Drawable, Sequence[Task]):
 
 
 def plan_tiles(
-    source: Any, target: Any, tile: Extents, overlap: Margins = 0, pad: Any = 0, order: str = "row_major"
+    source: object, target: object, tile: Extents, overlap: Margins = 0, pad: Fill = 0, order: str = "row_major"
 ) -> TilePlan:
     """Return the plan that cuts sources and targets of one shape into independent tasks.
 

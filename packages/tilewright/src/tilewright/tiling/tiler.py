@@ -270,7 +270,7 @@ class Tiler(Drawable):
             along.append([(k, c - k * step - first) for k in range(low, high + 1)])
         holders = []
         for entries in combinations(*along):
-            tile, inside = (tuple(each) for each in zip(*entries, strict=True)) if entries else ((), ())
+            tile, inside = (tuple(entry) for entry in zip(*entries, strict=True)) if entries else ((), ())
             holders.append((number_of(self.order, self.grid, tile), tile, inside))
         return TileExplanation(self.space, self.grid, at, tuple(holders))
 

@@ -17,7 +17,7 @@ from time import perf_counter_ns
 from typing import Any, Literal, Protocol, get_args
 
 from ..errors import TransferError
-from .tile_copies import CopyList, ExternalTensor, InternalTensor, export_copies, import_copies
+from .tile_copies import CopyList, ExternalTensor, Fill, InternalTensor, export_copies, import_copies
 
 INLINE_BELOW = 128 << 10
 """Bytes below which the caller runs a transfer itself: handing it to a thread would take longer than the copy."""
@@ -380,7 +380,7 @@ def import_(
     internal: InternalTensor,
     external: ExternalTensor,
     event: TransferEvent | None = None,
-    fill: Any = None,
+    fill: Fill = None,
     after: Sequence[Transfer] = (),
 ) -> TransferEvent:
     """Start a transfer from an external to an internal tensor, and return its event.

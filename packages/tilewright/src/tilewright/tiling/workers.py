@@ -33,7 +33,7 @@ from ..errors import TransferError
 from .endpoints import Endpoint, Input, MemoryEndpoint, Output, SlicedEndpoint
 from .schedule import Trace, TraceSpan, TransferKind
 from .tile_compute import CancelFlag, CancelledError, PipelineSpec, ProgressCallback, Step, WriteGate, run_compute
-from .tile_copies import CopyList, TileBuffer, Work, validate_fill
+from .tile_copies import CopyList, Fill, TileBuffer, Work, validate_fill
 from .tiler import Tiler
 from .transfers import Transfer, raise_failures
 
@@ -192,7 +192,9 @@ class TileWorkers:
                 with suppress(RuntimeError):  # it never started
                     thread.join(None if isinstance(problem, Exception) else max(0, deadline - perf_counter_ns()) / 1e9)
 
-    def _run_thread(self, worker: int, inputs: list[TileBuffer], outputs: list[TileBuffer], error_state: Any) -> None:
+    def _run_thread(
+        self, worker: int, inputs: list[TileBuffer], outputs: list[TileBuffer], error_state: dict[str, Any]
+    ) -> None:
         if worker == 0 and self._pins_threads:
             core = native.load_library().tw_current_core()
             for thread in self._other_threads:
@@ -306,7 +308,7 @@ class BufferedOperand(NamedTuple):
     endpoint: MemoryEndpoint | SlicedEndpoint
     tiler: Tiler
     buffer: TileBuffer
-    fill: Any = None
+    fill: Fill = None
 
     def plan_transfer(self, tile: int, importing: bool) -> Work:
         """Return the work that imports or exports a tile."""

@@ -20,7 +20,7 @@ from .noc import NocMap
 
 # The reads of the generic reshard kernel: its list of pages, compressed to ranges, divided between two RISCs.
 
-LONGEST_RUN_2024 = 2  # pages; the runtime of December 2024 never joined more
+MAX_RUN_2024 = 2  # pages; the runtime of December 2024 never joined more
 WORDS_PER_RANGE = 3  # of runtime arguments
 WORDS_PER_BLOCK, WORDS_PER_FOLDED = 2, 5  # of a block of folded ranges, and of each range of its pattern
 
@@ -495,7 +495,7 @@ def reshard_generic(call: KernelInput) -> KernelCalls:
     [2, 0, 2, 0, 2, 0, 2, 0]
     """
     bases = call.source_address, call.target_address
-    longest = LONGEST_RUN_2024 if call.version == "2024" else None
+    longest = MAX_RUN_2024 if call.version == "2024" else None
     if call.has_equal_pages:
         strides = call.source.aligned_page_bytes, call.target.aligned_page_bytes
         requests, words = generic_requests(call.pieces, call.noc, bases, strides, longest, folds=False)

@@ -142,7 +142,7 @@ def candidate_specs(spec: TensorSpec) -> list[TensorSpec]:
     ]
     memories: list[MemoryLike] = ["dram", "l1"]
     memories += [kind(grid) for kind in (height_sharded, width_sharded, block_sharded) for grid in sizes]
-    found: dict[TensorSpec, None] = {}
+    candidates: dict[TensorSpec, None] = {}
     for memory in memories:
         try:
             candidate = spec.with_memory(memory)
@@ -152,8 +152,8 @@ def candidate_specs(spec: TensorSpec) -> list[TensorSpec]:
         grid = candidate.memory.sharding
         is_used = grid is None or grid.grid.num_cores == len(candidate.paging.cores)
         if is_whole and is_used and not candidate.violations():
-            found.setdefault(candidate)
-    return list(found)
+            candidates.setdefault(candidate)
+    return list(candidates)
 
 
 def cheaper_targets(plan: ReshardPlan, most: int = 3) -> list[LayoutChain]:
@@ -167,7 +167,7 @@ def cheaper_targets(plan: ReshardPlan, most: int = 3) -> list[LayoutChain]:
     height sharded in L1, shards of 64 x 512 on 8 cores
     """
     now = move_cost(plan.source, plan.target)
-    found: list[tuple[MoveCost, int, TensorSpec]] = []
+    cheaper: list[tuple[MoveCost, int, TensorSpec]] = []
     layout, buffer = plan.target.memory.memory_layout, plan.target.memory.buffer_type
     for number, candidate in enumerate(_turned(candidate_specs(plan.target))):
         memory = candidate.memory
@@ -175,8 +175,8 @@ def cheaper_targets(plan: ReshardPlan, most: int = 3) -> list[LayoutChain]:
             continue
         cost = move_cost(plan.source, candidate)
         if cost is not None and now is not None and cost.cycles < now.cycles:
-            found.append((cost, number, candidate))
-    best = nsmallest(most, found)
+            cheaper.append((cost, number, candidate))
+    best = nsmallest(most, cheaper)
     return [LayoutChain((plan.source, spec), cost.cycles, cost.noc_bytes, cost.peak_l1) for cost, _, spec in best]
 
 
@@ -282,7 +282,7 @@ def _stage_choices(chain: Sequence[Stage]) -> list[list[TensorSpec]]:
 # Reshard plans for other tools: Chrome traces (also Perfetto), and workloads of the NoC simulator tt-npe.
 
 Json: TypeAlias = "dict[str, Any]"  # of plain values
-DEFAULT_MOST_TRANSFERS = 1_000_000
+DEFAULT_MAX_TRANSFERS = 1_000_000
 
 
 def chrome_trace(plan: ReshardPlan, path: str | PathLike[str] | None = None) -> Json:
@@ -353,7 +353,7 @@ def _row_order(core: Any) -> tuple[int, int]:  # a core, or the number of a bank
 
 
 def npe_workload(
-    plan: ReshardPlan, path: str | PathLike[str] | None = None, most_transfers: int = DEFAULT_MOST_TRANSFERS
+    plan: ReshardPlan, path: str | PathLike[str] | None = None, most_transfers: int = DEFAULT_MAX_TRANSFERS
 ) -> Json:
     """Return a `plan` as a workload of the simulator tt-npe: a phase per step, a transfer per run of equal requests.
 

@@ -311,9 +311,9 @@ class Requests:
         """
         first = np.cumsum([0, *[len(part.core) for part in parts]])
         owners = [part.owner + start for part, start in zip(parts, first, strict=False)]
-        names = ("core", "risc", "noc", "writes", "idle_barriers")
-        each = ("remote", "remote_address", "local_address", "nbytes", "barriers")
-        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in (*names, *each)}
+        of_risc = ("core", "risc", "noc", "writes", "idle_barriers")
+        of_request = ("remote", "remote_address", "local_address", "nbytes", "barriers")
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in (*of_risc, *of_request)}
         return cls(noc_map=parts[0].noc_map, owner=np.concatenate(owners), **joined)
 
     @cached_property

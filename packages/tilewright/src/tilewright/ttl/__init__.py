@@ -200,7 +200,7 @@ def __getattr__(name: str) -> Any:
     plain = name.removeprefix("TTL_")
     if plain == "import":  # a word of Python
         return import_
-    found = globals().get(plain) if plain in __all__ else typed_name(plain)
-    if found is None:
+    value = globals().get(plain) if plain in __all__ else typed_name(plain)
+    if value is None:
         raise AttributeError(f"module 'tilewright.ttl' has no attribute {name!r}")
-    return found
+    return value

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -24,7 +24,9 @@ from ..tiling import (
     Compute,
     CopyList,
     Export,
+    ExternalTensor,
     Import,
+    InternalTensor,
     Phase,
     Transfer,
     TransferEvent,
@@ -39,21 +41,22 @@ from ..tiling import (
 )
 from ..tiling import wait as wait_for
 from .tensors import (
+    any_tensor_t,
     build_empty_sub_tensor,
     build_tensor,
     from_box,
     int_sub_tensor_t,
     int_tensor_t,
     is_empty,
+    native_tensor,
     origin_t,
     outer_first_offset,
     outer_first_shape,
     require_internal,
     sub_tensor_t,
     tensor_t,
-    to_core_tensor,
 )
-from .values import create_empty_tile, linearize, offset_t, packed_layout, pointer, shape_t, tile_empty, tile_t
+from .values import Memory, create_empty_tile, linearize, offset_t, packed_layout, pointer, shape_t, tile_empty, tile_t
 
 # TTL's transactions: import, export, the padding import of a sub tensor, events and waits; and a log of them.
 
@@ -126,7 +129,7 @@ def get_event(queue: TransferQueue | None = None) -> event_t:
     return event_t(queue)
 
 
-def wait(num_events: int, events: Any) -> None:
+def wait(num_events: int, events: TransferEvent | Sequence[TransferEvent]) -> None:
     """Wait for the first `num_events` of a list of `events`, or for a single one; raise the errors of their transfers.
 
     >>> wait(2, [get_event(), get_event()])
@@ -142,7 +145,7 @@ def wait(num_events: int, events: Any) -> None:
     wait_for(*chosen)
 
 
-def import_(internal: Any, external: Any, event: TransferEvent) -> None:
+def import_(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent) -> None:
     """Start to import an `external` tensor into an `internal` one of the same shape and type; `event` gathers it.
 
     >>> import numpy as np
@@ -158,11 +161,12 @@ def import_(internal: Any, external: Any, event: TransferEvent) -> None:
     """
     _validate_shapes(internal, external)
     box = Box((0, 0, 0), outer_first_shape(internal.shape))
-    copies = import_copies(to_core_tensor(internal, box, box.shape), to_core_tensor(external, box, box.shape))
+    buffer = native_tensor(InternalTensor, internal, box, box.shape)
+    copies = import_copies(buffer, native_tensor(ExternalTensor, external, box, box.shape))
     _start_transfer("import", internal, box, box, copies, event)
 
 
-def export(internal: Any, external: Any, event: TransferEvent) -> None:
+def export(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent) -> None:
     """Start to export an `internal` tensor to an `external` one of the same shape and type; `event` gathers it.
 
     >>> import numpy as np
@@ -179,11 +183,12 @@ def export(internal: Any, external: Any, event: TransferEvent) -> None:
     if external.const:
         raise TransferError(f"cannot export to {type(external).__name__}, which is const; give a mutable tensor")
     box = Box((0, 0, 0), outer_first_shape(internal.shape))
-    copies = export_copies(to_core_tensor(internal, box, box.shape), to_core_tensor(external, box, box.shape))
+    buffer = native_tensor(InternalTensor, internal, box, box.shape)
+    copies = export_copies(buffer, native_tensor(ExternalTensor, external, box, box.shape))
     _start_transfer("export", internal, box, box, copies, event)
 
 
-def blocking_import(internal: Any, external: Any) -> None:
+def blocking_import(internal: any_tensor_t, external: any_tensor_t) -> None:
     """Import an `external` tensor into an `internal` one, and wait for it.
 
     >>> import numpy as np
@@ -199,7 +204,7 @@ def blocking_import(internal: Any, external: Any) -> None:
     wait(1, event)
 
 
-def blocking_export(internal: Any, external: Any) -> None:
+def blocking_export(internal: any_tensor_t, external: any_tensor_t) -> None:
     """Export an `internal` tensor to an `external` one, and wait for it.
 
     >>> import numpy as np
@@ -215,7 +220,9 @@ def blocking_export(internal: Any, external: Any) -> None:
     wait(1, event)
 
 
-def import_sub_tensor(internal: Any, external: Any, event: TransferEvent, after: Sequence[Transfer] = ()) -> Transfer:
+def import_sub_tensor(
+    internal: sub_tensor_t, external: any_tensor_t, event: TransferEvent, after: Sequence[Transfer] = ()
+) -> Transfer:
     """Start to import a sub tensor, with zeros where it lies outside its origin, and in the padding of its rows.
 
     `internal` is the sub tensor to write, and `event` gathers the transfer. The base of `external` already points to
@@ -244,29 +251,34 @@ def import_sub_tensor(internal: Any, external: Any, event: TransferEvent, after:
     space = outer_first_shape(origin.shape)
     tile = Box(outer_first_offset(origin.sub_offset), outer_first_shape(internal.shape))
     inside = tile.within(space)
-    buffer = to_core_tensor(internal, Box((0, 0, 0), tile.shape), tile.shape)
+    buffer = native_tensor(InternalTensor, internal, Box((0, 0, 0), tile.shape), tile.shape)
     copies = _zero_copies(internal, tile, inside)
     if not inside.empty:
         back = -linearize(origin.sub_offset, external.layout)
-        outside = to_core_tensor(external, inside, space, back)
+        outside = native_tensor(ExternalTensor, external, inside, space, back)
         local = inside.relative_to(tile.offset)
         copies += import_copies(buffer.sub(local.offset, local.shape), outside)
     return _start_transfer("import", internal, tile, inside, CopyList(copies), event, after)
 
 
 def export_clipped(
-    internal: Any, external: Any, origin: shape_t, at: offset_t, event: TransferEvent, after: Sequence[Transfer] = ()
+    internal: any_tensor_t,
+    external: any_tensor_t,
+    origin: shape_t,
+    at: offset_t,
+    event: TransferEvent,
+    after: Sequence[Transfer] = (),
 ) -> Transfer:
     """Start to export the part of a tile that lies inside its origin; used by the schemes."""
     _validate_types(internal, external)
     space = outer_first_shape(origin)
     tile = Box(outer_first_offset(at), outer_first_shape(internal.shape))
-    buffer = to_core_tensor(internal, Box((0, 0, 0), tile.shape), tile.shape)
-    copies = export_copies(buffer, to_core_tensor(external, tile, space), clip=True)
+    buffer = native_tensor(InternalTensor, internal, Box((0, 0, 0), tile.shape), tile.shape)
+    copies = export_copies(buffer, native_tensor(ExternalTensor, external, tile, space), clip=True)
     return _start_transfer("export", internal, tile, tile.within(space), copies, event, after)
 
 
-def _zero_copies(internal: Any, tile: Box, inside: Box) -> list[BoundCopy]:
+def _zero_copies(internal: any_tensor_t, tile: Box, inside: Box) -> list[BoundCopy]:
     """Return the copies that write zeros outside the origin and in the padding after each row."""
     depth, height, width = tile.shape
     spacing = internal.layout.row_spacing if height > 1 else max(width, internal.layout.row_spacing)
@@ -280,17 +292,20 @@ def _zero_copies(internal: Any, tile: Box, inside: Box) -> list[BoundCopy]:
         ends = Box((0, height - 1, width), (depth - 1, 1, spacing - width))
         end = Box((depth - 1, height - 1, width), (1, 1, last))
         widths += [(box, spacing) for box in (padding, ends, end) if not box.empty]
-    return [fill_copy(to_core_tensor(internal, box, (depth, height, wide)), box, zero) for box, wide in widths]
+    return [
+        fill_copy(native_tensor(InternalTensor, internal, box, (depth, height, wide)), box, zero)
+        for box, wide in widths
+    ]
 
 
-def _elements_after_last_row(internal: Any, limit: int) -> int:
+def _elements_after_last_row(internal: any_tensor_t, limit: int) -> int:
     """Return how many elements the memory holds after the last row, at most `limit`."""
     end = offset_t(internal.shape.width, internal.shape.height - 1, internal.shape.depth - 1)
     start = internal.base.offset + linearize(end, internal.layout) * internal.elem_size
     return max(0, min(limit, int(internal.base.memory.size - start) // int(internal.elem_size)))
 
 
-def _validate_types(internal: Any, external: Any) -> None:
+def _validate_types(internal: any_tensor_t, external: any_tensor_t) -> None:
     for tensor in (internal, external):
         if not isinstance(tensor, (tensor_t, sub_tensor_t)):
             raise TransferError(
@@ -314,7 +329,7 @@ def _validate_types(internal: Any, external: Any) -> None:
         )
 
 
-def _validate_shapes(internal: Any, external: Any) -> None:
+def _validate_shapes(internal: any_tensor_t, external: any_tensor_t) -> None:
     _validate_types(internal, external)
     if internal.shape != external.shape:
         raise TransferError(f"internal {internal.shape} and external {external.shape} differ; they must be equal")
@@ -322,7 +337,7 @@ def _validate_shapes(internal: Any, external: Any) -> None:
 
 def _start_transfer(
     kind: str,
-    internal: Any,
+    internal: any_tensor_t,
     tile: Box,
     inside: Box,
     copies: CopyList,
@@ -372,15 +387,16 @@ def tensors_empty(tensors: io_tensors_t) -> bool:
 class _Direction:
     """One direction of a scheme: an external tensor, its buffers and its event."""
 
-    def __init__(self, external: Any, buffers: tuple[Any, ...], event: TransferEvent) -> None:
+    def __init__(self, external: tensor_t, buffers: tuple[Memory, ...], event: TransferEvent) -> None:
         self.external, self.event = copy(external), event
         self.buffers = [pointer(buffer) for buffer in buffers]
 
-    def tensor(self, tile: tile_t, buffer: int) -> Any:
+    def tensor(self, tile: tile_t, buffer: int) -> int_sub_tensor_t:
         """Return a tile packed in a buffer, with its offset in the external tensor."""
         outside = self.external
         if tile_empty(tile):
-            return build_empty_sub_tensor(int_tensor_t, outside.dtype)
+            nothing: int_sub_tensor_t = build_empty_sub_tensor(int_tensor_t, outside.dtype)
+            return nothing
         base = self.buffers[buffer]
         layout = packed_layout(tile.shape)
         tensor = build_tensor(int_tensor_t, base, tile.shape, layout, outside.elem_size, dtype=outside.dtype)
@@ -407,7 +423,7 @@ class _Direction:
 class _double_buffering_t:
     """One direction through two buffers in turn: its transfers, the last tile, and the buffer of the next one."""
 
-    def __init__(self, buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent) -> None:
+    def __init__(self, buffer_1: Memory, buffer_2: Memory, external: tensor_t, event: TransferEvent) -> None:
         self._transfers = _Direction(external, (buffer_1, buffer_2), event)
         self._tile, self._index = create_empty_tile(), 0
 
@@ -427,7 +443,7 @@ class import_double_buffering_t(_double_buffering_t):
 
     prolog, epilog = 1, 0
 
-    def step(self, next_tile: tile_t) -> Any:
+    def step(self, next_tile: tile_t) -> int_sub_tensor_t:
         """Wait for the running import, start importing `next_tile`, and return the imported tile."""
         wait(1, self._transfers.event)
         self._transfers.begin_import(next_tile, self._index)
@@ -456,7 +472,7 @@ class export_double_buffering_t(_double_buffering_t):
 
     prolog, epilog = 0, 2
 
-    def step(self, tile: tile_t) -> Any:
+    def step(self, tile: tile_t) -> int_sub_tensor_t:
         """Wait for the running export, start the next, and return a tensor to compute `tile` into."""
         wait(1, self._transfers.event)
         self._transfers.begin_export(self._tile, self._index)
@@ -488,10 +504,10 @@ class duplex_buffering_t:
 
     def __init__(
         self,
-        ext_in: Any,
-        buffer_in: Any,
-        ext_out: Any,
-        buffer_out: Any,
+        ext_in: tensor_t,
+        buffer_in: Memory,
+        ext_out: tensor_t,
+        buffer_out: Memory,
         event_in: TransferEvent,
         event_out: TransferEvent,
         shipped: bool = False,
@@ -543,11 +559,11 @@ class simplex_buffering_t:
 
     def __init__(
         self,
-        buffer_1: Any,
-        buffer_2: Any,
-        buffer_3: Any,
-        ext_in: Any,
-        ext_out: Any,
+        buffer_1: Memory,
+        buffer_2: Memory,
+        buffer_3: Memory,
+        ext_in: tensor_t,
+        ext_out: tensor_t,
         event_in: TransferEvent,
         event_out: TransferEvent,
         shipped: bool = False,
@@ -583,6 +599,7 @@ class simplex_buffering_t:
         self.step(nothing, nothing)
 
 
+Scheme: TypeAlias = "import_double_buffering_t | export_double_buffering_t | duplex_buffering_t | simplex_buffering_t"
 create_import_double_buffering = import_double_buffering_t
 create_export_double_buffering = start_export_double_buffering = export_double_buffering_t
 create_duplex_buffering = duplex_buffering_t
@@ -590,8 +607,8 @@ create_simplex_buffering = simplex_buffering_t
 
 
 def start_import_double_buffering(
-    buffer_1: Any, buffer_2: Any, external: Any, event: TransferEvent, first: tile_t
-) -> Any:
+    buffer_1: Memory, buffer_2: Memory, external: tensor_t, event: TransferEvent, first: tile_t
+) -> import_double_buffering_t:
     """Return an import scheme that has started to import its first tile, `first`.
 
     `buffer_1`, `buffer_2`, `external` and `event` are as in `create_import_double_buffering`.
@@ -611,8 +628,14 @@ def start_import_double_buffering(
 
 
 def start_duplex_buffering(
-    ext_in: Any, buffer_in: Any, ext_out: Any, buffer_out: Any, events: Any, first: tile_t, shipped: bool = False
-) -> Any:
+    ext_in: tensor_t,
+    buffer_in: Memory,
+    ext_out: tensor_t,
+    buffer_out: Memory,
+    events: Sequence[TransferEvent],
+    first: tile_t,
+    shipped: bool = False,
+) -> duplex_buffering_t:
     """Return a duplex scheme that has imported its first tile, `first`.
 
     `events` are the two of `create_duplex_buffering`, which explains `ext_in`, `buffer_in`, `ext_out`, `buffer_out` and
@@ -634,16 +657,16 @@ def start_duplex_buffering(
 
 
 def start_simplex_buffering(
-    buffer_1: Any,
-    buffer_2: Any,
-    buffer_3: Any,
-    ext_in: Any,
-    ext_out: Any,
+    buffer_1: Memory,
+    buffer_2: Memory,
+    buffer_3: Memory,
+    ext_in: tensor_t,
+    ext_out: tensor_t,
     event_in: TransferEvent,
     event_out: TransferEvent,
     first: tile_t,
     shipped: bool = False,
-) -> Any:
+) -> simplex_buffering_t:
     """Return a simplex scheme that has started to import its first tile, `first`.
 
     `buffer_1`, `buffer_2`, `buffer_3`, `ext_in`, `ext_out`, `event_in`, `event_out` and `shipped` are as in
@@ -661,7 +684,11 @@ def start_simplex_buffering(
     return scheme
 
 
-def step_buffering(scheme: Any, tile: tile_t, *output: tile_t) -> Any:
+@overload
+def step_buffering(scheme: import_double_buffering_t | export_double_buffering_t, tile: tile_t) -> int_sub_tensor_t: ...
+@overload
+def step_buffering(scheme: duplex_buffering_t | simplex_buffering_t, tile: tile_t, *output: tile_t) -> io_tensors_t: ...
+def step_buffering(scheme: Scheme, tile: tile_t, *output: tile_t) -> int_sub_tensor_t | io_tensors_t:
     """Return the tensors to compute with, after the waits and transfers of one step of a `scheme`.
 
     Double schemes take one `tile` and return one tensor. Duplex and simplex take an input `tile` and an `output` tile,
@@ -676,7 +703,7 @@ def step_buffering(scheme: Any, tile: tile_t, *output: tile_t) -> Any:
     return scheme.step(tile, *output)
 
 
-def finish_buffering(scheme: Any) -> None:
+def finish_buffering(scheme: Scheme) -> None:
     """Export the last tile of a `scheme`, and wait for all transfers.
 
     >>> from tilewright import ttl
@@ -698,7 +725,7 @@ class pipeline_iterations_t:
     epilog: int
 
 
-def create_pipeline_iterations(scheme: Any) -> pipeline_iterations_t:
+def create_pipeline_iterations(scheme: Scheme | type[Scheme]) -> pipeline_iterations_t:
     """Return the extra iterations of a `scheme` that was created and not started.
 
     >>> create_pipeline_iterations(duplex_buffering_t)
@@ -707,7 +734,7 @@ def create_pipeline_iterations(scheme: Any) -> pipeline_iterations_t:
     return pipeline_iterations_t(scheme.prolog, scheme.epilog)
 
 
-def join_pipeline_iterations(scheme: Any, iterations: pipeline_iterations_t) -> pipeline_iterations_t:
+def join_pipeline_iterations(scheme: Scheme | type[Scheme], iterations: pipeline_iterations_t) -> pipeline_iterations_t:
     """Return the extra iterations for a `scheme` and all `iterations` joined before: the maximum of each.
 
     >>> join_pipeline_iterations(export_double_buffering_t, create_pipeline_iterations(import_double_buffering_t))

@@ -10,16 +10,19 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ..display import Drawable
 from ..errors import CoordinateError, LayoutError, TransferError
-from ..layout import Layout, empty_box
+from ..layout import Layout, empty_box, leaves
 from ..tensor import TileTensor
 from ..tiling import Box, ExternalTensor, InternalTensor, Tiler
+from ..tiling.tile_copies import TransferTensor
 from .values import (
+    Memory,
     augmentation_t,
     describe_layout,
     describe_offset,
@@ -278,7 +281,7 @@ class tensor_t(struct_t, Drawable):
 
     structs: ClassVar = {"layout": layout_t, "shape": shape_t}
 
-    base: pointer | None
+    base: Any  # a pointer, also made of memory that is none yet; None if the tensor is empty
     elem_size: int
     layout: layout_t
     shape: shape_t
@@ -288,9 +291,8 @@ class tensor_t(struct_t, Drawable):
     internal: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        base: Any = self.base  # also memory that is not a pointer yet
-        if base is not None:
-            self.base = base if isinstance(base, pointer) else pointer(base)
+        if self.base is not None:
+            self.base = self.base if isinstance(self.base, pointer) else pointer(self.base)
             self.dtype = _element_dtype(self.base.dtype if self.dtype is None else self.dtype, self.elem_size)
 
     def array(self) -> np.ndarray[Any, Any]:
@@ -299,9 +301,12 @@ class tensor_t(struct_t, Drawable):
         >>> build_tensor(int_tensor_t, np.arange(6, dtype=np.int8), shape_t(3, 2)).array().tolist()
         [[[0, 1, 2], [3, 4, 5]]]
         """
+        return self._native_tensor().array()
+
+    def _native_tensor(self) -> TransferTensor:
         space = outer_first_shape(self.shape)
-        view: np.ndarray[Any, Any] = to_core_tensor(self, Box((0, 0, 0), space), space).array()
-        return view
+        kind = InternalTensor if self.internal else ExternalTensor
+        return native_tensor(kind, self, Box((0, 0, 0), space), space)
 
     @property
     def native(self) -> TileTensor | Layout:
@@ -313,9 +318,9 @@ class tensor_t(struct_t, Drawable):
         >>> tensor.native[1, 2].item(), tensor.native.layout
         (33, Layout((2, 3), (10, 1)))
         """
-        extents, space = significant_axes(self.shape), outer_first_shape(self.shape)
-        tensor = to_core_tensor(self, Box((0, 0, 0), space), space)
-        layout: Layout = Layout(extents, tensor.layout.stride[-len(extents) :]) + tensor.offset
+        extents, tensor = significant_axes(self.shape), self._native_tensor()
+        strides = leaves(cast(Layout, tensor.layout).stride)
+        layout = Layout(extents, strides[-len(extents) :]) + tensor.offset
         if self.dtype.kind not in "iufb":
             return layout
         memory = tensor.memory.bytes
@@ -353,7 +358,7 @@ def _field_of_tensor(name: str, description: str) -> Any:
     def get_field(self: sub_tensor_t) -> Any:
         return getattr(self.tensor, name)
 
-    def set_field(self: sub_tensor_t, value: Any) -> None:
+    def set_field(self: sub_tensor_t, value: object) -> None:
         setattr(self.tensor, name, value)
 
     return property(get_field, set_field, doc=description)
@@ -445,6 +450,9 @@ class const_ext_sub_tensor_t(sub_tensor_t):
     """A part of a tensor, in external memory, that must not be written."""
 
 
+any_tensor_t: TypeAlias = "tensor_t | sub_tensor_t"
+"""A tensor of any kind, or a part of one."""
+
 SUB_TENSOR_OF: dict[type[tensor_t], type[sub_tensor_t]] = {
     int_tensor_t: int_sub_tensor_t,
     const_int_tensor_t: const_int_sub_tensor_t,
@@ -461,16 +469,16 @@ CONST_TENSOR_OF: dict[type[tensor_t], type[tensor_t]] = {
 
 def build_tensor(
     kind: type[tensor_t],
-    base: Any,
+    base: Memory,
     shape: shape_t | tile_t | None = None,
-    *arguments: Any,
+    *arguments: layout_t | offset_t | int,
     tile: tile_t | None = None,
     layout: layout_t | None = None,
     int_layout: layout_t | None = None,
     ext_layout: layout_t | None = None,
     offset: offset_t | None = None,
     elem_size: int | None = None,
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
 ) -> Any:
     """Return a tensor of a kind from any of the documented forms of its constructor.
 
@@ -505,10 +513,10 @@ def build_tensor(
         _require_packed(start, box, size)
     spacing = packed_layout(box) if spacing is None else copy(spacing)
     at = pointer(start, linearize(skipped, spacing) * size, element)
-    made = kind.of_fields(at, size, spacing, copy(box), element)
+    tensor = kind.of_fields(at, size, spacing, copy(box), element)
     if skipped.z:
-        _require_unit_of_planes(made, skipped.z + box.depth, (skipped.y + box.height, skipped.x + box.width), start)
-    return made
+        _require_unit_of_planes(tensor, skipped.z + box.depth, (skipped.y + box.height, skipped.x + box.width), start)
+    return tensor
 
 
 def _spacings_of(extents: tuple[int, ...]) -> str:
@@ -556,7 +564,7 @@ def _offset_tuple(offset: offset_t) -> tuple[int, int, int]:
     return (offset.x, offset.y, offset.z)
 
 
-def _element_dtype(dtype: Any, size: int) -> np.dtype[Any]:
+def _element_dtype(dtype: npt.DTypeLike | None, size: int) -> np.dtype[Any]:
     """Return the type of elements of a size: the preferred one if it has that size, else plain bytes."""
     known = None if dtype is None else element_type(dtype)
     return known if known is not None and known.itemsize == size else np.dtype(f"V{size}")
@@ -592,7 +600,7 @@ def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> Any:
     )
 
 
-def _convert_kind(kind: type[tensor_t], tensor: Any) -> tensor_t:
+def _convert_kind(kind: type[tensor_t], tensor: any_tensor_t) -> tensor_t:
     """Return a tensor as another kind with the same content; raise if const would become mutable."""
     plain = tensor.tensor if isinstance(tensor, sub_tensor_t) else tensor
     if plain.const and not kind.const:
@@ -600,7 +608,7 @@ def _convert_kind(kind: type[tensor_t], tensor: Any) -> tensor_t:
     return kind(plain.base, plain.elem_size, plain.layout, plain.shape, plain.dtype)
 
 
-def build_empty_tensor(kind: type[tensor_t], dtype: Any = None) -> Any:
+def build_empty_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> Any:
     """Return a tensor of a kind that holds nothing.
 
     >>> build_empty_tensor(int_tensor_t).shape
@@ -609,7 +617,7 @@ def build_empty_tensor(kind: type[tensor_t], dtype: Any = None) -> Any:
     return kind(None, 0, layout_t(), shape_t(0, 1, 1), None if dtype is None else np.dtype(dtype))
 
 
-def build_empty_sub_tensor(kind: type[tensor_t], dtype: Any = None) -> Any:
+def build_empty_sub_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> Any:
     """Return a sub tensor of a kind that holds nothing.
 
     >>> build_empty_sub_tensor(int_tensor_t).origin.shape
@@ -618,7 +626,7 @@ def build_empty_sub_tensor(kind: type[tensor_t], dtype: Any = None) -> Any:
     return SUB_TENSOR_OF[kind](build_empty_tensor(kind, dtype), origin_t(shape_t(0, 1, 1), offset_t()))
 
 
-def is_empty(tensor: Any) -> bool:
+def is_empty(tensor: any_tensor_t) -> bool:
     """Return whether a tensor of any kind holds nothing.
 
     >>> is_empty(build_empty_tensor(ext_tensor_t))
@@ -627,7 +635,7 @@ def is_empty(tensor: Any) -> bool:
     return shape_empty(tensor.shape)
 
 
-def require_internal(tensor: Any, name: str) -> Any:
+def require_internal(tensor: any_tensor_t, name: str) -> any_tensor_t:
     """Return an internal tensor, sub or not, const or not; raise LayoutError for anything else.
 
     >>> require_internal(3, "tensor")  # doctest: +ELLIPSIS
@@ -681,7 +689,7 @@ def to_void_sub_tensor(tensor: sub_tensor_t) -> Any:
     return type(tensor)(to_void_tensor(tensor.tensor), tensor.origin)
 
 
-def read_tensor(tensor: Any, x: int, y: int = 0, z: int = 0) -> Any:
+def read_tensor(tensor: any_tensor_t, x: int, y: int = 0, z: int = 0) -> Any:
     """Return the element at `x`, `y`, `z` of an internal tensor or sub tensor, `tensor`.
 
     >>> int(read_tensor(build_tensor(int_tensor_t, np.arange(12, dtype=np.uint8), shape_t(4, 3)), 1, 2))
@@ -690,7 +698,7 @@ def read_tensor(tensor: Any, x: int, y: int = 0, z: int = 0) -> Any:
     return _element_pointer(tensor, x, y, z)[0]
 
 
-def write_tensor(tensor: Any, value: Any, x: int, y: int = 0, z: int = 0) -> None:
+def write_tensor(tensor: any_tensor_t, value: npt.ArrayLike, x: int, y: int = 0, z: int = 0) -> None:
     """Set the element at `x`, `y`, `z` of an internal tensor or sub tensor, `tensor`, to `value`; it must not be const.
 
     >>> buffer = build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3))
@@ -703,7 +711,7 @@ def write_tensor(tensor: Any, value: Any, x: int, y: int = 0, z: int = 0) -> Non
     _element_pointer(tensor, x, y, z)[0] = value
 
 
-def _element_pointer(tensor: Any, x: int, y: int, z: int) -> pointer:
+def _element_pointer(tensor: any_tensor_t, x: int, y: int, z: int) -> pointer:
     if not tensor.internal:
         raise TransferError(f"{type(tensor).__name__} is external; import it first, and read the internal tensor")
     if not all(0 <= c < n for c, n in zip((z, y, x), outer_first_shape(tensor.shape), strict=True)):
@@ -712,23 +720,28 @@ def _element_pointer(tensor: Any, x: int, y: int, z: int) -> pointer:
     return base + linearize(offset_t(x, y, z), tensor.layout)
 
 
-def to_core_tensor(tensor: Any, window: Box, space: tuple[int, ...], start_element: int = 0) -> Any:
-    """Return the core's tensor for a window of a space that starts `start_element` elements from the base.
+_Native = TypeVar("_Native", bound=TransferTensor)
 
-    >>> to_core_tensor(
-    ...     build_tensor(int_tensor_t, bytearray(12), shape_t(4, 3), 1), Box((0, 0, 0), (1, 3, 4)), (1, 3, 4)
-    ... ).shape
+
+def native_tensor(
+    kind: type[_Native], tensor: any_tensor_t, window: Box, space: tuple[int, ...], start_element: int = 0
+) -> _Native:
+    """Return the native tensor for a `window` of a `space` that starts `start_element` elements from the base.
+
+    `kind` is the class for the memory of `tensor`, internal or external.
+
+    >>> tensor = build_tensor(int_tensor_t, bytearray(12), shape_t(4, 3), 1)
+    >>> native_tensor(InternalTensor, tensor, Box((0, 0, 0), (1, 3, 4)), (1, 3, 4)).shape
     (1, 3, 4)
     """
     if tensor.base is None:
         raise TransferError(f"{type(tensor).__name__} is empty and has no memory; check it with tensors_empty first")
     _validate_spacings(space, tensor)
-    # the core counts elements, C counts bytes: the remainder shifts the start of the memory
+    # the library counts elements, C counts bytes: the remainder shifts the start of the memory
     count, rest = divmod(tensor.base.offset, tensor.elem_size)
     spacing = tensor.layout
     depth, height, width = space
     steps = (spacing.plane_spacing if depth > 1 else width * height, spacing.row_spacing if height > 1 else width, 1)
-    kind = InternalTensor if tensor.internal else ExternalTensor
     return kind(
         tensor.base.memory[rest:],
         space,
@@ -740,7 +753,7 @@ def to_core_tensor(tensor: Any, window: Box, space: tuple[int, ...], start_eleme
     )
 
 
-def _validate_spacings(space: tuple[int, ...], tensor: Any) -> None:
+def _validate_spacings(space: tuple[int, ...], tensor: any_tensor_t) -> None:
     depth, height, width = space
     row, plane = tensor.layout.row_spacing, tensor.layout.plane_spacing
     if height > 1 and row < width:
@@ -755,7 +768,7 @@ def _validate_spacings(space: tuple[int, ...], tensor: Any) -> None:
     _require_unit_of_planes(tensor, depth, (height, width), tensor.base)
 
 
-def _require_unit_of_planes(tensor: Any, planes: int, corner: tuple[int, int], start: pointer) -> None:
+def _require_unit_of_planes(tensor: any_tensor_t, planes: int, corner: tuple[int, int], start: pointer) -> None:
     """Raise if the plane spacing of external memory came by position, and may count elements as well as rows.
 
     TTL's code counts elements, and TTL's page rows. The shape of an array decides; of flat memory its size does, if

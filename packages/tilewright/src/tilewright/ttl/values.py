@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sized
 from dataclasses import dataclass
 from operator import index
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, SupportsIndex, TypeAlias, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ..display import Drawable
 from ..errors import CoordinateError, LayoutError, TransferError
@@ -36,11 +38,11 @@ class struct_t:
     structs: ClassVar[dict[str, type[struct_t]]] = {}
     __match_args__: ClassVar[tuple[str, ...]] = ()  # the names of the fields
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         kind = self.structs.get(name)
         if kind is not None:
             if not isinstance(value, kind):
-                require_struct(kind, value, f"{name} of {type(self).__name__}")
+                raise _not_a_struct(kind, value, f"{name} of {type(self).__name__}")
             value = value.__copy__()
         elif name not in self.__match_args__ and not hasattr(type(self), name):
             fields = ", ".join(self.__match_args__)
@@ -48,17 +50,17 @@ class struct_t:
         object.__setattr__(self, name, value)
 
     @classmethod
-    def of_fields(cls: type[_Struct], *values: Any) -> _Struct:
+    def of_fields(cls: type[_Struct], *values: object) -> _Struct:
         """Return a struct of fields that are known to be right, and that nobody else has.
 
         >>> from tilewright.ttl import shape_t
         >>> shape_t.of_fields(4, 3, 1)
         shape_t(width=4, height=3, depth=1)
         """
-        made = object.__new__(cls)
+        struct = object.__new__(cls)
         for name, value in zip(cls.__match_args__, values, strict=True):
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(struct, name, value)
+        return struct
 
     def __copy__(self: _Struct) -> _Struct:
         fields = [getattr(self, name) for name in self.__match_args__]
@@ -76,23 +78,23 @@ class integers_t(struct_t):
 
     __slots__ = ()
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, require_integer(value, f"{name} of {type(self).__name__}"))
 
 
-def require_integer(value: Any, name: str) -> int:
+def require_integer(value: object, name: str) -> int:
     """Return `value` as an integer of Python; `name` is for the error message.
 
     >>> require_integer(True, "tile_id")
     1
     """
     try:
-        return index(value)
+        return index(cast(SupportsIndex, value))
     except TypeError:
         raise LayoutError(f"expected an integer as {name}, got {value!r}") from None
 
 
-def require_struct(kind: type[_Struct], value: Any, name: str) -> _Struct:
+def require_struct(kind: type[_Struct], value: object, name: str) -> _Struct:
     """Return `value` if it is a struct of a kind; `name` is for the error message.
 
     >>> from tilewright.ttl import shape_t
@@ -100,9 +102,13 @@ def require_struct(kind: type[_Struct], value: Any, name: str) -> _Struct:
     shape_t(width=4, height=1, depth=1)
     """
     if not isinstance(value, kind):
-        call = _CONSTRUCTORS.get(kind.__name__, f"{kind.__name__}(...)")
-        raise LayoutError(f"expected {kind.__name__} as {name}, got {value!r}; make one with {call}")
+        raise _not_a_struct(kind, value, name)
     return value
+
+
+def _not_a_struct(kind: type[struct_t], value: object, name: str) -> LayoutError:
+    call = _CONSTRUCTORS.get(kind.__name__, f"{kind.__name__}(...)")
+    return LayoutError(f"expected {kind.__name__} as {name}, got {value!r}; make one with {call}")
 
 
 _CONSTRUCTORS = {
@@ -221,10 +227,10 @@ class layout_t(_positional_t, Drawable):
         return getattr(self, "by_position", None) == self.plane_spacing != 0
 
     def __copy__(self) -> layout_t:
-        made = layout_t.of_fields(self.row_spacing, self.plane_spacing)
+        layout = layout_t.of_fields(self.row_spacing, self.plane_spacing)
         if self.planes_by_position:
-            made.by_position = self.by_position
-        return made
+            layout.by_position = self.by_position
+        return layout
 
     @property
     def total_row_length(self) -> int:
@@ -474,7 +480,7 @@ def ceil_of_a_div_b(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def MAX(a: Any, b: Any) -> Any:
+def MAX(a: float, b: float) -> float:
     """Return the larger of `a` and `b`.
 
     >>> MAX(3, 5)
@@ -483,7 +489,7 @@ def MAX(a: Any, b: Any) -> Any:
     return max(a, b)
 
 
-def ARRAYSIZE(array: Any) -> int:
+def ARRAYSIZE(array: Sized) -> int:
     """Return the number of elements of an `array`.
 
     >>> ARRAYSIZE([1, 2, 3])
@@ -536,6 +542,10 @@ def vector_type(name: str) -> np.dtype[Any] | None:
     return np.dtype({"names": ["s"], "formats": [(kind, (count,))], "offsets": [0], "itemsize": size})
 
 
+Memory: TypeAlias = "np.ndarray[Any, Any] | bytes | bytearray | memoryview | pointer"
+"""What a pointer may point into."""
+
+
 class pointer:
     """A position in memory, which is checked when it is used.
 
@@ -554,7 +564,7 @@ class pointer:
     offset: int
     writeable: bool
 
-    def __init__(self, memory: Any, offset: int = 0, dtype: Any = None) -> None:
+    def __init__(self, memory: Memory, offset: int = 0, dtype: npt.DTypeLike | None = None) -> None:
         if isinstance(memory, pointer):
             self.memory, self.dtype, self.array_shape = memory.memory, memory.dtype, memory.array_shape
             self.writeable = memory.writeable
@@ -602,7 +612,7 @@ class pointer:
     def __getitem__(self, index: int) -> Any:
         return self._element_view(index)[0]
 
-    def __setitem__(self, index: int, value: Any) -> None:
+    def __setitem__(self, index: int, value: npt.ArrayLike) -> None:
         if not self.writeable:
             raise TransferError("cannot write through a pointer to read-only memory")
         cell = self._element_view(index)
@@ -630,7 +640,7 @@ class pointer:
         return f"pointer(<{self.memory.size} bytes>, offset={self.offset}, dtype={kind!r})"
 
 
-def SIZEOF(value: Any) -> int:
+def SIZEOF(value: npt.DTypeLike | np.ndarray[Any, Any]) -> int:
     """Return the bytes of `value`: a type, its name, or one element of an array.
 
     >>> SIZEOF("uint"), SIZEOF(np.float64), SIZEOF(np.zeros(4, np.int16))
@@ -643,7 +653,7 @@ def SIZEOF(value: Any) -> int:
     return int(element_type(value).itemsize)
 
 
-def _bytes_of(memory: Any) -> np.ndarray[Any, Any]:
+def _bytes_of(memory: bytes | bytearray | memoryview) -> np.ndarray[Any, Any]:
     try:
         view = memoryview(memory)
     except TypeError:
@@ -656,14 +666,14 @@ def _bytes_of(memory: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(view, np.uint8) if view.nbytes else np.zeros(0, np.uint8)
 
 
-def element_type(value: Any) -> np.dtype[Any]:
+def element_type(value: npt.DTypeLike) -> np.dtype[Any]:
     """Return a dtype, or raise the library's error.
 
     >>> element_type("int16")
     dtype('int16')
     """
     try:
-        found: np.dtype[Any] = np.dtype(value)
+        dtype: np.dtype[Any] = np.dtype(value)
     except TypeError:
         raise LayoutError(f"expected a NumPy dtype or one of {', '.join(_VECTOR_ELEMENTS)}, got {value!r}") from None
-    return found
+    return dtype

@@ -8,6 +8,7 @@ from math import lcm
 from typing import Any, TypeAlias, TypeVar
 
 from .. import memory, tensor
+from .._dialect import unwrap
 from .._integers import round_up
 from .._json import parse_json
 from ..display import Drawable
@@ -35,7 +36,6 @@ from .types import (
     bind_by_type,
     range_fields,
     to_json,
-    unwrap,
 )
 
 _Shards = TypeVar("_Shards", memory.ShardSpec, memory.NdShardSpec)

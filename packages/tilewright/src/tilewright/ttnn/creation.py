@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import memory
+from .._dialect import unwrap
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import cast, fit_values, format_of
 from ..layout import as_integer
@@ -18,7 +19,7 @@ from ..tensor import Tensor as PlainTensor
 from .config import DRAM_MEMORY_CONFIG, MemoryConfig, TensorSpec
 from .devices import AnyDevice, MeshDevice, MeshParts, OpenDevice
 from .tensor import Tensor, create_parts, needs_truncation, require_exact, truncate
-from .types import DataType, DataTypeLike, Layout, LayoutLike, reject_unsupported, unwrap
+from .types import DataType, DataTypeLike, Layout, LayoutLike, reject_unsupported
 
 _RANGE_TYPES = ("bfloat16", "float32", "uint16", "uint32", "int32")
 

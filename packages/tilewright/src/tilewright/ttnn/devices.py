@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import memory, tensor
+from .._dialect import unwrap
 from .._integers import ceil_div, round_up
 from ..copying import copy
 from ..errors import LayoutError, MemoryConfigError
@@ -35,7 +36,6 @@ from .types import (
     Placement,
     cut_of_placement,
     placement_of_cut,
-    unwrap,
 )
 
 DEFAULT_CHIP = "wormhole_n150"
@@ -844,7 +844,7 @@ class MeshToTensor:
         self._dims = config.dims
         self._shape, self._devices = _place_distribution(self.mesh_shape, config, len(config.dims))
 
-    def arrange(self, part_shape: Sequence[int], holders: Any) -> Topology:
+    def arrange(self, part_shape: Sequence[int], holders: Collection[Coordinate]) -> Topology:
         """Return how parts of `part_shape` make one tensor; `holders` are the devices that hold one.
 
         >>> MeshToTensor((1, 2), MeshComposerConfig([0], (2,))).arrange((32, 32), {(0, 0)}).distribution

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._dialect import unwrap
 from ..errors import FileFormatError, MemoryConfigError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import Coordinate, Mesh, PageLayout, Topology
@@ -23,16 +24,13 @@ from ..tensor import Tensor as PlainTensor
 from .config import MemoryConfig
 from .devices import AnyDevice, MeshParts, ReplicateTensorToMesh, TensorToMesh
 from .tensor import Tensor, create_parts, default_format, validate_mapper
-from .types import DataType, DataTypeLike, DumpTensorMode, Layout, LayoutLike, unwrap
+from .types import DataType, DataTypeLike, DumpTensorMode, Layout, LayoutLike
 
 EXTENSION = ".tensorbin"
 
 
 def dump_tensor(
-    file_name: str | os.PathLike[str],
-    tensor: Tensor,
-    *,
-    mode: DumpTensorMode = DumpTensorMode.DISTRIBUTED_GATHER,
+    file_name: str | os.PathLike[str], tensor: Tensor, *, mode: DumpTensorMode = DumpTensorMode.DISTRIBUTED_GATHER
 ) -> None:
     """Write `tensor`, with all its parts on a mesh, to the .tensorbin file `file_name`, which ttnn can load.
 

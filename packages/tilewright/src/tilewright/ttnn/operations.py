@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import memory
+from .._dialect import unwrap
 from ..copying import copy
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import fit_values
@@ -34,7 +35,6 @@ from .types import (
     OrientationLike,
     ShardOrientation,
     reject_unsupported,
-    unwrap,
 )
 
 LARGE_RECIPROCAL = 2.0**127  # the result of a block format for 1 / 0

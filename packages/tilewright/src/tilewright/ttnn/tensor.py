@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import memory, tensor
+from .._dialect import unwrap
 from .._integers import round_up
 from ..copying import as_host_array
 from ..errors import FormatError, LayoutError, MemoryConfigError
@@ -37,7 +38,6 @@ from .types import (
     TensorTopology,
     bind_by_type,
     reject_unsupported,
-    unwrap,
 )
 
 # How ttnn makes a tensor of an array or a list: default data types, rounding, and what does not fit a type.
@@ -382,7 +382,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return [MeshCoordinate(at) for at in self._parts.by_device]
 
-    def show(self, to: Any = None, **options: Any) -> None:
+    def show(self, to: object = None, **options: Any) -> None:
         """Draw the tensor, or the mesh of devices that share it; `to` and `options` are as in every `show`.
 
         >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper

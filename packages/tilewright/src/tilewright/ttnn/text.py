@@ -44,7 +44,7 @@ MAX_RANGES = 1024
 _Member = TypeVar("_Member", bound=NamedEnum)
 
 
-def enum_member(kind: type[_Member], value: Any) -> _Member:
+def enum_member(kind: type[_Member], value: object) -> _Member:
     """Return the member of an enum of type `kind` from `value`: its number, or its name, which a type may precede.
 
     >>> enum_member(ShardOrientation, 1), enum_member(ShardOrientation, "ShardOrientation::ROW_MAJOR")
@@ -62,20 +62,20 @@ def enum_member(kind: type[_Member], value: Any) -> _Member:
     return kind(number)
 
 
-def _field(data: Any, name: str, of: str) -> Any:
+def _field(data: object, name: str, of: str) -> Any:
     if not isinstance(data, dict) or name not in data:
         raise FileFormatError(f"expected {of} with a field {name!r}, got {repr(data)[:60]}")
     return data[name]
 
 
-def _require_only(data: Any, names: tuple[str, ...], of: str) -> None:
+def _require_only(data: object, names: tuple[str, ...], of: str) -> None:
     """Raise if an object has other fields than these: they would be lost."""
     unknown = sorted(set(data) - set(names)) if isinstance(data, dict) else []
     if unknown:
         raise FileFormatError(f"expected {of} with {', '.join(names)}, got a field {unknown[0]!r:.60} as well")
 
 
-def core_from_json(data: Any) -> CoreCoord:
+def core_from_json(data: object) -> CoreCoord:
     """Return a core from `data` such as {"x": 7, "y": 3}.
 
     >>> core_from_json({"x": 7, "y": 3})
@@ -86,7 +86,7 @@ def core_from_json(data: Any) -> CoreCoord:
     return CoreCoord(x, y)
 
 
-def core_range_from_json(data: Any) -> CoreRange:
+def core_range_from_json(data: object) -> CoreRange:
     """Return a core range from `data` with fields start and end.
 
     >>> core_range_from_json({"start": {"x": 0, "y": 0}, "end": {"x": 7, "y": 1}})
@@ -109,7 +109,7 @@ def limited_range(start: CoreLike, end: CoreLike) -> CoreRange:
     return cores
 
 
-def core_ranges_from_json(data: Any) -> CoreRangeSet:
+def core_ranges_from_json(data: object) -> CoreRangeSet:
     """Return core ranges from `data`, a list.
 
     >>> core_ranges_from_json([{"start": {"x": 0, "y": 0}, "end": {"x": 7, "y": 1}}]).num_cores
@@ -120,7 +120,7 @@ def core_ranges_from_json(data: Any) -> CoreRangeSet:
     return CoreRangeSet([core_range_from_json(part) for part in data])
 
 
-def shard_spec_from_json(data: Any) -> ShardSpec:
+def shard_spec_from_json(data: object) -> ShardSpec:
     """Return two-dimensional shards from `data`.
 
     >>> shard_spec_from_json({"grid": [], "shape": [32, 64], "orientation": 0}).shape
@@ -190,7 +190,7 @@ def make_memory_config(
     return MemoryConfig(layout, buffer, matrix, general, made_with_nd)
 
 
-def value_from_json(data: Any) -> tuple[str, Any]:
+def value_from_json(data: object) -> tuple[str, Any]:
     """Return the ttnn type that `data` is written as, and the object of the library.
 
     >>> value_from_json({"x": 7, "y": 3})
@@ -648,7 +648,7 @@ def _parse_kind(text: str, kind: type[_Value], name: str) -> _Value:
     return _require_kind(_parse(text, name).value, kind, name, text)
 
 
-def _require_kind(value: Any, kind: type[_Value], name: str, text: str) -> _Value:
+def _require_kind(value: object, kind: type[_Value], name: str, text: str) -> _Value:
     if not isinstance(value, kind):
         raise FileFormatError(f"expected {name}, got {type(value).__name__} {text.strip()!r:.60}")
     return value
@@ -728,7 +728,7 @@ _DATA_TYPES = (
 )
 
 
-def write_ttnn(value: Any) -> str:
+def write_ttnn(value: object) -> str:
     """Return a `value` as ttnn prints it: a tensor spec, a memory config, shards, cores, a tile, a shape, an enum.
 
     Raises if it is something else, or if the text would lose something, such as a transposed tile. The chip of a
@@ -752,7 +752,7 @@ def write_ttnn(value: Any) -> str:
     return text
 
 
-def ttnn_text(value: Any) -> str:
+def ttnn_text(value: object) -> str:
     """Return the text that ttnn prints for a `value` of the library.
 
     >>> ttnn_text(CoreRangeSet([CoreRange((0, 0), (7, 0))])), ttnn_text(Tile((16, 32)))

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from .. import memory
+from .._dialect import unwrap
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, format_of
 from ..layout import as_integer
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 
 Plain = TypeVar("Plain")
-_Value = TypeVar("_Value")
 
 
 class Wrapper(Generic[Plain]):
@@ -77,24 +77,8 @@ class Wrapper(Generic[Plain]):
         return str(self.native)
 
 
-@overload
-def unwrap(value: Wrapper[Plain]) -> Plain: ...
-@overload
-def unwrap(value: _Value) -> _Value: ...
-def unwrap(value: Any) -> Any:
-    """Return the core value of a wrapper, and any other `value` unchanged.
-
-    >>> unwrap(Wrapper.wrap(5)), unwrap(5)
-    (5, 5)
-    """
-    return value.native if isinstance(value, Wrapper) else value
-
-
 def bind_by_type(
-    function: str,
-    types: Mapping[str, type | tuple[type, ...]],
-    values: tuple[object, ...],
-    named: Mapping[str, object],
+    function: str, types: Mapping[str, type | tuple[type, ...]], values: tuple[object, ...], named: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return arguments of `function` by name: `named` ones, and `values` matched to `types`; None is ignored.
 
@@ -423,7 +407,7 @@ WIDTH_MULTIPLES = {dtype: width_multiple(dtype) for dtype in DataType}
 # Cores, ranges, sets and grids of cores under ttnn's names, printed as ttnn prints them; and work split over cores.
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Return `value` as ttnn writes JSON: without blanks, keys in order.
 
     >>> to_json({"y": 1, "x": [0, 2]})

@@ -33,59 +33,29 @@ if TYPE_CHECKING:
     from .text import to_text
 
 _NAMES = {
-    "animation": (
-        "Animation", "PanelSteps", "animate",
-    ),
-    "html": (
-        "to_fragment", "to_html",
-    ),
-    "layout_grid": (
-        "MAX_SIDE",
-    ),
-    "output": (
-        "notebook_html", "save", "show", "widget",
-    ),
+    "animation": ("Animation", "PanelSteps", "animate"),
+    "html": ("to_fragment", "to_html"),
+    "layout_grid": ("MAX_SIDE",),
+    "output": ("notebook_html", "save", "show", "widget"),
     "scene": (
         "Cell", "Entry", "Fact", "Field", "Flow", "Grid", "Outline", "Panel", "Scene", "Span", "Tracks", "to_data",
         "to_json",
     ),
-    "scene_options": (
-        "SceneOptions", "scene_function",
-    ),
-    "scenes": (
-        "register_scene", "scene_of", "side_by_side",
-    ),
-    "scenes.layouts": (
-        "layout_scene", "plan_scene", "swizzle_scene",
-    ),
-    "scenes.memory_maps": (
-        "inspection_scene", "memory_scene",
-    ),
-    "scenes.meshes": (
-        "assembly_scene", "mesh_scene",
-    ),
-    "scenes.pipelines": (
-        "schedule_scene", "tiler_scene", "trace_scene",
-    ),
-    "scenes.placements": (
-        "page_scene", "spec_scene",
-    ),
-    "scenes.reshards": (
-        "reshard_scene",
-    ),
+    "scene_options": ("SceneOptions", "scene_function"),
+    "scenes": ("register_scene", "scene_of", "side_by_side"),
+    "scenes.layouts": ("layout_scene", "plan_scene", "swizzle_scene"),
+    "scenes.memory_maps": ("inspection_scene", "memory_scene"),
+    "scenes.meshes": ("assembly_scene", "mesh_scene"),
+    "scenes.pipelines": ("schedule_scene", "tiler_scene", "trace_scene"),
+    "scenes.placements": ("page_scene", "spec_scene"),
+    "scenes.reshards": ("reshard_scene",),
     "scenes.tensors": (
         "block_scene", "comparison_scene", "comparisons_scene", "difference_scene", "tensor_scene", "tile_scene",
         "values_scene",
     ),
-    "scenes.threads": (
-        "atom_scene", "bank_scene", "distribute_scene", "linear_scene", "thread_value_scene",
-    ),
-    "svg": (
-        "to_svg",
-    ),
-    "text": (
-        "to_text",
-    ),
+    "scenes.threads": ("atom_scene", "bank_scene", "distribute_scene", "linear_scene", "thread_value_scene"),
+    "svg": ("to_svg",),
+    "text": ("to_text",),
 }  # fmt: skip
 __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 

@@ -95,7 +95,7 @@ class Animation:
 
 
 @singledispatch
-def animate(subject: Any, **options: Any) -> Animation:
+def animate(subject: object, **options: Any) -> Animation:
     """Animate a `subject`, step by step: a schedule, pipeline or trace, a copy plan, or a reshard.
 
     `options` are the options of its scene. `views.save` writes the result as a page that plays it (.html).

@@ -221,13 +221,7 @@ class LayoutGrid:
             if -(-self.rows // high) * -(-self.columns // wide) > _MAX_OUTLINES:
                 continue
             found += [
-                Outline(
-                    r,
-                    c,
-                    min(high, self.rows - r),
-                    min(wide, self.columns - c),
-                    kind,
-                )
+                Outline(r, c, min(high, self.rows - r), min(wide, self.columns - c), kind)
                 for r in range(0, self.rows, high)
                 for c in range(0, self.columns, wide)
             ]
@@ -327,7 +321,7 @@ def _block_sizes(extents: tuple[int, ...]) -> list[int]:
     return [n for n in sizes if n < prod(extents)]
 
 
-def _format_coordinate(index: int, shape: Any) -> str:
+def _format_coordinate(index: int, shape: object) -> str:
     if not isinstance(shape, tuple):
         return str(index)
     parts = []

@@ -50,7 +50,7 @@ def _find_renderer(renderers: dict[str, Renderer], target: Path) -> Renderer:
     return render
 
 
-def show(subject: Any, to: str | os.PathLike[str] | None = None, **options: Any) -> None:
+def show(subject: object, to: str | os.PathLike[str] | None = None, **options: Any) -> None:
     """Draw `subject`: as text in a terminal, as a picture in a notebook, or into the file `to`.
 
     `options` are the options of its scene; all scenes have `label`, `color` and `address="hex"`.
@@ -89,7 +89,7 @@ def _display_in_notebook(scene: Scene) -> bool:
     return True
 
 
-def notebook_html(subject: Any) -> str | None:
+def notebook_html(subject: object) -> str | None:
     """Return a small picture for a notebook, or None if `subject` cannot be drawn.
 
     >>> from tilewright import row_major, Layout
@@ -113,7 +113,7 @@ _RENDERERS: dict[str, Callable[[Scene], str]] = {
 # A picture in a notebook that answers to the pointer and the keyboard, and reports the choice to Python.
 
 
-def widget(subject: Any, **options: Any) -> Any:
+def widget(subject: object, **options: Any) -> Any:
     """Return a picture of `subject` as a widget for notebooks; `options` are its scene's.
 
     Pointing at a cell marks it and everything that is linked to it. `chosen` is the cell that was clicked last, as a

@@ -176,32 +176,42 @@ class Grid:
 
     def _box(self, down: int, right: int, across: int) -> Grid:
         high, wide = self.boxes or (self.rows, self.columns)
-        cells = [
-            (down * high + row) * self.columns + right * wide + column for row in range(high) for column in range(wide)
-        ]
         number = down * across + right
-        return dataclasses.replace(
-            self,
-            rows=high,
-            columns=wide,
-            fields=tuple(
-                dataclasses.replace(field, values=tuple(field.values[at] for at in cells)) for field in self.fields
-            ),
+        return self.crop(
+            *(down * high, right * wide, high, wide),
             title=self.box_titles[number] if self.box_titles else "",
-            valid=tuple(self.valid[at] for at in cells) if self.valid else (),
-            link=tuple(self.link[at] for at in cells) if self.link else (),
-            outlines=tuple(
-                dataclasses.replace(each, row=each.row - down * high, column=each.column - right * wide)
-                for each in self.outlines
-                if each.row // high == down and each.column // wide == right
-            ),
             row_names=self.box_rows[number] if self.box_rows else (),
             column_names=(),
-            boxes=None,
-            box_titles=(),
-            box_rows=(),
-            flows=(),
         )
+
+    def crop(self, row: int, column: int, rows: int, columns: int, **changes: Any) -> Grid:
+        """Return a part of the cells as a grid, without boxes and flows; `changes` are its other attributes.
+
+        Args:
+            row: the first row of the part.
+            column: its first column.
+            rows: its rows.
+            columns: its columns.
+            changes: attributes that it has instead of this grid's, such as its title.
+
+        >>> Grid(2, 2, (Field("n", (1, 2, 3, 4)),)).crop(0, 1, 2, 1).field("n").values
+        (2, 4)
+        """
+        cells = [r * self.columns + c for r in range(row, row + rows) for c in range(column, column + columns)]
+        parts: dict[str, Any] = {
+            "fields": tuple(
+                dataclasses.replace(field, values=tuple(field.values[at] for at in cells)) for field in self.fields
+            ),
+            "valid": tuple(self.valid[at] for at in cells) if self.valid else (),
+            "link": tuple(self.link[at] for at in cells) if self.link else (),
+            "outlines": tuple(
+                dataclasses.replace(each, row=each.row - row, column=each.column - column)
+                for each in self.outlines
+                if row <= each.row < row + rows and column <= each.column < column + columns
+            ),
+        }
+        parts |= {"boxes": None, "box_titles": (), "box_rows": (), "flows": ()}
+        return dataclasses.replace(self, rows=rows, columns=columns, **parts, **changes)
 
     def field(self, name: str) -> Field:
         """Return the attribute `name`.
@@ -372,7 +382,7 @@ def to_json(scene: Scene) -> str:
     return json.dumps(to_data(scene), ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 
 
-def _to_plain_data(value: Any) -> Any:
+def _to_plain_data(value: object) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):  # JSON has no infinity

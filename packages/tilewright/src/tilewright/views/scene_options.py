@@ -146,7 +146,7 @@ class Scale:
             return self._category_color(self.values.index(value))
         return ramp_color(self.kind, int(self.share(value) * (_LEVELS - 1) + 0.5))
 
-    def share(self, value: Any) -> float:
+    def share(self, value: float) -> float:
         """Return the position of a number on the scale, from 0 to 1.
 
         >>> Scale("ramp", (), 0, 100).share(25), Scale("heat", (), 1, 10000, log=True).share(100)
@@ -385,7 +385,7 @@ def scene_function(build: Callable[Parameters, Scene]) -> Callable[Parameters, S
     return draw
 
 
-def describe_kind(subject: Any) -> str:
+def describe_kind(subject: object) -> str:
     """Return the type of a subject with its article.
 
     >>> describe_kind(1), describe_kind([])
@@ -498,7 +498,7 @@ def _choose_in_span(span: Span, labels: tuple[str, ...], color: str) -> Span:
     return replace(span, label=words if labels else span.label, kind=kind)
 
 
-def _position_text(value: Any) -> str:
+def _position_text(value: object) -> str:
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 

@@ -216,10 +216,7 @@ def _draw_color_bar(name: str, scale: Scale, hatched: str) -> Drawing:
     name += " (log)" if scale.log else ""
     lowest, highest = format_value(low, scale.form), format_value(high, scale.form)
     start = text_width(f"{name} {lowest}", _SIZE) + 6
-    body = [
-        text_element(0, 11, name, _SIZE, "soft"),
-        text_element(start - 6, 11, lowest, _SIZE, "soft", "end"),
-    ]
+    body = [text_element(0, 11, name, _SIZE, "soft"), text_element(start - 6, 11, lowest, _SIZE, "soft", "end")]
     step = _BAR // 16
     for k in range(16):
         color = escape_text(ramp_color(kind, k * 63 // 15))
@@ -320,12 +317,7 @@ class CellGeometry:
         >>> CellGeometry(0, 0, 10, 20, 0).box(1, 1, 2, 2)
         (10, 20, 20, 40)
         """
-        return (
-            self.left + column * self.width,
-            self.top + row * self.height,
-            columns * self.width,
-            rows * self.height,
-        )
+        return (self.left + column * self.width, self.top + row * self.height, columns * self.width, rows * self.height)
 
 
 def choose_geometry(grid: Grid) -> tuple[CellGeometry, list[str]]:

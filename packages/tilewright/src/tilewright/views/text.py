@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Any
 
 from .scene import Entry, Fact, Grid, Scene, Tracks
 from .scene_options import (
@@ -410,20 +409,9 @@ def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: 
 
 def _cut_columns(grid: Grid, first: int, count: int) -> Grid:
     """Return some columns of a grid, without its title."""
-    cells = [row * grid.columns + first + column for row in range(grid.rows) for column in range(count)]
-    return replace(
-        grid,
-        columns=count,
-        title="",
-        fields=tuple(replace(field, values=tuple(field.values[at] for at in cells)) for field in grid.fields),
-        valid=tuple(grid.valid[at] for at in cells) if grid.valid else (),
-        link=(),
-        row_names=tuple(grid.row_name(row) for row in range(grid.rows)),
-        column_names=tuple(grid.column_name(column) for column in range(first, first + count)),
-        outlines=tuple(
-            replace(box, column=box.column - first) for box in grid.outlines if first <= box.column < first + count
-        ),
-    )
+    rows = tuple(grid.row_name(row) for row in range(grid.rows))
+    columns = tuple(grid.column_name(column) for column in range(first, first + count))
+    return grid.crop(0, first, grid.rows, count, title="", row_names=rows, column_names=columns)
 
 
 def labels_fit(grid: Grid, width: int) -> bool:
@@ -624,7 +612,7 @@ def replace_control_characters(words: str) -> str:
     return words if words.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in words)
 
 
-def terminal_width(stream: Any) -> int:
+def terminal_width(stream: object) -> int:
     """Return the number of columns of a terminal; 80 for anything else, so that files do not depend on a window.
 
     >>> import io
@@ -636,7 +624,7 @@ def terminal_width(stream: Any) -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
-def supports_color(stream: Any) -> bool:
+def supports_color(stream: object) -> bool:
     """Return whether a stream is a terminal with 24-bit colors, unless NO_COLOR is set.
 
     >>> import io

@@ -31,9 +31,7 @@ from .c_code import (
     shared_loop,
     unrolled_loop,
 )
-from .kernel import WIDEST, Kernel, KernelJob, common_alignment, vector_type
-
-WARP = 32
+from .kernel import WARP, WIDEST, Kernel, KernelJob, common_alignment, vector_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def make_pack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     inside = [*in_thread, *in_repeat]
     body = [*lines, *more]
     elements, first = bytes_type(share.elements * size)
-    made, second = bytes_type(share.elements * element.bits // 8)
+    codes, second = bytes_type(share.elements * element.bits // 8)
     # a work-group that is entirely outside returns; otherwise its threads check their own digits
     alone = [digit for digit in in_group if box[digit.digit.axis] == 1]
     outside = guard_expression(alone, axes)
@@ -155,7 +153,7 @@ def make_pack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     compute = [
         *([] if pairs else _element_values(job, share)),
         *_largest_magnitude(element, share, pairs),
-        f"{made} y;",
+        f"{codes} y;",
         *_code_statements(element.bits, share.elements, pairs),
     ]
     width = share.elements * element.bits // 8
@@ -223,12 +221,12 @@ def _largest_magnitude(element: BlockFormat, share: _ThreadShare, pairs: bool) -
     lines += exchange
     if not counts_specials(element):
         return [*lines, "const u32 shared = scale_of(largest);"]
-    found = "any_thread(special)" if share.threads > 1 else "special"  # threads exchange registers all together
+    is_special = "any_thread(special)" if share.threads > 1 else "special"  # threads exchange registers all together
     recount = ["largest = 0u;", *unrolled_loop("k", words, [f"largest = larger(largest, {n});" for n in counts])]
     return [
         *lines,
         "const u32 special = largest >= 0x7f800000u;",
-        *conditional(found, [*recount, *exchange]),
+        *conditional(is_special, [*recount, *exchange]),
         "const u32 shared = scale_of(largest) | special << 8;",
     ]
 

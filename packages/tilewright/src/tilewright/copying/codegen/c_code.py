@@ -260,12 +260,12 @@ def digit_expressions(index: str, digits: Sequence[Digit]) -> list[NamedDigit]:
     >>> [digit.name for digit in digit_expressions("i", [Digit(0, 4, 1), Digit(1, 3, 1), Digit(0, 5, 4)])]
     ['i % 4u', 'i / 4u % 3u', 'i / 12u']
     """
-    found, below = [], 1
+    named, below = [], 1
     for k, digit in enumerate(digits):
         text = index if below == 1 else f"{index} / {below}u"
-        found.append(NamedDigit(digit, text if k == len(digits) - 1 else f"{text} % {digit.count}u"))
+        named.append(NamedDigit(digit, text if k == len(digits) - 1 else f"{text} % {digit.count}u"))
         below *= digit.count
-    return found
+    return named
 
 
 def declare_digits(index: str, digits: Sequence[Digit], prefix: str) -> tuple[list[str], list[NamedDigit]]:

@@ -30,12 +30,17 @@ from .c_code import (
     unrolled_loop,
 )
 from .kernel import (
+    BANK_BYTES,
+    BANKS,
+    WARP,
     WIDEST,
     Kernel,
     KernelJob,
     Table,
+    bank_passes,
     common_alignment,
     elements_type,
+    least_conflicts,
     table_alignment,
     vector_constant,
     vector_type,
@@ -44,9 +49,6 @@ from .kernel import (
 
 SHORT_RUN = 64  # bytes that are contiguous on both sides below which a stage in shared memory makes longer runs
 MIN_ELEMENTS = 1024  # fewer elements are not worth a stage in shared memory
-BANKS = 32
-BANK_BYTES = 4
-WARP_THREADS = 32
 
 
 def run_axis(job: KernelJob) -> int | None:
@@ -343,64 +345,42 @@ def padded_tile_strides(dimensions: Sequence[TileDimension], width: int, limit: 
     >>> padded_tile_strides([TileDimension(16, 1), TileDimension(4, -1), TileDimension(16, 0)], 16, 32768)
     ([16, 256, 1040], 16640)
     """
-    best: tuple[int, int, list[int]] | None = None
-    for pads in _padding_candidates(dimensions, max(1, BANKS * BANK_BYTES // width)):
-        strides, size = _tile_strides(dimensions, pads, width)
-        if best is not None and size > limit:
-            continue
-        conflicts = _bank_conflicts(dimensions, strides, width, writing=True)
-        conflicts += _bank_conflicts(dimensions, strides, width, writing=False)
-        if best is None or (conflicts, size) < best[:2]:
-            best = (conflicts, size, strides)
-        if conflicts == 0:
-            break
-    assert best is not None
-    return best[2], best[1]
+    order = sorted([(dimension.written, k) for k, dimension in enumerate(dimensions)])
+    written = [k for position, k in order if position >= 0]
+    padded = [k for k in written if k][:2]
 
+    def options() -> Iterator[tuple[int, int, list[int]]]:
+        """Yield no padding, padding before the first digit that is written, then also before the next."""
+        pads = range(max(1, min(BANKS * BANK_BYTES // width, 9)))
+        for chosen in product(pads, repeat=len(padded)):
+            before = dict(zip(padded, reversed(chosen), strict=True))
+            strides, size = [], width
+            for k, dimension in enumerate(dimensions):
+                size += before.get(k, 0) * width
+                strides.append(size)
+                size *= dimension.count
+            if size <= limit or not any(chosen):
+                reading = [(dimension.count, stride) for dimension, stride in zip(dimensions, strides, strict=True)]
+                writing = [reading[k] for k in written]
+                yield _bank_conflicts(writing, width) + _bank_conflicts(reading, width), size, strides
 
-def _padding_candidates(dimensions: Sequence[TileDimension], slots: int) -> Iterator[tuple[int, ...]]:
-    """Yield paddings in vectors: none, before the first digit that is written, then also before the next."""
-    first = sorted(
-        (k for k, dimension in enumerate(dimensions) if dimension.written >= 0), key=lambda k: dimensions[k].written
-    )
-    first = [k for k in first if k][:2]
-    pads = [0] * len(dimensions)
-    if not first:
-        yield tuple(pads)
-        return
-    some = range(min(slots, 9))
-    for chosen in product(some, *[some for _ in first[1:]]):
-        for k, pad in zip(first, reversed(chosen), strict=True):
-            pads[k] = pad
-        yield tuple(pads)
-
-
-def _tile_strides(dimensions: Sequence[TileDimension], pads: Sequence[int], width: int) -> tuple[list[int], int]:
-    strides, size = [], width
-    for dimension, pad in zip(dimensions, pads, strict=True):
-        size += pad * width
-        strides.append(size)
-        size *= dimension.count
+    size, strides = least_conflicts(options())
     return strides, size
 
 
-def _bank_conflicts(dimensions: Sequence[TileDimension], strides: Sequence[int], width: int, writing: bool) -> int:
-    """Return the number of bank conflicts of the first warp."""
-    order = list(range(len(dimensions)))
-    if writing:
-        order = sorted((k for k in order if dimensions[k].written >= 0), key=lambda k: dimensions[k].written)
-    together = min(WARP_THREADS, BANKS * BANK_BYTES // width)
+def _bank_conflicts(digits: Sequence[tuple[int, int]], width: int) -> int:
+    """Return the number of bank conflicts of the first warp, whose threads count (count, stride) digits."""
+    together = min(WARP, BANKS * BANK_BYTES // width)
     waits = 0
-    for first in range(0, WARP_THREADS, together):
-        words: dict[int, set[int]] = {}
+    for first in range(0, WARP, together):
+        places = []
         for thread in range(first, first + together):
             rest, place = thread, 0
-            for k in order:
-                rest, digit = divmod(rest, dimensions[k].count)
-                place += digit * strides[k]
+            for count, stride in digits:
+                rest, digit = divmod(rest, count)
+                place += digit * stride
             if rest:
                 break
-            for word in range(place // BANK_BYTES, (place + width - 1) // BANK_BYTES + 1):
-                words.setdefault(word % BANKS, set()).add(word)
-        waits += max((len(in_bank) for in_bank in words.values()), default=1) - 1
+            places.append(place)
+        waits += bank_passes(places, width) - 1
     return waits

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
@@ -18,6 +18,8 @@ MAX_SHIFTS = 8  # of an index, to compute the entries of a table
 MAX_STATIC_SHARED = 48 << 10  # bytes of shared memory that a CUDA kernel can declare; more is dynamic
 EDGE_THREADS = 1 << 16  # kernels with fewer threads are merged into one launch
 WIDEST = 16  # bytes that one thread can load or store at once
+WARP = 32  # threads that access memory together
+BANKS, BANK_BYTES = 32, 4  # of shared memory
 Table = np.ndarray[Any, Any]
 
 
@@ -163,6 +165,38 @@ def common_alignment(base: int, *steps: int) -> int:
     (8, 4)
     """
     return gcd(WIDEST, base, *steps)
+
+
+def bank_passes(places: Iterable[int], width: int) -> int:
+    """Return the passes over the banks of shared memory that accesses to `width` bytes at several `places` take.
+
+    >>> bank_passes([0, 4, 8], 4), bank_passes([0, 128, 256], 4)
+    (1, 3)
+    """
+    words: dict[int, set[int]] = {}
+    for place in places:
+        for word in range(place // BANK_BYTES, (place + width - 1) // BANK_BYTES + 1):
+            words.setdefault(word % BANKS, set()).add(word)
+    return max(map(len, words.values()), default=1)
+
+
+def least_conflicts(options: Iterable[tuple[int, int, list[int]]]) -> tuple[int, list[int]]:
+    """Return bytes and strides of the first of `options` without bank conflicts, or of the one with the fewest.
+
+    Args:
+        options: the conflicts, the bytes in shared memory and the strides of each.
+
+    >>> least_conflicts(iter([(4, 64, [1]), (2, 80, [2]), (2, 72, [3])]))
+    (72, [3])
+    """
+    best: tuple[int, int, list[int]] | None = None
+    for option in options:
+        if best is None or option[:2] < best[:2]:
+            best = option
+        if not option[0]:
+            break
+    assert best is not None
+    return best[1:]
 
 
 def xor_expression(table: Table, index: str = "entry") -> str | None:

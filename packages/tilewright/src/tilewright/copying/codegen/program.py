@@ -71,16 +71,16 @@ def generate_program(
     functions: dict[str, None] = {}  # an ordered set
     numbers = itertools.count()  # kernel names are unique in the program
     for number, step in enumerate(plan.steps):
-        made: list[Kernel] = []
+        of_step: list[Kernel] = []
         for nest in step.nests:
             name = f"tw_{nest.operation}_{next(numbers)}"
             alignment = _step_alignment(plan, step, aligned)
             for job in _split_operation(KernelJob(name, step.source, step.target, nest, language, alignment)):
                 kind, make = _kernel_kind(job)
                 kernel, needs = make(replace(job, tuning=tunings[kind]))
-                made.append(replace(kernel, step=number))
+                of_step.append(replace(kernel, step=number))
                 definitions |= needs
-        kernels += merge_small_kernels(made, EDGE_THREADS, len(kernels))
+        kernels += merge_small_kernels(of_step, EDGE_THREADS, len(kernels))
         functions |= dict.fromkeys(_conversion_functions(step.source.format, step.target.format))
     text = language.prelude
     if needs_double(plan.source.format, plan.target.format):

@@ -30,15 +30,22 @@ from .c_code import (
     raw_type,
     unrolled_loop,
 )
-from .kernel import Kernel, KernelJob, common_alignment, elements_type, vector_type
+from .kernel import (
+    BANK_BYTES,
+    WARP,
+    Kernel,
+    KernelJob,
+    bank_passes,
+    common_alignment,
+    elements_type,
+    least_conflicts,
+    vector_type,
+)
 
 READ_WORD = 8  # bytes that a thread reads at once
 WRITTEN_WORD = 8  # bytes that a thread writes at once
 SECTOR = 32  # bytes that memory transfers at once
 RUN_GOALS = (64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096)  # bytes of a run that are tried
-BANKS = 32
-BANK_BYTES = 4
-WARP = 32
 MIN_WORDS = 3  # that each thread should have
 SHARED = 2  # the side of an axis that has its step in shared memory
 
@@ -151,15 +158,15 @@ def _grow_run(axes: Sequence[LoopAxis], side: int, size: int, goal: int, taken: 
 
 def _run_axes(axes: Sequence[LoopAxis], side: int, size: int, taken: Sequence[int]) -> tuple[int, ...]:
     """Return the axes whose taken indices are one contiguous run on one side, fastest first."""
-    found, expected = [], size
+    run, expected = [], size
     for k in _order(axes, side, [axis.extent for axis in axes]):
         if axes[k].steps[side] != expected or taken[k] == 1:
             break
-        found.append(k)
+        run.append(k)
         if taken[k] < axes[k].extent:
             break
         expected *= axes[k].extent
-    return tuple(found)
+    return tuple(run)
 
 
 def _word_digits(job: KernelJob, box: StagedBox, side: int, word: int) -> list[Digit]:
@@ -222,21 +229,19 @@ def _with_shared_steps(
     are the digits of the threads that write.
     """
     axes, size, word = job.axes, job.sizes[0], words[0]
-    best: tuple[int, int, list[int]] | None = None
-    for pads in _paddings(len(box.rows[0])):
-        steps = [axis.steps[0] or 0 for axis in axes]
-        end = box.run_length(0) * size + word - 1
-        for k, pad in zip(box.rows[0], pads, strict=True):
-            steps[k] = end + (steps[k] - end) % word + pad * word
-            end += steps[k] * (box.taken[k] - 1)
-        conflicts = _bank_conflicts(_first_warp(box, dealt, words[1] // job.sizes[1], steps), size)
-        if best is None or (conflicts, end) < best[:2]:
-            best = (conflicts, end, steps)
-        if not conflicts:
-            break
-    assert best is not None
-    shared = [LoopAxis(axis.extent, (*axis.steps[:2], step)) for axis, step in zip(axes, best[2], strict=True)]
-    return shared, best[1] + word
+
+    def options() -> Iterator[tuple[int, int, list[int]]]:
+        for pads in _paddings(len(box.rows[0])):
+            steps = [axis.steps[0] or 0 for axis in axes]
+            end = box.run_length(0) * size + word - 1
+            for k, pad in zip(box.rows[0], pads, strict=True):
+                steps[k] = end + (steps[k] - end) % word + pad * word
+                end += steps[k] * (box.taken[k] - 1)
+            read = _first_warp(box, dealt, words[1] // job.sizes[1], steps)
+            yield bank_passes(read, size) - max(1, size // BANK_BYTES), end, steps
+
+    end, steps = least_conflicts(options())
+    return [LoopAxis(axis.extent, (*axis.steps[:2], step)) for axis, step in zip(axes, steps, strict=True)], end + word
 
 
 def _paddings(rows: int) -> Iterator[tuple[int, ...]]:
@@ -262,15 +267,6 @@ def _first_warp(box: StagedBox, dealt: Sequence[Digit], per_word: int, steps: Se
                 place += within * steps[k]
         places.append(place)
     return places
-
-
-def _bank_conflicts(places: Sequence[int], size: int) -> int:
-    """Return how many more times than needed a warp reads a bank of shared memory."""
-    words: dict[int, set[int]] = {}
-    for place in places:
-        for word in range(place // BANK_BYTES, (place + size - 1) // BANK_BYTES + 1):
-            words.setdefault(word % BANKS, set()).add(word)
-    return max(map(len, words.values())) - max(1, size // BANK_BYTES)
 
 
 class _Phase:

@@ -56,7 +56,7 @@ _registered: dict[type, SceneFunction] = {}
 _found: dict[type, SceneFunction | None] = {}  # by the class of an object
 
 
-def scene_of(subject: Any, **options: Any) -> Scene:
+def scene_of(subject: object, **options: Any) -> Scene:
     """Return the scene of a layout, tensor, spec, plan, report, allocator, device, tiler, schedule, pipeline or trace.
 
     `subject` is the object, and `options` are the options of its scene: `label`, `color` and `address="hex"` for all,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._text import count_of
 from ...analysis import BankModel, BankReport, bank_conflicts, contiguous_runs, padding_share
@@ -28,7 +29,9 @@ _MAX_BOXES = 256  # tiles that memory is drawn in
 _MOST = MAX_SIDE * MAX_SIDE
 
 
-def tiled_memory_grid(grid: Grid, elements: list[str], offsets: Any, requested: tuple[str, ...] = ()) -> Grid | None:
+def tiled_memory_grid(
+    grid: Grid, elements: list[str], offsets: NDArray[Any], requested: tuple[str, ...] = ()
+) -> Grid | None:
     """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
 
     Tiles that consist of faces are drawn face by face. `grid` has the coordinates with their tiles outlined, `elements`
@@ -72,8 +75,8 @@ def memory_grid(
     grid: Grid,
     elements: list[str],
     places: dict[str, Any],
-    link: Any,
-    valid: Any,
+    link: NDArray[Any],
+    valid: NDArray[Any],
     scalars: tuple[int, ...] = (0,),
     padding: bool = True,
     requested: tuple[str, ...] = (),
@@ -124,7 +127,7 @@ def memory_grid(
     )
 
 
-def _row_step(offsets: Any) -> int:
+def _row_step(offsets: NDArray[Any]) -> int:
     """Return the offset from the first row of a layout to the next."""
     return int(offsets[1, 0] - offsets[0, 0]) if len(offsets) > 1 else 0
 
@@ -141,10 +144,10 @@ def _build_memory_grid(
     grid: Grid,
     shared_fields: tuple[Field, ...],
     elements: list[str],
-    which: Any,
-    at: Any,
-    link: Any,
-    valid: Any,
+    which: NDArray[Any],
+    at: NDArray[Any],
+    link: NDArray[Any],
+    valid: NDArray[Any],
     shape: tuple[int, int],
     row_names: tuple[str, ...],
     column_names: tuple[str, ...],
@@ -184,7 +187,7 @@ def _build_memory_grid(
     )
 
 
-def _origin_outline(at: Any, which: Any, columns: int, grid: Grid) -> tuple[Outline, ...]:
+def _origin_outline(at: NDArray[Any], which: NDArray[Any], columns: int, grid: Grid) -> tuple[Outline, ...]:
     """Return a mark on the place of the first element, if it is not where memory begins."""
     (first,) = np.flatnonzero(which == 0)[:1].tolist() or [None]
     if first is None or grid.color != "offset" or not grid.field("offset").values[0]:
@@ -321,7 +324,7 @@ def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
     return (*((label,) if isinstance(label, str) else label), *filter(None, (options.get("color"),)))
 
 
-def place_field(name: str, table: Any, valid: Any = None) -> Field:
+def place_field(name: str, table: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> Field:
     """Return an axis of places as an attribute of cells: a few values are categories, many are a ramp.
 
     Cells that are not `valid` have no value.
@@ -464,7 +467,7 @@ def swizzle_scene(
     return Scene(f"{swizzle} on {layout_title(layout)}", tuple(grids), tuple(facts))
 
 
-def bank_options(layout: Any, itemsize: int | None) -> dict[str, int]:
+def bank_options(layout: object, itemsize: int | None) -> dict[str, int]:
     """Return the option `itemsize` for the scene of a `layout` that is drawn by its banks, if the bytes are stated.
 
     >>> bank_options(compose(Swizzle(1, 0, 1), Layout((2, 2), (2, 1))), 2), bank_options(Layout(4), 2)

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import LayoutError
 from ...files import Inspection
-from ...memory import Allocation, Allocator, Device, MemoryView
+from ...memory import Allocation, Allocator, BufferType, Device, MemoryView
 from ..layout_grid import MAX_SIDE
 from ..scene import Fact, Scene, Span, Tracks
 from ..scene_options import SceneOptions, scene_function
@@ -30,7 +30,7 @@ _CLOSE_UP = 4  # show only the used part if it is less than 1/4 of the memory
 def memory_scene(
     memory: Allocator | Device,
     *,
-    buffer_type: Any = None,
+    buffer_type: BufferType | str | None = None,
     each: bool = False,
     names: Mapping[int, str] | None = None,
     whole: bool = False,
@@ -193,7 +193,7 @@ def _shown_range(allocations: tuple[Allocation, ...], start: int, end: int) -> t
     return max(start, low - margin), min(end, high + margin)
 
 
-def _memory_facts(view: Any, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -> list[Fact]:
+def _memory_facts(view: MemoryView, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -> list[Fact]:
     used = view.allocated / view.bank_bytes if view.bank_bytes else 0.0
     whole = len(free) <= 1
     alike = "all of them hold the same tensors" if len(kinds) == 1 else f"which hold {len(kinds)} sets of tensors"

@@ -31,7 +31,7 @@ def mesh_scene(
     mesh: Mesh,
     *,
     spec: TensorSpec | None = None,
-    at: Any = None,
+    at: Sequence[int] | None = None,
     side: int = MAX_SIDE,
     title: str = "",
     **options: Unpack[SceneOptions],

@@ -162,10 +162,7 @@ def tiler_scene(
         "hatched": "beyond the space",
         "link": tuple(range(shape[0] * shape[1])),
     }
-    fields = (
-        Field.of_table("tile", owner),
-        Field.of_table("reads", reads, "heat"),
-    )
+    fields = (Field.of_table("tile", owner), Field.of_table("reads", reads, "heat"))
     outlines = tuple(_tile_outlines(tiler, down, across))
     mark = (_tile_outline(tiler, tile, down, across),) if tile is not None else ()
     panels = [Grid(*shape, fields, title="tiles", color="tile", label="tile", outlines=outlines + mark, **common)]

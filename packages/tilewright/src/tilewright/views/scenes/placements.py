@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ from ...errors import LayoutError, OutOfMemory
 from ...layout import Box, row_major, tiled_layout, with_logical_shape
 from ...memory import Chip, Explanation, MemoryConfig, PageLayout, Shape, TensorMemoryLayout, TensorSpec, Where, explain
 from ..layout_grid import MAX_SIDE, sample_layout
-from ..scene import Fact, Field, Grid, Outline, Scene
+from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
 from ..scene_options import SceneOptions, scene_function
 from .layouts import block_note, layout_panels, layout_scene, requested_attributes
 
@@ -336,7 +336,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     shard, inside = np.divmod(local, paging.shard_pages)
     row = (where[:, 1] - top) * high + shard * each + inside // wide
     cell = row * across * wide + (where[:, 0] - left) * wide + inside % wide
-    tables = {
+    tables: dict[str, tuple[NDArray[Any], ScaleKind, str]] = {
         "page": (number, "ramp", PAGE_FORM),
         "shard": (slot // paging.shard_pages, "category", "{}"),
         "bank": (np.array(spec.banks, dtype=np.int64)[position], "category", "{}"),
@@ -345,7 +345,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
         "host page": (number, "ramp", HOST_FORM),
     }
     count = across * wide * down * high
-    fields = [_scatter_field(name, table, cell, count, *rest) for name, (table, *rest) in tables.items()]
+    fields = [_scatter_field(name, table, cell, count, scale, form) for name, (table, scale, form) in tables.items()]
     l1 = spec.memory.buffer_type.is_l1
     grid = [(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1)]
     outlines = [
@@ -374,7 +374,9 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     )
 
 
-def _scatter_field(name: str, table: NDArray[Any], cell: NDArray[np.int64], count: int, scale: Any, form: str) -> Field:
+def _scatter_field(
+    name: str, table: NDArray[Any], cell: NDArray[np.int64], count: int, scale: ScaleKind, form: str
+) -> Field:
     """Return an attribute of `count` cells, with values only in `cell`."""
     values: list[Any] = [None] * count
     for at, value in zip(cell.tolist(), table.tolist(), strict=True):
@@ -493,7 +495,12 @@ _MOST = 1024  # elements of such a page that are drawn
 
 @scene_function
 def page_scene(
-    spec: TensorSpec, page: int = 0, *, at: Any = None, title: str = "", **options: Unpack[SceneOptions]
+    spec: TensorSpec,
+    page: int = 0,
+    *,
+    at: Sequence[int] | None = None,
+    title: str = "",
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the elements of one `page` of a `spec`: a tile in its faces, or a row, folded.
 
@@ -521,7 +528,7 @@ def page_scene(
     return Scene(title or f"a page of {shape} {spec.dtype}", (grid,), tuple(facts), part)
 
 
-def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
+def page_grid(spec: TensorSpec, page: int = 0, *, at: Sequence[int] | None = None) -> Grid:
     """Return the elements of one page as a grid; `at` chooses the page of an element, and marks it.
 
     >>> from tilewright import TensorSpec
@@ -574,7 +581,9 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Any = None) -> Grid:
     )
 
 
-def _element_names(spec: TensorSpec, page: int, row: Any, column: Any) -> tuple[list[str], NDArray[np.bool_]]:
+def _element_names(
+    spec: TensorSpec, page: int, row: NDArray[Any], column: NDArray[Any]
+) -> tuple[list[str], NDArray[np.bool_]]:
     """Return the coordinate of every cell as text, and whether it is data."""
     (high, wide), across = spec.page_shape, max(1, spec.physical_shape[1] // max(1, spec.page_shape[1]))
     down = page // across * high + row
@@ -589,7 +598,7 @@ def _element_names(spec: TensorSpec, page: int, row: Any, column: Any) -> tuple[
     return names or [""] * len(row), valid
 
 
-def _storage_order(spec: TensorSpec, row: Any, column: Any) -> NDArray[np.int64]:
+def _storage_order(spec: TensorSpec, row: NDArray[Any], column: NDArray[Any]) -> NDArray[np.int64]:
     """Return the position of every cell in the page, in the order of storage."""
     if spec.page_layout is not PageLayout.TILE:
         return np.asarray(column, dtype=np.int64)
@@ -619,7 +628,7 @@ def _face_outlines(spec: TensorSpec) -> tuple[Outline, ...]:
     return tuple(Outline(r, c, down, across, "face") for r in range(0, high, down) for c in range(0, wide, across))
 
 
-def _mask_values(values: list[Any], exists: Any) -> tuple[Any, ...]:
+def _mask_values(values: list[Any], exists: NDArray[Any]) -> tuple[Any, ...]:
     """Return the values, None where there is no element at all: after the end of a folded row."""
     return tuple(value if there else None for value, there in zip(values, exists.tolist(), strict=True))
 
@@ -631,7 +640,12 @@ _MAX_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
 
 @scene_function
 def spec_scene(
-    spec: TensorSpec, *, at: Any = None, side: int = MAX_SIDE, title: str = "", **options: Unpack[SceneOptions]
+    spec: TensorSpec,
+    *,
+    at: Sequence[int] | None = None,
+    side: int = MAX_SIDE,
+    title: str = "",
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Return the pages of a `spec` and where they lie: over banks, or in shards over a grid of cores.
 
@@ -677,7 +691,7 @@ def spec_scene(
     return Scene(title, tuple(panels), tuple(facts), note)
 
 
-def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: SceneOptions) -> Scene:
+def _unplaced_scene(spec: TensorSpec, at: Sequence[int] | None, side: int, title: str, options: SceneOptions) -> Scene:
     """Return the scene of a spec without a chip: the order in which elements are stored."""
     itemsize = None if spec.dtype.has_blocks else spec.dtype.itemsize
     found = layout_scene(spec.stored, itemsize=itemsize, side=side, title=title or str(spec), **options)
@@ -702,7 +716,7 @@ def _unplaced_scene(spec: TensorSpec, at: Any, side: int, title: str, options: S
     return replace(found, facts=tuple(facts))
 
 
-def _cell_at(grid: Grid, at: Any, spec: TensorSpec) -> tuple[int, int] | None:
+def _cell_at(grid: Grid, at: Sequence[int], spec: TensorSpec) -> tuple[int, int] | None:
     """Return the cell of an element among coordinates; memory has the same cells if it is drawn tile by tile."""
     if grid.title == "memory":  # drawn in rows
         return None
@@ -869,10 +883,7 @@ def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
         return spec_scene(spec, **{"title": title, **options})  # type: ignore[arg-type]  # which it checks
     count, box = sharding.grid.num_cores, sharding.grid.bounding_box
     *outer, height, width = (1, *sharding.shape)[-max(2, len(sharding.shape)) :]
-    repeats = {
-        TensorMemoryLayout.WIDTH_SHARDED: (1, count),
-        TensorMemoryLayout.BLOCK_SHARDED: (box.height, box.width),
-    }
+    repeats = {TensorMemoryLayout.WIDTH_SHARDED: (1, count), TensorMemoryLayout.BLOCK_SHARDED: (box.height, box.width)}
     down, across = repeats.get(config.memory_layout, (count, 1))
     if config.memory_layout is TensorMemoryLayout.BLOCK_SHARDED and sharding.orientation.name == "COL_MAJOR":
         down, across = across, down

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...conversion import Comparison, TensorComparison
 from ...errors import LayoutError
@@ -171,7 +171,7 @@ def _tile_outlines(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]
     )
 
 
-def _value_facts(values: Any) -> list[Fact]:
+def _value_facts(values: NDArray[Any]) -> list[Fact]:
     finite = values[np.isfinite(values)]
     if not finite.size:
         return []
@@ -435,8 +435,8 @@ def comparisons_scene(
 
 @scene_function
 def difference_scene(
-    expected: Any,
-    actual: Any,
+    expected: ArrayLike,
+    actual: ArrayLike,
     *,
     tolerance: float = 0.0,
     side: int = MAX_SIDE,
@@ -474,7 +474,9 @@ def difference_scene(
     return Scene(title or f"differences of {shape}", (grid,), tuple(facts), note)
 
 
-def _difference_facts(before: Any, after: Any, distance: Any, worst: tuple[int, ...], tolerance: float) -> list[Fact]:
+def _difference_facts(
+    before: NDArray[Any], after: NDArray[Any], distance: NDArray[Any], worst: tuple[int, ...], tolerance: float
+) -> list[Fact]:
     apart = int(np.count_nonzero(distance > tolerance))
     values = f"{before[worst]:.6g} expected, {after[worst]:.6g} found"
     finite = distance[np.isfinite(distance)]

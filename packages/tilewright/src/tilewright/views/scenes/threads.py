@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...analysis import BankReport, MatrixAtom, bank_conflicts, coalescing
 from ...errors import LayoutError
@@ -25,7 +26,7 @@ _WARP = 32
 
 
 @scene_function
-def thread_value_scene(layout: LayoutLike, shape: Any, **options: Unpack[SceneOptions]) -> Scene:
+def thread_value_scene(layout: LayoutLike, shape: object, **options: Unpack[SceneOptions]) -> Scene:
     """Return which thread holds which element, by a `layout` from (thread, value) to the index in a tile of a `shape`.
 
     Indices of elements are colexicographic, as in CuTe: the first coordinate of the tile runs fastest. `options` are
@@ -76,11 +77,11 @@ def thread_value_scene(layout: LayoutLike, shape: Any, **options: Unpack[SceneOp
 
 @scene_function
 def distribute_scene(
-    tensor: Any,
+    tensor: object,
     threads: Layout,
     *,
     vector: tuple[int, ...] = (),
-    swizzle: Any = None,
+    swizzle: object = None,
     itemsize: int = 4,
     **options: Unpack[SceneOptions],
 ) -> Scene:
@@ -121,7 +122,7 @@ def distribute_scene(
     return Scene(f"{rows} x {columns} over {count} threads", (_owner_grid(cell_numbers, rows, columns),), tuple(facts))
 
 
-def _owner_grid(cell_numbers: Any, rows: int, columns: int) -> Grid:
+def _owner_grid(cell_numbers: NDArray[Any], rows: int, columns: int) -> Grid:
     """Return a grid of the thread and value that hold each element; the first if there are several."""
     threads, values = cell_numbers.shape
     thread: list[Any] = [None] * (rows * columns)
@@ -150,7 +151,7 @@ def _owner_grid(cell_numbers: Any, rows: int, columns: int) -> Grid:
     )
 
 
-def _coverage_facts(cell_numbers: Any, count: int) -> list[Fact]:
+def _coverage_facts(cell_numbers: NDArray[Any], count: int) -> list[Fact]:
     distinct = len(np.unique(cell_numbers))
     if distinct == count == cell_numbers.size:
         return [Fact("coverage", "every element once", "good")]
@@ -160,7 +161,9 @@ def _coverage_facts(cell_numbers: Any, count: int) -> list[Fact]:
     return [Fact("coverage", ", ".join(parts), "bad" if missing else "plain")]
 
 
-def _access_facts(layout: LayoutLike, cell_numbers: Any, columns: int, vector: int, itemsize: int) -> list[Fact]:
+def _access_facts(
+    layout: LayoutLike, cell_numbers: NDArray[Any], columns: int, vector: int, itemsize: int
+) -> list[Fact]:
     """Return the cost of the first access of the first 32 threads, in global and in shared memory."""
     cells = cell_numbers[:_WARP, :vector]
     offsets = np.asarray(layout.extended(cells // columns, cells % columns))

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tools/long.sh TARGET     a long run, by the name of its target in the Makefile, which lists them
+set -e
+bin="${VENV:-.venv}/bin"
+tests=packages/tilewright/tests
+seed=${SEED:-0}
+parallel="$bin/python -m pytest -n auto --dist worksteal -q"
+
+# Packages that only one target needs, into .venv, once.
+needs() {
+    stamp="${VENV:-.venv}/.$1"
+    shift
+    [ -e "$stamp" ] || { "$bin/python" -m pip --disable-pip-version-check install --quiet "$@" && touch "$stamp"; }
+}
+
+case $1 in
+fuzz) "$bin/python" -m tools.fuzz.compose --pairs "${PAIRS:-100000}" --seed "$seed" ;;
+fuzz-plans)
+    sh tools/build_native.sh build/eager -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-DTW_BYTES_PER_THREAD=64"
+    TILEWRIGHT_LIBRARY=build/eager/native/_native.so "$bin/python" -m tools.fuzz.plans --plans "${PLANS:-10000}" \
+        --seed "$seed"
+    ;;
+fuzz-files)
+    needs atheris atheris
+    "$bin/python" -m tools.fuzz.files --seconds "${PARSER_SECONDS:-60}"
+    ;;
+kills) TILEWRIGHT_KILLS=25 "$bin/python" -m pytest -q -s $tests/conversion/test_resume.py -k killed ;;
+soak) "$bin/python" -m tools.fuzz.soak --seconds "${SOAK_SECONDS:-1800}" --seed "$seed" ;;
+sanitize) sh tools/sanitize.sh address ;;
+sanitize-threads) sh tools/sanitize.sh threads ;;
+test-aarch64) sh tools/aarch64.sh ;;
+test-opencl)
+    TILEWRIGHT_TEST_OPENCL=all $parallel -k "opencl or kernels or devices" $tests/copying \
+        $tests/tiling/test_kernels.py $tests/tensor/test_devices.py
+    ;;
+mutants) # MUTANTS="--sample 40 src/tilewright/layout/tuples.py" asks for more of one file
+    needs cosmic-ray 'cosmic-ray>=8.7,<9' 'coverage>=7'
+    # shellcheck disable=SC2086  # a list of words
+    "$bin/python" -m tools.mutants $MUTANTS
+    ;;
+bench)
+    needs peers --no-deps tensor-layouts nvidia-cutlass # only their layout algebra is measured, which is pure Python
+    "$bin/python" bench/copy.py --peers
+    for subject in layout tensor memory traffic simt pipeline plans chunks quantised views convert cli; do
+        "$bin/python" bench/$subject.py
+    done
+    ;;
+pictures)
+    for subject in where gallery conformance_figures charts; do "$bin/python" tools/pictures/make_$subject.py; done
+    "$bin/python" -m tests.docs.pictures
+    "$bin/python" -m tests.docs.notebooks
+    ;;
+*)
+    echo "tools/long.sh: unknown target $1; see make help" >&2
+    exit 2
+    ;;
+esac
