@@ -41,8 +41,8 @@ BUDGET = {
         "(modules)": (1490, 12),
         "explorer": (210, 4),
         "language": (4550, 14),
-        "library": (1280, 12),
-        "older": (1850, 14),
+        "library": (1280, 10),
+        "older": (1840, 11),
         "simt": (2240, 7),
     },
 }

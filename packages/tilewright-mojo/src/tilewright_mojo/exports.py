@@ -28,7 +28,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         ),
     },
     "layout._fillers": {
-        "tilewright_mojo.older._fillers": "arange random",
+        "tilewright_mojo.older.functions": "arange random",
     },
     "layout.coord": {
         "tilewright.mojo.layout.coord": "All ComptimeInt Coord CoordLike Idx RuntimeInt coord coord_to_index_list",
@@ -62,14 +62,14 @@ EXPORTS: dict[str, dict[str, str]] = {
             "ThreadScope copy_dram_to_local copy_dram_to_sram copy_dram_to_sram_async copy_local_to_dram "
             "copy_local_to_local copy_local_to_shared copy_local_to_sram copy_sram_to_dram copy_sram_to_local"
         ),
-        "tilewright_mojo.older.layout_tensor": "copy",
+        "tilewright_mojo.older.functions": "copy",
         "tilewright_mojo.library.system": "unsafe_stack_allocation",
     },
     "layout.math": {
-        "tilewright_mojo.older.math": "max mean outer_product_acc sum variance",
+        "tilewright_mojo.older.functions": "max mean outer_product_acc sum variance",
     },
     "layout.numpy": {
-        "tilewright_mojo.older.numpy": "from_numpy to_numpy",
+        "tilewright_mojo.older.functions": "from_numpy to_numpy",
     },
     "layout.runtime_layout": {
         "tilewright_mojo.older.runtime_layout": "RuntimeLayout coalesce make_layout",
@@ -208,10 +208,9 @@ EXPORTS: dict[str, dict[str, str]] = {
         ),
         "tilewright_mojo.library.sys_info": (
             "CompilationTarget has_accelerator has_amd_gpu_accelerator has_apple_gpu_accelerator "
-            "has_nvidia_gpu_accelerator is_64bit is_amd_gpu is_apple_gpu is_gpu is_nvidia_gpu num_logical_cores "
-            "num_physical_cores"
+            "exit has_nvidia_gpu_accelerator is_64bit is_amd_gpu is_apple_gpu is_gpu is_nvidia_gpu num_logical_cores "
+            "num_physical_cores stderr stdout"
         ),
-        "tilewright_mojo.library.sys": "exit stderr stdout",
         "tilewright_mojo.program_arguments": (
             "argv get_defined_bool get_defined_dtype get_defined_int get_defined_string is_defined"
         ),
@@ -231,7 +230,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         ),
     },
     "std.time": {
-        "tilewright_mojo.library.time": (
+        "tilewright_mojo.library.sys_info": (
             "global_perf_counter_ns monotonic perf_counter perf_counter_ns sleep time_function"
         ),
     },
