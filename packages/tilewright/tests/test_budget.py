@@ -19,7 +19,7 @@ BUDGET = {
         "cli": (3290, 20),
         "conversion": (6850, 16),
         "copying": (4440, 17),
-        "cute": (1470, 6),
+        "cute": (1480, 6),
         "explorer": (1290, 9),
         "files": (5580, 19),
         "formats": (1520, 5),

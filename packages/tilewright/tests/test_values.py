@@ -32,14 +32,14 @@ NOT_VALUES = {
     "BoundPlan",  # holds addresses
     *["Device", "DeviceBuffer", "DeviceContext", "MeshDevice"],  # the memory of whole chips
     "TransferEvent",  # a transfer that is going on
-    "FileKind",  # holds functions
+    *["FileKind", "Notation"],  # hold functions
     "SourceFile",  # an open file
     "InlineQueue",
     "Integer",  # only answers isinstance
     *["LayoutLike", "NumberFormat"],  # what all layouts, and all formats, have in common
     "Pipeline",  # holds the functions and arrays of one process
     "SceneOptions",  # the type of keyword arguments
-    "SimulatedQueue",
+    *["SimulatedQueue", "String"],  # a name of Python's text
     "Step",  # views of the buffers of one tile
     "ThreadQueue",
     "TileKernel",  # compiled for one device
