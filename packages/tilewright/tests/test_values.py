@@ -36,10 +36,11 @@ NOT_VALUES = {
     "SourceFile",  # an open file
     "InlineQueue",
     "Integer",  # only answers isinstance
+    "String",  # makes a str
     *["LayoutLike", "NumberFormat"],  # what all layouts, and all formats, have in common
     "Pipeline",  # holds the functions and arrays of one process
     "SceneOptions",  # the type of keyword arguments
-    *["SimulatedQueue", "String"],  # a name of Python's text
+    "SimulatedQueue",
     "Step",  # views of the buffers of one tile
     "ThreadQueue",
     "TileKernel",  # compiled for one device

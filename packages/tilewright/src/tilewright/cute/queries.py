@@ -134,7 +134,7 @@ def coshape(layout: LayoutLike) -> Any:
     """
     if not require_layout(layout, "coshape").axes:
         return layout.cosize
-    last = layout(size(layout) - 1)
+    last: Any = layout(size(layout) - 1)
     return map_leaves(_successor, last) if isinstance(last, tuple) else last
 
 
@@ -364,6 +364,13 @@ def _require_int(step: Step, layout: NativeLayout) -> int:
 # Pictures of CuTe's layouts: tables in text and in LaTeX.
 
 
+def _table_extents(layout: LayoutLike, caller: str) -> tuple[int, int]:
+    """Return the extents of a layout of rank 2; raise an error that names `caller` for any other."""
+    if require_layout(layout, caller).rank != 2:
+        raise LayoutError(f"{caller} of {layout}: expected a layout of rank 2, got rank {layout.rank}")
+    return int(layout.mode(0).size), int(layout.mode(1).size)
+
+
 def print_layout(layout: LayoutLike) -> None:
     """Print `layout`, of rank 2, and a table of its offsets.
 
@@ -377,9 +384,7 @@ def print_layout(layout: LayoutLike) -> None:
      1  | 3 | 4 | 5 |
         +---+---+---+
     """
-    if require_layout(layout, "print_layout").rank != 2:
-        raise LayoutError(f"print_layout of {layout}: expected a layout of rank 2, got rank {layout.rank}")
-    rows, columns = (layout.mode(k).size for k in (0, 1))
+    rows, columns = _table_extents(layout, "print_layout")
     width = len(str(layout.cosize)) if isinstance(layout.cosize, int) else 8
     line = "    " + f"+{'-' * (width + 2)}" * columns + "+"
     print(layout)
@@ -408,9 +413,7 @@ def print_latex(layout: LayoutLike) -> None:
     \\end{tikzpicture}
     \\end{document}
     """
-    if require_layout(layout, "print_latex").rank != 2:
-        raise LayoutError(f"print_latex of {layout}: expected a layout of rank 2, got rank {layout.rank}")
-    rows, columns = (int(layout.mode(k).size) for k in (0, 1))
+    rows, columns = _table_extents(layout, "print_latex")
     lines = [
         f"% Layout: {layout}",
         r"\documentclass[convert]{standalone}",

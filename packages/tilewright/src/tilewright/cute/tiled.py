@@ -24,6 +24,7 @@ from ..layout import (
     compose,
     join,
     product,
+    require_strided,
     right_inverse,
 )
 from ..layout import Layout as NativeLayout
@@ -31,6 +32,8 @@ from ..tensor import Storage, TileTensor
 from .algebra import logical_divide, raked_product, tiled_product, zipped_divide
 from .layout import from_native, make_identity_layout, slice_and_offset
 from .queries import upcast
+
+_OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
 
 Partitioned: TypeAlias = "LayoutLike | TileTensor"
 Projection: TypeAlias = "ShapeArgument | tuple[Projection, ...] | None"  # None leaves a mode out
@@ -91,7 +94,7 @@ class TiledMma:
 
     def _divide(self, layout: LayoutLike, operand: str) -> Any:
         """Return ((thread of the atom, (threads)), (values, (rests))) of an operand."""
-        modes = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}[operand]
+        modes = _OPERAND_MODES[operand]
         tile = tuple([self.permutations[k] for k in modes])
         permuted = layout if tile == (None, None) else logical_divide(layout, tile)
         shape = tuple([Layout(self.atom.shape[k]) for k in modes])
@@ -104,8 +107,7 @@ class TiledMma:
 
     def _coordinate(self, thread: int, operand: str) -> tuple[Any, ...]:
         flat = _thread_coordinate(self.thread_layout, thread)
-        modes = {"A": (1, 3), "B": (2, 3), "C": (1, 2)}[operand]
-        return flat[0], tuple([flat[k] for k in modes])
+        return flat[0], tuple([flat[1 + k] for k in _OPERAND_MODES[operand]])
 
     def _partition(self, target: Partitioned, thread: int, operand: str) -> Any:
         def divide(layout: LayoutLike) -> Any:
@@ -158,8 +160,7 @@ class TiledMma:
         (((4,8),(1,2)),(2,(1,1))):(((16,1),(0,64)),(8,(0,0)))
         """
         self.atom.operand(operand)  # refuses other names
-        m, n, k = self.tile_shape
-        shape = {"A": (m, k), "B": (n, k), "C": (m, n)}[operand.upper()]
+        shape = tuple([self.tile_shape[k] for k in _OPERAND_MODES[operand.upper()]])
         return from_native(self._divide(Layout(shape), operand.upper()))
 
 
@@ -256,7 +257,9 @@ class TiledCopy:
         threads, values = int(reference.mode(0).size), int(reference.mode(1).size)
         atom_tv = zipped_divide(self.layout_tv, (threads, values))
         inverse = right_inverse(reference)
-        seen = _compose_first(atom_tv, compose(inverse, own))  # ((thread, value), (further threads, further values))
+        seen = _compose_first(
+            atom_tv, require_strided(compose(inverse, own), "a copy")
+        )  # ((thread, value), (further threads, further values))
         whole = _zip_modes(seen)
         tiled = zipped_divide(layout, self.tiler)
         return compose(tiled, (whole, None))
@@ -289,7 +292,7 @@ class TiledCopy:
         return self._partition(target, thread, self.atom.target)
 
 
-def _zip_modes(layout: LayoutLike) -> Layout:
+def _zip_modes(layout: Layout) -> Layout:
     """Return ((a, c), (b, d)) of ((a, b), (c, d)), with each of the two modes coalesced where it can be."""
     first, second = layout.mode(0), layout.mode(1)
     modes = []
@@ -317,7 +320,8 @@ def make_tiled_copy(
     thread_layout = _as_layout(threads)
     value_layout = Layout((1,) * int(thread_layout.rank)) if values is None else _as_layout(values)
     raked = raked_product(thread_layout, value_layout)
-    layout_tv = compose(right_inverse(raked), Layout((int(thread_layout.size), int(value_layout.size))))
+    taken = compose(right_inverse(raked), Layout((int(thread_layout.size), int(value_layout.size))))
+    layout_tv = from_native(require_strided(taken, "a copy"))
     tiler = tuple([int(raked.mode(k).size) for k in range(int(raked.rank))])
     copy = TiledCopy(instruction, as_integer(bits, "bits"), layout_tv, tiler)
     _check_atom_fits(copy)

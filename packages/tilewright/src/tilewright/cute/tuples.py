@@ -106,7 +106,7 @@ def reverse(value: ShapeArgument) -> tuple[Any, ...]:
     return as_tuple(as_tree(value))[::-1]
 
 
-def round_up(a: Shape, b: Shape) -> Shape:
+def round_up(a: Shape, b: Shape) -> Any:
     """Return the smallest multiple of `b` that is not below `a`: mode by mode for tuples, as in `ceil_div`.
 
     >>> round_up(10, 4), round_up((10, 7), (4, 2))
@@ -151,7 +151,7 @@ def inner_product(a: ShapeArgument, b: ShapeArgument) -> int:
     return sum(x * y for x, y in zip(leaves(as_tree(a)), leaves(as_tree(b)), strict=True))
 
 
-def elem_scale(a: Shape, b: Shape) -> Shape:
+def elem_scale(a: Shape, b: Shape) -> Any:
     """Return `a` with each leaf multiplied by the product of the matching branch of `b`.
 
     >>> elem_scale((2, 3), (4, (5, 2)))
@@ -182,7 +182,7 @@ def has_none(tree: Nested[object]) -> bool:
     return any(leaf is None for leaf in leaves(tree))
 
 
-def shape_div(shape: Shape, divisor: Shape) -> Shape:
+def shape_div(shape: Shape, divisor: Shape) -> Any:
     """Return `shape` divided by `divisor`, leftmost mode first.
 
     At every leaf one of the two numbers must divide the other. A tuple as divisor divides a tuple mode by mode, and
@@ -209,7 +209,7 @@ def shape_div(shape: Shape, divisor: Shape) -> Shape:
     return -(-shape // divisor)
 
 
-def shape_mod(shape: Shape, modulus: int) -> Shape:
+def shape_mod(shape: Shape, modulus: int) -> Any:
     """Return the part of `shape` that `shape_div` by `modulus` removes, leftmost mode first.
 
     >>> shape_mod((4, 6), 8), shape_mod(12, 4)
@@ -328,7 +328,7 @@ def crd2crd(crd: Coordinate, dst_shape: ShapeArgument, src_shape: ShapeArgument 
     return idx2crd(crd, target)
 
 
-def product_like(shape: Shape, profile: Nested[object]) -> Shape:
+def product_like(shape: Shape, profile: Nested[object]) -> Any:
     """Return `shape` with the products of its branches where `profile` has leaves.
 
     >>> product_like(((2, 3), (4, 5)), (0, 0)), product_like(((2, 3), (4, 5)), (0, (0, 0)))

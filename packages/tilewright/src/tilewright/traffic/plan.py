@@ -109,53 +109,7 @@ def _paged(size: int, starts: Integers) -> Placement:
     return Placement(compose(PagedLayout(size, starts), flat), "uint8")
 
 
-# A reshard plan as plain values, for JSON: printed by a command, and drawn by a page.
-
-
-def plan_to_json(plan: ReshardPlan, transfers: bool = False, reads: bool = False) -> dict[str, Any]:
-    """Return a `plan` as plain values: a core is [x, y], a DRAM bank its number.
-
-    With `transfers`, also every run; with `reads`, also the lists of all RISCs. Both may be long.
-
-    >>> from tilewright import TensorSpec, reshard
-    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-    >>> plan_to_json(reshard(spec, spec.with_memory("l1")))["traffic"][0]
-    [[4, 1], 2, 2048]
-    """
-    data: dict[str, Any] = {
-        "shape": list(plan.source.shape),
-        "dtype": str(plan.source.dtype),
-        "chip": plan.noc_map.chip.name,
-        "source": str(plan.source.memory),
-        "target": str(plan.target.memory),
-        "operation": plan.operation,
-        "kernel": plan.kernel,
-        "profiler": plan.profiler,
-        "devices": plan.devices,
-        "bytes": plan.total_bytes,
-        "local": plan.local,
-        "noc_bytes": plan.noc_bytes,
-        "runs": len(plan.transfers),
-        "traffic": [[_place(reader), _place(source), size] for (reader, source), size in plan.traffic.items()],
-        "steps": [_step(step, plan.profiler) for step in plan.steps],
-        "banks": plan.banks,
-        "peak_l1": max(plan.peak_l1.values(), default=0),
-        "fits": plan.fits,
-    }
-    try:
-        data["estimate"] = _estimate(plan.cycles)
-        data["links"] = [[*link, size] for link, size in plan.links.items()]
-    except MemoryConfigError as problem:
-        data["estimate"], data["links"], data["not_estimated"] = None, None, str(problem)
-    if transfers:
-        names = ("source_address", "source_stride", "target_address", "target_stride", "nbytes", "count")
-        data["transfers"] = [
-            {"source": _place(run.source), "target": _place(run.target)} | {name: getattr(run, name) for name in names}
-            for run in plan.transfers
-        ]
-    if reads:
-        data["reads"], data["writes"] = _lists(plan.reads), _lists(plan.writes)
-    return data
+# Parts of a reshard plan as plain values and as text.
 
 
 def _place(endpoint: Endpoint) -> list[int] | int:
@@ -209,49 +163,6 @@ def _lists(lists: RequestLists) -> list[dict[str, Any]]:
         }
         for risc, runs in lists.items()
     ]
-
-
-# The text of a reshard plan: the moves, the runtime's operations, and their cost.
-
-
-def explain_plan(plan: ReshardPlan) -> str:
-    """Return the operations of a `plan` and their cost, line by line.
-
-    >>> from tilewright import TensorSpec, reshard
-    >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-    >>> print(explain_plan(reshard(spec, spec.with_memory("l1"))).splitlines()[3])
-    8 KiB in 4 runs between 4 pairs, 0 % of it stays where it is
-    """
-    spec = plan.source
-    pages = f"tiles of {spec.tile}" if spec.is_tiled else "rows"
-    mesh = f", on each of {plan.devices} devices" if plan.devices > 1 else ""
-    lines = [
-        f"{spec.shape} {spec.dtype} in {pages}, {plan.noc_map.chip.name}{mesh}",
-        f"from {plan.source.memory}",
-        f"to   {plan.target.memory}",
-    ]
-    if plan.is_empty:
-        return "\n".join([*lines, "source and target are equal: nothing to do"])
-    lines.append(
-        f"{format_bytes(plan.total_bytes)} in {len(plan.transfers)} runs between {len(plan.traffic)} pairs,"
-        f" {100 * plan.local:.0f} % of it stays where it is"
-    )
-    if len(plan.steps) > 1:
-        lines.append(f"{len(plan.steps)} passes: the runtime goes through {plan.steps[0].target.memory}")
-    for number, step in enumerate(plan.steps, 1):
-        lines += [f"step {number}: {step}", *[f"  {line}" for line in _explain_step(step)]]
-    try:
-        lines.append(f"time: {plan.cycles}")
-        if plan.busiest_link is not None and plan.cycles.bound_by.resource != "link":  # which the time names already
-            link, size = plan.busiest_link
-            lines.append(f"busiest link: {link}, {format_bytes(size)}")
-    except MemoryConfigError as problem:
-        lines.append(f"time: not estimated, since {problem}")
-    peak = max(plan.peak_l1.values(), default=0)
-    available = plan.noc_map.chip.bank_bytes("l1")
-    verdict = "fits" if plan.fits else "does not fit"
-    lines.append(f"L1: at most {peak} of {available} bytes per core while both tensors live: {verdict}")
-    return "\n".join(lines)
 
 
 def _explain_step(step: ReshardStep) -> list[str]:
@@ -702,7 +613,36 @@ class ReshardPlan(Drawable):
         to   interleaved in DRAM
         source and target are equal: nothing to do
         """
-        return explain_plan(self)
+        spec = self.source
+        pages = f"tiles of {spec.tile}" if spec.is_tiled else "rows"
+        mesh = f", on each of {self.devices} devices" if self.devices > 1 else ""
+        lines = [
+            f"{spec.shape} {spec.dtype} in {pages}, {self.noc_map.chip.name}{mesh}",
+            f"from {self.source.memory}",
+            f"to   {self.target.memory}",
+        ]
+        if self.is_empty:
+            return "\n".join([*lines, "source and target are equal: nothing to do"])
+        lines.append(
+            f"{format_bytes(self.total_bytes)} in {len(self.transfers)} runs between {len(self.traffic)} pairs,"
+            f" {100 * self.local:.0f} % of it stays where it is"
+        )
+        if len(self.steps) > 1:
+            lines.append(f"{len(self.steps)} passes: the runtime goes through {self.steps[0].target.memory}")
+        for number, step in enumerate(self.steps, 1):
+            lines += [f"step {number}: {step}", *[f"  {line}" for line in _explain_step(step)]]
+        try:
+            lines.append(f"time: {self.cycles}")
+            busiest = self.busiest_link
+            if busiest is not None and self.cycles.bound_by.resource != "link":  # which the time names already
+                lines.append(f"busiest link: {busiest[0]}, {format_bytes(busiest[1])}")
+        except MemoryConfigError as problem:
+            lines.append(f"time: not estimated, since {problem}")
+        peak = max(self.peak_l1.values(), default=0)
+        available = self.noc_map.chip.bank_bytes("l1")
+        verdict = "fits" if self.fits else "does not fit"
+        lines.append(f"L1: at most {peak} of {available} bytes per core while both tensors live: {verdict}")
+        return "\n".join(lines)
 
     def to_json(self, transfers: bool = False, reads: bool = False) -> dict[str, Any]:
         """Return the plan as plain values: a core is [x, y], a DRAM bank its number.
@@ -714,7 +654,41 @@ class ReshardPlan(Drawable):
         >>> reshard(spec, spec.with_memory("l1")).to_json()["bytes"]
         8192
         """
-        return plan_to_json(self, transfers, reads)
+        data: dict[str, Any] = {
+            "shape": list(self.source.shape),
+            "dtype": str(self.source.dtype),
+            "chip": self.noc_map.chip.name,
+            "source": str(self.source.memory),
+            "target": str(self.target.memory),
+            "operation": self.operation,
+            "kernel": self.kernel,
+            "profiler": self.profiler,
+            "devices": self.devices,
+            "bytes": self.total_bytes,
+            "local": self.local,
+            "noc_bytes": self.noc_bytes,
+            "runs": len(self.transfers),
+            "traffic": [[_place(reader), _place(source), size] for (reader, source), size in self.traffic.items()],
+            "steps": [_step(step, self.profiler) for step in self.steps],
+            "banks": self.banks,
+            "peak_l1": max(self.peak_l1.values(), default=0),
+            "fits": self.fits,
+        }
+        try:
+            data["estimate"] = _estimate(self.cycles)
+            data["links"] = [[*link, size] for link, size in self.links.items()]
+        except MemoryConfigError as problem:
+            data["estimate"], data["links"], data["not_estimated"] = None, None, str(problem)
+        if transfers:
+            names = ("source_address", "source_stride", "target_address", "target_stride", "nbytes", "count")
+            data["transfers"] = [
+                {"source": _place(run.source), "target": _place(run.target)}
+                | {name: getattr(run, name) for name in names}
+                for run in self.transfers
+            ]
+        if reads:
+            data["reads"], data["writes"] = _lists(self.reads), _lists(self.writes)
+        return data
 
     def __str__(self) -> str:
         return f"{self.source.shape} {self.source.dtype}: {self.source.memory} to {self.target.memory}"
