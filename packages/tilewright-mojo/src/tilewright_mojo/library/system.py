@@ -18,7 +18,7 @@ from tilewright.mojo import SIMD, Error, Pointer
 from tilewright.mojo.brackets import brackets
 from tilewright.mojo.builtins import format_value
 from tilewright.mojo.memory import AddressSpace, allocate_on_stack
-from tilewright.mojo.scalar_memory import new_memory, number_type_of, write_scalar
+from tilewright.mojo.scalar_memory import new_memory, number_type_of
 from tilewright.mojo.simd import as_vector, scalar_format
 
 from ..collections import List
@@ -62,7 +62,7 @@ def memset(ptr: Pointer, value: Any, count: object) -> None:
     size = _count_bytes(ptr, count)
     number = np.full(ptr.dtype.itemsize, int(value) & 255, np.uint8).view(ptr.dtype.dtype)[0]
     for k in range(size):
-        write_scalar(ptr.memory, ptr.offset + k, number.item())
+        ptr[k] = number.item()
 
 
 def memset_zero(ptr: Pointer, *count: Any, **named: Any) -> None:

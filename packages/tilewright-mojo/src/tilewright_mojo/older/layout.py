@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 
 from tilewright import layout as algebra
 from tilewright.errors import LayoutError
-from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, suffix_product
+from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, row_major
 from tilewright.layout import Layout as CoreLayout
 from tilewright.mojo.brackets import brackets
 from tilewright.mojo.builtins import memory_type
@@ -379,7 +379,7 @@ def is_row_major(parameters: tuple[Any, ...], layout: Layout, rank: object = Non
     (count,) = parameters or (rank,)
     if len(shape) != count:
         return False
-    return tuple(stride) == as_tuple(suffix_product(tuple(shape)))
+    return tuple(stride) == as_tuple(row_major(tuple(shape)).stride)
 
 
 def format_grid(layout: Any) -> str:

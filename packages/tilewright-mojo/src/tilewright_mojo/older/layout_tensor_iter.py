@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
-from tilewright.layout import as_integer, product
+from tilewright.layout import as_integer
 from tilewright.mojo import Pointer
 from tilewright.mojo.brackets import ParametrizedMeta, brackets
 from tilewright.mojo.layout.thread_shares import core_layout
@@ -201,7 +202,7 @@ class TileIterator(LayoutTensorIter):
         return first.masked
 
     def _size(self) -> int:
-        return int(product(tuple(self.sizes)))
+        return prod(map(int, self.sizes))
 
     def _step(self) -> int:
         step = self.tensor.strides[self.axis]
