@@ -38,11 +38,11 @@ BUDGET = {
         "(modules)": (4280, 16),
     },
     "tilewright_mojo": {
-        "(modules)": (1490, 12)": (1500, 12),
+        "(modules)": (1490, 12),
         "explorer": (210, 4),
         "language": (4550, 14),
-        "library": (1280, 12),
-        "older": (1850, 14),
+        "library": (1270, 10),
+        "older": (1830, 11),
         "simt": (2230, 7),
     },
 }
