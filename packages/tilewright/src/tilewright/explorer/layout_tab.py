@@ -193,7 +193,7 @@ def _result_picture(fields: FormFields, layout: Any) -> Scene:
     return _attribute("notation", lambda: attribute_scene(fields, lambda options: scene_of(layout, **sides, **options)))
 
 
-def _draw_operand(operand: Any) -> dict[str, Any]:
+def _draw_operand(operand: object) -> dict[str, Any]:
     """Return the picture of an operand, or a note on one that cannot be drawn, such as a swizzle or a number."""
     if not isinstance(operand, LayoutLike):
         return {"scene": None, "note": "It has no shape of its own to draw."}
@@ -208,7 +208,7 @@ def _describe_step(step: AlgebraStep) -> dict[str, str]:
     return {"name": step.title, "operands": operands, "result": format_operand(step.result), "why": step.sentence}
 
 
-def _require_listable(layout: Any, field: str) -> Any:
+def _require_listable(layout: object, field: str) -> Any:
     if not isinstance(layout, LayoutLike):
         raise FieldError(field, f"threads need a layout of elements, got {type(layout).__name__}")
     if layout.size > MAX_PLACES:
