@@ -14,16 +14,16 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (990, 15),
+        "(modules)": (1020, 15),
         "analysis": (1550, 6),
         "cli": (3290, 20),
         "conversion": (6850, 16),
-        "copying": (4450, 17),
-        "cute": (1470, 6),
+        "copying": (4470, 17),
+        "cute": (1480, 6),
         "explorer": (1290, 9),
         "files": (5580, 19),
         "formats": (1520, 5),
-        "layout": (3640, 14),
+        "layout": (3670, 14),
         "memory": (3320, 14),
         "mojo": (3370, 15),
         "notation": (3370, 10),
@@ -31,7 +31,7 @@ BUDGET = {
         "tiling": (5190, 15),
         "traffic": (2080, 9),
         "ttl": (1460, 5),
-        "ttnn": (3470, 13),
+        "ttnn": (3500, 13),
         "views": (4780, 18),
     },
     "tilewright_audit": {

@@ -32,10 +32,11 @@ NOT_VALUES = {
     "BoundPlan",  # holds addresses
     *["Device", "DeviceBuffer", "DeviceContext", "MeshDevice"],  # the memory of whole chips
     "TransferEvent",  # a transfer that is going on
-    "FileKind",  # holds functions
+    *["FileKind", "Notation"],  # hold functions
     "SourceFile",  # an open file
     "InlineQueue",
     "Integer",  # only answers isinstance
+    "String",  # makes a str
     *["LayoutLike", "NumberFormat"],  # what all layouts, and all formats, have in common
     "Pipeline",  # holds the functions and arrays of one process
     "SceneOptions",  # the type of keyword arguments

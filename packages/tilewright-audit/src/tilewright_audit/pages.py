@@ -230,7 +230,7 @@ def place_pages(spec: TensorSpec, base: int, pages: Integers) -> tuple[Integers,
     if not paging.num_pages:
         nowhere = np.full(len(pages), -1, np.int64)
         return nowhere, nowhere, nowhere
-    slots = np.asarray(paging.page_to_slot(paging.pad_to_shards(pages)), np.int64)
+    slots = np.asarray(paging.page_to_slot(np.asarray(paging.pad_to_shards(pages))), np.int64)
     shard, inside = np.divmod(slots, paging.shard_pages)
     if paging.in_runs:
         position, turn = np.divmod(shard, paging.shards_per_core)

@@ -10,6 +10,26 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
+    from . import (
+        analysis,
+        conversion,
+        copying,
+        cute,
+        errors,
+        files,
+        formats,
+        layout,
+        memory,
+        mojo,
+        notation,
+        tensor,
+        testing,
+        tiling,
+        traffic,
+        ttl,
+        ttnn,
+        views,
+    )
     from .analysis import atoms
     from .conversion import check_cache, convert, diff, fit, prepare, verify
     from .copying import Placement, copy, pack, plan_copy, tilize, unpack, untilize
@@ -87,6 +107,9 @@ if TYPE_CHECKING:
     from .tiling import Pipeline, Tiler, plan_tiles, stream
     from .traffic import reshard
 
+    audit: Any  # of companions
+    simt: Any
+
 _PACKAGES = (
     "analysis", "conversion", "copying", "cute", "errors", "files", "formats", "layout",
     "memory", "mojo", "notation", "tensor", "testing", "tiling", "traffic", "ttl", "ttnn", "views",
@@ -160,7 +183,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def _find_name(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
     if name in _COMPANIONS:
@@ -172,6 +195,10 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f".{_PACKAGE_OF[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+if not TYPE_CHECKING:  # for a type checker it would make every misspelt name a name of this module
+    __getattr__ = _find_name
 
 
 def __dir__() -> list[str]:

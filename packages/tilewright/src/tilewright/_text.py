@@ -25,13 +25,13 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def format_extents(extents: Iterable[int]) -> str:
-    """Return the extents of a shape, a grid or a tile as text.
+def format_extents(extents: Iterable[int], none: str = "") -> str:
+    """Return the extents of a shape, a grid or a tile as text; `none` if there are none.
 
-    >>> format_extents((32, 16))
-    '32 x 16'
+    >>> format_extents((32, 16)), format_extents((), "scalar")
+    ('32 x 16', 'scalar')
     """
-    return " x ".join(map(str, extents))
+    return " x ".join(map(str, extents)) or none
 
 
 def format_number(value: float, digits: int) -> str:

@@ -610,7 +610,7 @@ def right_inverse(layout: Layout) -> Layout:
     >>> print(right_inverse(Layout.row_major(4, 8)))
     ((8, 4):(4, 1))
     """
-    return from_core(algebra.right_inverse(layout.core()))
+    return from_core(algebra.require_strided(algebra.right_inverse(layout.core()), "right_inverse"))
 
 
 def _recast(layout: Layout, factor: int, change: Callable[[int, int, int], tuple[int, int]]) -> Layout:

@@ -75,7 +75,8 @@ _NAMES = {
         "Conversion", "conversion",
     ),
 }  # fmt: skip
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+if not TYPE_CHECKING:  # a type checker knows the names from above, and that there are no others
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
     "AMD",

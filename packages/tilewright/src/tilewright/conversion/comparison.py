@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._integers import ceil_div
-from .._text import count_of, format_table
+from .._text import count_of, format_extents, format_table
 from ..copying import native
 from ..display import Drawable
 from ..findings import Finding
@@ -622,7 +622,7 @@ class TensorComparison(Drawable):
         >>> diff(np.zeros(3), np.zeros(3)).tensors[0].lines()[-1]
         ('PCC', 'every element is equal')
         """
-        shape = " x ".join(map(str, self.shape)) or "scalar"
+        shape = format_extents(self.shape, "scalar")
         result = [("tensor", f"{self.name or 'the array'}: {shape}, {self.format_a} and {self.format_b}")]
         if self.problem:
             return [*result, ("problem", self.problem)]

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._files import as_path
 from .._integers import ceil_div, round_up
-from .._text import format_bytes
+from .._text import format_bytes, format_extents
 from ..copying import Part, count_elements
 from ..display import Drawable
 from ..errors import FileFormatError, FormatError, MemoryConfigError, OutOfMemory, TilewrightError
@@ -474,7 +474,7 @@ class ItemExplanation(Drawable):
         tiles = f"tiles of {spec.tile.height}x{spec.tile.width}" if spec.is_tiled else "rows"
         lines = [
             item.slot.file or item.name,
-            f"  shape     {_format_shape(item.source.value.shape)}, {spec.dtype} in {tiles}, {spec.memory}",
+            f"  shape     {format_extents(item.source.value.shape, 'scalar')}, {spec.dtype} in {tiles}, {spec.memory}",
             f"  values    {' -> '.join(self.steps)}",
             f"  made as   {(item.made_as or (item.source.value.text,))[0]}",
             *[f"    where {line}" for line in item.made_as[1:]],
@@ -583,10 +583,6 @@ def format_box(box: Box) -> str:
     """
     pairs = zip(box.offset, box.end, strict=True)
     return f"[{', '.join([str(a) if b == a + 1 else f'{a}:{b}' for a, b in pairs])}]"
-
-
-def _format_shape(shape: Sequence[int]) -> str:
-    return " x ".join(map(str, shape)) or "scalar"
 
 
 # `SlabCutter`: the boxes of a tensor that are converted at a time, and the strips of the output that they make.

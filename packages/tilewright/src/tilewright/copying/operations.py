@@ -54,7 +54,7 @@ def tilize(
     out: object = None,
     threads: int | None = None,
     engine: str | None = None,
-) -> Any:
+) -> Array:
     """Return an array in tiles: a flat array of physical elements, or of bytes for a block format.
 
     Args:
@@ -77,7 +77,8 @@ def tilize(
     if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
         array = _with_element_strides(array)
     operation = Tilize(tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
-    return run_copy(operation, array, out, threads, engine)
+    result: Array = run_copy(operation, array, out, threads, engine)
+    return result
 
 
 def tilize_batch(
@@ -151,7 +152,7 @@ def untilize(
     out: object = None,
     threads: int | None = None,
     engine: str | None = None,
-) -> Any:
+) -> Array:
     """Return the array of this `shape` from its physical elements: the inverse of `tilize`.
 
     Args:
@@ -168,7 +169,8 @@ def untilize(
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
     extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-    return run_copy(Untilize(extents, tile, face, transpose, dtype, out_dtype), data, out, threads, engine)
+    result: Array = run_copy(Untilize(extents, tile, face, transpose, dtype, out_dtype), data, out, threads, engine)
+    return result
 
 
 class Untilize(NamedTuple):
@@ -219,7 +221,7 @@ def relayout(
     threads: int | None = None,
     engine: str | None = None,
     crop: bool = False,
-) -> Any:
+) -> Array:
     """Return a flat array with the elements of `array` copied from layout `source` to layout `target`.
 
     Args:
@@ -236,7 +238,8 @@ def relayout(
     [0, 3, 1, 4, 2, 5]
     """
     operation = Relayout(source, target, dtype, pad_value, _fill_text(pad_value), crop)
-    return run_copy(operation, array, out, threads, engine)
+    result: Array = run_copy(operation, array, out, threads, engine)
+    return result
 
 
 class Relayout(NamedTuple):
@@ -294,7 +297,7 @@ def pack(
     out: object = None,
     threads: int | None = None,
     engine: str | None = None,
-) -> Any:
+) -> Array:
     """Return values that are in physical order already as the bytes of a block format.
 
     `tilize(..., dtype=...)` tiles and packs in one pass.
@@ -309,7 +312,8 @@ def pack(
     >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
     2176
     """
-    return run_copy(Pack(dtype, tile_elements), values, out, threads, engine)
+    result: Array = run_copy(Pack(dtype, tile_elements), values, out, threads, engine)
+    return result
 
 
 class Pack(NamedTuple):
@@ -334,7 +338,7 @@ def unpack(
     out: object = None,
     threads: int | None = None,
     engine: str | None = None,
-) -> Any:
+) -> Array:
     """Return the values of packed bytes in physical order: the inverse of `pack`.
 
     Args:
@@ -348,7 +352,8 @@ def unpack(
     >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
     [1.5, 1.5]
     """
-    return run_copy(Unpack(dtype, tile_elements, out_dtype), data, out, threads, engine)
+    result: Array = run_copy(Unpack(dtype, tile_elements, out_dtype), data, out, threads, engine)
+    return result
 
 
 class Unpack(NamedTuple):

@@ -16,7 +16,16 @@ from numpy.typing import DTypeLike
 
 from ..errors import FormatError, LayoutError, TransferError
 from ..formats import Format, FormatLike, Number, ScalarFormat, cast, fit_values, format_of, scalar_format_of
-from ..layout import ComposedLayout, Layout, LayoutLike, PagedLayout, make_layout, product_each, strided_leaves
+from ..layout import (
+    ComposedLayout,
+    Layout,
+    LayoutLike,
+    PagedLayout,
+    as_offset,
+    make_layout,
+    product_each,
+    strided_leaves,
+)
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -291,7 +300,7 @@ class Placement:
             return self.extents
         if isinstance(self.layout, ComposedLayout) and isinstance(self.layout.outer, PagedLayout):
             inner = self.layout.inner
-            if isinstance(inner, Layout) and inner.offset >= 0 and inner.cosize <= self.layout.outer.size:
+            if isinstance(inner, Layout) and inner.offset >= 0 and as_offset(inner.cosize) <= self.layout.outer.size:
                 return inner.logical_shape  # all pages are data
         return _data_extents(self.layout)
 

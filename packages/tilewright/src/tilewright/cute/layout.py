@@ -153,7 +153,8 @@ class Layout(NativeLayout):
         2:4 (2,4):(2,4)
         """
         inner = tilers[0] if len(tilers) == 1 else tilers
-        return from_native(native.compose(self, inner, strided=True), keep_padding=bool(self.guards))
+        composed = require_strided(native.compose(self, inner, strided=True), "compose")
+        return from_native(composed, keep_padding=bool(self.guards))
 
     def with_shape(self, *extents: Any) -> Layout:
         """Return the same function of the index with another shape, given as a tuple or as `extents`.

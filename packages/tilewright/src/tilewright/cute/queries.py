@@ -134,7 +134,7 @@ def coshape(layout: LayoutLike) -> Any:
     """
     if not require_layout(layout, "coshape").axes:
         return layout.cosize
-    last = layout(size(layout) - 1)
+    last: Any = layout(size(layout) - 1)
     return map_leaves(_successor, last) if isinstance(last, tuple) else last
 
 

@@ -24,6 +24,7 @@ from ..layout import (
     compose,
     join,
     product,
+    require_strided,
     right_inverse,
 )
 from ..layout import Layout as NativeLayout
@@ -256,7 +257,9 @@ class TiledCopy:
         threads, values = int(reference.mode(0).size), int(reference.mode(1).size)
         atom_tv = zipped_divide(self.layout_tv, (threads, values))
         inverse = right_inverse(reference)
-        seen = _compose_first(atom_tv, compose(inverse, own))  # ((thread, value), (further threads, further values))
+        seen = _compose_first(
+            atom_tv, require_strided(compose(inverse, own), "a copy")
+        )  # ((thread, value), (further threads, further values))
         whole = _zip_modes(seen)
         tiled = zipped_divide(layout, self.tiler)
         return compose(tiled, (whole, None))
@@ -289,7 +292,7 @@ class TiledCopy:
         return self._partition(target, thread, self.atom.target)
 
 
-def _zip_modes(layout: LayoutLike) -> Layout:
+def _zip_modes(layout: Layout) -> Layout:
     """Return ((a, c), (b, d)) of ((a, b), (c, d)), with each of the two modes coalesced where it can be."""
     first, second = layout.mode(0), layout.mode(1)
     modes = []
@@ -317,7 +320,8 @@ def make_tiled_copy(
     thread_layout = _as_layout(threads)
     value_layout = Layout((1,) * int(thread_layout.rank)) if values is None else _as_layout(values)
     raked = raked_product(thread_layout, value_layout)
-    layout_tv = compose(right_inverse(raked), Layout((int(thread_layout.size), int(value_layout.size))))
+    taken = compose(right_inverse(raked), Layout((int(thread_layout.size), int(value_layout.size))))
+    layout_tv = from_native(require_strided(taken, "a copy"))
     tiler = tuple([int(raked.mode(k).size) for k in range(int(raked.rank))])
     copy = TiledCopy(instruction, as_integer(bits, "bits"), layout_tv, tiler)
     _check_atom_fits(copy)

@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from .._text import count_of, format_bytes, format_count, format_table
+from .._text import count_of, format_bytes, format_count, format_extents, format_table
 from ..display import Drawable
 from ..errors import LayoutError
 from ..memory import ChipLike, DeviceLike, MemoryConfig, Mesh, TensorSpec, format_devices, format_steps
@@ -89,7 +89,7 @@ class TensorFacts:
         return paged if self.spec.memory == MemoryConfig() else f"{paged}, {self.spec.memory}"
 
     def __str__(self) -> str:
-        shape = " x ".join(map(str, self.shape)) or "scalar"
+        shape = format_extents(self.shape, "scalar")
         lines = [
             ("tensor", self.name),
             ("shape", shape),

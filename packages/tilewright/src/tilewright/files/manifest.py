@@ -69,13 +69,11 @@ class ByteRange:
         2
         """
         data = expect_keys(data, {"file", "range", "sha256"}, "a byte range")
-        ends = expect_integers(data.get("range"), "byte range")
+        file, start, end = _read_range(data)
         digest = expect_string(data.get("sha256"), "a SHA-256")
-        if len(ends) != 2 or ends[0] > ends[1]:
-            raise FileFormatError(f"expected [start, end] as byte range, got {list(ends)}")
         if len(digest) != 64 or not set(digest) <= _HEX:
             raise FileFormatError(f"expected 64 hexadecimal digits as SHA-256, got {digest[:80]!r}")
-        return cls(expect_string(data.get("file", ""), "a file name"), *ends, digest)
+        return cls(file, start, end, digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +112,11 @@ class SourceEntry:
         listed = data.get("sections", [])
         if not isinstance(listed, list):
             raise FileFormatError(f"expected a list of sections of the source, got {repr(listed)[:40]}")
-        return cls(first, kind, tuple([_parse_section(each) for each in listed]))
+        sections = [_read_range(expect_keys(each, {"file", "range"}, "a section")) for each in listed]
+        return cls(first, kind, tuple(sections))
 
 
-def _parse_section(data: Mapping[str, Any]) -> tuple[str, int, int]:
-    expect_keys(data, {"file", "range"}, "a section")
+def _read_range(data: Mapping[str, Any]) -> tuple[str, int, int]:
     ends = expect_integers(data.get("range"), "byte range")
     if len(ends) != 2 or ends[0] > ends[1]:
         raise FileFormatError(f"expected [start, end] as byte range, got {list(ends)}")

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from .._files import as_path
 from .._integers import round_up
+from .._text import format_extents
 from ..copying import Mode, Part, aligned_empty, modes_layout
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, ScalarFormat
-from ..layout import Box, Layout
+from ..layout import Box, Layout, as_offset
 from ..memory import Coordinate, DeviceLike, Integers, Mesh, TensorSpec, alignment_of, from_bytes, padded_extents
 from .source import ByteArray, FilePath, SourceFile, read_json
 from .spec_json import spec_from_json, spec_to_json
@@ -698,7 +699,7 @@ class StoredTensor:
         if self.strides is not None:
             element = sum([c * step for c, step in zip(inside, self.strides, strict=True)])
             return part.offset + element * self.dtype.itemsize, None
-        page, element = divmod(host.host(*inside), host.page_elements)
+        page, element = divmod(as_offset(host.host(*inside)), host.page_elements)
         start = page * host.page_bytes
         if self.image is not None:
             ((start, _),) = self.image.runs([(start, host.page_bytes)])
@@ -709,7 +710,7 @@ class StoredTensor:
         return start + data + element * host.dtype.bits // 8, start + element // host.dtype.block
 
     def __repr__(self) -> str:
-        shape = " x ".join(map(str, self.shape)) or "scalar"
+        shape = format_extents(self.shape, "scalar")
         return f"<StoredTensor {self.name!r}: {shape} {self.format_name or self.kind}, {self.nbytes} bytes>"
 
 
@@ -780,9 +781,9 @@ class BankImage:
         [0, 64, 32]
         """
         page_map = self.spec.page_map
-        slots = page_map.slot_of_page(pages)
+        slots = np.asarray(page_map.slot_of_page(pages))
         layouts = (page_map.position_of_slot, page_map.offset_of_slot)
-        position, address = [np.broadcast_to(layout(slots), pages.shape) for layout in layouts]
+        position, address = [np.broadcast_to(np.asarray(layout(slots)), pages.shape) for layout in layouts]
         result: Integers = position.astype(np.int64) * self.bank_bytes + address
         return result
 

@@ -10,6 +10,7 @@ from .axes import (
     Stride,
     StrideArgument,
     addr,
+    as_offset,
     bank,
     component,
     core,

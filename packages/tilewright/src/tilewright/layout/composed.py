@@ -563,7 +563,7 @@ class ComposedLayout(LayoutLike):
         inside = self._inner.valid(*coord)
         if inside is False:
             return False
-        offset = self._inner.extended(*coord)
+        offset: Any = self._inner.extended(*coord)
         if isinstance(offset, frozenset):
             return inside & all(self._outer.valid(element) for element in offset)
         return inside & self._outer.valid(offset)

@@ -193,7 +193,7 @@ _IndexedMode: TypeAlias = "tuple[Any, int, int]"
 _Inversion: TypeAlias = "Callable[..., Any]"  # right_inverse or left_inverse
 
 
-def right_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> Any:
+def right_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> LayoutLike:
     """Return the largest layout R, made of modes of `layout`, with layout(R(i)) == i for every i < R.size.
 
     With `axes`, the arguments of R are places: coordinates along those axes, in that order.
@@ -204,14 +204,14 @@ def right_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = No
     Layout((6, 5), (80, 1))
     """
     function = as_function(layout)
-    inverse = _invert_unless_strided(function, axes, right_inverse)
+    inverse: LayoutLike | None = _invert_unless_strided(function, axes, right_inverse)
     if inverse is not None:
         return inverse
     return _restrict_to_data(function, _invert_right(_indexed_modes(function), function.offset, function))
 
 
 def _invert_unless_strided(layout: LayoutLike | Swizzle, axes: Sequence[Axis | str] | None, invert: _Inversion) -> Any:
-    """Return the inverse of anything but a strided layout of plain integers; None for such a layout."""
+    """Return the inverse of anything but a strided layout of plain integers (None); a swizzle is its own inverse."""
     if isinstance(layout, Swizzle):
         return layout
     if layout.is_replicated:
@@ -287,14 +287,14 @@ def _best_chain(modes: list[_IndexedMode]) -> list[tuple[int, int]]:
     return best[1][2] if 1 in best else []
 
 
-def _restrict_to_data(layout: Layout, inverse: Layout) -> Any:
+def _restrict_to_data(layout: Layout, inverse: Layout) -> LayoutLike:
     """Return `inverse`, valid only where it maps to data of `layout`."""
     if not layout.guards:
         return inverse
     return compose(make_layout(layout.shape, index_strides(layout.shape), guards=layout.guards), inverse)
 
 
-def left_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> Any:
+def left_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> LayoutLike:
     """Return a layout Li with Li(layout(i)) == i; over broadcast modes, with layout(Li(layout(i))) == layout(i).
 
     Places that `layout` does not use are not `valid` in Li. Where no strided inverse exists Li is an exact
@@ -306,7 +306,7 @@ def left_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = Non
     InverseLayout(Layout((2, 2), (2, 3)))
     """
     function = as_function(layout)
-    inverse = _invert_unless_strided(function, axes, left_inverse)
+    inverse: LayoutLike | None = _invert_unless_strided(function, axes, left_inverse)
     if inverse is not None:
         return inverse
     if function.size == 0:
@@ -355,7 +355,7 @@ def _invert_nested(modes: list[_IndexedMode]) -> Layout:
     return make_layout(tuple(extents), tuple(strides), 0, (), tuple(guards))
 
 
-def _invert_by_table(layout: LayoutLike, invert: _Inversion) -> Any:
+def _invert_by_table(layout: LayoutLike, invert: _Inversion) -> LayoutLike:
     """Return the inverse of a composition or of pages by a table; of a swizzle over whole blocks, by the swizzle."""
     if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
         inner_inverse = invert(layout.inner)
@@ -384,7 +384,7 @@ def _count_consecutive_places(layout: LayoutLike) -> int:
     return int(gaps[0]) if len(gaps) else len(places)
 
 
-def _invert_over_axes(layout: LayoutLike, axes: Sequence[Axis | str] | None, invert: _Inversion) -> Any:
+def _invert_over_axes(layout: LayoutLike, axes: Sequence[Axis | str] | None, invert: _Inversion) -> LayoutLike:
     """Return the inverse that takes the coordinates along the given axes."""
     if axes is None:
         raise LayoutError(f"{invert.__name__} of {layout}: give the axes, as in axes=({', '.join(layout.axes)},)")

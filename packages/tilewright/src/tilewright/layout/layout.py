@@ -32,6 +32,9 @@ from operator import attrgetter
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..display import Drawable
 from ..errors import CoordinateError, LayoutError
 from . import evaluation
@@ -139,7 +142,7 @@ class LayoutLike(Drawable):
         return False
 
     @property
-    def cosize(self) -> Any:
+    def cosize(self) -> int | Place:
         """The size of the smallest buffer that holds every place and place 0; over named axes, per axis.
 
         >>> from tilewright import Layout
@@ -148,7 +151,7 @@ class LayoutLike(Drawable):
         """
         raise NotImplementedError
 
-    def extended(self, *coord: Coordinate) -> Any:
+    def extended(self, *coord: Coordinate) -> int | Place | IntArray:
         """Return the place of a coordinate `coord`, also past the edge of the shape.
 
         The outermost mode of the coalesced layout has no end; at negative indices f(-i) is -f(i).
@@ -159,7 +162,7 @@ class LayoutLike(Drawable):
         """
         raise NotImplementedError
 
-    def valid(self, *coord: Coordinate) -> Any:
+    def valid(self, *coord: Coordinate) -> bool | NDArray[np.bool_]:
         """Return whether a coordinate `coord` is inside the shape and is data rather than padding.
 
         >>> from tilewright import Layout
@@ -168,7 +171,7 @@ class LayoutLike(Drawable):
         """
         raise NotImplementedError
 
-    def mode(self, *path: int) -> Any:
+    def mode(self, *path: int) -> LayoutLike:
         """Return mode `path[0]` as a layout, all other coordinates at 0; further numbers select nested modes.
 
         >>> from tilewright import Layout
@@ -274,6 +277,10 @@ class LayoutLike(Drawable):
         """
         return tree_depth(self.shape)
 
+    @overload
+    def __call__(self, *coord: int) -> int | Place: ...
+    @overload
+    def __call__(self, *coord: Coordinate) -> int | Place | IntArray | LayoutLike: ...
     def __call__(self, *coord: Coordinate) -> Any:
         nested = self._nest_coordinate(coord)
         return self._slice(nested) if is_slice(nested) else self._place(leaf_coordinates(nested, self.shape))
@@ -319,7 +326,7 @@ class LayoutLike(Drawable):
         valid = self.valid(*coord)
         return (self.extended(*coord) if valid is False else self(*coord)), valid
 
-    def offsets(self, fill: int | None = None, dtype: DTypeLike | None = None) -> Any:
+    def offsets(self, fill: int | None = None, dtype: DTypeLike | None = None) -> IntArray | Place:
         """Return the place of every coordinate as a NumPy array with one dimension per mode.
 
         Padding gets the value `fill` if one is given; `dtype` is the integer type of the array, int64 by default. A
@@ -329,7 +336,8 @@ class LayoutLike(Drawable):
         >>> Layout((2, 3), (3, 1)).offsets().tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return evaluation.offset_table(self, fill, dtype)
+        table: IntArray | Place = evaluation.offset_table(self, fill, dtype)
+        return table
 
     __array_ufunc__ = None  # arithmetic is the layout's own: 3 + layout shifts it, also if 3 is NumPy's
 
@@ -550,7 +558,7 @@ class Layout(LayoutLike):
         return Place(lowest), Place(highest)
 
     @property
-    def cosize(self) -> Any:
+    def cosize(self) -> int | Place:
         if self.size == 0:
             return 0
         low, high = self.bounds
@@ -613,6 +621,10 @@ class Layout(LayoutLike):
         """
         return self._restructure(lambda tree, _: tree[::-1] if isinstance(tree, tuple) else tree, "T")
 
+    @overload
+    def __call__(self, *coord: int) -> int | Place: ...
+    @overload
+    def __call__(self, *coord: Coordinate) -> int | Place | IntArray | LayoutLike: ...
     def __call__(self, *coord: Coordinate) -> Any:
         try:
             program, flat, plain = self._program
@@ -671,10 +683,12 @@ class Layout(LayoutLike):
         ]
         return make_layout(new_shape, new_stride, offset, self.replicas, live_guards(new_shape, guards))
 
-    def extended(self, *coord: Coordinate) -> Any:
+    def extended(self, *coord: Coordinate) -> int | Place | IntArray:
         if len(coord) == 1 and coord[0].__class__ is int and 0 <= coord[0] < prod(self.canonical_modes()[0]):
             return self(coord[0])  # inside, there is nothing to extend
-        return self._as_public_place(self.offset + evaluation.extended_place(self, self._nest_coordinate(coord)))
+        place = self.offset + evaluation.extended_place(self, self._nest_coordinate(coord))
+        extended: int | Place | IntArray = self._as_public_place(place)
+        return extended
 
     def flat_modes(self) -> tuple[list[int], list[Any]]:
         """Return the extents and the strides of all leaves; do not modify these lists.
@@ -702,12 +716,12 @@ class Layout(LayoutLike):
             self._modes = merged, strides
             return self._modes
 
-    def valid(self, *coord: Coordinate) -> Any:
+    def valid(self, *coord: Coordinate) -> bool | NDArray[np.bool_]:
         try:
             leaf_coords = leaf_coordinates(self._nest_coordinate(coord), self._shape)
         except IndexError:
             return evaluation.valid_coordinates(self, coord) if any(map(is_array, leaves(as_tree(coord)))) else False
-        valid = evaluation.true_like(leaf_coords)
+        valid: bool | NDArray[np.bool_] = evaluation.true_like(leaf_coords)
         for guard in self.guards:
             valid = valid & guard.is_data(leaf_coords)
         return valid

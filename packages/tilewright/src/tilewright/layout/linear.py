@@ -487,7 +487,7 @@ def _is_xor_of_columns(layout: LayoutLike, columns: Sequence[int], modes: Sequen
     expected = np.zeros_like(grid)
     for k, column in enumerate(columns):
         expected ^= np.where(grid >> k & 1, column, 0)
-    actual = layout(grid)
+    actual: Any = layout(grid)
     for swizzle in reversed(parts):
         actual = swizzle(actual)
     return bool(np.array_equal(actual, expected))

@@ -32,7 +32,7 @@ _REPLICA = re.compile(r"\+\s*R(?![\w.])", re.ASCII)
 _SHIFT_NEXT = re.compile(r"(?=_?[0-9]+\s*o(?![\w.]))", re.ASCII)
 
 
-def parse(text: str) -> Any:
+def parse(text: str) -> LayoutLike | Swizzle:
     """Return the layout, composition, swizzle or inverse that `text` describes: what `str` prints of it.
 
     >>> parse("(_4,_8):(_8,_1)"), parse("Sw<2,0,2> o (4,4):(4,1)")
@@ -43,7 +43,8 @@ def parse(text: str) -> Any:
     parser = _Parser(text, "a layout")
     terms = parser.read_chain()
     parser.expect_end()
-    return _compose_terms(terms, text)
+    parsed: LayoutLike | Swizzle = _compose_terms(terms, text)
+    return parsed
 
 
 def _compose_terms(terms: list[_Term], text: str) -> Any:

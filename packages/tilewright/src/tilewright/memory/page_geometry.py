@@ -220,8 +220,7 @@ class PageGeometry:
         ((1,1,1),(16,1,1)):((16,16,16),(1,16,16)) where ((0,0,0),(1,16,16))<7
         """
         lead = len(self.padded_shape) - self.shape.rank
-        data: Layout = with_logical_shape(self._padded_layout, (1,) * lead + self.shape.logical)
-        return data
+        return with_logical_shape(self._padded_layout, (1,) * lead + self.shape.logical)
 
     @cached_property
     def host(self) -> Layout:
@@ -233,8 +232,7 @@ class PageGeometry:
         """
         lead = len(self.padded_shape) - self.shape.rank
         own = Layout(self._padded_layout.shape[lead:], self._padded_layout.stride[lead:])
-        data: Layout = with_logical_shape(own, self.shape.logical) if self.shape.rank else own
-        return data
+        return with_logical_shape(own, self.shape.logical) if self.shape.rank else own
 
     @cached_property
     def host_inverse(self) -> LayoutLike:

@@ -76,7 +76,8 @@ _NAMES = {
         "parse_tensor_spec", "parse_ttnn",
     ),
 }  # fmt: skip
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+if not TYPE_CHECKING:  # a type checker knows the names from above, and that there are no others
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
     "NOTATIONS", "WRITABLE", "AffineMap", "CuteText", "IndexMap", "LayoutUse", "LayoutVerdict", "Memref", "MetalLayout",

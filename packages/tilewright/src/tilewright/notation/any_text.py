@@ -52,7 +52,7 @@ class ParsedText:
     attribute: str | None = None  # the text, if it is a layout alone, around which `value` has an assumed element type
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> LayoutLike | Swizzle | Linear:
         """The layout from coordinates to elements; of Triton's encodings, the `Linear` map to coordinates.
 
         Padding is not linear: shared memory with it has the layout that `memory_layout` is for all.
@@ -73,7 +73,8 @@ class ParsedText:
                     f"{self.notation} text has no shape of its own; give it one: shape=(8, 8) in Python, --shape 8x8 on"
                     " the command line, or Shape in the explorer"
                 )
-            return value.layout(self.shape)
+            laid_out: LayoutLike = value.layout(self.shape)
+            return laid_out
         if isinstance(value, LayoutLike):
             return value
         layout = getattr(value, "layout", None)
@@ -124,7 +125,7 @@ class ParsedText:
         return number
 
     @property
-    def memory_layout(self) -> Any:
+    def memory_layout(self) -> LayoutLike | Swizzle | Linear:
         """The layout from coordinates to elements of memory, including Triton's shared memory.
 
         It is `layout` where there is none: of registers, and of maps that are neither strided nor swizzled.
@@ -142,7 +143,8 @@ class ParsedText:
             if value.encoding.padding:  # which the map does not have
                 raise
             return self.layout
-        return coalesce(found, (1,) * len(value.shape))
+        laid_out: LayoutLike = coalesce(found, (1,) * len(value.shape))
+        return laid_out
 
     @property
     def placement(self) -> Any:
@@ -164,7 +166,7 @@ class ParsedText:
         return value
 
     @property
-    def stated_shape(self) -> Any:
+    def stated_shape(self) -> tuple[int | None, ...] | None:
         """The shape that the text itself states, None where it has none.
 
         >>> parse("f32[8,128]{1,0}").stated_shape, parse("ab", shape=(2, 32)).stated_shape

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError
 from ..files import FilePath, SourceFile, as_source_file
-from ..memory import BufferType, MemoryConfig, NdShardSpec, ShardDistribution, ShardOrientation, ShardSpec
+from ..memory import BufferType, CoreRangeSet, MemoryConfig, NdShardSpec, ShardDistribution, ShardOrientation, ShardSpec
 from .maps import AffineMap, read_affine_map
 from .ttmlir import (
     MEMORY_LAYOUTS,
@@ -366,13 +366,17 @@ def _read_shape(cursor: TextCursor) -> tuple[int, ...]:
     return shape
 
 
-def _read_shard_spec(cursor: TextCursor, aliases: Aliases) -> ShardSpec:
-    _open(cursor, "shard_spec")
+def _read_shards_on_cores(cursor: TextCursor, aliases: Aliases, name: str) -> tuple[CoreRangeSet, tuple[int, ...], str]:
+    _open(cursor, name)
     cores = read_core_ranges(cursor, aliases)
     cursor.expect(",")
     shape = _read_shape(cursor)
     cursor.expect(",")
-    orientation = read_word(cursor, "an orientation")
+    return cores, shape, read_word(cursor, "an orientation")
+
+
+def _read_shard_spec(cursor: TextCursor, aliases: Aliases) -> ShardSpec:
+    cores, shape, orientation = _read_shards_on_cores(cursor, aliases, "shard_spec")
     if cursor.accept(","):  # of older compilers
         start = cursor.skip_space()
         if read_word(cursor, "a mode") != "physical":
@@ -383,12 +387,7 @@ def _read_shard_spec(cursor: TextCursor, aliases: Aliases) -> ShardSpec:
 
 
 def _read_nd_shard_spec(cursor: TextCursor, aliases: Aliases) -> NdShardSpec:
-    _open(cursor, "nd_shard_spec")
-    cores = read_core_ranges(cursor, aliases)
-    cursor.expect(",")
-    shape = _read_shape(cursor)
-    cursor.expect(",")
-    orientation = read_word(cursor, "an orientation")
+    cores, shape, orientation = _read_shards_on_cores(cursor, aliases, "nd_shard_spec")
     distribution = read_word(cursor, "a distribution") if cursor.accept(",") else "round_robin_1d"
     cursor.expect(">")
     return NdShardSpec(shape, cores, orientation, distribution)

@@ -6,13 +6,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike, Swizzle, product_each
 from ..layout import parse as parse_own
 from ..plugins import list_plugins, load_plugin
 from .cute_texts import HAS_POINTER, parse_cute
+
+if TYPE_CHECKING:
+    from .any_text import ParsedText
 
 MAX_TEXT = 1 << 20
 
@@ -96,7 +99,9 @@ def load_notation(name: str) -> Notation | None:
     return notation if isinstance(notation, Notation) else None
 
 
-def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
+def parse(
+    text: str, shape: Sequence[int] | None = None, notation: str | None = None
+) -> LayoutLike | Swizzle | ParsedText:
     """Return the layout that `text` describes, in the notation of any known system.
 
     The text of our layouts, and of CuTe's, gives a layout. Other texts have more, such as an element type, and give a
@@ -116,7 +121,9 @@ def parse(text: str, shape: Sequence[int] | None = None, notation: str | None = 
     return parsed
 
 
-def parse_with_spare_shape(text: str, shape: Sequence[int] | None = None, notation: str | None = None) -> Any:
+def parse_with_spare_shape(
+    text: str, shape: Sequence[int] | None = None, notation: str | None = None
+) -> LayoutLike | Swizzle | ParsedText:
     """Parse as `parse` does, but ignore a `shape` that the text does not need: a form has the field for all texts.
 
     >>> parse_with_spare_shape("(4,8):(8,1)", (2, 32)), parse_with_spare_shape("ab", (2, 32)).layout
@@ -189,7 +196,7 @@ def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
     return pattern.match(text) is not None
 
 
-def _parse_layout(text: str, name: str, must_be_own: bool) -> Any:
+def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizzle | ParsedText:
     """Return a layout from our own text or CuTe's; the error comes from our own parser, which states the position."""
     try:
         return parse_own(text)
@@ -221,5 +228,6 @@ def _read(name: str, text: str) -> Any:
     return _load(_READERS[name][1])(text)
 
 
-def _parsed_text(*fields: Any) -> Any:
-    return _load(".any_text.ParsedText")(*fields)
+def _parsed_text(*fields: object) -> ParsedText:
+    parsed: ParsedText = _load(".any_text.ParsedText")(*fields)
+    return parsed

@@ -710,7 +710,7 @@ def expected_memref(layout: MlirLayout, shape: tuple[int, ...]) -> tuple[int, ..
     >>> expected_memref(layout, (32, 4096))
     (1, 2)
     """
-    extents = layout.map.extents(_padded(layout, shape))
+    extents = layout.map.extents(_in_tiles(layout, shape, round_up))
     if layout.is_sharded:
         return _shard_of(layout, extents, layout.grid)
     counts = _in_tiles(layout, extents)
@@ -723,25 +723,19 @@ def _shard_of(layout: MlirLayout, extents: tuple[int, ...], grid: tuple[int, ...
     return _in_tiles(layout, tuple([ceil_div(n, max(1, parts)) for n, parts in zip(extents, grid, strict=True)]))
 
 
-def _padded(layout: MlirLayout, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape with its last two extents rounded up to the tile."""
-    tile = layout.memref.tile or (1, 1)
-    units = tile[-len(shape) :] if shape else ()
-    return (*shape[: len(shape) - len(units)], *map(round_up, shape[len(shape) - len(units) :], units))
-
-
-def _in_tiles(layout: MlirLayout, extents: tuple[int, ...]) -> tuple[int, ...]:
-    """Return extents with the last two counted in tiles."""
-    tile = layout.memref.tile or (1, 1)
-    units = tile[-len(extents) :] if extents else ()
-    return (*extents[: len(extents) - len(units)], *map(ceil_div, extents[len(extents) - len(units) :], units))
+def _in_tiles(
+    layout: MlirLayout, extents: tuple[int, ...], count: Callable[[int, int], int] = ceil_div
+) -> tuple[int, ...]:
+    """Return extents with the last two counted in tiles, or changed by another function of extent and tile."""
+    units = (*(1,) * len(extents), *(layout.memref.tile or ()))[-len(extents) :]
+    return tuple(map(count, extents, units))
 
 
 def _grade(layout: MlirLayout, shape: tuple[int, ...], expected: tuple[int, ...]) -> tuple[Severity, str]:
     """Return the severity of a memref other than the expected one, and the reason."""
     memref, cores = layout.memref.shape, 1 if _needs_unit_grid(layout) else prod(layout.grid)
     unit = "element" if layout.memref.tile is None else "tile"
-    padded = _padded(layout, shape)
+    padded = _in_tiles(layout, shape, round_up)
     if layout.memory_layout in ("height_sharded", "width_sharded") and len(layout.grid) == 2:
         line = (cores, 1) if layout.memory_layout == "height_sharded" else (1, cores)
         if memref == _shard_of(layout, layout.map.extents(padded), line):

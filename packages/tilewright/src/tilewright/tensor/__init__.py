@@ -93,7 +93,8 @@ _NAMES = {
         "VectorizeBrackets", "require_row_major", "slice_leaves", "tile", "tile_with_offset", "vectorize",
     ),
 }  # fmt: skip
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+if not TYPE_CHECKING:  # a type checker knows the names from above, and that there are no others
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
     "StorageType", "Tensor", "TileTensor", "Tiles",

@@ -159,7 +159,7 @@ def _drop_modes(pair: PairLayout, keep: Sequence[bool]) -> Any:
 def _cut_nested(pair: Layout, cuts: Sequence[Cut], keep: Sequence[bool] | None) -> tuple[Any, int]:
     """Return the same for nested modes: by composition, which may not be strided."""
     tilers = tuple([Layout(extent, step) + start for start, extent, step in cuts])
-    result = compose(pair, (tilers, None))
+    result: Any = compose(pair, (tilers, None))
     return (result if keep is None else _drop_modes(result, keep)), 0
 
 

@@ -796,15 +796,7 @@ def shard_tensor_to_mesh_mapper(mesh_device: OpenDevice, dim: int) -> TensorToMe
     )
 
 
-def ShardTensorToMesh(mesh_device: OpenDevice, dim: int) -> TensorToMesh:  # noqa: N802  (ttnn's name)
-    """Return the mapper that cuts dimension `dim` for all devices of `mesh_device`, in row-major order.
-
-    >>> from tilewright.ttnn import create_mesh_device
-    >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
-    ...     ShardTensorToMesh(mesh_device, dim=1).divide((32, 64)).part_shape
-    (32, 32)
-    """
-    return shard_tensor_to_mesh_mapper(mesh_device, dim)
+ShardTensorToMesh = shard_tensor_to_mesh_mapper
 
 
 def ShardTensor2dMesh(  # noqa: N802  (ttnn's name)
@@ -876,25 +868,17 @@ def create_mesh_composer(mesh_device: OpenDevice | Sequence[int], config: MeshCo
 def concat_mesh_to_tensor_composer(mesh_device: OpenDevice, dim: int) -> MeshToTensor:
     """Return the composer that joins the parts of all devices of `mesh_device` along `dim`, in row-major order.
 
-    >>> from tilewright.ttnn import create_mesh_device
+    >>> import numpy as np
+    >>> from tilewright.ttnn import create_mesh_device, from_torch, to_torch
     >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
-    ...     type(concat_mesh_to_tensor_composer(mesh_device, dim=0)).__name__
-    'MeshToTensor'
+    ...     tensor = from_torch(np.eye(2), mesh_mapper=shard_tensor_to_mesh_mapper(mesh_device, dim=0))
+    ...     to_torch(tensor, mesh_composer=concat_mesh_to_tensor_composer(mesh_device, dim=0)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     return create_mesh_composer(mesh_device, MeshComposerConfig([dim], (_mesh_shape(mesh_device).mesh_size(),)))
 
 
-def ConcatMeshToTensor(mesh_device: OpenDevice, dim: int) -> MeshToTensor:  # noqa: N802  (ttnn's name)
-    """Return the composer that joins the parts of all devices of `mesh_device` along `dim`, in row-major order.
-
-    >>> import numpy as np
-    >>> from tilewright.ttnn import create_mesh_device, from_torch, to_torch
-    >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
-    ...     tensor = from_torch(np.eye(2), mesh_mapper=ShardTensorToMesh(mesh_device, dim=0))
-    ...     to_torch(tensor, mesh_composer=ConcatMeshToTensor(mesh_device, dim=0)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return concat_mesh_to_tensor_composer(mesh_device, dim)
+ConcatMeshToTensor = concat_mesh_to_tensor_composer
 
 
 def ConcatMesh2dToTensor(  # noqa: N802  (ttnn's name)

@@ -57,7 +57,8 @@ _NAMES = {
     "svg": ("to_svg",),
     "text": ("to_text",),
 }  # fmt: skip
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+if not TYPE_CHECKING:  # a type checker knows the names from above, and that there are no others
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
     "Animation", "Cell", "Entry", "Fact", "Field", "Flow", "Grid", "Outline", "Panel", "PanelSteps", "Scene",

@@ -46,7 +46,8 @@ def ComposedLayout(layout: object, swizzle: CoreSwizzle) -> _Composed:  # noqa: 
     >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]
     [0, 5, 8, 13]
     """
-    result: _Composed = compose(swizzle, plain_layout(known_layout(layout)))
+    result = compose(swizzle, plain_layout(known_layout(layout)))
+    assert isinstance(result, _Composed)  # a swizzle is never strided
     return result
 
 

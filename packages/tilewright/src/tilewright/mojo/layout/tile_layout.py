@@ -19,6 +19,7 @@ from ...layout import (
     nest_like,
     prefix_product,
     product,
+    require_strided,
     suffix_product,
     validate_shape,
 )
@@ -521,7 +522,10 @@ def blocked_product(
             f"blocked_product: {block} and {tiler} have {block.rank} and {tiler.rank} modes; they must match"
         )
     has_no_gaps = block.size == block.cosize and block.depth <= 1 and tiler.depth <= 1
-    result = _repeat_block(block, tiler) if has_no_gaps else algebra.blocked_product(block, tiler)
+    if has_no_gaps:
+        result = _repeat_block(block, tiler)
+    else:
+        result = require_strided(algebra.blocked_product(block, tiler), "blocked_product")
     return from_core(_merge_modes(result) if coalesce_output else result)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,18 @@ from ..._text import count_of
 from ...analysis import BankModel, BankReport, bank_conflicts, contiguous_runs, padding_share
 from ...copying import Plan
 from ...errors import LayoutError
-from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective, require_layout
+from ...layout import (
+    ComposedLayout,
+    InverseLayout,
+    Layout,
+    LayoutLike,
+    Place,
+    Swizzle,
+    as_offset,
+    compose,
+    is_injective,
+    require_layout,
+)
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import CATEGORIES, SceneOptions, derived_field, scene_function
@@ -391,9 +402,11 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
     if not (small or isinstance(layout, Layout)):
         pass  # a large composition would have to be evaluated at every coordinate
     elif layout.axes:
-        facts.append(Fact("memory", ", ".join(f"{name} 0 to {n - 1}" for name, n in layout.cosize.items())))
+        facts.append(
+            Fact("memory", ", ".join(f"{name} 0 to {n - 1}" for name, n in cast(Place, layout.cosize).items()))
+        )
     elif scalars == (0,) and (padding or replicas or not small):
-        facts.append(_memory_fact(layout.cosize))
+        facts.append(_memory_fact(as_offset(layout.cosize)))
         if small and not replicas:
             table = sample_layout(layout, 1 << 62)
             facts.append(Fact("contiguous, row-major", str(contiguous_runs(table.places()["offset"], table.valid()))))

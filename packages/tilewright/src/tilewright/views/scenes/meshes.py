@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ..._text import format_extents
 from ...conversion import ItemExplanation, Piece, format_box
 from ...files import SharedElement, StoredElement
 from ...layout import Box
@@ -50,8 +51,9 @@ def mesh_scene(
     boxes = list(windows)
     holders, inside = ((), None) if at is None else mesh.locate(tuple(at))
     panels = [_device_grid(mesh, windows, holders), _tensor_grid(windows, holders)]
+    whole, held = (format_extents(shape, "scalar") for shape in (mesh.global_shape, mesh.part_shape))
     facts = [
-        Fact("tensor", f"{format_extents(mesh.global_shape)}, {format_extents(mesh.part_shape)} on each device"),
+        Fact("tensor", f"{whole}, {held} on each device"),
         *[
             Fact(f"part {k}", f"{_format_box(box)} on {format_devices(windows[box])}")
             for k, box in enumerate(boxes[:_MAX_FACTS])
@@ -152,10 +154,6 @@ def _format_box(box: Box) -> str:
     return f"[{', '.join([f'{a}:{b}' for a, b in zip(box.offset, box.end, strict=True)])}]"
 
 
-def format_extents(extents: Sequence[int]) -> str:
-    return " x ".join(map(str, extents)) or "scalar"
-
-
 # The scene of a converted tensor: which source every piece of it comes from, and which device holds it.
 
 _ZERO = "zero"
@@ -191,7 +189,7 @@ def assembly_scene(
         panels.append(mesh_scene(item.target.mesh).panels[0])
     facts = [
         Fact("file", item.slot.file or item.name),
-        Fact("tensor", f"{format_extents(shape)}, {' -> '.join(explanation.steps)}"),
+        Fact("tensor", f"{format_extents(shape, 'scalar')}, {' -> '.join(explanation.steps)}"),
         *[Fact(format_box(piece.box), str(piece)) for piece in explanation.pieces[:_MAX_PIECES]],
     ]
     if explanation.zeros:

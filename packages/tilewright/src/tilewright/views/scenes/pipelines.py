@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import product as combinations
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._text import format_extents
 from ...errors import LayoutError
 from ...tiling import Compute, Export, Import, Pipeline, Schedule, TilePlan, Tiler, Trace, TransferKey, Wait
 from ..layout_grid import MAX_SIDE
@@ -170,8 +170,8 @@ def tiler_scene(
         counts = "tiles that read each element"
         panels.append(Grid(*shape, fields, title=counts, color="reads", label="reads", outlines=mark, **common))
     blocks = [axis.block for axis in axes]
-    note = "" if max(blocks) == 1 else f"Each cell stands for {_format_extents(blocks)} elements and shows the first."
-    title = title or f"{_format_extents(tiler.space)} in tiles of {_format_extents(tiler.tile)}"
+    note = "" if max(blocks) == 1 else f"Each cell stands for {format_extents(blocks)} elements and shows the first."
+    title = title or f"{format_extents(tiler.space)} in tiles of {format_extents(tiler.tile)}"
     return Scene(title, tuple(panels), tuple(_tiler_facts(tiler)), note)
 
 
@@ -228,10 +228,6 @@ def _tile_outline(tiler: Tiler, number: int, down: _Axis | None, across: _Axis, 
     return Outline(row, column, rows, columns, kind, f"tile {number}")
 
 
-def _format_extents(extents: Iterable[int]) -> str:
-    return " x ".join(map(str, extents))
-
-
 def _format_halo(augmentation: tuple[tuple[int, int], ...]) -> str:
     """Return the halo around the space as text, once if it is the same along every axis."""
     if not any(map(any, augmentation)):
@@ -246,10 +242,10 @@ def _tiler_facts(tiler: Tiler) -> list[Fact]:
     share = read / max(1, prod(tiler.space))
     partial = [n for n, full in zip(last, tiler.tile, strict=True) if n < full]
     return [
-        Fact("tiles", f"{tiler.count} = {_format_extents(tiler.grid)}, {tiler.order}"),
-        Fact("overlap", _format_extents(tiler.overlap) if any(tiler.overlap) else "none"),
+        Fact("tiles", f"{tiler.count} = {format_extents(tiler.grid)}, {tiler.order}"),
+        Fact("overlap", format_extents(tiler.overlap) if any(tiler.overlap) else "none"),
         Fact("beyond the space", _format_halo(tiler.augmentation)),
-        Fact("last tile", _format_extents(last) + (" (partial)" if partial else "")),
+        Fact("last tile", format_extents(last) + (" (partial)" if partial else "")),
         Fact("read amplification", f"{share:.3g}", "good" if share <= 1.5 else "bad"),
     ]
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._integers import ceil_div
+from ..._text import format_extents
 from ...analysis import balance
 from ...errors import LayoutError, OutOfMemory
-from ...layout import Box, row_major, tiled_layout, with_logical_shape
+from ...layout import Box, as_offset, row_major, tiled_layout, with_logical_shape
 from ...memory import Chip, Explanation, MemoryConfig, PageLayout, Shape, TensorMemoryLayout, TensorSpec, Where, explain
 from ..layout_grid import MAX_SIDE, sample_layout
 from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
@@ -524,7 +525,7 @@ def page_scene(
         Fact("padding", f"{hidden} of {sum(shown)} elements"),
     ]
     part = "" if sum(shown) == spec.page_elements else f"{sum(shown)} of the {spec.page_elements} elements of the page."
-    shape = " x ".join(map(str, spec.shape.logical))
+    shape = format_extents(spec.shape.logical)
     return Scene(title or f"a page of {shape} {spec.dtype}", (grid,), tuple(facts), part)
 
 
@@ -620,7 +621,9 @@ def _page_address(spec: TensorSpec, page: int) -> tuple[int, int]:
     except OutOfMemory:
         base = 0
     paging = spec.paging
-    return base + int(spec.page_map.offset_of_slot(paging.page_to_slot(paging.pad_to_shards(page)))), base
+    return base + as_offset(
+        spec.page_map.offset_of_slot(as_offset(paging.page_to_slot(as_offset(paging.pad_to_shards(page)))))
+    ), base
 
 
 def _face_outlines(spec: TensorSpec) -> tuple[Outline, ...]:
@@ -683,7 +686,7 @@ def spec_scene(
         ]
         panels.insert(1, page_grid(spec, at=at))
         facts = [*_where_facts(where), *facts]
-    shape = " x ".join(map(str, spec.shape.logical))
+    shape = format_extents(spec.shape.logical)
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
     note = pages.note
     if spec.memory.is_sharded and holders.boxes is None and spec.num_pages <= MAX_LISTED:
@@ -703,7 +706,7 @@ def _unplaced_scene(spec: TensorSpec, at: Sequence[int] | None, side: int, title
         found = replace(found, panels=tuple(panels))
     facts = [
         *steps,
-        Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
+        Fact("padded shape", format_extents(spec.padded_shape)),
         Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes"),
         bytes_fact(spec),
         Fact(
@@ -775,7 +778,7 @@ def _placement_facts(pages: PageSheet) -> list[Fact]:
     even = balance((counts * spec.aligned_page_bytes).tolist())
     others = f"; the chip has {banks} banks" if even.count < banks else ""
     return [
-        Fact("padded shape", " x ".join(map(str, spec.padded_shape))),
+        Fact("padded shape", format_extents(spec.padded_shape)),
         Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes ({spec.aligned_page_bytes} with alignment)"),
         bytes_fact(spec),
         Fact("bytes per bank", f"{even}{others}"),

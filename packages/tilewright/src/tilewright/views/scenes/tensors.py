@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._text import format_extents
 from ...conversion import Comparison, TensorComparison
 from ...errors import LayoutError
 from ...files import DecodedTile, Tensorbin
@@ -54,7 +55,7 @@ def tensor_scene(
         Fact("first scalar", f"{tensor.offset} in storage"),
         *[fact for fact in layout_facts(tensor.layout, scalars, False) if fact.name not in ("elements", "injective")],
     ]
-    shape = " x ".join(map(str, tensor.shape))
+    shape = format_extents(tensor.shape)
     return Scene(
         title or f"{type(tensor).__name__} {shape}, {tensor.dtype.name}", panels, tuple(facts), block_note(sheet)
     )
@@ -130,7 +131,7 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "", **opt
     ]
     if place is None:
         facts.append(bytes_fact(spec))
-    shape = " x ".join(map(str, spec.shape.logical)) or "one"
+    shape = format_extents(spec.shape.logical, "one")
     return Scene(
         title or f"{shape} {spec.dtype}",
         (*panels, *(place.panels if place else ())),
@@ -319,7 +320,7 @@ def block_scene(
         _matrix_grid(errors, error, f"{_ERRORS[error]} of each block", block, worst, report.shape, link=link),
     )
     note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} blocks and shows the largest value."
-    shape = " x ".join(map(str, report.shape))
+    shape = format_extents(report.shape)
     return Scene(f"{report.format} on {shape}", panels, tuple(_quantization_facts(report)), note)
 
 
@@ -469,7 +470,7 @@ def difference_scene(
         cells, "difference", "absolute difference", step, at if distance.max() else None, distance.shape
     )
     note = "" if step == (1, 1) else f"Each cell stands for {step[0]} x {step[1]} elements and shows the largest."
-    shape = " x ".join(map(str, before.shape))
+    shape = format_extents(before.shape)
     facts = _difference_facts(before, after, distance, at, tolerance)
     return Scene(title or f"differences of {shape}", (grid,), tuple(facts), note)
 
