@@ -522,11 +522,8 @@ def blocked_product(
             f"blocked_product: {block} and {tiler} have {block.rank} and {tiler.rank} modes; they must match"
         )
     has_no_gaps = block.size == block.cosize and block.depth <= 1 and tiler.depth <= 1
-    if has_no_gaps:
-        result = _repeat_block(block, tiler)
-    else:
-        result = require_strided(algebra.blocked_product(block, tiler), "blocked_product")
-    return from_core(_merge_modes(result) if coalesce_output else result)
+    result = _repeat_block(block, tiler) if has_no_gaps else algebra.blocked_product(block, tiler)
+    return from_core(_merge_modes(require_strided(result, "blocked_product")) if coalesce_output else result)
 
 
 def _repeat_block(block: CoreLayout, tiler: CoreLayout) -> CoreLayout:
