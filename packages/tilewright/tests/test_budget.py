@@ -25,7 +25,7 @@ BUDGET = {
         "formats": (1520, 5),
         "layout": (3670, 14),
         "memory": (3320, 14),
-        "mojo": (3370, 15),
+        "mojo": (3360, 15),
         "notation": (3370, 10),
         "tensor": (2430, 7),
         "tiling": (5190, 15),
