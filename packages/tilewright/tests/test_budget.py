@@ -23,7 +23,7 @@ BUDGET = {
         "explorer": (1290, 9),
         "files": (5580, 19),
         "formats": (1520, 5),
-        "layout": (3670, 14),
+        "layout": (3650, 14),
         "memory": (3320, 14),
         "mojo": (3360, 15),
         "notation": (3370, 10),
@@ -32,7 +32,7 @@ BUDGET = {
         "traffic": (2080, 9),
         "ttl": (1460, 5),
         "ttnn": (3500, 13),
-        "views": (4780, 18),
+        "views": (4770, 18),
     },
     "tilewright_audit": {
         "(modules)": (4280, 16),

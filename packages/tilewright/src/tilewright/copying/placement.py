@@ -21,7 +21,6 @@ from ..layout import (
     Layout,
     LayoutLike,
     PagedLayout,
-    as_offset,
     make_layout,
     product_each,
     strided_leaves,
@@ -300,7 +299,7 @@ class Placement:
             return self.extents
         if isinstance(self.layout, ComposedLayout) and isinstance(self.layout.outer, PagedLayout):
             inner = self.layout.inner
-            if isinstance(inner, Layout) and inner.offset >= 0 and as_offset(inner.cosize) <= self.layout.outer.size:
+            if isinstance(inner, Layout) and inner.offset >= 0 and inner.cosize <= self.layout.outer.size:
                 return inner.logical_shape  # all pages are data
         return _data_extents(self.layout)
 

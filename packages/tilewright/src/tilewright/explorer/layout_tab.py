@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..analysis import AlgebraStep, access_offsets, bank_conflicts, explain_steps, find_swizzle, format_operand
 from ..errors import LayoutError, TilewrightError
-from ..layout import ComposedLayout, LayoutLike, Linear, Swizzle, as_offset
+from ..layout import ComposedLayout, LayoutLike, Linear, Swizzle
 from ..notation import writable_notations, write
 from ..notation.any_text import TYPED, element_options
 from ..notation.parsing import parse_with_spare_shape
@@ -249,7 +249,7 @@ def _parse_itemsize(fields: FormFields) -> int | None:
 
 def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
     plain = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
-    if not isinstance(plain, LayoutLike) or as_offset(plain.cosize) > MAX_SEARCHED:
+    if not isinstance(plain, LayoutLike) or plain.cosize > MAX_SEARCHED:
         return {"text": "", "note": f"Swizzles are searched for memory of at most {MAX_SEARCHED} elements."}
     offsets, touched = access_offsets(plain, threads, "the threads")
     try:

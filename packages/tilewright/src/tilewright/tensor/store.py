@@ -10,7 +10,7 @@ import array
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -418,7 +418,7 @@ def _bind_named_axes(storage: Storage, layout: LayoutLike, dtype: FormatLike | N
 def _check_axis_extents(layout: LayoutLike, names: list[str], shape: tuple[int, ...]) -> None:
     if layout.size == 0:
         return
-    needed = cast(Place, layout.cosize)
+    needed: Any = layout.cosize  # a Place
     for name, extent in zip(names, shape, strict=True):
         if needed[name] > extent:
             raise LayoutError(f"{layout} needs {needed[name]} places along axis {name}, but the storage has {extent}")
