@@ -7,9 +7,7 @@ import operator
 from functools import cmp_to_key, partial
 from typing import Any
 
-from tilewright.mojo import Error, Float64, Int, MutAnyOrigin
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import format_value
+from tilewright.mojo import Error, Float64, Int, MutAnyOrigin, brackets, format_value
 
 from . import types
 from .errors import fail_assertion

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from tilewright.errors import LayoutError
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import format_value
+from tilewright.mojo import brackets, format_value
 
 from ..simt.kernel_thread import is_inside_kernel
 

@@ -14,12 +14,19 @@ import numpy as np
 
 from tilewright.errors import LayoutError, TilewrightError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, Error, Pointer
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import format_value
-from tilewright.mojo.memory import AddressSpace, allocate_on_stack
-from tilewright.mojo.scalar_memory import new_memory, number_type_of
-from tilewright.mojo.simd import as_vector, scalar_format
+from tilewright.mojo import (
+    SIMD,
+    AddressSpace,
+    Error,
+    Pointer,
+    allocate_on_stack,
+    as_vector,
+    brackets,
+    format_value,
+    new_memory,
+    number_type_of,
+    scalar_format,
+)
 
 from ..collections import List
 from ..errors import FailedAssertion

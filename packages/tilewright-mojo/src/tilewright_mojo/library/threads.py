@@ -8,10 +8,7 @@ from typing import Any
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import Pointer
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.memory import AddressSpace, label_store
-from tilewright.mojo.simd import scalar_format
+from tilewright.mojo import AddressSpace, Pointer, brackets, label_store, scalar_format
 
 from ..simt import cluster_barrier
 from ..simt import lane_id as _lane_id

@@ -11,10 +11,8 @@ import numpy as np
 
 from tilewright.errors import LayoutError
 from tilewright.formats import cast
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.layout import TileTensor, row_major
-from tilewright.mojo.layout.tile_layout import make_dynamic_layout
-from tilewright.mojo.simd import as_vector, scalar_format
+from tilewright.mojo import as_vector, brackets, scalar_format
+from tilewright.mojo.layout import TileTensor, make_dynamic_layout, row_major
 from tilewright.tensor import Scalars, elements
 
 from ..library.numbers import random_float64

@@ -10,12 +10,9 @@ from tilewright import layout as algebra
 from tilewright.errors import LayoutError
 from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, row_major
 from tilewright.layout import Layout as CoreLayout
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import memory_type
+from tilewright.mojo import brackets, memory_type
 from tilewright.mojo.layout import MixedLayout as TileLayout
-from tilewright.mojo.layout import RuntimeInt
-from tilewright.mojo.layout.coord import is_dynamic
-from tilewright.mojo.layout.tile_layout import format_layout_table, format_table
+from tilewright.mojo.layout import RuntimeInt, format_layout_table, format_table, is_dynamic
 
 from ..collections import List
 from .int_tuple import (

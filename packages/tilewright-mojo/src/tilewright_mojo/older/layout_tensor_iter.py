@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import Pointer
-from tilewright.mojo.brackets import ParametrizedMeta, brackets
-from tilewright.mojo.layout.thread_shares import core_layout
-from tilewright.mojo.simd import scalar_format
+from tilewright.mojo import ParametrizedMeta, Pointer, brackets, scalar_format
+from tilewright.mojo.layout import core_layout
 
 from .layout import Layout
 from .layout_tensor_view import LayoutTensor, LayoutTensorType

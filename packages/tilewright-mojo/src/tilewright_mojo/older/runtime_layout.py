@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilewright.layout import as_tuple, col_major, nest_like, row_major
-from tilewright.mojo import DType
-from tilewright.mojo.brackets import ParametrizedMeta, brackets
+from tilewright.mojo import DType, ParametrizedMeta, brackets
 
 from .layout import Layout, to_core
 from .layout import coalesce as coalesce_static
