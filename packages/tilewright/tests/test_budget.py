@@ -25,7 +25,7 @@ BUDGET = {
         "formats": (1520, 5),
         "layout": (3650, 14),
         "memory": (3320, 14),
-        "mojo": (3360, 15),
+        "mojo": (3410, 15),
         "notation": (3370, 10),
         "tensor": (2430, 7),
         "tiling": (5190, 15),
@@ -40,9 +40,9 @@ BUDGET = {
     "tilewright_mojo": {
         "(modules)": (1490, 12),
         "explorer": (210, 4),
-        "language": (4550, 14),
-        "library": (1270, 10),
-        "older": (1830, 11),
+        "language": (4540, 14),
+        "library": (1280, 10),
+        "older": (1840, 11),
         "simt": (2230, 7),
     },
 }

@@ -183,7 +183,7 @@ def _as_pair(first: object, second: object, chip: ChipLike) -> tuple[TensorSpec,
 
 
 def runtime_arguments(
-    source: Any, target: Any, chip: ChipLike = None, of: str = "target"
+    source: object, target: object, chip: ChipLike = None, of: str = "target"
 ) -> dict[CoreCoord, NDArray[np.int64]]:
     """Return the table of runs that each core must transfer to move a tensor from one memory to another.
 

@@ -674,7 +674,7 @@ def _run_batch(operation: CopyOperation, arrays: Sequence[object], engine: str |
 
 
 def _run_and_prepare(
-    operation: CopyOperation, array: Any, out: Any, threads: int | None, engine: str | None, key: Hashable
+    operation: CopyOperation, array: object, out: object, threads: int | None, engine: str | None, key: Hashable
 ) -> Operand:
     """Return the result of a copy that is planned and validated; prepare the next one with the same key, if any."""
     source, target = as_operand(array), None if out is None else as_operand(out)

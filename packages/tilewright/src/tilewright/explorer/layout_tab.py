@@ -150,7 +150,7 @@ def _parse_layout(fields: FormFields, field: str) -> Any:
     return _attribute(field, lambda: _memory_layout(parse_with_spare_shape(text, shape)))
 
 
-def _memory_layout(parsed: Any) -> Any:
+def _memory_layout(parsed: object) -> Any:
     return getattr(parsed, "memory_layout", parsed)
 
 
@@ -188,7 +188,7 @@ def _attribute(field: str, make: Callable[[], Made]) -> Made:
         raise FieldError(field, str(problem)) from None
 
 
-def _result_picture(fields: FormFields, layout: Any) -> Scene:
+def _result_picture(fields: FormFields, layout: object) -> Scene:
     sides = {} if isinstance(layout, Linear) else {"side": MAX_SIDE, **bank_options(layout, _parse_itemsize(fields))}
     return _attribute("notation", lambda: attribute_scene(fields, lambda options: scene_of(layout, **sides, **options)))
 
@@ -216,7 +216,7 @@ def _require_listable(layout: object, field: str) -> Any:
     return layout
 
 
-def _thread_picture(fields: FormFields, layout: Any) -> Scene:
+def _thread_picture(fields: FormFields, layout: object) -> Scene:
     extents = parse_integers(fields, "tile", "16x8", 2)
     if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MAX_PLACES:
         raise FieldError("tile", f"a tile has two extents and at most {MAX_PLACES} elements; write it as 16x8")
@@ -263,7 +263,7 @@ def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, s
     return {"text": f"{found.remedy} o {plain}", "note": f"{worth}; {found.searched} were tried."}
 
 
-def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
+def _translate(layout: object, fields: FormFields) -> list[dict[str, str]]:
     """Return a layout in the notations that can express it, except the one in which it was given.
 
     `assumed` is the element type of a notation that needs one, where the text of the layout states none.

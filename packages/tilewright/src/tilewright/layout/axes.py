@@ -422,7 +422,7 @@ def _magnitude(step: Step) -> int:
     return max(map(abs, step._parts.values()), default=0) if isinstance(step, Place) else abs(step)
 
 
-def value_range(extents: list[int], steps: list[Any], offset: Any) -> tuple[Any, Any]:
+def value_range(extents: list[int], steps: list[Any], offset: object) -> tuple[Any, Any]:
     """Return the lowest and highest value of offset + sum(coordinate * step).
 
     >>> value_range([4, 8], [-1, 4], 0)
