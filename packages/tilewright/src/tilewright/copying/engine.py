@@ -571,13 +571,6 @@ LIBRARIES = _Libraries()
 # `run_copy`: copies by name, prepared for arrays of the same signature and options.
 
 MAX_CALLS = 1024
-# The variables that choose defaults are looked up at every call: the dictionary of the environment takes a tenth of the
-# time of os.environ itself, which checks and decodes.
-_environment: Any = getattr(os.environ, "_data", os.environ)
-_ENGINE, _THREADS = [
-    os.environ.encodekey(name) if _environment is not os.environ else name
-    for name in ("TILEWRIGHT_ENGINE", "TILEWRIGHT_THREADS")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -624,7 +617,7 @@ def run_copy(
     if library is not None and (out is None or type(out) is type(array)):
         try:
             target_signature = None if out is None else library.signature(out)
-            environment = (_environment.get(_ENGINE), _environment.get(_THREADS))
+            environment = os.environ.get("TILEWRIGHT_ENGINE"), os.environ.get("TILEWRIGHT_THREADS")
             signature, kind = library.signature(array), type(operation)
             key = (kind, operation, signature, target_signature, threads, engine, environment)
             call = _calls.get(key)
