@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.sources import parse_source
+
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "packages" / "tilewright" / "src" / "tilewright"
 PAGES = (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md")
@@ -98,7 +100,7 @@ def imports(path: Path) -> Iterator[Import]:
             if not isinstance(child, ast.expr):  # which holds no statements
                 yield from visit(child, inside, typing)
 
-    yield from visit(ast.parse(path.read_text(encoding="utf-8")), inside=False, typing=False)
+    yield from visit(parse_source(path), inside=False, typing=False)
 
 
 def _modules(base: list[str], names: list[str]) -> set[str]:

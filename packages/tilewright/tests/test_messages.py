@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every message that a user can see, in one file that a reviewer can read in one go: messages.txt.
 
-.venv/bin/python tests/test_messages.py     # writes the file anew, for whoever changed a message
+python -m tests.test_messages     # writes the file anew, for whoever changed a message
 """
 
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.sources import parse_source
 
 SOURCES = Path(__file__).parents[1] / "src" / "tilewright"
 COMPANIONS = sorted(Path(__file__).parents[2].glob("tilewright-*/src"))
@@ -84,7 +86,7 @@ def record() -> str:
     parts = []
     files = [(path, root) for root in (SOURCES, *COMPANIONS) for path in sorted(root.rglob("*.py"))]
     for path, root in files:
-        found = dict.fromkeys(text for _, text in sorted(messages(ast.parse(path.read_text(encoding="utf-8")))))
+        found = dict.fromkeys(text for _, text in sorted(messages(parse_source(path))))
         if found:
             parts.append(f"{path.relative_to(root).as_posix()}\n" + "".join(f"    {_line(text)}\n" for text in found))
     return "\n".join(parts)

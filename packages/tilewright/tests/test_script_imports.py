@@ -5,6 +5,8 @@ import ast
 import importlib
 from pathlib import Path
 
+from tests.sources import parse_source
+
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("bench", "docs", "examples", "tools", "packages/tilewright/tests")
 
@@ -12,7 +14,7 @@ FOLDERS = ("bench", "docs", "examples", "tools", "packages/tilewright/tests")
 def missing_names(path: Path) -> list[str]:
     """Return what a file imports from the library, at any depth, and is not there."""
     missing = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse_source(path)):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == "tilewright":
             names = [alias.name for alias in node.names if alias.name != "*"]
             place = f"{path.relative_to(ROOT)}:{node.lineno}"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import parse_source
+
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "packages" / "tilewright"
 SOURCES = PACKAGE / "src" / "tilewright"
@@ -108,7 +110,7 @@ def test_identifiers_use_no_retired_words():
     for path in FILES:
         retired = set(RETIRED) if is_about_lanes(path) else {*RETIRED, "lane", "lanes"}
         retired -= {"carry", "carries"} if short_path(path).as_posix() in CARRY_FILES else set()
-        names = {*identifiers(ast.parse(path.read_text(encoding="utf-8"))), path.stem}
+        names = {*identifiers(parse_source(path)), path.stem}
         wrong += [f"{short_path(path)}: {name}" for name in sorted(names) if retired & set(words_of(name))]
     assert not wrong, f"{len(wrong)} names use retired words"
 
@@ -152,7 +154,7 @@ def test_a_class_name_means_one_thing():
     homes = defaultdict(list)
     for path in FILES:
         package = short_path(path).parts[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parse_source(path)):
             if isinstance(node, ast.ClassDef) and package not in DIALECTS:
                 homes[node.name].append(short_path(path).as_posix())
     assert not {name: paths for name, paths in homes.items() if len(paths) > 1}

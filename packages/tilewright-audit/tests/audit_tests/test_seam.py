@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.sources import parse_source
 
 import tilewright as tw
 import tilewright_audit
@@ -20,7 +21,7 @@ BASE = {"tilewright._files", "tilewright._json", "tilewright._text"}
 def imported_modules(path: Path) -> set[str]:
     """Return the modules that a file imports, relative ones with their dots."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse_source(path)):
         if isinstance(node, ast.ImportFrom):
             found.add("." * node.level + (node.module or ""))
         elif isinstance(node, ast.Import):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.sources import parse_source
 
 import tilewright as tw
 import tilewright_mojo
@@ -24,7 +25,7 @@ def imported_names() -> set[tuple[str, str]]:
     return {
         (node.module, alias.name)
         for path in SOURCES.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parse_source(path))
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("tilewright")
         for alias in node.names
     }

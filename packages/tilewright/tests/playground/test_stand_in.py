@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import tilewright
 import tilewright_mojo
+from tests.sources import parse_source
 from tilewright.errors import MissingPackage
 
 STAND_IN = Path(__file__).resolve().parents[4] / "playground" / "stand_in" / "numpy"
@@ -289,7 +290,7 @@ def test_what_is_missing_says_so():
 
 def numpy_names(path):
     """Yield what a module uses of NumPy, such as "add.reduceat"."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse_source(path)):
         name, value = [], node
         while isinstance(value, ast.Attribute):
             name.append(value.attr)
