@@ -11,6 +11,8 @@ from tilewright import views
 
 from .damages import REPORTS
 
+pytestmark = pytest.mark.slow
+
 CHAIN = REPORTS / "wormhole_n150.reshard_chain.normal.json"
 
 

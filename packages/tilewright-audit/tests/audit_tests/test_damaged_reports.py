@@ -12,6 +12,8 @@ from .damages import INDEX, KINDS, REPORTS, damages
 from .database_damages import database_damages
 from .report_databases import write_database
 
+pytestmark = pytest.mark.slow
+
 EVERY = 7  # one damage in so many is tried of each kind and report, beside the first; the rest are alike
 
 

@@ -19,6 +19,8 @@ PROGRAM = """
 import resource, sys
 import tilewright as tw
 import tilewright_audit, tilewright.traffic
+
+pytestmark = pytest.mark.slow
 tw.audit(sys.argv[1])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 report = tw.audit(sys.argv[2])

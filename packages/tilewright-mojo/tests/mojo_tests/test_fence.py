@@ -37,6 +37,8 @@ ATTEMPTS = {
 SCRIPT = """
 import ctypes, json, os, resource, socket, subprocess, sys
 import numpy, ml_dtypes, tilewright
+
+pytestmark = pytest.mark.slow
 attempts, folder = json.loads(sys.stdin.read())
 class Library:
     def __getattr__(self, name):

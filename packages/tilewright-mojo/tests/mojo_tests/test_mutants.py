@@ -5,7 +5,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tilewright_mojo.running import run_collecting
+
+pytestmark = pytest.mark.slow
 
 TEXT = Path(__file__).with_name("kernels_to_mutate.mojo").read_text()
 KERNELS = TEXT[: TEXT.index("def main()")]

@@ -217,6 +217,7 @@ def test_object_stores_of_obstore(tmp_path):
         tw.stream(target, local, lambda x, y: np.copyto(y, x[1:-1, 1:-1]), overlap=1)
 
 
+@pytest.mark.slow
 def test_plans_by_name_run_in_other_processes(tmp_path):
     made = [name for name in usable(tmp_path) if ".zarr" in name and not name.startswith("memory")]
     if "h5py" in sys.modules or __import__("importlib.util").util.find_spec("h5py"):

@@ -10,6 +10,8 @@ import pytest
 
 from . import session
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 BUILT = HERE.parents[3] / "build" / "playground"
 

@@ -13,6 +13,8 @@ import tilewright
 
 from . import session
 
+pytestmark = pytest.mark.slow
+
 
 def start_session(*arguments):
     # the package that is tested here, also where it is not installed

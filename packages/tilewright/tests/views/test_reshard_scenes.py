@@ -152,6 +152,7 @@ def test_many_flows_are_drawn_in_part_but_kept_in_the_page():
     assert len(to_svg(scene)) < 120_000
 
 
+@pytest.mark.slow
 def test_pointing_at_a_core_shows_its_flows(tmp_path):
     plan = PLANS["shards to shards"]
     page_file = tmp_path / "map.html"

@@ -22,6 +22,7 @@ NOTEBOOK = """async ([esm, state]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_pointing_marks_and_a_click_tells_python():
     pytest.importorskip("anywidget", reason="anywidget is not installed")
     made = views.widget(tw.row_major(4, 8))

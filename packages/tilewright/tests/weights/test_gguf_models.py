@@ -21,6 +21,8 @@ from tilewright.formats.ggml import GGML_TYPES
 from ..files.gguf_files import write_gguf
 from .llamas import NAME, files_of, numbers, write_model
 
+pytestmark = pytest.mark.slow
+
 MODULES = {
     "model.embed_tokens": "token_embd",
     "model.norm": "output_norm",

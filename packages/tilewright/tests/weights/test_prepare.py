@@ -65,6 +65,7 @@ def test_a_dask_cluster_gives_the_same_cache(source, whole, tmp_path):
     assert files_of(tmp_path / "out") == whole
 
 
+@pytest.mark.slow
 def test_killed_runs_are_resumed_to_the_same_cache(source, whole, tmp_path):
     rng, interrupted = random.Random(3), 0
     for number in range(KILLS):

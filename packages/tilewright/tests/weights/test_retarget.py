@@ -15,6 +15,8 @@ from tilewright.files import Tensorbin, read_tensorbin, write_tensorbin
 from ..cli.runner import invoke
 from .llamas import NAME, files_of, numbers, write_model
 
+pytestmark = pytest.mark.slow
+
 EIGHT = {"num_attention_heads": 8, "num_key_value_heads": 8, "head_dim": 32}
 PAIRS = [("N150", "P100"), ("P150", "N150"), ("N300", "P300"), ("T3K", "P150x8")]
 

@@ -123,6 +123,7 @@ def test_any_sequence_of_words_is_taken_or_refused(fragments):
         compile_program("".join(fragments))
 
 
+@pytest.mark.slow
 def test_damaged_programs_are_taken_or_refused():
     generator = random.Random(5)
     for path in sorted((Path(__file__).parent / "programs").glob("*.mojo")):
