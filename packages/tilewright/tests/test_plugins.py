@@ -13,6 +13,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "examples" / "plugin"
 
@@ -24,9 +26,6 @@ import tilewright as tw
 from tilewright.files.safetensors import LLAMA_CONFIG, write_sample_llama
 from tilewright.memory import chip_names
 from tilewright.conversion.recipe import recipe_names
-
-pytestmark = pytest.mark.slow
-
 answers = {}
 spec = tw.TensorSpec((64, 64), "example_fp6", "tile", memory=tw.block_sharded((2, 2)), chip="example_4x4")
 answers["where"] = [str(spec.where(33, 40).core), spec.where(33, 40).address]

@@ -12,6 +12,8 @@ import pytest
 
 from .damages import REPORTS
 
+pytestmark = pytest.mark.slow
+
 BASE = REPORTS / "wormhole_n150.reshard_chain.normal.json"
 MEGABYTES = int(os.environ.get("TILEWRIGHT_REPORT_MEGABYTES", "48"))
 LIMIT = 160  # MiB beyond what the library itself takes
@@ -19,8 +21,6 @@ PROGRAM = """
 import resource, sys
 import tilewright as tw
 import tilewright_audit, tilewright.traffic
-
-pytestmark = pytest.mark.slow
 tw.audit(sys.argv[1])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 report = tw.audit(sys.argv[2])

@@ -13,6 +13,8 @@ import pytest
 
 from tilewright_mojo.explorer.kernel_process import run_in_process
 
+pytestmark = pytest.mark.slow
+
 ATTEMPTS = {
     "write a file": "open(folder + '/new', 'w')",
     "change a file": "open(folder + '/secret', 'a')",
@@ -37,8 +39,6 @@ ATTEMPTS = {
 SCRIPT = """
 import ctypes, json, os, resource, socket, subprocess, sys
 import numpy, ml_dtypes, tilewright
-
-pytestmark = pytest.mark.slow
 attempts, folder = json.loads(sys.stdin.read())
 class Library:
     def __getattr__(self, name):
