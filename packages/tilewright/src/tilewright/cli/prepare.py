@@ -167,11 +167,11 @@ def _parse_layers(text: str | None) -> list[int] | None:
     if text is None:
         return None
     layers: list[int] = []
-    for each in text.split(","):
-        found = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", each)
-        if found is None or int(found[2] or found[1]) < int(found[1]):
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
             raise click.UsageError(f"--layers {text} is not a list of layers; write 0-3, or 0,31")
-        layers += range(int(found[1]), int(found[2] or found[1]) + 1)
+        layers += range(int(match[1]), int(match[2] or match[1]) + 1)
     return sorted(set(layers))
 
 
@@ -200,10 +200,10 @@ def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:
     if show is not None:
         check_output_path(show)
         if len(explanations) > 1:
-            names = ", ".join([each.item.name for each in explanations[:4]])
+            names = ", ".join([explanation.item.name for explanation in explanations[:4]])
             raise click.UsageError(f"--show draws one file, but {pattern} names {len(explanations)}: {names} ...")
         save_picture(explanations[0], show)
-    return Answer(lambda: _format_explanations(explanations), [each.to_json() for each in explanations])
+    return Answer(lambda: _format_explanations(explanations), [explanation.to_json() for explanation in explanations])
 
 
 def _format_explanations(explanations: list[ItemExplanation]) -> str:
@@ -230,8 +230,8 @@ def _check(paths: tuple[str, ...], machine: str | None, options: dict[str, Any],
 def _format_check(report: CacheReport) -> str:
     lines = [f"note: {note}" for note in report.notes]
     bad = click.style("bad:", fg="red", bold=True)
-    for each in report.problems[:_MAX_PROBLEMS]:
-        lines += [f"{bad} {each.file}: {each.problem}", f"     on the card: {each.effect}"]
+    for problem in report.problems[:_MAX_PROBLEMS]:
+        lines += [f"{bad} {problem.file}: {problem.problem}", f"     on the card: {problem.effect}"]
     if len(report.problems) > _MAX_PROBLEMS:
         lines.append(f"... and {len(report.problems) - _MAX_PROBLEMS} more; --json lists all")
     what = f" for {report.machine}" if report.machine else ""

@@ -102,7 +102,8 @@ class TtTransformers(RecipeLogic):
     @staticmethod
     def interleave(tensors: Sequence[Assembly], count: int) -> Assembly:
         """Return equal parts of tensors: for each device a part of each tensor, one tensor after the other."""
-        return join([part for parts in zip(*[each.chunk(count) for each in tensors], strict=True) for part in parts])
+        chunks = zip(*[tensor.chunk(count) for tensor in tensors], strict=True)
+        return join([part for parts in chunks for part in parts])
 
     @staticmethod
     def matrix(tensor: Assembly) -> Assembly:

@@ -135,19 +135,19 @@ def answer_query(path: str, fields: FormFields) -> Reply:
     """
     endpoint, _, name = path.partition("/")
     stem, _, suffix = name.partition(".")
-    known: Mapping[str, Callable[[FormFields], Any]] = ANSWERS if endpoint == "words" else PICTURES
-    is_known = endpoint in ("words", "picture", "export") and stem in known
+    functions: Mapping[str, Callable[[FormFields], Any]] = ANSWERS if endpoint == "words" else PICTURES
+    is_known = endpoint in ("words", "picture", "export") and stem in functions
     if not is_known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
         return refuse(HTTPStatus.NOT_FOUND, "not found")
-    return guard_answer(lambda: _answer(known[stem], fields, suffix))
+    return guard_answer(lambda: _answer(functions[stem], fields, suffix))
 
 
 def _answer(function: Callable[[FormFields], Any], fields: FormFields, suffix: str) -> Reply:
-    found = function(fields)
+    result = function(fields)
     if suffix:
-        render, kind = _EXPORTS[suffix]
-        return Reply(HTTPStatus.OK, render(found), kind)
-    return Reply(HTTPStatus.OK, encode_json(render_for_page(found) if isinstance(found, Scene) else found))
+        render, content_type = _EXPORTS[suffix]
+        return Reply(HTTPStatus.OK, render(result), content_type)
+    return Reply(HTTPStatus.OK, encode_json(render_for_page(result) if isinstance(result, Scene) else result))
 
 
 def guard_answer(make: Callable[[], Reply]) -> Reply:

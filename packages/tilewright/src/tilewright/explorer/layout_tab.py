@@ -99,7 +99,7 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
     >>> answer["banks"]["facts"][0]["value"], answer["remedy"]["text"]
     ('32-way conflict, assuming elements of 4 bytes', 'Sw<5,0,5> o (32,32):(32,1)')
     """
-    asked = parse_question(fields)
+    question = parse_question(fields)
     problems: dict[str, str] = {}
 
     def draw_part(field: str, draw: Callable[[], Any]) -> Any:
@@ -112,17 +112,17 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
             problems[problem.field if isinstance(problem, FieldError) else field] = str(problem)
             return None
 
-    threads = draw_part("tile", lambda: render_for_page(_thread_picture(fields, asked.result)))
-    banks = draw_part("threads", lambda: _describe_banks(fields, asked.result))
+    threads = draw_part("tile", lambda: render_for_page(_thread_picture(fields, question.result)))
+    banks = draw_part("threads", lambda: _describe_banks(fields, question.result))
     return {
-        "text": str(asked.result),
+        "text": str(question.result),
         "operands": [
             {"name": name, "text": format_operand(operand), **_draw_operand(operand)}
-            for name, operand in asked.operands.items()
+            for name, operand in question.operands.items()
         ],
-        "scene": render_for_page(_result_picture(fields, asked.result)),
-        "steps": [_describe_step(step) for step in asked.steps],
-        "notations": _translate(asked.result, fields),
+        "scene": render_for_page(_result_picture(fields, question.result)),
+        "steps": [_describe_step(step) for step in question.steps],
+        "notations": _translate(question.result, fields),
         "threads": threads,
         "banks": banks and banks["scene"],
         "remedy": banks and banks["remedy"],
@@ -248,19 +248,19 @@ def _parse_itemsize(fields: FormFields) -> int | None:
 
 
 def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
-    plain = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
-    if not isinstance(plain, LayoutLike) or as_offset(plain.cosize) > MAX_SEARCHED:
+    inner = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
+    if not isinstance(inner, LayoutLike) or as_offset(inner.cosize) > MAX_SEARCHED:
         return {"text": "", "note": f"Swizzles are searched for memory of at most {MAX_SEARCHED} elements."}
-    offsets, touched = access_offsets(plain, threads, "the threads")
+    offsets, touched = access_offsets(inner, threads, "the threads")
     try:
-        found = find_swizzle([offsets if touched.all() else offsets[touched.all(axis=1)]], itemsize=itemsize)
+        search = find_swizzle([offsets if touched.all() else offsets[touched.all(axis=1)]], itemsize=itemsize)
     except LayoutError as problem:
         return {"text": "", "note": str(problem)}
-    if not isinstance(found.remedy, Swizzle):
-        return {"text": "", "note": f"The best of {found.searched} candidates is {found.remedy}."}
-    after, ideal = sum(found.wavefronts), sum(found.ideal)
-    worth = "It has no conflicts" if found.is_conflict_free else f"It takes {after} wavefronts, ideally {ideal}"
-    return {"text": f"{found.remedy} o {plain}", "note": f"{worth}; {found.searched} were tried."}
+    if not isinstance(search.remedy, Swizzle):
+        return {"text": "", "note": f"The best of {search.searched} candidates is {search.remedy}."}
+    after, ideal = sum(search.wavefronts), sum(search.ideal)
+    worth = "It has no conflicts" if search.is_conflict_free else f"It takes {after} wavefronts, ideally {ideal}"
+    return {"text": f"{search.remedy} o {inner}", "note": f"{worth}; {search.searched} were tried."}
 
 
 def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
@@ -268,15 +268,15 @@ def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
 
     `assumed` is the element type of a notation that needs one, where the text of the layout states none.
     """
-    text, found = fields.get("notation", ""), []
+    text, texts = fields.get("notation", ""), []
     parsed = parse_with_spare_shape(text, parse_integers(fields, "extents", "8x8") or None)
     for name in writable_notations():
         try:
             options = element_options(parsed, name)
-            written = write(layout, name, **options)
+            spelled = write(layout, name, **options)
         except TilewrightError:
             continue
-        if written != text.strip():
+        if spelled != text.strip():
             assumed = TYPED[name] if name in TYPED and not options else ""
-            found.append({"name": name, "text": written, "assumed": assumed})
-    return found
+            texts.append({"name": name, "text": spelled, "assumed": assumed})
+    return texts

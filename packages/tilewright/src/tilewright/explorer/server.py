@@ -69,9 +69,9 @@ def page_files() -> dict[str, tuple[bytes, str]]:
     folder = resources.files(__package__).joinpath("page")
     views = resources.files(__package__.rpartition(".")[0]).joinpath("views")
     shared = [views.joinpath(name) for name in ("marks.js", "player.js")]  # the same as in saved pages
-    files = [each for each in (*folder.iterdir(), *shared) if Path(each.name).suffix in _KINDS]
-    found = {f"/{each.name}": (each.read_bytes(), _KINDS[Path(each.name).suffix]) for each in files}
-    return {"/": found.pop("/index.html"), **found}
+    files = [file for file in (*folder.iterdir(), *shared) if Path(file.name).suffix in _KINDS]
+    contents = {f"/{file.name}": (file.read_bytes(), _KINDS[Path(file.name).suffix]) for file in files}
+    return {"/": contents.pop("/index.html"), **contents}
 
 
 class RequestRefusedError(Exception):
@@ -223,9 +223,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _validate_request(self) -> None:
         """Refuse requests that a browser showing our page would not send."""
         hosts = {f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}
-        named = self.headers.get_all("Host") or []
+        values = self.headers.get_all("Host") or []
         # Refuse other host names that resolve to this machine (DNS rebinding).
-        if len(named) != 1 or named[0].strip().lower() not in hosts:
+        if len(values) != 1 or values[0].strip().lower() not in hosts:
             raise RequestRefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"unknown host; use {self.server.url}")
         if len(self.path) > MAX_TARGET:
             raise RequestRefusedError(
@@ -263,8 +263,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if not target.path.startswith("/ask/"):
             raise RequestRefusedError(HTTPStatus.NOT_FOUND, "not found")
-        given = self.headers.get(KEY_HEADER, "")
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.server.key.encode()):
+        key = self.headers.get(KEY_HEADER, "")
+        if not hmac.compare_digest(key.encode("utf-8", "replace"), self.server.key.encode()):
             raise RequestRefusedError(
                 HTTPStatus.UNAUTHORIZED, "the key is missing or outdated; open the address that the terminal shows"
             )
@@ -294,9 +294,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with a reason."""
         self._send_response(status, refuse(status, reason).body.encode("utf-8"), "application/json")
 
-    def _send_response(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+    def _send_response(self, status: HTTPStatus, body: bytes, content_type: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         for name, value in _HEADERS.items():
             self.send_header(name, value)

@@ -88,9 +88,9 @@ class ParsedText:
                 f"a {self.notation} text of where a tensor lives does not state its shape; give it one: shape=(8, 8)"
                 " in Python, --shape 8x8 for translate, SHAPE:MemoryConfig(...) for reshard"
             )
-        kind = value.kind if isinstance(value, TtnnText) else type(value).__name__
+        class_name = value.kind if isinstance(value, TtnnText) else type(value).__name__
         raise LayoutError(
-            f"this {self.notation} text describes a {kind}, which is not a layout; use .placement in Python"
+            f"this {self.notation} text describes a {class_name}, which is not a layout; use .placement in Python"
         )
 
     @property
@@ -116,10 +116,10 @@ class ParsedText:
         bits = getattr(value, "bits", None)
         if bits is not None:
             return int(bits)
-        said = getattr(value, "dtype", None) or getattr(value, "element", None)
-        found = _ELEMENT.match(said.lower()) if isinstance(said, str) else None
-        digits = None if found is None else re.match(r"\d+", found[2])
-        number = int(digits[0]) if digits else 8 if found and found[1] == "pred" else None
+        dtype = getattr(value, "dtype", None) or getattr(value, "element", None)
+        match = _ELEMENT.match(dtype.lower()) if isinstance(dtype, str) else None
+        digits = None if match is None else re.match(r"\d+", match[2])
+        number = int(digits[0]) if digits else 8 if match and match[1] == "pred" else None
         if isinstance(value, XlaShape) and number is not None:  # a byte for less than that, unless E packs them
             return int(value.properties.get("E", max(number, 8)))
         return number
@@ -138,12 +138,12 @@ class ParsedText:
         if not isinstance(value, TritonType):
             return self.layout
         try:
-            found = memory_layout_of_encoding(value.encoding, value.shape)
+            stored = memory_layout_of_encoding(value.encoding, value.shape)
         except LayoutError:
             if value.encoding.padding:  # which the map does not have
                 raise
             return self.layout
-        laid_out: LayoutLike = coalesce(found, (1,) * len(value.shape))
+        laid_out: LayoutLike = coalesce(stored, (1,) * len(value.shape))
         return laid_out
 
     @property
@@ -265,23 +265,23 @@ def element_options(parsed: object, notation: str) -> dict[str, str]:
     if notation not in TYPED or not isinstance(parsed, ParsedText) or parsed.attribute is not None:
         return {}
     value = parsed.value
-    said = getattr(value, "dtype", None) or getattr(value, "element", None)
+    element = getattr(value, "dtype", None) or getattr(value, "element", None)
     if isinstance(subject := parsed.placement, TensorSpec):
-        said = _CHIP_TYPES.get(subject.dtype.name)
-        if said is None:
+        element = _CHIP_TYPES.get(subject.dtype.name)
+        if element is None:
             raise LayoutError(f"{notation} has no element type {subject.dtype.name}; give another one with dtype")
-    if not isinstance(said, str):
+    if not isinstance(element, str):
         return {}
-    found = _ELEMENT.fullmatch(said.lower())
-    if found is None or notation == parsed.notation:
-        return {"dtype": said} if notation == parsed.notation else {}
-    kind, rest = found.groups()
-    is_bit = kind == "pred" or (kind, rest) == ("i", "1")
+    match = _ELEMENT.fullmatch(element.lower())
+    if match is None or notation == parsed.notation:
+        return {"dtype": element} if notation == parsed.notation else {}
+    prefix, rest = match.groups()
+    is_bit = prefix == "pred" or (prefix, rest) == ("i", "1")
     if notation == "xla":
-        return {"dtype": "pred" if is_bit else {"i": "s", "si": "s", "ui": "u"}.get(kind, kind) + rest}
+        return {"dtype": "pred" if is_bit else {"i": "s", "si": "s", "ui": "u"}.get(prefix, prefix) + rest}
     unsigned = "ui" if notation == "memref" else "i"
-    name = {"s": "i", "si": "i", "u": unsigned, "ui": unsigned}.get(kind, kind)
-    return {"dtype": "i1" if is_bit else name + (rest.upper() if kind == "f" else rest)}
+    name = {"s": "i", "si": "i", "u": unsigned, "ui": unsigned}.get(prefix, prefix)
+    return {"dtype": "i1" if is_bit else name + (rest.upper() if prefix == "f" else rest)}
 
 
 def write(layout: object, notation: str, **options: Any) -> str:

@@ -525,9 +525,9 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         ranges = unwrap(core_ranges)
         if isinstance(ranges, memory.CoreRange):
             ranges = [ranges]
-        kind = set if isinstance(ranges, (set, frozenset)) else list  # a set is sorted
+        collection = set if isinstance(ranges, (set, frozenset)) else list  # a set is sorted
         self.native = (
-            ranges if isinstance(ranges, memory.CoreRangeSet) else memory.CoreRangeSet(kind(map(unwrap, ranges)))
+            ranges if isinstance(ranges, memory.CoreRangeSet) else memory.CoreRangeSet(collection(map(unwrap, ranges)))
         )
 
     def ranges(self) -> list[CoreRange]:
@@ -840,7 +840,7 @@ class TensorTopology(Wrapper[Topology]):
         self, distribution_shape: Sequence[int], placements: Sequence[Placement], mesh_coords: Sequence[Sequence[int]]
     ) -> None:
         shape = MeshShape(distribution_shape)
-        cuts = tuple([cut_of_placement(each) for each in placements])
+        cuts = tuple([cut_of_placement(placement) for placement in placements])
         if len(cuts) != len(shape):
             raise LayoutError(f"{shape} needs {len(shape)} placements, got {list(placements)}")
         self.native = Topology(tuple(shape), cuts, tuple([tuple(MeshCoordinate(at)) for at in mesh_coords]))

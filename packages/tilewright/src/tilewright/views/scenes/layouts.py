@@ -85,7 +85,7 @@ def tiled_memory_grid(
 def memory_grid(
     grid: Grid,
     elements: list[str],
-    places: dict[str, Any],
+    place_tables: dict[str, Any],
     link: NDArray[Any],
     valid: NDArray[Any],
     scalars: tuple[int, ...] = (0,),
@@ -109,12 +109,12 @@ def memory_grid(
         return None
     which = np.repeat(here, len(scalars))  # the cell of each scalar
     tables = {
-        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in places.items()
+        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in place_tables.items()
     }
     (first, across), *others = tables.items()
     if not others:
         low, high = int(across.min()), int(across.max())
-        width = _memory_columns(grid.columns, _row_step(places[first]), high + 1 - min(low, 0))
+        width = _memory_columns(grid.columns, _row_step(place_tables[first]), high + 1 - min(low, 0))
         low = 0 if 0 < low <= high < _MAX_FROM_ZERO else low - low % width
         rows = -(-(high + 1 - low) // width)
         at = across - low
@@ -165,20 +165,20 @@ def _build_memory_grid(
     axes: tuple[str, str],
 ) -> Grid:
     count = shape[0] * shape[1]
-    held: list[Any] = [None] * count
-    shown: list[list[Any]] = [[None] * count for _ in shared_fields]
+    contents: list[Any] = [None] * count
+    shared_values: list[list[Any]] = [[None] * count for _ in shared_fields]
     links: list[Any] = [None] * count
     data = [False] * count
     shared = [0] * count
     alive, same = valid.tolist(), link.tolist()
-    for place, k in zip(at.tolist(), which.tolist(), strict=True):
-        shared[place] += 1
-        if held[place] is None or (alive[k] and not data[place]):
-            held[place], links[place], data[place] = elements[k], same[k], alive[k]
-            for values, field in zip(shown, shared_fields, strict=True):
-                values[place] = field.values[k]
-    fields = [Field("element", tuple(held))]
-    fields += [replace(field, values=tuple(values)) for values, field in zip(shown, shared_fields, strict=True)]
+    for address, k in zip(at.tolist(), which.tolist(), strict=True):
+        shared[address] += 1
+        if contents[address] is None or (alive[k] and not data[address]):
+            contents[address], links[address], data[address] = elements[k], same[k], alive[k]
+            for values, field in zip(shared_values, shared_fields, strict=True):
+                values[address] = field.values[k]
+    fields = [Field("element", tuple(contents))]
+    fields += [replace(field, values=tuple(values)) for values, field in zip(shared_values, shared_fields, strict=True)]
     if max(shared) > 1:
         fields.append(Field("elements here", tuple(shared), "ramp"))
     return Grid(
@@ -288,9 +288,9 @@ def layout_panels(
     (2, 1)
     """
     _require_elements(sheet)
-    places = sheet.places()
-    valid, link = sheet.valid(), link_numbers(list(places.values()))
-    fields = [place_field(name, table, valid if sheet.has_holes else None) for name, table in places.items()]
+    tables = sheet.places()
+    valid, link = sheet.valid(), link_numbers(list(tables.values()))
+    fields = [place_field(name, table, valid if sheet.has_holes else None) for name, table in tables.items()]
     first = fields[0].name
     if sheet.layout.depth > 1 or requested:
         fields.append(Field("coordinate", tuple(sheet.names())))
@@ -313,16 +313,17 @@ def layout_panels(
         block=sheet.block,
     )
     for name in requested:
-        if all(field.name != name for field in grid.fields) and (found := derived_field(grid, name)):
-            grid = replace(grid, fields=(*grid.fields, found))
+        if all(field.name != name for field in grid.fields) and (derived := derived_field(grid, name)):
+            grid = replace(grid, fields=(*grid.fields, derived))
     if not memory or not sheet.is_complete:
         return (grid,)
-    if list(places) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
-        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested)
+    if list(tables) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
+        tiles = tiled_memory_grid(grid, sheet.elements(), tables["offset"], requested)
         if tiles is not None:
             return (grid, tiles)
-    held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes, requested)
-    return (grid,) if held is None else (grid, held)
+    has_padding = padding and not sheet.has_holes
+    below = memory_grid(grid, sheet.elements(), tables, link, valid, scalars, has_padding, requested)
+    return (grid,) if below is None else (grid, below)
 
 
 def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
@@ -541,7 +542,7 @@ def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptio
     target = sample_layout(plan.target.layout, side)
     block = None if target.is_complete else target.block  # the same for both, to compare them cell by cell
     source = sample_layout(plan.source.layout, side, block)
-    titles = [f"{role}: {place.format}" for role, place in (("source", plan.source), ("target", plan.target))]
+    titles = [f"{role}: {placement.format}" for role, placement in (("source", plan.source), ("target", plan.target))]
     before, after = layout_panels(source, folded=True), layout_panels(target, folded=True)
     if len(before) == len(after) == 2:
         panels = _color_by_source(before[1], after[1], titles)
@@ -560,16 +561,16 @@ def _color_by_source(before: Grid, after: Grid, titles: list[str]) -> tuple[Grid
     """Return both memories painted by the place in the source, and linked by element."""
     elements = before.field("element").values
     place_of = {name: k for k, name in enumerate(elements) if name is not None}
-    found = []
+    grids = []
     for grid, title in zip((before, after), titles, strict=True):
         names = grid.field("element").values
         source = tuple(place_of.get(name) for name in names)
         fields = (grid.field("element"), Field("source", source, "ramp"))
         link = tuple(
-            name if name is None or place is not None else None for name, place in zip(names, source, strict=True)
+            name if name is None or origin is not None else None for name, origin in zip(names, source, strict=True)
         )
-        found.append(replace(grid, fields=fields, color="source", title=title, link=link))
-    return tuple(found)
+        grids.append(replace(grid, fields=fields, color="source", title=title, link=link))
+    return tuple(grids)
 
 
 def _plan_facts(plan: Plan) -> list[Fact]:

@@ -68,9 +68,7 @@ def chip_cells(noc_map: NocMap) -> tuple[dict[Endpoint, int], tuple[int, int], b
             return dict(zip(noc_map.endpoints, numbers, strict=True)), (height, width), True
     except MemoryConfigError:
         pass
-    cores = [
-        each for each in noc_map.endpoints if not isinstance(each, int)
-    ]  # some only store, beyond the compute grid
+    cores = [xy for xy in noc_map.endpoints if not isinstance(xy, int)]  # some only store, beyond the compute grid
     across, down = max(core.x for core in cores) + 1, max(core.y for core in cores) + 1
     cells: dict[Endpoint, int] = {}
     for endpoint in noc_map.endpoints:
@@ -131,10 +129,10 @@ class ChipMap:
         """
         rows, columns = self.size
         count = rows * columns
-        place: list[Any] = [None] * count
+        labels: list[Any] = [None] * count
         for endpoint, cell in self.cells.items():
             name = f"D{endpoint}" if isinstance(endpoint, int) else f"{endpoint.x},{endpoint.y}"
-            place[cell] = name if place[cell] is None else f"{place[cell]} {name}"
+            labels[cell] = name if labels[cell] is None else f"{labels[cell]} {name}"
         arriving, leaving, staying = ([0] * count for _ in range(3))
         gets: dict[int, list[tuple[int, str]]] = {}
         gives: dict[int, list[tuple[int, str]]] = {}
@@ -151,7 +149,7 @@ class ChipMap:
             flows[source, target] = flows.get((source, target), 0) + size
         roles = [_role(*numbers) for numbers in zip(arriving, leaving, staying, strict=True)]
         fields = (
-            Field("place", tuple(place)),
+            Field("place", tuple(labels)),
             Field("role", tuple(roles)),
             *[
                 Field(name, tuple(size or None for size in sizes), "heat", BYTES)
@@ -163,7 +161,7 @@ class ChipMap:
         common: dict[str, Any] = {
             "row_axis": "y",
             "column_axis": "x",
-            "link": tuple(None if name is None else cell for cell, name in enumerate(place)),
+            "link": tuple(None if name is None else cell for cell, name in enumerate(labels)),
         }
         arrows = tuple(Flow(*pair, size) for pair, size in flows.items())
         return (
@@ -182,13 +180,13 @@ def _role(arriving: int, leaving: int, staying: int) -> str | None:
 
 def _list_places(parts: Iterable[tuple[int, str]], word: str) -> str | None:
     """Return how many bytes go from or to which places, the most first; None if there are none."""
-    found = []
+    phrases = []
     for size, group in groupby(sorted(parts, key=lambda part: -part[0]), key=lambda part: part[0]):
         names = [name for _, name in group]
         more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
-        each = " each" if len(names) > 1 else ""
-        found.append(f"{format_bytes(size)}{each} {word} {', '.join(names[:_NAMED])}{more}")
-    return "; ".join([*found[:_NAMED], *(["..."] if len(found) > _NAMED else [])]) or None
+        suffix = " each" if len(names) > 1 else ""
+        phrases.append(f"{format_bytes(size)}{suffix} {word} {', '.join(names[:_NAMED])}{more}")
+    return "; ".join([*phrases[:_NAMED], *(["..."] if len(phrases) > _NAMED else [])]) or None
 
 
 # The load of the links of both networks, as maps of the nodes that they leave.
@@ -393,11 +391,11 @@ def _resource_spans(
     """Return the busiest resources of each kind in a step; those that are new get a track."""
     spans = []
     for load in resource_loads(requests, rates):
-        kind = _KINDS[load.resource]
+        resource = _KINDS[load.resource]
         cycles = load.nbytes / load.rate
         for k in np.argsort(-(issue * load.first + cycles), kind="stable")[:_MAX_RESOURCES].tolist():
-            place, noc = resource_name(requests.noc_map, load.resource, int(load.number[k]))
-            where = str(place) if load.resource == "link" else place_name(place)  # type: ignore[arg-type]
+            endpoint, noc = resource_name(requests.noc_map, load.resource, int(load.number[k]))
+            where = str(endpoint) if load.resource == "link" else place_name(endpoint)  # type: ignore[arg-type]
             name = (
                 where
                 if load.resource in ("link", "dram")
@@ -409,8 +407,8 @@ def _resource_spans(
             at = start + issue * int(load.first[k])
             until = at + float(cycles[k])
             size = format_bytes(int(load.nbytes[k]))
-            note = f"{which}{kind} {name}: {size} at {load.rate:g} bytes per cycle, cycles {at:.0f} to {until:.0f}"
-            spans.append(Span(tracks.setdefault(name, len(tracks)), at, until, size, kind, note=note, link=name))
+            note = f"{which}{resource} {name}: {size} at {load.rate:g} bytes per cycle, cycles {at:.0f} to {until:.0f}"
+            spans.append(Span(tracks.setdefault(name, len(tracks)), at, until, size, resource, note=note, link=name))
     return spans
 
 
