@@ -76,9 +76,9 @@ def run_options(verb_name: str, noun: str, memory: str, dry_run: str) -> Callabl
 
 @verb("convert")
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... OUT")
-@click.option("--to", type=click.Choice(KINDS), help="Kind of output. [tensorbin, or safetensors if OUT is one]")
+@click.option("--to", type=click.Choice(KINDS), help="Output type. [tensorbin, or safetensors if OUT is one]")
 @click.option(
-    "--rules", type=click.Path(dir_okay=False), metavar="FILE", help="TOML: patterns of names, and their settings."
+    "--rules", type=click.Path(dir_okay=False), metavar="FILE", help="TOML file of name patterns and their settings."
 )
 @click.option("--transpose", is_flag=True, help="Transpose the last two dimensions of every tensor.")
 @click.option("--like-ttnn", is_flag=True, help="Round to bfloat16 before blocks for sharded memory, as ttnn does.")

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 @verb("explain")
 @click.argument("what", metavar="SHAPE|FILE|TEXT")
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="The element to find.")
-@click.option("--address", type=ADDRESS, metavar="BYTE", help="The inverse: what lives at this address,")
-@click.option("--core", type=CORE, metavar="X,Y", help="of this core,")
-@click.option("--bank", type=click.IntRange(min=0), metavar="N", help="or of this bank.")
-@click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of that byte, for formats below 8 bits.")
-@click.option("--base", type=ADDRESS, metavar="BYTE", help="Where the buffer starts. [as on an empty chip]")
-@click.option("--tensor", type=TensorName(), metavar="NAME", help="The tensor of a FILE that holds several.")
+@click.option("--address", type=ADDRESS, metavar="BYTE", help="Explain this address instead, of --core or --bank.")
+@click.option("--core", type=CORE, metavar="X,Y", help="Core that --address is in.")
+@click.option("--bank", type=click.IntRange(min=0), metavar="N", help="Bank that --address is in.")
+@click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of the byte, for formats below 8 bits.")
+@click.option("--base", type=ADDRESS, metavar="BYTE", help="Start address of the buffer. [as on an empty chip]")
+@click.option("--tensor", type=TensorName(), metavar="NAME", help="Tensor to explain, of a FILE that holds several.")
 @text_shape_option
 @device_option
 @follow_links_option

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="Fit the weight cache of a checkpoint for N150, N300, T3K ...",
 )
 @click.option("--optimizations", metavar="MODE", help="With --for: performance, accuracy, or a JSON file of formats.")
-@click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
+@click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; may be repeated.")
 @click.option("--l1-small", type=SIZE, default=0, metavar="SIZE", help="L1 reserved for small buffers.")
 @click.option("--trace-region", type=SIZE, default=0, metavar="SIZE", help="DRAM reserved for traces.")
 @follow_links_option

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=TensorName(),
     metavar="NAME",
-    help="Only this tensor, or a pattern; repeat for more.",
+    help="Only this tensor, or a pattern; may be repeated.",
 )
 @click.option(
     "--tile",

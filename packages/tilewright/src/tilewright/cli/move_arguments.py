@@ -19,7 +19,7 @@ _PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # 
 
 
 class Move(NamedTuple):
-    """A tensor before and after a move, the options whose place SOURCE takes, and those that both take."""
+    """A tensor before and after a move, the options that SOURCE overrides, and those that both override."""
 
     before: TensorSpec
     after: TensorSpec
@@ -44,7 +44,7 @@ def parse_move(source: str, target: str, options: SpecOptions) -> Move:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """The tensor where it is, the options that placed it, and those whose place the text takes."""
+    """A placed tensor, the options that placed it, and the options that its text overrides."""
 
     spec: TensorSpec
     options: SpecOptions
@@ -65,7 +65,7 @@ def _parse_source(text: str, options: SpecOptions) -> _Placed:
 
 
 def _stated_by_target(text: str) -> frozenset[str]:
-    """Return the options whose place TARGET takes."""
+    """Return the options that TARGET overrides."""
     words = text.strip()
     if words in ("dram", "l1") or any(mark in words for mark in _PRINTED):
         return MEMORY_OPTIONS

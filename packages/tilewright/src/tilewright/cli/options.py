@@ -219,7 +219,7 @@ DIMENSIONS = integer_list("list of dimensions", "0,1")
 
 
 device_option = click.option(
-    "--device", type=DEVICE, metavar="R,C", help="Only what one device of a mesh holds: its coordinate, or number."
+    "--device", type=DEVICE, metavar="R,C", help="Only the part on this device of a mesh: coordinate or number."
 )
 
 DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
@@ -345,7 +345,7 @@ class SpecOptions:
 
     @staticmethod
     def setting_names(settings: str) -> frozenset[str]:
-        """Return the names of the options that settings after a shape take the place of.
+        """Return the names of the options that settings after a shape override.
 
         >>> sorted(SpecOptions.setting_names("dtype=float32:shard-shape=32x32"))
         ['dtype', 'shard_shape']
@@ -397,7 +397,7 @@ def _option(*names: str, **settings: Any) -> SectionedOption:
 
 _OPTIONS = (
     _option("--dtype", type=FORMAT, default="bfloat16", show_default=True, help="Number format."),
-    _option("--layout", type=WordChoice(["row_major", "tile"]), help="Pages: rows, or tiles. [tile for blocks]"),
+    _option("--layout", type=WordChoice(["row_major", "tile"]), help="Page layout. [tile for block formats]"),
     _option("--tile", type=SHAPE, metavar="HxW", help="Shape of a tile. [32x32]"),
     _option("--transpose-tile", is_flag=True, help="Store tiles column by column."),
     _option("--alignment", type=SHAPE, metavar="SHAPE", help="Pad the last dimensions to multiples of these."),
@@ -417,7 +417,7 @@ _OPTIONS = (
     _option(
         "--chip", type=CHIP, help=f"Chip, by name or a TOML file, or none. [{DEFAULT_CHIP}; none for tiles of no chip]"
     ),
-    _option("--dispatch", type=WordChoice(["fast", "slow"]), help="Fast dispatch reserves some cores. [fast]"),
+    _option("--dispatch", type=WordChoice(["fast", "slow"]), help="Dispatch mode; fast reserves some cores. [fast]"),
     _option(
         "--harvested", type=click.IntRange(min=0), metavar="N", help="Number of disabled rows or columns of cores."
     ),
@@ -462,7 +462,7 @@ def group_options(
 
 
 def stated_by_file(tensor: StoredTensor, typed: frozenset[str]) -> frozenset[str]:
-    """Return the options whose place a stored `tensor` takes, unless `typed` options override it."""
+    """Return the options that a stored `tensor` overrides, except those that were `typed`."""
     if tensor.spec is None or typed - CHIP_OPTIONS:
         return frozenset(() if tensor.format is None else ("dtype",))
     return STATED_BY_TEXT | frozenset(() if tensor.spec.chip is None else ("chip",))

@@ -42,7 +42,7 @@ _cache_option, _other_option = option_in("What the cache is"), option_in("Instea
     "machine",
     type=MACHINE,
     metavar="MACHINE",
-    help="N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...",
+    help="Machine: N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...",
 )
 @run_options("Prepare", "files", "512MiB", "Print the files, like ones together, and write nothing.")
 @_cache_option("--recipe", metavar="NAME", help="Recipe, or its TOML file or folder. [tt_transformers]")
@@ -52,16 +52,16 @@ _cache_option, _other_option = option_in("What the cache is"), option_in("Instea
 @_cache_option("--model-dtype", type=click.Choice(["bfloat8_b", "bfloat16"]), help="Format of the head. [bfloat8_b]")
 @_cache_option("--hf-rope", is_flag=True, help="Keep the order of rotary halves, for use_hf_rope.")
 @_cache_option("--instruct", is_flag=True, help="Use the directory of instruct models, as the text demo always does.")
-@_cache_option("--hf-model", metavar="TEXT", help="What HF_MODEL will be where the model is served. [SOURCE]")
+@_cache_option("--hf-model", metavar="TEXT", help="Value of HF_MODEL where the model is served. [SOURCE]")
 @_cache_option("--mesh", type=SHAPE, metavar="RxC", help="Shape of the mesh. [the machine's]")
 @_cache_option("--layers", metavar="A-B", help="Only these layers, such as 0-3 or 0,31.")
 @_cache_option("--pad-mlp-cores", type=click.IntRange(1), metavar="N", help="PAD_MLP_CORES. [of the environment]")
-@_cache_option("--batch", type=click.IntRange(1), metavar="N", help="Batch size that the marker is for. [1]")
+@_cache_option("--batch", type=click.IntRange(1), metavar="N", help="Batch size recorded in the completion marker. [1]")
 @_other_option("--check", is_flag=True, help="Check a cache: prepare --check CACHE [SOURCE].")
 @_other_option("--full", is_flag=True, help="With --check: compare all values, not a sample.")
 @_other_option("--retarget", is_flag=True, help="Convert a cache for another chip: prepare --retarget CACHE [OUT].")
-@_other_option("--source", metavar="SOURCE", help="With --retarget: the checkpoint, for what differs in content.")
-@_other_option("--explain", metavar="NAME", help="Say where the pieces of files come from: a name, or its start.")
+@_other_option("--source", metavar="SOURCE", help="With --retarget: checkpoint for files that differ in content.")
+@_other_option("--explain", metavar="NAME", help="Explain the sources of a file: its name, or how it begins.")
 @_other_option(
     "--show", type=click.Path(dir_okay=False), metavar="FILE", help="With --explain: save a picture, .svg or .html."
 )

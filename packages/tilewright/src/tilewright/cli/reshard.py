@@ -66,13 +66,13 @@ _picture_option = option_in("Pictures")
 @click.option("--kernel", type=click.Choice(KERNELS), default="current", help="Version of the kernels. [current]")
 @click.option("--profiler/--no-profiler", default=None, help="Time while NoC events are recorded. [for 2024 only]")
 @click.option("--reads", is_flag=True, help="List the reads and writes of every RISC, in order.")
-@click.option("--best", is_flag=True, help="Rank targets and stops on the way that take less time.")
+@click.option("--best", is_flag=True, help="Rank faster targets and intermediate layouts.")
 @_file_option("--chrome-trace", "Write the timeline for Perfetto.")
 @_file_option("--npe", "Write the workload for the simulator tt-npe.")
 @_picture_option("--map", is_flag=True, help="Draw the chip with the flows between cores and banks.")
 @_picture_option("--links", is_flag=True, help="Draw the load of the links of both networks.")
 @_picture_option("--timeline", is_flag=True, help="Draw the estimated times of requests and resources.")
-@_picture_option("--animate", is_flag=True, help="Write what can be played, request by request: an .html page.")
+@_picture_option("--animate", is_flag=True, help="Write an animation, request by request, as an .html page.")
 @_picture_option("--step", type=click.IntRange(1), metavar="N", help="Draw only this step of the plan.")
 @_picture_option(
     *("-o", "--output"),
@@ -247,7 +247,7 @@ def _name(endpoint: Endpoint) -> str:
 
 
 def _better_chains(plan: ReshardPlan) -> list[LayoutChain]:
-    """Return targets that are reached in less time, and ways to the target with a stop that take less time."""
+    """Return faster targets, and faster routes to the target through an intermediate layout."""
     from ..traffic import best_layout, cheaper_targets, move_cost
 
     now = move_cost(plan.source, plan.target)

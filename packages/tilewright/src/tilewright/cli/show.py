@@ -198,23 +198,23 @@ def _describe_mode(mode: str) -> str:
 )
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark one element and trace it to its byte.")
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
-@click.option("--tensor", type=TensorName(), metavar="NAME", help="Which tensor of a file.")
+@click.option("--tensor", type=TensorName(), metavar="NAME", help="Tensor to draw, of a file that holds several.")
 @text_shape_option
 @click.option("--error", is_flag=True, help="Draw the error that --dtype adds to the values of a file.")
 @click.option("--color", metavar="NAME", help="Attribute that colors the cells.")
 @click.option("--label", metavar="NAME,...", help="Attributes that label the cells, such as page.")
 @click.option("--address", type=click.Choice(["decimal", "hex"]), help="How addresses are written. [decimal]")
-@click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
-@click.option("--animate", is_flag=True, help="Write what can be played: an .html page.")
+@click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Maximum rows and columns to draw.")
+@click.option("--animate", is_flag=True, help="Write an animation as an .html page.")
 @_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
-@_tiles_option("--overlap", type=click.IntRange(0), metavar="N", help="Elements that tiles share.")
-@_tiles_option("--halo", type=click.IntRange(0), metavar="N", help="Elements read beyond the edges.")
+@_tiles_option("--overlap", type=click.IntRange(0), metavar="N", help="Overlap of neighbouring tiles, in elements.")
+@_tiles_option("--halo", type=click.IntRange(0), metavar="N", help="Padding beyond the edges, in elements.")
 @_tiles_option("--pipeline", type=click.Choice(SCHEMES), help="Draw the schedule that transfers those tiles.")
-@_tiles_option("--depth", type=click.IntRange(1, 64), metavar="N", help="Buffers of buffered and direct. [3]")
+@_tiles_option("--depth", type=click.IntRange(1, 64), metavar="N", help="Buffers, if buffered or direct. [3]")
 @_tiles_option("--times", type=COORDINATE, metavar="I,C,E", help="Times of import, compute, export. [1,1,1]")
 @_memory_option("--memory", type=click.Choice(["l1", "dram"]), help="Draw the memory map with all THINGs in it.")
-@_memory_option("--each", is_flag=True, help="One row for every bank.")
-@_memory_option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
+@_memory_option("--each", is_flag=True, help="Draw one row per bank.")
+@_memory_option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; may be repeated.")
 @_memory_option(
     "--ttnn-visualizer",
     "report",
@@ -371,7 +371,7 @@ def _subject_scene(subject: Thing, show_options: ShowOptions, options: SpecOptio
 
 
 def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
-    """Return the scene with a fact about what nobody stated, if there is something."""
+    """Return the scene with a fact that lists its assumptions, if there are any."""
     from ..views import Fact
 
     line = describe_assumptions(assumed)

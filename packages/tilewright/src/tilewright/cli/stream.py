@@ -35,11 +35,11 @@ PADS = ("edge", "reflect", "symmetric", "wrap")
 )
 @click.option("--scheme", type=click.Choice(["simplex", "duplex", "double", "buffered"]), help="Buffering. [double]")
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Depth of --scheme buffered.")
-@click.option("--workers", type=click.IntRange(0), help="Threads beside the main one. [1; one per core for zarr]")
+@click.option("--workers", type=click.IntRange(0), help="Threads besides the main one. [1; one per core for zarr]")
 @click.option("--memory", type=SIZE, metavar="SIZE", help="Limit of buffers and cached chunks. [8MiB; 256MiB for zarr]")
 @click.option("--chunks", type=SHAPE, metavar="SHAPE", help="Chunks of a new target. [the source's]")
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Argument of the compute; repeat for more."
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Argument of the compute; may be repeated."
 )
 @click.option("--shape", type=SHAPE, metavar="SHAPE", help="Shape of raw sources.")
 @click.option("--dtype", type=FORMAT, help="Type of raw sources, and of .npy files without one.")

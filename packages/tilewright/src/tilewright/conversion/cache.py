@@ -503,7 +503,7 @@ class WeightCache:
         return tuple([name for name in self.checkpoint.sources if name not in used])
 
     def describe_unused(self, tensors: Mapping[str, StoredTensor]) -> tuple[str, ...]:
-        """Return notes on all that the checkpoint has and the cache does not use; raise where that makes it wrong.
+        """Return notes on the parts of the checkpoint that the cache does not use; raise if it needs one.
 
         Args:
             tensors: the opened tensors of the checkpoint; empty if only their names are known.
@@ -799,7 +799,7 @@ def model_name(source: FilePath) -> str:
 
 
 def marker_name(variant: Mapping[str, Any]) -> str:
-    """Return the name of the file that marks a build as complete: a hash of what tells builds apart.
+    """Return the name of the file that marks a build as complete: a hash of the options that distinguish builds.
 
     >>> marker_name({})
     '.weights_complete.bf21a9e8fbc5'

@@ -138,7 +138,7 @@ def check_relations(
 
 
 def _list_formats(names: dict[str, FileName], expected: Sequence[CacheFile] | None) -> Iterator[str]:
-    """Yield notes about weights in several number formats, which is what two modes leave."""
+    """Yield notes about weights in several number formats, as two modes leave them."""
     own = {file.name: file.file for file in expected or ()}
     by_weight: dict[str, list[str]] = {}
     for file, parsed in names.items():

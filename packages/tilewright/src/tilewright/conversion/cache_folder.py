@@ -154,7 +154,7 @@ class CacheFolder:
         recipe = options.get("recipe") or self.recipe
         if checkpoint is None:
             if self.record is None:
-                raise FormatError(f"{self.path} has no manifest that says which model it is for; give the checkpoint")
+                raise FormatError(f"{self.path} has no manifest to identify its model; give the checkpoint")
             return WeightCache.from_record(self.record, machine or str(self.record["machine"]), recipe)
         options["recipe"] = recipe
         rules = Recipe.load(recipe)
@@ -511,7 +511,7 @@ def _find_root(path: Path, directory: str) -> Path:
     parts = Path(directory).parts
     whole = path if len(path.parts) > len(parts) else path.absolute()
     if whole.parts[-len(parts) :] != parts:
-        raise FormatError(f"{path} does not end in {directory}, so name the output, which TT_CACHE_PATH will name")
+        raise FormatError(f"{path} does not end in {directory}; name the output, for TT_CACHE_PATH")
     return whole.parents[len(parts) - 1]
 
 
@@ -533,7 +533,7 @@ def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> Conve
     """Return the item that gives the pages of an existing file a new header."""
     content = folder.open(old.file)
     if content.spec != old.spec or content.mesh_shape != old.mesh.shape or content.topology != old.mesh.topology:
-        raise FileFormatError(f"{folder.path / old.file} is not what the recipe says; see prepare --check")
+        raise FileFormatError(f"{folder.path / old.file} does not match the recipe; run prepare --check")
     recorded = None if folder.manifest is None else folder.manifest.entries.get(new.name)
     stem = old.file.removesuffix(".tensorbin")
     stored = read_tensorbin_tensor(folder.path / old.file, stem)

@@ -53,7 +53,7 @@ _FOUR_NORMS = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """An architecture of GGUF: what Hugging Face calls it, its modules, and the changes that are to be undone.
+    """An architecture of GGUF: its name at Hugging Face, its modules, and the changes to undo.
 
     `model` has the modules outside of layers, and `layers` those in them, after `prefix` and the number of the layer.
     `experts` are stacked, and have the number of the expert in their name. `paired` query and key projections have the
@@ -386,7 +386,7 @@ def _undo_changes(architecture: Architecture, module: str, value: Assembly, conf
 
 
 def separate_halves(projection: Assembly, heads: int) -> Assembly:
-    """Return a projection whose heads have their halves interleaved with the halves one after the other.
+    """Return a projection with the interleaved halves of each head separated.
 
     >>> separate_halves(Assembly.of("q", (8,)), 2).parts[0].modes
     (((2, 4), (2, 1), (2, 2)),)

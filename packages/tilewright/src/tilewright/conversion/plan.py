@@ -54,7 +54,7 @@ from ..layout import Box, cut_into_slabs, largest_slab
 from ..memory import Coordinate, Mesh, TensorSpec
 from ..version import __version__
 from .rules import (
-    OUTPUT_KINDS,
+    OUTPUT_TYPES,
     ConversionTarget,
     OutputTensor,
     RuleLines,
@@ -925,8 +925,8 @@ def plan_conversion(
     """
     path = as_path(out)
     file_type = ("safetensors" if path.suffix == ".safetensors" else "tensorbin") if to is None else to
-    if file_type not in OUTPUT_KINDS:
-        raise FormatError(f"unknown kind of output {file_type!r}; choose one of {', '.join(OUTPUT_KINDS)}")
+    if file_type not in OUTPUT_TYPES:
+        raise FormatError(f"unknown output type {file_type!r}; choose one of {', '.join(OUTPUT_TYPES)}")
     if file_type == "safetensors" and path.suffix != ".safetensors":
         raise FormatError(f"expected an output that ends in .safetensors, got {path}")
     all_rules = Rules.of(rules, **for_all)

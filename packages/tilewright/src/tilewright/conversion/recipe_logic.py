@@ -178,7 +178,7 @@ class TtTransformers(RecipeLogic):
         return self.config_size("n_heads", self.config_size("num_attention_heads"))
 
     def _usual(self, key: str, usual: dict[str, int], default: int) -> int:
-        """Return what a config.json without a key means."""
+        """Return the default of a key that config.json lacks."""
         return default if key in self.config else usual.get(self.config["model_type"], default)
 
     @cached_property

@@ -182,9 +182,9 @@ def validate(text: str, names: Collection[str]) -> None:
             raise ExpressionError(f"{text}: {_describe_unknown(node.id, allowed)}")
         is_known = hasattr(_Evaluator, f"_{type(node).__name__.lower()}")
         if isinstance(node, ast.expr) and not is_known and not isinstance(node, (ast.FormattedValue, ast.Starred)):
-            raise ExpressionError(f"{text}: {type(node).__name__} is not possible in an expression")
+            raise ExpressionError(f"{text}: {type(node).__name__} is not allowed in an expression")
         if isinstance(node, ast.operator | ast.unaryop | ast.cmpop) and type(node) not in _OPERATORS:
-            raise ExpressionError(f"{text}: the operator {type(node).__name__} is not possible in an expression")
+            raise ExpressionError(f"{text}: the operator {type(node).__name__} is not allowed in an expression")
 
 
 @lru_cache(maxsize=1024)
@@ -215,7 +215,7 @@ class _Evaluator:
     def evaluate(self, node: ast.AST) -> Any:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise FormatError(f"{type(node).__name__} is not possible in an expression")
+            raise FormatError(f"{type(node).__name__} is not allowed in an expression")
         return method(node)
 
     def _constant(self, node: ast.Constant) -> Any:
@@ -283,7 +283,7 @@ class _Evaluator:
         arguments = [value for argument in node.args for value in self._arguments(argument)]
         keywords = {keyword.arg: self.evaluate(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         if len(keywords) < len(node.keywords):
-            raise FormatError("** is not possible in an expression")
+            raise FormatError("** is not allowed in an expression")
         return self._name(node.func)(*arguments, **keywords)
 
     def _arguments(self, node: ast.AST) -> Sequence[Any]:
@@ -307,7 +307,7 @@ class _Evaluator:
 
     def _operator(self, node: ast.AST) -> Callable[..., Any]:
         if type(node) not in _OPERATORS:
-            raise FormatError(f"the operator {type(node).__name__} is not possible in an expression")
+            raise FormatError(f"the operator {type(node).__name__} is not allowed in an expression")
         return _OPERATORS[type(node)]
 
 
@@ -563,7 +563,7 @@ def _is_float(dtype: FormatLike | None) -> bool:
     return element.has_blocks or element.kind == "float"
 
 
-OUTPUT_KINDS = ("tensorbin", "safetensors", "banks", "npy")
+OUTPUT_TYPES = ("tensorbin", "safetensors", "banks", "npy")
 
 # Replacements for formats that tensorbin files cannot store: the next format that holds all values, where there is
 # one; values of 64-bit integers are checked during conversion.
@@ -799,7 +799,7 @@ def _choose_format(source: Format, own: Settings, float_dtype: FormatLike | None
     reason = f"{behaviour}; a rule with the tensor's own name changes them" if is_unchanged else None
     if to == "npy" and target.has_blocks:
         if requested is not None:
-            raise FormatError(f".npy files cannot store {target} blocks; choose float32, or another kind of output")
+            raise FormatError(f".npy files cannot store {target} blocks; choose float32, or another output type")
         return format_of("float32"), f"{target} is unpacked to float32"
     if to != "tensorbin":
         return target, reason

@@ -195,7 +195,7 @@ class TensorJob:
                 yield state, slab
 
     def convert_slab(self, number: int, strip: OpenStrip, slab: Slab, scratch: Scratch) -> list[NumberedPieces]:
-        """Read, pack and write a slab; return what has to be hashed."""
+        """Read, pack and write a slab; return the bytes to hash."""
         item, window = self.item, self._windows[slab.window]
         box = slab.box.relative_to(tuple([-n for n in window.offset]))
         parts = list(item.source.read_parts(box, scratch.allocate))
@@ -640,8 +640,8 @@ def plan_memory(memory: int, jobs: int | None) -> MemoryPlan:
     """
     if not isinstance(memory, int):
         raise MemoryConfigError(
-            f"memory is the most bytes to use, got {memory!r}; place tensors with shard, grid and buffer, or with a"
-            " memory config in rules={'*': {'memory': ...}}"
+            f"expected a number of bytes as memory, got {memory!r}; place tensors with shard, grid and buffer, or with"
+            " a memory config in rules={'*': {'memory': ...}}"
         )
     if jobs is not None and jobs < 1:
         raise MemoryConfigError(f"expected at least 1 job, got {jobs}")
@@ -773,7 +773,7 @@ def _check_disk_space(plan: ConversionPlan, pending: list[ConversionItem]) -> No
     target = plan.out if plan.out.is_dir() else plan.out.parent
     free = shutil.disk_usage(target).free
     if free < need:
-        raise OSError(errno.ENOSPC, f"{need} bytes are to be written, but the disk has {free} left", str(plan.out))
+        raise OSError(errno.ENOSPC, f"{need} bytes needed, but the disk has {free} left", str(plan.out))
 
 
 def _allocate_payload(folder: WorkFolder, plan: ConversionPlan) -> None:

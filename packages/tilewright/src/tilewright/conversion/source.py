@@ -107,7 +107,7 @@ def describe_exceptional(counts: Mapping[str, int], target: object = None) -> st
 
 
 def name_targets(*formats: object) -> str:
-    """Return the formats that values are converted to, one after the other, as `describe_exceptional` names them.
+    """Return the formats that values are converted to, in order, as `describe_exceptional` names them.
 
     >>> name_targets("bfloat16", "bfloat8_b"), name_targets("bfloat16", "bfloat16")
     ('bfloat16 or bfloat8_b', 'bfloat16')
@@ -411,7 +411,7 @@ def hash_range(path: Path, start: int, end: int) -> str:
 
 
 def hash_tensor(tensor: StoredTensor) -> str:
-    """Return the SHA-256 of the bytes of a stored tensor, its sections one after the other.
+    """Return the SHA-256 of the bytes of a stored tensor, its sections concatenated.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> hash_tensor(store_arrays({"x": np.frombuffer(b"abc", np.uint8)})["x"])[:8]
@@ -683,7 +683,7 @@ Allocate = Callable[[int], ByteArray]
 
 
 class PartValues(NamedTuple):
-    """A part of a box, how it was read, and the elements of its runs, one after the other."""
+    """A part of a box, how it was read, and the elements of its runs, concatenated."""
 
     part: Part
     reading: PartReading
@@ -998,7 +998,7 @@ def _page_windows(parts: list[Part], spec: TensorSpec) -> list[Box] | None:
 
 
 def is_plain(tensor: StoredTensor) -> bool:
-    """Return whether the elements of a tensor lie in its file one after the other, as they are."""
+    """Return whether the elements of a tensor are contiguous in its file, stored as they are."""
     is_dense = tensor.host is not None and not tensor.host.is_tiled
     is_stored = tensor.sections[0] is tensor  # not made from codes and scales
     return is_dense and is_stored and not tensor.swapped and len(tensor.parts) == 1 and tensor.image is None

@@ -104,9 +104,9 @@ def start_of_file(name: str, size: int, start: bytes) -> Iterator[Path]:
     """
     base = PurePosixPath(name.replace("\\", "/")).name
     if Path(base).suffix not in SUFFIXES or not base.isprintable() or len(base) > 200:
-        raise FieldError("file", f"{base[:200]!r} is not a file that is read here; use one of {', '.join(SUFFIXES)}")
+        raise FieldError("file", f"{base[:200]!r} has an unknown suffix; use one of {', '.join(SUFFIXES)}")
     if not len(start) <= size <= MAX_FILE:
-        raise FieldError("file", f"a file has at most {MAX_FILE} bytes, and at least those sent, got {size}")
+        raise FieldError("file", f"expected {len(start)} to {MAX_FILE} bytes as size, got {size}")
     with TemporaryDirectory(prefix="tilewright-") as folder:
         path = Path(folder, base)
         with path.open("wb") as file:
@@ -114,5 +114,5 @@ def start_of_file(name: str, size: int, start: bytes) -> Iterator[Path]:
             try:
                 file.truncate(size)
             except OSError as problem:
-                raise FileFormatError(f"{base}: no temporary file of {size} bytes can be made: {problem}") from None
+                raise FileFormatError(f"no temporary file of {size} bytes for {base}: {problem}") from None
         yield path

@@ -7,7 +7,7 @@ import json
 from http import HTTPStatus
 from pathlib import Path
 
-from .answers import Reply, answer_query, encode_json, guard_answer
+from .answers import Reply, answer_query, encode_json, handle_errors
 from .file_tab import describe_file
 
 
@@ -27,5 +27,5 @@ def answer_file(path: str) -> tuple[int, str]:
     >>> answer_file("missing.npy")[0]
     422
     """
-    reply = guard_answer(lambda: Reply(HTTPStatus.OK, encode_json(describe_file(Path(path)))))
+    reply = handle_errors(lambda: Reply(HTTPStatus.OK, encode_json(describe_file(Path(path)))))
     return int(reply.status), reply.body

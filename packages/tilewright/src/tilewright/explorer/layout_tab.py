@@ -39,7 +39,7 @@ ITEM_SIZES = (STATED, "1", "2", "4", "8", "16")
 MAX_TEXT = 4000  # characters of a layout
 MAX_SIDE = 64  # rows and columns of a picture
 MAX_OPERAND_SIDE = 32  # of an operand, which only accompanies the result
-MAX_PLACES = 1 << 12  # elements and threads that are listed one by one
+MAX_LISTED = 1 << 12  # elements and threads that are listed one by one
 MAX_SEARCHED = 1 << 14  # elements of memory for which a swizzle is searched
 _TILER = re.compile(r"\s*<(.*)>\s*", re.DOTALL)
 
@@ -85,7 +85,7 @@ def parse_question(fields: FormFields) -> LayoutQuestion:
     if "B" in OPERATIONS[operation] and (has_text or operation != "complement"):
         operands["B"] = _parse_operand(fields, "other")
     if isinstance(first, Linear):
-        raise FieldError("op", "a map of registers has no operations here; clear the operation to see it drawn")
+        raise FieldError("op", "a map of registers has no operations; clear the operation to draw it")
     steps = _attribute("op", lambda: explain_steps(operation, *operands.values()))
     return LayoutQuestion(operands, steps[-1].result, steps)
 
@@ -211,15 +211,15 @@ def _describe_step(step: AlgebraStep) -> dict[str, str]:
 def _require_listable(layout: Any, field: str) -> Any:
     if not isinstance(layout, LayoutLike):
         raise FieldError(field, f"threads need a layout of elements, got {type(layout).__name__}")
-    if layout.size > MAX_PLACES:
-        raise FieldError(field, f"{layout} has {layout.size} elements; at most {MAX_PLACES} are listed here")
+    if layout.size > MAX_LISTED:
+        raise FieldError(field, f"{layout} has {layout.size} elements; at most {MAX_LISTED} are listed here")
     return layout
 
 
 def _thread_picture(fields: FormFields, layout: Any) -> Scene:
     extents = parse_integers(fields, "tile", "16x8", 2)
-    if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MAX_PLACES:
-        raise FieldError("tile", f"a tile has two extents and at most {MAX_PLACES} elements; write it as 16x8")
+    if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MAX_LISTED:
+        raise FieldError("tile", f"a tile has two extents and at most {MAX_LISTED} elements; write it as 16x8")
     return thread_value_scene(_require_listable(layout, "tile"), extents)
 
 

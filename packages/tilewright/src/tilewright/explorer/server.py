@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from ..version import __version__
-from .answers import Reply, answer_query, encode_json, guard_answer, refuse
+from .answers import Reply, answer_query, encode_json, handle_errors, refuse
 from .file_tab import MAX_BYTES, describe_file, start_of_file
 from .form import FieldError, FormFields, parse_integer
 
@@ -231,9 +231,9 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestRefusedError(
                 HTTPStatus.REQUEST_URI_TOO_LONG, f"the request is longer than {MAX_TARGET} characters"
             )
-        if self.headers.get("Transfer-Encoding") or self._body_length() > self._most_bytes():
+        if self.headers.get("Transfer-Encoding") or self._body_length() > self._max_bytes():
             raise RequestRefusedError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {self._most_bytes()} bytes here"
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request body has at most {self._max_bytes()} bytes here"
             )
         if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_navigation():
             raise RequestRefusedError(HTTPStatus.FORBIDDEN, "requests from other sites are refused")
@@ -248,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestRefusedError(HTTPStatus.BAD_REQUEST, "the Content-Length is not a number")
         return int(length)
 
-    def _most_bytes(self) -> int:
+    def _max_bytes(self) -> int:
         """Return how many bytes the body may have: only queries have one."""
         if self.command != "POST":
             return 0
@@ -275,7 +275,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             fields = self._parse_query(target.query)
             if path == "file":
-                reply = guard_answer(lambda: _answer_file(fields, body))
+                reply = handle_errors(lambda: _answer_file(fields, body))
             else:
                 reply = answer_query(path, fields | self._parse_query(body.decode("latin-1")))
         finally:

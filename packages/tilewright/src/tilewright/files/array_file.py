@@ -70,9 +70,7 @@ def _open_named(name: ArrayName, shape: Sequence[int] | None, dtype: DtypeLike |
         raise FileFormatError(f"{file} holds raw bytes; give a shape and a dtype")
     expected, size = prod(shape) * element.itemsize, SourceFile(file).size
     if size != expected:
-        raise FileFormatError(
-            f"{file}: shape {list(shape)} of {element} takes {expected} bytes, not {size} as the file"
-        )
+        raise FileFormatError(f"{file}: {list(shape)} of {element} takes {expected} bytes, but the file has {size}")
     return _map_array(file, element, shape, writing=writing)
 
 

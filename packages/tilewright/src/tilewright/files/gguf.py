@@ -235,7 +235,7 @@ def _read_version(cursor: _Cursor) -> int:
             "the file is big-endian GGUF, which tilewright does not read; convert it to little-endian"
         )
     remedy = "; convert the model again with a newer llama.cpp" if version == 1 else ""
-    raise FileFormatError(f"GGUF version {version} is not one that tilewright reads, which are 2 and 3{remedy}")
+    raise FileFormatError(f"GGUF version {version} is not supported; expected 2 or 3{remedy}")
 
 
 def _read_value(cursor: _Cursor, number: int, what: str, depth: int = 0) -> GgufValue:
@@ -335,7 +335,7 @@ def count_block_bytes(ggml_type: GgmlType, shape: tuple[int, ...], name: str) ->
     """
     if not shape or shape[-1] % ggml_type.elements:
         raise FileFormatError(
-            f"tensor {name[:80]!r} has shape {list(shape)}; expected rows of a multiple of {ggml_type.elements}"
+            f"tensor {name[:80]!r} has shape {list(shape)}; rows must be multiples of {ggml_type.elements}"
         )
     return prod(shape) // ggml_type.elements * ggml_type.nbytes
 
@@ -448,8 +448,8 @@ def _read_parts(path: Path, count: int) -> list[tuple[SourceFile, GgufHeader]]:
     match = SPLIT_NAME.fullmatch(path.name)
     if match is None or int(match[3]) != count or count > _MAX_PARTS:
         raise FileFormatError(
-            f"{path} is one of {count} parts, which are found by names such as model-00001-of-{count:05}.gguf; give it"
-            " back that name"
+            f"{path} is one of {count} parts, which are found by names such as model-00001-of-{count:05}.gguf; rename"
+            " it to that form"
         )
     parts = []
     for number in range(1, count + 1):

@@ -80,7 +80,7 @@ class FileRanges:
         self.start = bytes(out[: self.read_into(0, memoryview(out))])
 
     def connect(self) -> None:
-        """Prepare for requests; nothing is asked yet."""
+        """Prepare for requests; none is sent yet."""
 
     def _find(self) -> tuple[int, str]:
         """Return the size and the tag of the file; -1 if the first answer tells."""
@@ -96,7 +96,7 @@ class FileRanges:
 
     @property
     def identity(self) -> int:
-        """A number that is another one if the content is; without a tag of the server, it never repeats."""
+        """A number that changes with the content; without a tag from the server, it never repeats."""
         tag = self.tag.encode() or os.urandom(16)
         return int.from_bytes(hashlib.sha256(tag).digest()[:7], "little")
 
@@ -145,7 +145,7 @@ class HttpRanges(FileRanges):
         return self._describe_absence(problem) if self.size < 0 and not _may_pass(problem) else None
 
     def _describe_absence(self, problem: Exception) -> UnreachableError:
-        """Return the error of a server that could not be asked anything."""
+        """Return the error for a server that cannot be reached."""
         reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
         cause = getattr(reason, "strerror", None) or str(reason)
         return UnreachableError(

@@ -164,7 +164,7 @@ class Inspection(Drawable):
 
     @property
     def kind(self) -> str:
-        """The kind of file."""
+        """The file type."""
         return self.file.kind
 
     @property

@@ -221,7 +221,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConversionManifest:
-    """The result of a conversion: the kind of files, the version of tilewright, and an entry per tensor.
+    """The result of a conversion: the file type, the version of tilewright, and an entry per tensor.
 
     `recipe` is the origin of a weight cache: the recipe, its revision, the machine and so on, as plain data.
     `metadata` is the free text that the sources carried.
@@ -327,7 +327,7 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
     ...     open_converted_tensor(Path("x.zip"), "x", None, "zip")
     ... except FileFormatError as problem:
     ...     print(problem)
-    unknown kind of files 'zip' in the manifest; expected tensorbin, npy or banks
+    unknown file type 'zip' in the manifest; expected tensorbin, npy or banks
     """
     if to == "tensorbin":
         tensor = read_tensorbin_tensor(path, name)
@@ -340,7 +340,7 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
         tensor = read_bank_image(path.with_name(path.name[: -len(IMAGE_SUFFIX)] + INDEX_SUFFIX), name)
         matches = tensor.host == entry.spec
     else:
-        raise FileFormatError(f"unknown kind of files {to!r} in the manifest; expected tensorbin, npy or banks")
+        raise FileFormatError(f"unknown file type {to!r} in the manifest; expected tensorbin, npy or banks")
     if not matches:
         raise FileFormatError(f"the file holds {tensor.host}, but the manifest says {entry.spec}")
     return tensor if entry.order is None else replace(tensor, source_order=entry.order)

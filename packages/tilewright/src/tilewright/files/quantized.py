@@ -625,7 +625,7 @@ class _Checkpoint:
                 return None
             for section in content.sections:
                 if not _is_contiguous(self.tensors[section.name]):
-                    raise _RefusedError(f"the elements of {section.name!r} do not lie one after the other in the file")
+                    raise _RefusedError(f"the elements of {section.name!r} are not contiguous in the file")
         except _RefusedError as problem:
             return RefusedTensor.of(base, tensor, str(problem))
         return QuantizedTensor.of(base, content)

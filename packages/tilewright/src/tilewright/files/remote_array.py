@@ -72,7 +72,7 @@ class RemoteNpy:
         spans = box if isinstance(box, tuple) else (box,)
         ranges = [range(*span.indices(n))[:] for span, n in zip(spans, self.shape, strict=True)]
         if any(span.step != 1 for span in ranges):
-            raise FileFormatError(f"{self.url} is read in boxes without steps, got {box}")
+            raise FileFormatError(f"{self.url} is read by slices without steps, got {box}")
         shape = tuple([len(span) for span in ranges])
         extents, starts = self.shape, [span.start for span in ranges]
         if self._fortran_order:

@@ -506,10 +506,10 @@ class RangeReader:
 
 RAW_SUFFIXES = (".raw", ".bin", ".dat")
 
-SUFFIXES_OF_KIND = {"npy": (".npy",), "zarr": (".zarr",), "hdf5": (".h5", ".hdf5", ".he5", ".nc"), "raw": RAW_SUFFIXES}
+SUFFIXES_OF_TYPE = {"npy": (".npy",), "zarr": (".zarr",), "hdf5": (".h5", ".hdf5", ".he5", ".nc"), "raw": RAW_SUFFIXES}
 """The kinds of arrays by the suffixes of their files."""
 
-SUFFIXES = tuple([suffix for suffixes in SUFFIXES_OF_KIND.values() for suffix in suffixes])
+SUFFIXES = tuple([suffix for suffixes in SUFFIXES_OF_TYPE.values() for suffix in suffixes])
 
 EXTRAS = {"zarr": "zarr", "h5py": "hdf5", "fsspec": "remote", "obstore": "remote"}
 """The extra of this package that installs a library."""
@@ -555,7 +555,7 @@ def parse_array_name(name: FilePath) -> ArrayName:
             scheme, path = "", path_of_url
     if not scheme:
         as_path(path)
-    file_type = _find_kind(path_of_url, bool(scheme))
+    file_type = _find_file_type(path_of_url, bool(scheme))
     if file_type is None:
         suffix = PurePath(path_of_url).suffix
         raise FileFormatError(f"{text}: unknown suffix {suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
@@ -577,9 +577,9 @@ def absolute_name(name: ArrayName) -> str:
     return os.path.abspath(name.path) + (f"::{name.dataset}" if name.dataset else "")
 
 
-def _find_kind(path: str, is_remote: bool) -> str | None:
+def _find_file_type(path: str, is_remote: bool) -> str | None:
     suffix = PurePath(path).suffix
-    for file_type, suffixes in SUFFIXES_OF_KIND.items():
+    for file_type, suffixes in SUFFIXES_OF_TYPE.items():
         if suffix in suffixes:
             return file_type
     if any(part.endswith(".zarr") for part in PurePath(path).parts):

@@ -869,7 +869,7 @@ def read_bank_image(path: FilePath, name: str) -> StoredTensor:
         raise FileFormatError(f"invalid index: {problem}") from None
     for key in sorted(result.keys() | (facts := json.loads(image.index_json())).keys()):
         if result.get(key, facts.get(key)) != facts.get(key):
-            raise FileFormatError(f"invalid index: {key} is not as the spec says; write the image again")
+            raise FileFormatError(f"invalid index: {key} does not match the spec; write the image again")
     if data.size != size:
         raise FileFormatError(f"{data.path} has {data.size} bytes, but the image of {image.spec} takes {size}")
     return StoredTensor.paged(name, image.spec.dtype.name, image.spec, data, 0, image)

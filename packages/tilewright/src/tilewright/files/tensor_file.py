@@ -270,7 +270,7 @@ def find_file_kind(file: SourceFile) -> FileKind | None:
     if own is None:
         own = next((kind for kind in added_kinds() if suffix in kind.suffixes), None)
     if start.startswith(ZIP_START):
-        return _find_zip_kind(file, own)
+        return _find_zip_type(file, own)
     if own is not None and own.matches is None:
         return own
     by_content = next(
@@ -281,7 +281,7 @@ def find_file_kind(file: SourceFile) -> FileKind | None:
     return by_content or own
 
 
-def _find_zip_kind(file: SourceFile, own: FileKind | None) -> FileKind | None:
+def _find_zip_type(file: SourceFile, own: FileKind | None) -> FileKind | None:
     if own is not None and own is not TORCH:
         return own
     try:
@@ -646,6 +646,6 @@ def _store(name: str, value: object) -> StoredTensor:
     array = as_host_array(value)
     element = find_scalar_format(array)
     if element is None:
-        raise FormatError(f"{name}: expected an array of numbers, got one of {array.dtype}")
+        raise FormatError(f"{name}: expected an array of numbers, got dtype {array.dtype}")
     source = ArraySource(name, array.astype(array.dtype.newbyteorder("="), copy=False))
     return StoredTensor.dense(name, str(array.dtype), array.shape, element, source, 0, source.size)

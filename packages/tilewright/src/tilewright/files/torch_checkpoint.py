@@ -254,7 +254,7 @@ def _rebuild_tensor(arguments: tuple[Any, ...], type_name: str | None = None, me
     if not isinstance(storage, StorageRef) or len(arguments) < 4:
         raise FileFormatError("the pickle has a tensor without a storage, offset, size and stride")
     if isinstance(metadata, dict) and any(metadata.get(key) for key in ("conj", "neg")):
-        raise FileFormatError("a tensor is conjugated or negated when it is read; save it with resolve_conj()")
+        raise FileFormatError("conjugated or negated tensors are not supported; save it with resolve_conj()")
     element = type_name or ("uint8" if storage.kind == UNTYPED else storage.kind)
     offset = _expect_size(arguments[1], "the offset of a tensor")
     shape, strides = (_expect_sizes(n, name) for n, name in zip(arguments[2:4], ("a shape", "strides"), strict=True))
@@ -292,7 +292,7 @@ def _rebuild_from_type(arguments: tuple[Any, ...]) -> TensorRef:
         raise FileFormatError("the pickle has a tensor of a class without a function and its arguments")
     function, class_ = arguments[:2]
     if not isinstance(class_, GlobalName) or str(class_) not in _TENSOR_CLASSES or function.module == "torch._tensor":
-        raise FileFormatError(f"expected a torch.Tensor or Parameter that is made by a function, got {_show(class_)}")
+        raise FileFormatError(f"expected a function that makes a torch.Tensor or Parameter, got {_show(class_)}")
     result = rebuild(function, arguments[2])
     if not isinstance(result, TensorRef):
         raise FileFormatError(f"{function} does not construct a tensor")
@@ -465,12 +465,12 @@ class _Interpreter:
 
     def _peek(self) -> Any:
         if not self._stack:
-            raise FileFormatError("the pickle remembers a value of an empty stack")
+            raise FileFormatError("the pickle stores a value of an empty stack")
         return self._stack[-1]
 
     def get(self, index: int) -> None:
         if index not in self._memo:
-            raise FileFormatError(f"the pickle uses value {index}, which it has not remembered")
+            raise FileFormatError(f"the pickle uses value {index}, which it has not stored")
         self._push(self._memo[index])
 
     def push_global(self, module: str, name: str) -> None:
@@ -756,7 +756,7 @@ def _read_legacy(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]
         if not isinstance(key, str) or key in storages:
             raise FileFormatError("the list of storages has a key twice, or one that is not text")
         if key not in itemsizes:
-            raise FileFormatError(f"the list of storages has {key[:40]!r}, whose type no tensor says")
+            raise FileFormatError(f"the list of storages has {key[:40]!r}, whose type no tensor states")
         size = int.from_bytes(file.read(at, _COUNT_BYTES), "little") * itemsizes[key]
         at += _COUNT_BYTES
         if size > file.size - at:

@@ -85,8 +85,8 @@ class ParsedText:
             return subject.stored
         if isinstance(subject, (MlirLayout, MemoryConfig)):
             raise LayoutError(
-                f"a {self.notation} text of where a tensor lives does not state its shape; give it one: shape=(8, 8)"
-                " in Python, --shape 8x8 for translate, SHAPE:MemoryConfig(...) for reshard"
+                f"a {self.notation} text of a memory config does not state the tensor's shape; give it one:"
+                " shape=(8, 8) in Python, --shape 8x8 for translate, SHAPE:MemoryConfig(...) for reshard"
             )
         class_name = value.kind if isinstance(value, TtnnText) else type(value).__name__
         raise LayoutError(
@@ -159,7 +159,7 @@ class ParsedText:
         if isinstance(value, TtnnText):
             names = ", ".join([name for name, _ in value.extra if name != "storage"])  # the spec has its memory
             if names:
-                raise LayoutError(f"this text also gives {names}, which has no field; see .value.value")
+                raise LayoutError(f"this text also states {names}, which a layout cannot hold; see .value.value")
             return value.value
         if isinstance(value, MlirLayout) and self.shape is not None:
             return value.to_spec(TensorType(self.shape, None, value.memref.dtype))
@@ -235,7 +235,7 @@ WRITABLE = (*_WRITERS, *_PLACEMENT_WRITERS)
 
 
 def writable_notations() -> list[str]:
-    """Return the names of all notations that layouts can be written in, those of plug-ins last.
+    """Return the names of all notations that layouts can be written in, the library's before plug-ins'.
 
     >>> writable_notations()[:2]
     ['tilewright', 'cute']
@@ -301,7 +301,7 @@ def write(layout: object, notation: str, **options: Any) -> str:
             raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(writable_notations())}")
         own = layout.memory_layout if isinstance(layout, ParsedText) else unwrap(layout)
         if not isinstance(own, LayoutLike):
-            raise LayoutError(f"{notation} says layouts, got {type(own).__name__} {own!s:.60}")
+            raise LayoutError(f"{notation} can express layouts only, got {type(own).__name__} {own!s:.60}")
         return added.write(own, **options)
     if isinstance(layout, ParsedText) and layout.notation == notation != "ttnn" and not options:
         return str(layout)
@@ -316,8 +316,8 @@ def write(layout: object, notation: str, **options: Any) -> str:
         subject = layout.layout if notation in ("tilewright", "triton") else layout.memory_layout
     if not isinstance(subject, (LayoutLike, Linear, Swizzle)):
         raise LayoutError(
-            f"{notation} says layouts, got {type(subject).__name__} {subject!s:.60}; specs and memory configs are"
-            f" written as {' or '.join(_PLACEMENT_WRITERS)}"
+            f"{notation} can express layouts only, got {type(subject).__name__} {subject!s:.60}; specs and memory"
+            f" configs are written as {' or '.join(_PLACEMENT_WRITERS)}"
         )
     if isinstance(subject, Linear) and notation not in ("tilewright", "triton"):
         inputs = ", ".join(subject.inputs)

@@ -267,7 +267,7 @@ class _CuteReader:
 
     def _build(self, shape: Any, stride: Any) -> Layout:
         if stride is not None and not is_congruent(shape, stride):
-            raise FileFormatError(f"{self.cursor.name}: shape {shape} and stride {stride} are not nested alike")
+            raise FileFormatError(f"{self.cursor.name}: shape {shape} and stride {stride} have different nesting")
         try:
             return Layout(shape) if stride is None else Layout(shape, stride)
         except (LayoutError, TypeError) as problem:
@@ -301,7 +301,7 @@ def write_cute(layout: object, text: CuteText | None = None) -> str:
     if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
         swizzle, layout = layout.outer, layout.inner
     if not isinstance(layout, Layout) or layout.guards or layout.replicas:
-        raise LayoutError(f"{layout} has padding, copies or a composition that CuTe's text does not have")
+        raise LayoutError(f"{layout} has padding, copies or a composition that CuTe's text cannot express")
     offset = layout.offset
     strided = f"{_format(layout.shape)}:{_format(layout.stride)}"
     if text is None or not text.pointer:
@@ -324,7 +324,7 @@ def _format(tree: object) -> str:
     if not isinstance(tree, Place):
         return str(tree)
     if len(tree) != 1:
-        raise LayoutError(f"{tree} moves along several axes at once, which CuTe's strides do not")
+        raise LayoutError(f"{tree} moves along several axes at once, which CuTe's strides cannot")
     ((name, amount),) = tree.items()
     parts = name.split(".")
     if not all(part[:1] == "E" and part[1:].isdigit() for part in parts):

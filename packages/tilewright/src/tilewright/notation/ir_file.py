@@ -381,7 +381,7 @@ def _read_shard_spec(cursor: TextCursor, aliases: Aliases) -> ShardSpec:
         start = cursor.skip_space()
         if read_word(cursor, "a mode") != "physical":
             cursor.at = start
-            cursor.fail("the mode <physical>, since the place of logical shards is not known,")
+            cursor.fail("the mode <physical>, since the positions of logical shards are unknown,")
     cursor.expect(">")
     return ShardSpec(cores, shape, orientation)
 

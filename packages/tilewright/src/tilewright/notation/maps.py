@@ -89,8 +89,8 @@ def tiled_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
     for part in parts:
         if part.divisor > divisors.get(part.mode, part.divisor):
             raise LayoutError(
-                f"{layout} has neighbours along mode {part.mode} further apart than what is not; tiles of {notation}"
-                " are the other way round"
+                f"{layout} has neighbours along mode {part.mode} further apart inside tiles than between;"
+                f" tiles of {notation} are the other way round"
             )
         divisors[part.mode] = part.divisor
     return parts
@@ -151,7 +151,7 @@ def nested_tiles(parts: Sequence[StridedPart], order: Sequence[int]) -> tuple[tu
     return tuple(tiles)
 
 
-MAX_DEPTH = 100  # of operations within each other
+MAX_DEPTH = 100  # of nested operations
 Value: TypeAlias = Any  # an integer, or an array of integers
 
 OPERATIONS: dict[str, Callable[[Value, Value], Value]] = {
@@ -175,7 +175,7 @@ class Term:
     operation: str
     left: Any  # a term; the name of an input; a number
     right: Any = None  # a term, or None
-    depth: int = field(default=0, compare=False, repr=False)  # operations within each other
+    depth: int = field(default=0, compare=False, repr=False)  # nested operations
 
     @classmethod
     def input(cls, name: str) -> Term:
@@ -210,7 +210,7 @@ class Term:
             return Term.number(OPERATIONS[operation](self.left, other.left))
         depth = max(self.depth, other.depth) + 1
         if depth > MAX_DEPTH:
-            raise LayoutError(f"an expression has at most {MAX_DEPTH} operations within each other")
+            raise LayoutError(f"an expression has at most {MAX_DEPTH} nested operations")
         return Term(operation, self, other, depth)
 
     def __add__(self, other: Term) -> Term:
@@ -521,7 +521,7 @@ def _combine(cursor: TextCursor, left: Term, operation: str, right: Term) -> Ter
 
 def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     if depth > _MAX_DEPTH:
-        cursor.fail(f"at most {_MAX_DEPTH} parentheses within each other")
+        cursor.fail(f"at most {_MAX_DEPTH} nested parentheses")
     if cursor.accept("("):
         term = _read_sum(cursor, names, depth + 1)
         cursor.expect(")")
@@ -819,7 +819,7 @@ def parse_index_map(text: str) -> IndexMap:
 
 def _read_term(node: ast.AST, names: tuple[str, ...], depth: int) -> Term:
     if depth > 100:
-        raise LayoutError("it has more than 100 operations within each other")
+        raise LayoutError("it has more than 100 nested operations")
     if isinstance(node, ast.Name) and node.id in names:
         return Term.input(node.id)
     if isinstance(node, ast.Constant) and type(node.value) is int:

@@ -81,7 +81,7 @@ class Notation(NamedTuple):
 
 
 def notation_names() -> list[str]:
-    """Return the names of all notations, those of plug-ins last.
+    """Return the names of all notations, the library's before plug-ins'.
 
     >>> notation_names()[:2]
     ['tilewright', 'cute']
@@ -141,7 +141,7 @@ def parse_with_spare_shape(
         value = added.read(text)
         return value if isinstance(value, LayoutLike) else _parsed_text(name, value, extents)
     if name not in _READERS:
-        raise LayoutError(f"unknown notation {name!r}; known are {', '.join(notation_names())}")
+        raise LayoutError(f"unknown notation {name!r}; expected one of {', '.join(notation_names())}")
     attribute = _find_attribute(text)
     whole = text if attribute is None or extents is None else _surround(attribute, extents)
     try:

@@ -194,7 +194,7 @@ def parse_xla(text: str) -> XlaShape:
             if cursor.accept("T"):
                 while not tiles or cursor.peek("("):
                     if len(tiles) == MAX_TILES:
-                        cursor.fail(f"at most {MAX_TILES} tiles within each other")
+                        cursor.fail(f"at most {MAX_TILES} nested tiles")
                     tiles.append(_read_tile(cursor))
             while not cursor.peek("}"):
                 name = cursor.take(_ITEM, "a property such as S(1), or '}'")
@@ -202,7 +202,7 @@ def parse_xla(text: str) -> XlaShape:
                     raise FileFormatError(f"{cursor.name}: tiles are given once, as T(8,128)(2,1), before properties")
                 if name not in _PROPERTIES:
                     others = ", ".join([f"{key} ({meaning})" for key, meaning in _PROPERTIES.items()])
-                    raise FileFormatError(f"{cursor.name}: unknown property {name!r}; known are T (tiles), {others}")
+                    raise FileFormatError(f"{cursor.name}: unknown property {name!r}; expected T (tiles), {others}")
                 if name in properties:
                     raise FileFormatError(f"{cursor.name}: property {name!r} is given twice")
                 properties[name] = _read_property(cursor, name, len(shape))
@@ -494,7 +494,7 @@ class MosaicTiling:
         return result
 
     def layout(self, shape: Sequence[int]) -> Any:
-        """Return the layout of an array of a `shape` whose tiles are stored one after the other."""
+        """Return the layout of an array of a `shape` whose tiles are stored contiguously."""
         return self._split(shape).layout
 
     def view(self, shape: Sequence[int], strides: Sequence[int]) -> Layout:
@@ -533,7 +533,7 @@ def parse_mosaic(text: str) -> MosaicTiling:
                 f"{cursor.name}: a tile has extents of at least 1, and no more than the one before it, got {tile}"
             )
         if len(tiles) == MAX_TILES:
-            cursor.fail(f"at most {MAX_TILES} tiles within each other")
+            cursor.fail(f"at most {MAX_TILES} nested tiles")
         tiles.append(tuple(tile))
         cursor.accept(",")
     cursor.expect(")")

@@ -167,7 +167,7 @@ class _TritonReader:
     def read_encoding(self, depth: int) -> TritonEncoding:
         cursor = self.cursor
         if depth > MAX_DEPTH:
-            cursor.fail(f"at most {MAX_DEPTH} encodings within each other")
+            cursor.fail(f"at most {MAX_DEPTH} nested encodings")
         if alias := cursor.match(_ALIAS):
             if alias[1] not in self.aliases:
                 raise FileFormatError(
@@ -223,7 +223,7 @@ class _TritonReader:
     def _read_value(self, depth: int) -> Any:
         cursor = self.cursor
         if depth > MAX_DEPTH:
-            cursor.fail(f"at most {MAX_DEPTH} brackets within each other")
+            cursor.fail(f"at most {MAX_DEPTH} nested brackets")
         if cursor.accept("["):
             return cursor.items("]", lambda: self._read_value(depth + 1), MAX_VALUES)
         if cursor.peek("{"):
@@ -358,7 +358,7 @@ def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int
         raise LayoutError(f"Triton's layouts have extents that are powers of two, got {extents}")
     rule = _RULES.get(encoding.name)
     if rule is None:
-        raise LayoutError(f"{encoding.name!r} is not an encoding with a known meaning; known are {', '.join(_RULES)}")
+        raise LayoutError(f"{encoding.name!r} is not a known encoding; expected one of {', '.join(_RULES)}")
     validate_fields(encoding)
     try:
         bases = rule(_Encoded(encoding, extents, bits, extents))

@@ -62,7 +62,7 @@ def format_of_mlir(name: str) -> Format:
     ('bfloat8_b', 'int32')
     """
     if name not in _FORMATS:
-        raise FileFormatError(f"unknown element type {name[:40]!r}; known are {', '.join(_FORMATS)}")
+        raise FileFormatError(f"unknown element type {name[:40]!r}; expected one of {', '.join(_FORMATS)}")
     return format_of(_FORMATS[name])
 
 
@@ -225,9 +225,7 @@ def read_memref(cursor: TextCursor, aliases: Aliases) -> Memref:
     tile, dtype = _read_element(cursor, aliases)
     extents = tuple([n for n in shape if n is not None])
     if len(extents) < len(shape):
-        raise FileFormatError(
-            f"{cursor.name}: the memref before character {cursor.at + 1} has extents that are not known"
-        )
+        raise FileFormatError(f"{cursor.name}: the memref before character {cursor.at + 1} has unknown extents")
     extra: list[str] = []
     cursor.expect(",")
     while not _BUFFER.match(cursor.text, cursor.skip_space()) and not cursor.peek("#"):
@@ -379,7 +377,7 @@ def require_single(value: object, cursor: TextCursor, name: str) -> None:
     >>> require_single(None, TextCursor("", "a layout"), "the grid")
     """
     if value is not None:
-        raise FileFormatError(f"{cursor.name}: {name} is there twice, again at character {cursor.at + 1}")
+        raise FileFormatError(f"{cursor.name}: {name} is given twice, again at character {cursor.at + 1}")
 
 
 MEMORY_LAYOUTS = ("interleaved", "single_bank", "height_sharded", "width_sharded", "block_sharded", "nd_sharded")
@@ -488,7 +486,7 @@ class MlirLayout:
             raise MemoryConfigError(f"{tensor}: {problem}")
         shape = tuple([n for n in tensor.shape if n is not None])
         if len(shape) < len(tensor.shape):
-            raise MemoryConfigError(f"{tensor} has extents that are not known; a spec needs all of them")
+            raise MemoryConfigError(f"{tensor} has unknown extents; a spec needs all of them")
         if self.memref.space not in ("dram", "l1"):
             raise MemoryConfigError(f"{tensor} is in {self.memref.space}, which has no banks; use one in DRAM or L1")
         if self.map.dims != len(shape):
@@ -666,9 +664,7 @@ def check_layout(layout: MlirLayout, tensor: TensorType) -> LayoutVerdict:
     memref, problems = layout.memref.shape, layout.problems()
     shape = tuple([n for n in tensor.shape if n is not None])
     if layout.ignore_physical or len(shape) < len(tensor.shape):
-        reason = (
-            "ignorePhysicalLayout is set" if layout.ignore_physical else "the tensor has extents that are not known"
-        )
+        reason = "ignorePhysicalLayout is set" if layout.ignore_physical else "the tensor has unknown extents"
         return LayoutVerdict("ignored", "error" if problems else "ok", memref, None, "; ".join([reason, *problems]))
     verdict = _check_shape(layout, shape)
     if not problems:
@@ -807,7 +803,7 @@ def write_mlir_layout(spec: object) -> str:
     again = layout.to_spec(mlir_tensor_type(spec), spec.chip)
     same_memory = again.memory.shard_spec == spec.memory.shard_spec  # either form of the shards
     if not same_memory or again.with_memory(spec.memory) != spec:
-        raise LayoutError(f"tt-mlir's layout of {spec!r} does not say all of it: it would be read as {again!r}")
+        raise LayoutError(f"tt-mlir's layout of {spec!r} loses information: it would be read back as {again!r}")
     return str(layout)
 
 

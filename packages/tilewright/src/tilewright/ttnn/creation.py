@@ -197,7 +197,7 @@ def arange(
     low, high = (0, start) if end is None else (start, end)
     low, high, step = [as_integer(n, "a limit or step of arange") for n in (low, high, step)]
     if not step or (high - low) * step < 0:
-        raise LayoutError(f"cannot count from {low} to {high} in steps of {step}")
+        raise LayoutError(f"expected a step other than 0 from {low} towards {high}, got {step}")
     element = DataType.BFLOAT16 if dtype is None else DataType.of(dtype)
     if element.format.name not in _RANGE_TYPES:
         raise FormatError(f"arange makes {', '.join(_RANGE_TYPES)}, got {element}; use typecast on its result")

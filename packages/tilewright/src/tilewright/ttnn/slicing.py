@@ -56,7 +56,7 @@ def concat(
 
 
 def _join(parts: Sequence[PlainTensor], dim: int, memory_config: MemoryConfig | None) -> PlainTensor:
-    """Return core tensors joined along a dimension, where the first one is."""
+    """Return native tensors joined along a dimension, where the first one is."""
     first, rank = parts[0], parts[0].shape.rank
     if not -rank <= dim < rank:
         raise LayoutError(f"dimension {dim} is outside a tensor of rank {rank}; use {-rank} to {rank - 1}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ttnn.Tensor`, around a tensor of the core, or around the parts of one on the devices of a mesh."""
+"""`ttnn.Tensor`, around a native tensor, or around the parts of one on the devices of a mesh."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def create_tensor(
     memory_config: MemoryConfig | None = None,
     col_tilize: bool = False,
 ) -> tensor.Tensor:
-    """Return the core tensor that ttnn makes of an array; the arguments are as in `ttnn.from_torch`.
+    """Return the native tensor that ttnn makes of an array; the arguments are as in `ttnn.from_torch`.
 
     >>> create_tensor(np.ones((5, 7), np.float16)).dtype
     format_of('bfloat16')
@@ -364,7 +364,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return TensorTopology.wrap(self._parts.topology)
 
     def update_tensor_topology(self, topology: TensorTopology) -> None:
-        """Say anew how the parts make one tensor, as `topology`.
+        """Replace the topology by which the parts make one tensor.
 
         >>> from tilewright.ttnn import PlacementShard
         >>> x = Tensor([1, 2], [1, 2])

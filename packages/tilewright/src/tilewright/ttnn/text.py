@@ -357,7 +357,7 @@ def _read_fields(cursor: TextCursor, readers: dict[str, _Reader], extra: dict[st
             cursor.expect(",")
         name = cursor.take(_NAME, "the name of a field")
         if name in fields:
-            raise FileFormatError(f"{cursor.name}: field {name!r} before character {cursor.at + 1} is there twice")
+            raise FileFormatError(f"{cursor.name}: field {name!r} before character {cursor.at + 1} is given twice")
         if len(fields) == MAX_RANK:
             cursor.fail(f"at most {MAX_RANK} fields")
         cursor.expect("=")
@@ -594,7 +594,7 @@ def parse_memory_config(text: str) -> MemoryConfig:
     ... )
     MemoryConfig('interleaved', 'l1')
     """
-    return _parse_kind(text, MemoryConfig, "a memory config")
+    return _parse_class(text, MemoryConfig, "a memory config")
 
 
 def parse_tensor_spec(text: str) -> TensorSpec:
@@ -608,7 +608,7 @@ def parse_tensor_spec(text: str) -> TensorSpec:
     ... )
     TensorSpec((5, 33), 'bfloat16', 'tile')
     """
-    return _parse_kind(text, TensorSpec, "a tensor spec")
+    return _parse_class(text, TensorSpec, "a tensor spec")
 
 
 def parse_core_ranges(text: str) -> CoreRangeSet:
@@ -620,7 +620,7 @@ def parse_core_ranges(text: str) -> CoreRangeSet:
     value = _parse(text, "core ranges").value
     if isinstance(value, (CoreCoord, CoreRange)):
         return CoreRangeSet([CoreRange(value) if isinstance(value, CoreCoord) else value])
-    return _require_kind(value, CoreRangeSet, "core ranges", text)
+    return _require_class(value, CoreRangeSet, "core ranges", text)
 
 
 def parse_shape(text: str) -> Shape:
@@ -629,7 +629,7 @@ def parse_shape(text: str) -> Shape:
     >>> parse_shape("Shape([1, 1, 32, 32])").logical
     (1, 1, 32, 32)
     """
-    return _parse_kind(text, Shape, "a shape")
+    return _parse_class(text, Shape, "a shape")
 
 
 def parse_dtype(text: str) -> Format:
@@ -644,11 +644,11 @@ def parse_dtype(text: str) -> Format:
     return value
 
 
-def _parse_kind(text: str, value_type: type[_Value], name: str) -> _Value:
-    return _require_kind(_parse(text, name).value, value_type, name, text)
+def _parse_class(text: str, value_type: type[_Value], name: str) -> _Value:
+    return _require_class(_parse(text, name).value, value_type, name, text)
 
 
-def _require_kind(value: object, value_type: type[_Value], name: str, text: str) -> _Value:
+def _require_class(value: object, value_type: type[_Value], name: str, text: str) -> _Value:
     if not isinstance(value, value_type):
         raise FileFormatError(f"expected {name}, got {type(value).__name__} {text.strip()!r:.60}")
     return value
@@ -748,7 +748,7 @@ def write_ttnn(value: object) -> str:
     text = ttnn_text(value)
     comparable = value.replace(chip=None) if isinstance(value, TensorSpec) else value
     if (again := parse_ttnn(text).value) != comparable:
-        raise LayoutError(f"ttnn's text for {comparable!r} does not say all of it: it would be read as {again!r}")
+        raise LayoutError(f"ttnn's text for {comparable!r} loses information: it would be read back as {again!r}")
     return text
 
 
@@ -764,7 +764,7 @@ def ttnn_text(value: object) -> str:
 
 
 def _cpp_enum(member: NamedEnum) -> str:
-    """Return a member as C++ writes it, which is how ttnn writes it inside longer texts."""
+    """Return a member as C++ writes it, and as ttnn does inside longer texts."""
     return ttnn_text(member).replace(".", "::")
 
 

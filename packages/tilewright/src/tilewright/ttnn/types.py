@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Wrapper`: a core value with the names of ttnn; and the arguments of ttnn's functions.
+"""`Wrapper`: a native value with the names of ttnn; and the arguments of ttnn's functions.
 
 Positional arguments are bound by type, as in ttnn. Every function accepts all keywords of its ttnn counterpart, so
 that a misspelt one is an error. Of those without an effect here, the ones that only tune execution (`use_multicore`,
@@ -247,7 +247,7 @@ _CORE_ENUMS: dict[str, type[NamedEnum]] = {
 
 
 def cpp_name(member: Enum) -> str:
-    """Return a `member` of an enum as C++ writes it, which is how ttnn writes it inside longer texts.
+    """Return a `member` of an enum as C++ writes it, and as ttnn does inside longer texts.
 
     >>> cpp_name(DataType.BFLOAT16)
     'DataType::BFLOAT16'
@@ -325,7 +325,7 @@ class StorageType(NamedEnum):
 
     @classmethod
     def of(cls, value: Enum | str) -> StorageType:
-        """Return the member that `value` is or names, such as the storage of a core tensor.
+        """Return the member that `value` is or names, such as the storage of a native tensor.
 
         >>> from tilewright import tensor
         >>> StorageType.of(tensor.StorageType.BORROWED_HOST)

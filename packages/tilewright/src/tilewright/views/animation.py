@@ -123,10 +123,10 @@ def _animate_times(subject: Schedule | Pipeline | Trace, **options: Any) -> Anim
 
 @animate.register
 def _animate_copy(subject: Plan, **options: Any) -> Animation:
-    """Return the copy in the order of the target's places, which is the order of its loops."""
+    """Return the copy in the order of the target's addresses, which is the order of its loops."""
     scene = scene_of(subject, **options)
     source, target = (_only_grid(panel) for panel in scene.panels[:2])
-    order = _order_of_places(target)
+    order = _order_of_addresses(target)
     group = -(-len(order) // MAX_FRAMES)
     frame_of = {link: rank // group for rank, link in enumerate(order)}
     reads, writes = (tuple(frame_of.get(link) for link in grid.link) for grid in (source, target))
@@ -141,8 +141,8 @@ def _only_grid(panel: Grid | Tracks) -> Grid:
     return panel
 
 
-def _order_of_places(grid: Grid) -> list[Any]:
-    """Return the contents of the cells of a memory, in the order of their places."""
+def _order_of_addresses(grid: Grid) -> list[Any]:
+    """Return the contents of the cells of a memory, in the order of their addresses."""
     names = [field.name for field in grid.fields]
     cells: Sequence[int] = range(len(grid.link))
     if "offset" in names:  # a grid of coordinates, painted by place

@@ -108,11 +108,11 @@ class LayoutGrid:
         *outer, last = self.extents
         return [*np.unravel_index(row, tuple(outer)), np.minimum(column, last - 1)]
 
-    def places(self) -> dict[str, Places]:
-        """Return the place of every cell's first element: `offset`, or one table per named axis.
+    def positions(self) -> dict[str, Places]:
+        """Return the position of every cell's first element: `offset`, or one table per named axis.
 
         >>> from tilewright import row_major
-        >>> sample_layout(row_major(2, 2)).places()["offset"].tolist()
+        >>> sample_layout(row_major(2, 2)).positions()["offset"].tolist()
         [[0, 1], [2, 3]]
         """
         layout: Any = self.layout

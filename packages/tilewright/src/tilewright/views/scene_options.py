@@ -378,24 +378,24 @@ def scene_function(build: Callable[Parameters, Scene]) -> Callable[Parameters, S
 
     @wraps(build)
     def draw(*args: Parameters.args, **options: Parameters.kwargs) -> Scene:
-        subject = describe_kind(args[0]) if args else "this scene"
+        subject = describe_type(args[0]) if args else "this scene"
         refuse_unknown_options(subject, options, own, names)
         return choose_attributes(build(*args, **options), subject, cast("SceneOptions", options))
 
     return draw
 
 
-def describe_kind(subject: object) -> str:
+def describe_type(subject: object) -> str:
     """Return the type of a subject with its article.
 
-    >>> describe_kind(1), describe_kind([])
+    >>> describe_type(1), describe_type([])
     ('an int', 'a list')
     """
     name = type(subject).__name__
     return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
 
 
-def refuse_unknown_options(subject: str, options: Iterable[str], own: Iterable[str], named: Iterable[str] = ()) -> None:
+def refuse_unknown_options(noun: str, options: Iterable[str], own: Iterable[str], named: Iterable[str] = ()) -> None:
     """Raise an error for the first of `options` that is not in `own`, in `named` or among the common options.
 
     >>> refuse_unknown_options("a Layout", ["label", "side"], ["side"])
@@ -403,7 +403,7 @@ def refuse_unknown_options(subject: str, options: Iterable[str], own: Iterable[s
     known = {*own, *SceneOptions.__annotations__}
     for name in options:
         if name not in known and name not in named:
-            raise SceneOptionError(f"{subject} has no option {name!r}; its options are {', '.join(sorted(known))}")
+            raise SceneOptionError(f"{noun} cannot be drawn with {name!r}; its options are {', '.join(sorted(known))}")
 
 
 def choose_attributes(scene: Scene, subject: str, options: SceneOptions) -> Scene:
@@ -438,7 +438,7 @@ def _provide_attribute(scene: Scene, role: str, name: str, subject: str) -> Scen
             attributes |= dict.fromkeys(_attribute_names(panel))
             if isinstance(panel, Grid):
                 attributes |= dict.fromkeys(axis for axis in ("row", "column", "tile") if derived_field(panel, axis))
-        have = f"it has {', '.join(attributes)}" if attributes else "there is nothing to choose"
+        have = f"it has {', '.join(attributes)}" if attributes else "it has none"
         raise SceneOptionError(f"{role}={name!r} is not an attribute of the picture of {subject}; {have}")
     return replace(
         scene,

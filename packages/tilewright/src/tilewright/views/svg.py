@@ -149,7 +149,7 @@ def dark_style() -> str:
 
 
 _SIZE = 10
-_MOST = 32
+_MAX_ENTRIES = 32
 _BAR = 120
 
 
@@ -187,7 +187,8 @@ def _draw_swatches(name: str, entries: Sequence[tuple[str, str]], hatched: Seque
         body.append(text_element(0, 11, name, _SIZE, "soft"))
         x = text_width(name, _SIZE) + 10
     indent = x
-    listed = [*entries[:_MOST], *([("", f"and {len(entries) - _MOST} more")] if len(entries) > _MOST else [])]
+    more = len(entries) - _MAX_ENTRIES
+    listed = [*entries[:_MAX_ENTRIES], *([("", f"and {more} more")] if more > 0 else [])]
     widest = x
     hatches = [("crossed" if k else "hatched", word) for k, word in enumerate(hatched)]
     for color, word in [*listed, *hatches]:

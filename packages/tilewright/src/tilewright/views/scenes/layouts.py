@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _MAX_FROM_ZERO = 1024  # offsets up to which memory is drawn from its start
 _MAX_BOXES = 256  # tiles that memory is drawn in
-_MOST = MAX_SIDE * MAX_SIDE
+_MAX_CELLS = MAX_SIDE * MAX_SIDE
 
 
 def tiled_memory_grid(
@@ -46,7 +46,7 @@ def tiled_memory_grid(
     """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
 
     Tiles that consist of faces are drawn face by face. `grid` has the coordinates with their tiles outlined, `elements`
-    names them, `offsets` are their places, and `requested` the attributes that memory is to have as well.
+    names them, `offsets` are their offsets, and `requested` the attributes that memory is to have as well.
 
     >>> from tilewright import row_major, blocked_product
     >>> from tilewright.views import scene_of
@@ -96,7 +96,7 @@ def memory_grid(
 
     `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, the others
     down. `scalars` are the offsets of the scalars of an element from its first one; `padding` tells whether padding
-    has places, and `requested` names attributes of the coordinates that memory is to have as well.
+    has offsets, and `requested` names attributes of the coordinates that memory is to have as well.
 
     >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
     >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
@@ -130,7 +130,7 @@ def memory_grid(
         row_names = tuple(",".join(map(str, entry)) for entry in down.tolist())
         names = tuple(map(str, columns.tolist()))
         axes = (",".join(name for name, _ in others), first)
-    if shape[0] * shape[1] > _MOST:
+    if shape[0] * shape[1] > _MAX_CELLS:
         return None
     shared_fields = tuple(field for field in grid.fields if field.name in (grid.color, *requested))
     return _build_memory_grid(
@@ -199,7 +199,7 @@ def _build_memory_grid(
 
 
 def _origin_outline(at: NDArray[Any], which: NDArray[Any], columns: int, grid: Grid) -> tuple[Outline, ...]:
-    """Return a mark on the place of the first element, if it is not where memory begins."""
+    """Return a mark on the first element, unless it is at the beginning of memory."""
     (first,) = np.flatnonzero(which == 0)[:1].tolist() or [None]
     if first is None or grid.color != "offset" or not grid.field("offset").values[0]:
         return ()
@@ -278,7 +278,7 @@ def layout_panels(
 
     `extra` are further attributes, of which the last is the label; `requested` names attributes that are to be there,
     also in memory. `scalars` are the offsets of the scalars of an element from its first one, `padding` tells whether
-    padding has places, and `folded` draws memory in rows even where it could be drawn tile by tile.
+    padding has offsets, and `folded` draws memory in rows even where it could be drawn tile by tile.
 
     >>> from tilewright import row_major
     >>> (
@@ -288,9 +288,9 @@ def layout_panels(
     (2, 1)
     """
     _require_elements(sheet)
-    tables = sheet.places()
+    tables = sheet.positions()
     valid, link = sheet.valid(), link_numbers(list(tables.values()))
-    fields = [place_field(name, table, valid if sheet.has_holes else None) for name, table in tables.items()]
+    fields = [position_field(name, table, valid if sheet.has_holes else None) for name, table in tables.items()]
     first = fields[0].name
     if sheet.layout.depth > 1 or requested:
         fields.append(Field("coordinate", tuple(sheet.names())))
@@ -336,12 +336,12 @@ def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
     return (*((label,) if isinstance(label, str) else label), *filter(None, (options.get("color"),)))
 
 
-def place_field(name: str, table: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> Field:
-    """Return an axis of places as an attribute of cells: a few values are categories, many are a ramp.
+def position_field(name: str, table: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> Field:
+    """Return an axis of positions as an attribute of cells: a few values are categories, many are a ramp.
 
     Cells that are not `valid` have no value.
 
-    >>> place_field("bank", np.array([[0, 1]])).scale, place_field("offset", np.array([[0, 1]])).scale
+    >>> position_field("bank", np.array([[0, 1]])).scale, position_field("offset", np.array([[0, 1]])).scale
     ('category', 'ramp')
     """
     values = tuple(table.reshape(-1).tolist())
@@ -391,7 +391,7 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
     """Return the facts shown beside the picture of a layout.
 
     `scalars` are the offsets of the scalars of an element from its first one, () if they are not known, and `padding`
-    tells whether padding has places. Memory is counted from the first scalar to the last.
+    tells whether padding has offsets. Memory is counted from the first scalar to the last.
 
     >>> from tilewright import row_major
     >>> [(fact.name, fact.value) for fact in layout_facts(row_major(4, 8))][1:4]
@@ -410,10 +410,11 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
         facts.append(_memory_fact(as_offset(layout.cosize)))
         if small and not replicas:
             table = sample_layout(layout, 1 << 62)
-            facts.append(Fact("contiguous, row-major", str(contiguous_runs(table.places()["offset"], table.valid()))))
+            runs = contiguous_runs(table.positions()["offset"], table.valid())
+            facts.append(Fact("contiguous, row-major", str(runs)))
     elif small and scalars:
         table = sample_layout(layout, 1 << 62)
-        offsets = (table.places()["offset"].reshape(-1, 1) + np.array(scalars)).reshape(-1)
+        offsets = (table.positions()["offset"].reshape(-1, 1) + np.array(scalars)).reshape(-1)
         valid = np.repeat(table.valid().reshape(-1), len(scalars))
         used = offsets[valid]
         count = int(used.max() - used.min() + 1) if used.size else 0
@@ -497,7 +498,7 @@ def _require_elements(sheet: LayoutGrid) -> None:
 
 
 def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: int) -> Grid:
-    offsets = sheet.places()["offset"]
+    offsets = sheet.positions()["offset"]
     bank = offsets * itemsize // width % banks
     return Grid(
         sheet.rows,
@@ -515,7 +516,7 @@ def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: 
 
 def _worst_access(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width: int) -> BankReport:
     """Return the access with the most conflicts among all rows, or all columns, by at most 32 threads."""
-    offsets: Any = sheet.places()["offset"]
+    offsets: Any = sheet.positions()["offset"]
     lines = offsets.T if axis == 0 else offsets
     reports = [
         bank_conflicts(line[start : start + _WARP], itemsize=itemsize, machine=BankModel(banks, width))
@@ -590,7 +591,7 @@ def _plan_facts(plan: Plan) -> list[Fact]:
 
 
 def refuse_swizzle(subject: Swizzle, **options: Any) -> Scene:
-    """Raise: a swizzle alone has no shape to draw."""
+    """Raise an error: a swizzle alone has no shape to draw."""
     raise LayoutError(
         f"cannot draw {subject} alone: it has no shape; compose it with a layout, as in {subject} o (8,8):(8,1)"
     )

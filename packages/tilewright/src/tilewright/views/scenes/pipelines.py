@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _UNITS = ("import", "compute", "export")
-_MOST = 12  # tiles of a schedule that are drawn without being asked
+_MAX_DRAWN = 12  # tiles of a schedule that are drawn without being asked
 
 _MAX_TILES = 400  # that are outlined
 
@@ -31,7 +31,7 @@ def schedule_scene(
     schedule: Schedule | Pipeline,
     *,
     times: tuple[float, float, float] = (1, 1, 1),
-    tiles: int = _MOST,
+    tiles: int = _MAX_DRAWN,
     side: int = MAX_SIDE,
     **options: Unpack[SceneOptions],
 ) -> Scene:

@@ -318,14 +318,14 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*cores, strict=True))
     across, down = right + 1 - left, bottom + 1 - top
     cell_width = 7 + 5 * len(f"P{spec.num_pages - 1}")
-    most_across = (_BOX_WIDTH // across - _BOX_GAP) // cell_width
+    max_across = (_BOX_WIDTH // across - _BOX_GAP) // cell_width
     wide = paging.shard[-1]
     if wide == 1 and paging.shard_pages * paging.shards_per_core > MAX_LINES:  # a column of pages: fold it
-        folds = [n for n in _BOX_FOLDS if n <= most_across]
+        folds = [n for n in _BOX_FOLDS if n <= max_across]
         wide = next((n for n in folds if paging.shard_pages % n == 0), max(folds, default=1))
     rows_per_shard = ceil_div(paging.shard_pages, wide)
     high = rows_per_shard * paging.shards_per_core
-    if spec.num_pages > _BOXED_PAGES or across * down > _BOXED_CORES or down * high > _BOXED_ROWS or wide > most_across:
+    if spec.num_pages > _BOXED_PAGES or across * down > _BOXED_CORES or down * high > _BOXED_ROWS or wide > max_across:
         return None
     number = np.arange(spec.num_pages, dtype=np.int64)
     slot = np.asarray(paging.slots(number))
@@ -491,7 +491,7 @@ def bank_page_grid(pages: PageSheet, side: int) -> Grid:
 # The scene of one page: its elements, where data ends and padding begins, and the address of every one of them.
 
 _FOLD = 32  # elements of a page that is a row, side by side
-_MOST = 1024  # elements of such a page that are drawn
+_MAX_DRAWN = 1024  # elements of such a page that are drawn
 
 
 @scene_function
@@ -543,9 +543,9 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Sequence[int] | None = Non
         where = spec.where(*at, base=0)
         page, mark = where.page, where.in_tile or (0, where.element)
     high, wide = spec.page_shape
-    first = max(0, min((mark[1] if mark else 0) // _FOLD * _FOLD - _MOST // 2, wide - _MOST)) // _FOLD * _FOLD
+    first = max(0, min((mark[1] if mark else 0) // _FOLD * _FOLD - _MAX_DRAWN // 2, wide - _MAX_DRAWN)) // _FOLD * _FOLD
     tiled = spec.page_layout is PageLayout.TILE
-    visible = wide if tiled else min(wide - first, _MOST)
+    visible = wide if tiled else min(wide - first, _MAX_DRAWN)
     columns = visible if tiled else min(visible, _FOLD)
     rows = high if tiled else -(-visible // columns)
     inside = np.arange(rows * columns)

@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-# The chip as a map: cores and DRAM banks at their places on the network, with the bytes that go between them.
+# The chip as a map: cores and DRAM banks at their positions on the network, with the bytes that go between them.
 
 _NAMED = 6  # cores in a list of those with the same number of bytes
 
 
-def place_name(endpoint: Endpoint) -> str:
+def name_of(endpoint: Endpoint) -> str:
     """Return the name of a core or DRAM bank in words.
 
-    >>> place_name(3)
+    >>> name_of(3)
     'DRAM 3'
     """
     return f"DRAM {endpoint}" if isinstance(endpoint, int) else f"({endpoint.x}, {endpoint.y})"
@@ -78,7 +78,7 @@ def chip_cells(noc_map: NocMap) -> tuple[dict[Endpoint, int], tuple[int, int], b
 
 @dataclass(frozen=True, slots=True)
 class ChipMap:
-    """The places of a chip and the bytes of each pair (to, from) of endpoints.
+    """The endpoints of a chip and the bytes of each pair (to, from) of endpoints.
 
     >>> from tilewright import TensorSpec, height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -110,14 +110,12 @@ class ChipMap:
         return cls(plan.noc_map, traffic, *chip_cells(plan.noc_map))
 
     def largest_flows(self) -> list[tuple[str, str, int]]:
-        """Return the flows between different places as (from, to, bytes), the largest first.
+        """Return the flows between different endpoints as (from, to, bytes), the largest first.
 
         >>> ChipMap(NocMap.of("n150"), {(0, 1): 8}, *chip_cells(NocMap.of("n150"))).largest_flows()
         [('DRAM 1', 'DRAM 0', 8)]
         """
-        flows = [
-            (place_name(origin), place_name(to), size) for (to, origin), size in self.traffic.items() if to != origin
-        ]
+        flows = [(name_of(origin), name_of(to), size) for (to, origin), size in self.traffic.items() if to != origin]
         return sorted(flows, key=lambda flow: -flow[2])
 
     def panels(self) -> tuple[Grid, Grid, Grid]:
@@ -144,8 +142,8 @@ class ChipMap:
                 continue
             arriving[target] += size
             leaving[source] += size
-            gets.setdefault(target, []).append((size, place_name(origin)))
-            gives.setdefault(source, []).append((size, place_name(to)))
+            gets.setdefault(target, []).append((size, name_of(origin)))
+            gives.setdefault(source, []).append((size, name_of(to)))
             flows[source, target] = flows.get((source, target), 0) + size
         roles = [_role(*numbers) for numbers in zip(arriving, leaving, staying, strict=True)]
         fields = (
@@ -155,8 +153,8 @@ class ChipMap:
                 Field(name, tuple(size or None for size in sizes), "heat", BYTES)
                 for name, sizes in (("in", arriving), ("out", leaving), ("stays", staying))
             ],
-            Field("gets", tuple(_list_places(gets.get(cell, ()), "from") for cell in range(count))),
-            Field("gives", tuple(_list_places(gives.get(cell, ()), "to") for cell in range(count))),
+            Field("gets", tuple(_list_endpoints(gets.get(cell, ()), "from") for cell in range(count))),
+            Field("gives", tuple(_list_endpoints(gives.get(cell, ()), "to") for cell in range(count))),
         )
         common: dict[str, Any] = {
             "row_axis": "y",
@@ -178,8 +176,8 @@ def _role(arriving: int, leaving: int, staying: int) -> str | None:
     return "receives" if arriving else "sends" if leaving else "keeps its own" if staying else None
 
 
-def _list_places(parts: Iterable[tuple[int, str]], word: str) -> str | None:
-    """Return how many bytes go from or to which places, the most first; None if there are none."""
+def _list_endpoints(parts: Iterable[tuple[int, str]], word: str) -> str | None:
+    """Return how many bytes go from or to which endpoints, the most first; None if there are none."""
     phrases = []
     for size, group in groupby(sorted(parts, key=lambda part: -part[0]), key=lambda part: part[0]):
         names = [name for _, name in group]
@@ -305,7 +303,7 @@ def reshard_timeline(plan: ReshardPlan, steps: Sequence[ReshardStep], side: int)
         start = until
     total = len({(core, risc) for step in steps for core, risc in _risc_keys(step.requests)})
     some = f", the {len(risc_names)} with most to do of {total}" if len(risc_names) < total else ""
-    names = tuple(f"{place_name(plan.noc_map.endpoints[core])} {RISC_NAMES[risc]}" for core, risc in risc_names)
+    names = tuple(f"{name_of(plan.noc_map.endpoints[core])} {RISC_NAMES[risc]}" for core, risc in risc_names)
     panels: list[Panel] = [
         Tracks(names, tuple(risc_spans), 0, last, "cycles", f"RISCs (estimate{some})"),
         Tracks(tuple(resource_names), tuple(resource_spans), 0, last, "cycles", "busiest resources (estimate)"),
@@ -395,7 +393,7 @@ def _resource_spans(
         cycles = load.nbytes / load.rate
         for k in np.argsort(-(issue * load.first + cycles), kind="stable")[:_MAX_RESOURCES].tolist():
             endpoint, noc = resource_name(requests.noc_map, load.resource, int(load.number[k]))
-            where = str(endpoint) if load.resource == "link" else place_name(endpoint)  # type: ignore[arg-type]
+            where = str(endpoint) if load.resource == "link" else name_of(endpoint)  # type: ignore[arg-type]
             name = (
                 where
                 if load.resource in ("link", "dram")
@@ -428,7 +426,7 @@ def reshard_scene(
 ) -> Scene:
     """Draw a reshard `plan` on the chip, with its facts.
 
-    `view` is "map" (cores and DRAM banks at their places on the network, with the flows between them, the bytes that
+    `view` is "map" (cores and DRAM banks at their positions on the network, with the flows between them, the bytes that
     arrive and those that leave), "links" (the load of each link of both networks) or "timeline" (what the estimate
     assumes: when requests are issued, and how long each resource is busy), or several of them. `step` draws one
     operation of the plan, counted from 1, rather than all. `side` is the most tracks of the timeline, and

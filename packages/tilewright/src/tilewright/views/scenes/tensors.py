@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-_MOST = 1 << 20  # elements whose values are decoded for a picture
+_MAX_VALUES = 1 << 20  # elements whose values are decoded for a picture
 
 
 @scene_function
@@ -117,7 +117,7 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "", **opt
     """
     spec = tensor.spec
     count = spec.shape.logical_volume()
-    fits = 0 < count <= _MOST
+    fits = 0 < count <= _MAX_VALUES
     if not fits and spec.num_pages:
         return spec_scene(spec, side=side, title=title)
     placed = spec.chip is not None and fits

@@ -177,7 +177,7 @@ def _access_facts(
 
 # Scenes for kernels: words that each bank serves, operands of matrix instructions, distributions over threads.
 
-_MAX_PLACES = 1 << 16  # of a linear map that are drawn
+_MAX_POINTS = 1 << 16  # of a linear map that are drawn
 _MAX_COLLISIONS = 4  # that are listed
 
 
@@ -255,8 +255,8 @@ def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
             f"expected a map to one or two axes, got {list(linear.outputs)}; compose it with another first"
         )
     count = prod(linear.inputs.values())
-    if count > _MAX_PLACES:
-        raise LayoutError(f"a map of {count} places is more than can be drawn; at most {_MAX_PLACES}")
+    if count > _MAX_POINTS:
+        raise LayoutError(f"a map of {count} points is too large to draw; use at most {_MAX_POINTS}")
     rows, columns = extents if len(extents) == 2 else (1, *extents)
     coordinates: list[list[tuple[int, ...]]] = [[] for _ in range(rows * columns)]
     for point in itertools.product(*[range(extent) for extent in linear.inputs.values()]):
@@ -267,7 +267,7 @@ def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
     fields = [
         Field(name, tuple([cell[0][names.index(name)] if cell else None for cell in coordinates])) for name in shown
     ]
-    texts = tuple(["; ".join([_format_place(point, names, shown) for point in cell]) or None for cell in coordinates])
+    texts = tuple(["; ".join([_format_point(point, names, shown) for point in cell]) or None for cell in coordinates])
     color = next((name for name in ("lane", "offset", "warp") if name in shown), shown[0])
     axes = list(linear.outputs) if len(extents) == 2 else ["", *linear.outputs]
     grid = Grid(
@@ -290,5 +290,5 @@ def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
     return Scene("a linear map", (grid,), tuple(facts))
 
 
-def _format_place(coordinate: tuple[int, ...], names: tuple[str, ...], shown: list[str]) -> str:
+def _format_point(coordinate: tuple[int, ...], names: tuple[str, ...], shown: list[str]) -> str:
     return ", ".join([str(coordinate[names.index(name)]) for name in shown])
