@@ -126,17 +126,17 @@ class Reply:
 
 
 def answer_query(path: str, fields: FormFields) -> Reply:
-    """Return the answer to the question at a `path`: words/NAME, picture/NAME, or export/NAME.SUFFIX.
+    """Return the answer to the question at a `path`: answer/NAME, picture/NAME, or export/NAME.SUFFIX.
 
     `fields` are the fields of the form.
 
-    >>> [answer_query(path, {"notation": "4:x"}).status.value for path in ("picture/layout", "words/nothing")]
+    >>> [answer_query(path, {"notation": "4:x"}).status.value for path in ("picture/layout", "answer/nothing")]
     [422, 404]
     """
     endpoint, _, name = path.partition("/")
     stem, _, suffix = name.partition(".")
-    functions: Mapping[str, Callable[[FormFields], Any]] = ANSWERS if endpoint == "words" else PICTURES
-    is_known = endpoint in ("words", "picture", "export") and stem in functions
+    functions: Mapping[str, Callable[[FormFields], Any]] = ANSWERS if endpoint == "answer" else PICTURES
+    is_known = endpoint in ("answer", "picture", "export") and stem in functions
     if not is_known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
         return refuse(HTTPStatus.NOT_FOUND, "not found")
     return handle_errors(lambda: _answer(functions[stem], fields, suffix))

@@ -14,7 +14,7 @@ from .file_tab import describe_file
 def answer_fields(path: str, fields: str) -> tuple[int, str]:
     """Return the status and the body of the answer to the question at a `path`; `fields` are a form's fields, as JSON.
 
-    >>> answer_fields("words/reshard", '{"shape": "4xfoo"}')[0]
+    >>> answer_fields("answer/reshard", '{"shape": "4xfoo"}')[0]
     422
     """
     reply = answer_query(path, json.loads(fields))

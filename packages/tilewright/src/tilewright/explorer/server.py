@@ -64,7 +64,7 @@ def page_files() -> dict[str, tuple[bytes, str]]:
     """Return the files of the page by path, each with its content type.
 
     >>> sorted(page_files())[:2]
-    ['/', '/asking.js']
+    ['/', '/bank_contents.js']
     """
     folder = resources.files(__package__).joinpath("page")
     views = resources.files(__package__.rpartition(".")[0]).joinpath("views")
@@ -252,16 +252,16 @@ class _Handler(BaseHTTPRequestHandler):
         """Return how many bytes the body may have: only queries have one."""
         if self.command != "POST":
             return 0
-        return MAX_BYTES if urlsplit(self.path).path == "/ask/file" else MAX_QUERY
+        return MAX_BYTES if urlsplit(self.path).path == "/api/file" else MAX_QUERY
 
     def _route_request(self) -> None:
         target = urlsplit(self.path)
-        if self.command == "POST" and not target.path.startswith("/ask/"):
+        if self.command == "POST" and not target.path.startswith("/api/"):
             raise RequestRefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "only queries are posted")
         if target.path in self.server.files:
             self._send_response(HTTPStatus.OK, *self.server.files[target.path])
             return
-        if not target.path.startswith("/ask/"):
+        if not target.path.startswith("/api/"):
             raise RequestRefusedError(HTTPStatus.NOT_FOUND, "not found")
         key = self.headers.get(KEY_HEADER, "")
         if not hmac.compare_digest(key.encode("utf-8", "replace"), self.server.key.encode()):
@@ -269,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.UNAUTHORIZED, "the key is missing or outdated; open the address that the terminal shows"
             )
         body = self.rfile.read(self._body_length())
-        path = target.path.removeprefix("/ask/")
+        path = target.path.removeprefix("/api/")
         if not self.server.working.acquire(timeout=TIMEOUT):
             raise RequestRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many queries at once; try again")
         try:

@@ -27,7 +27,7 @@ export class Engine {
 
   async fetch(path, options) {
     try {
-      const answer = await fetch(`ask/${path}`, { ...options, headers: { "X-Tilewright-Key": this.key }, cache: "no-store", credentials: "omit" });
+      const answer = await fetch(`api/${path}`, { ...options, headers: { "X-Tilewright-Key": this.key }, cache: "no-store", credentials: "omit" });
       return { status: answer.status, body: await answer.text() };
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
