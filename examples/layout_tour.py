@@ -78,6 +78,7 @@ print(f"  pages   {pages}\n  home    {home_shape}\n        : {home_stride}")
 heading(f"4. Where is element {ELEMENT}?")
 row, col = ELEMENT
 offset, place = matrix(row, col), home(row, col)
+assert isinstance(place, tw.Place)  # home has the axes bank and addr
 page, in_tile = divmod(offset, TILE * TILE)
 number, in_face = divmod(in_tile, FACE * FACE)
 print(f"  coordinate       ({row}, {col})")
@@ -110,6 +111,7 @@ plain = padded.reshape(4, 2, 16, 3, 2, 16).transpose(0, 3, 1, 4, 2, 5).ravel()
 check((tilized == plain).all(), "the table tilizes like reshape and transpose")
 print(f"  {array.size} elements and {(table < 0).sum()} of padding: equal to reshape, transpose and ravel")
 places = home.offsets()
+assert isinstance(places, tw.Place)
 memory = np.zeros((BANKS, deep * PAGE // ITEM), array.dtype)
 memory[places.bank, places.addr // ITEM] = padded
 check((memory == plain.reshape(BANKS, -1)).all(), "each bank holds its pages")

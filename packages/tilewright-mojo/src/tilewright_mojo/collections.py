@@ -10,12 +10,23 @@ from typing import Any, ClassVar, NamedTuple
 
 from tilewright.errors import CoordinateError, LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, Error, SIMDType
-from tilewright.mojo.brackets import ParametrizedMeta, brackets
-from tilewright.mojo.builtins import MemoryType, format_value, memory_type
-from tilewright.mojo.memory import MemoryArray, allocate, copy_memory, values_memory
-from tilewright.mojo.scalar_memory import Cells, write_scalar
-from tilewright.mojo.simd import as_dtype
+from tilewright.mojo import (
+    SIMD,
+    Cells,
+    Error,
+    MemoryArray,
+    MemoryType,
+    ParametrizedMeta,
+    SIMDType,
+    allocate,
+    as_dtype,
+    brackets,
+    copy_memory,
+    format_value,
+    memory_type,
+    values_memory,
+    write_scalar,
+)
 
 from .types import name_type, represent
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 EXPORTS: dict[str, dict[str, str]] = {
     "buffer": {
@@ -27,7 +28,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         ),
     },
     "layout._fillers": {
-        "tilewright_mojo.older._fillers": "arange random",
+        "tilewright_mojo.older.functions": "arange random",
     },
     "layout.coord": {
         "tilewright.mojo.layout.coord": "All ComptimeInt Coord CoordLike Idx RuntimeInt coord coord_to_index_list",
@@ -61,14 +62,14 @@ EXPORTS: dict[str, dict[str, str]] = {
             "ThreadScope copy_dram_to_local copy_dram_to_sram copy_dram_to_sram_async copy_local_to_dram "
             "copy_local_to_local copy_local_to_shared copy_local_to_sram copy_sram_to_dram copy_sram_to_local"
         ),
-        "tilewright_mojo.older.layout_tensor": "copy",
+        "tilewright_mojo.older.functions": "copy",
         "tilewright_mojo.library.system": "unsafe_stack_allocation",
     },
     "layout.math": {
-        "tilewright_mojo.older.math": "max mean outer_product_acc sum variance",
+        "tilewright_mojo.older.functions": "max mean outer_product_acc sum variance",
     },
     "layout.numpy": {
-        "tilewright_mojo.older.numpy": "from_numpy to_numpy",
+        "tilewright_mojo.older.functions": "from_numpy to_numpy",
     },
     "layout.runtime_layout": {
         "tilewright_mojo.older.runtime_layout": "RuntimeLayout coalesce make_layout",
@@ -207,10 +208,9 @@ EXPORTS: dict[str, dict[str, str]] = {
         ),
         "tilewright_mojo.library.sys_info": (
             "CompilationTarget has_accelerator has_amd_gpu_accelerator has_apple_gpu_accelerator "
-            "has_nvidia_gpu_accelerator is_64bit is_amd_gpu is_apple_gpu is_gpu is_nvidia_gpu num_logical_cores "
-            "num_physical_cores"
+            "exit has_nvidia_gpu_accelerator is_64bit is_amd_gpu is_apple_gpu is_gpu is_nvidia_gpu num_logical_cores "
+            "num_physical_cores stderr stdout"
         ),
-        "tilewright_mojo.library.sys": "exit stderr stdout",
         "tilewright_mojo.program_arguments": (
             "argv get_defined_bool get_defined_dtype get_defined_int get_defined_string is_defined"
         ),
@@ -230,7 +230,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         ),
     },
     "std.time": {
-        "tilewright_mojo.library.time": (
+        "tilewright_mojo.library.sys_info": (
             "global_perf_counter_ns monotonic perf_counter perf_counter_ns sleep time_function"
         ),
     },
@@ -304,17 +304,23 @@ def is_of_dialect(module: str) -> bool:
     return module.startswith(_DIALECT) and not module.startswith(_MACHINERY)
 
 
+def load_names(homes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of names, which `homes` lists by the module that defines them.
+
+    >>> load_names({"math": "pi"})
+    {'pi': 3.141592653589793}
+    """
+    modules = {home: import_module(home) for home in homes}
+    return {name: getattr(modules[home], name) for home, names in homes.items() for name in names.split()}
+
+
 class MojoModule(ModuleType):
     """A module of Mojo: the names that the table lists for it."""
 
     def __init__(self, name: str, key: str | None) -> None:
         super().__init__(f"{_HOME}.{name}", f"Mojo's module `{name}`.")
-        self.__dict__["__all__"] = names = []
-        for home, listed in EXPORTS.get(key or "", {}).items():
-            defining = import_module(home)
-            for exported in listed.split():
-                self.__dict__[exported] = getattr(defining, exported)
-                names.append(exported)
+        names = load_names(EXPORTS.get(key or "", {}))
+        self.__dict__.update(names, __all__=list(names))
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set what the import of a module sets, unless the package exports something else by the module's name."""

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import builtins as python
 import operator
 from functools import cmp_to_key, partial
 from typing import Any
 
-from tilewright.mojo import Error, builtins, memory, simd
-from tilewright.mojo.brackets import brackets
+from tilewright.mojo import Error, Float64, Int, MutAnyOrigin, brackets, format_value
 
-from . import collections, types
+from . import types
 from .errors import fail_assertion
-from .language.structs import Codepoint, Trait, conforms_to
-from .library import math
+from .exports import load_names
+from .language.structs import Trait
 
 
 def print_values(*values: Any, sep: str = " ", end: str = "\n", flush: bool = False, file: Any = None) -> None:
@@ -23,7 +21,7 @@ def print_values(*values: Any, sep: str = " ", end: str = "\n", flush: bool = Fa
     >>> print_values(1, (2.0, True), sep=", ")
     1, (2.0, True)
     """
-    print(*[builtins.format_value(value) for value in values], sep=sep, end=end, flush=flush, file=file)
+    print(*[format_value(value) for value in values], sep=sep, end=end, flush=flush, file=file)
 
 
 def origin_of(*_: Any) -> Any:
@@ -32,7 +30,7 @@ def origin_of(*_: Any) -> Any:
     >>> origin_of(3).mut
     True
     """
-    return builtins.MutAnyOrigin
+    return MutAnyOrigin
 
 
 def swap(left: object, right: object) -> None:
@@ -52,7 +50,7 @@ def atof(text: object) -> Any:
     1.5
     """
     try:
-        return simd.Float64(float(str(text)))
+        return Float64(float(str(text)))
     except ValueError:
         raise Error(f"String is not convertible to float: '{text}'") from None
 
@@ -61,7 +59,8 @@ def atof(text: object) -> Any:
 def sort(parameters: tuple[Any, ...], values: Any, cmp_fn: object = None, **__: Any) -> None:
     """Sort a list or a span in place: `sort(values)`, `sort(values, is_less)` or `sort[is_less](values)`.
 
-    >>> sort(numbers := collections.List(3, 1, 2))
+    >>> from tilewright.mojo import List
+    >>> sort(numbers := List(3, 1, 2))
     >>> print(numbers)
     [1, 2, 3]
     """
@@ -129,10 +128,6 @@ def _trait(name: str, *methods: str) -> Trait:
     return Trait(name, lambda: (), lambda _: None, methods)
 
 
-def _take(module: object, names: str) -> dict[str, Any]:
-    return {name: getattr(module, name) for name in names.split() if hasattr(module, name)}
-
-
 _TRAITS = {  # by a method that their types have
     "__abs__": "Absable",
     "__bool__": "Boolable ImplicitlyBoolable",
@@ -155,25 +150,34 @@ _TRAITS = {  # by a method that their types have
 }
 
 PRELUDE: dict[str, Any] = {
-    **_take(python, "range enumerate zip divmod any all reversed iter next len hash map ord chr hex bin oct"),
-    **_take(python, "ascii input slice StopIteration"),
-    **_take(math, "abs min max pow round"),
+    **load_names(
+        {
+            "builtins": (
+                "all any ascii chr divmod enumerate hash hex bin input iter len map next oct ord range reversed slice "
+                "StopIteration zip"
+            ),
+            "tilewright.mojo.builtins": (
+                "AnyType Bool Copyable DevicePassable ImplicitlyCopyable ImplicitlyDestructible Index IndexList Int "
+                "Movable Origin RegisterPassable TrivialRegisterPassable Writable align_of alignof atol bit_width_of "
+                "bitwidthof simd_width_of simdwidthof size_of sizeof ImmutAnyOrigin ImmutExternalOrigin ImmutOrigin "
+                "ImmutUntrackedOrigin ImmutableAnyOrigin MutAnyOrigin MutExternalOrigin MutOrigin MutUntrackedOrigin "
+                "MutableAnyOrigin StaticConstantOrigin"
+            ),
+            "tilewright.mojo.memory": "AddressSpace Array InlineArray Pointer Span UnsafePointer alloc",
+            "tilewright.mojo.simd": (
+                "BFloat16 Byte DType Error Float16 Float32 Float64 Int8 Int16 Int32 Int64 SIMD Scalar UInt UInt8 "
+                "UInt16 UInt32 UInt64"
+            ),
+            "tilewright_mojo.collections": "Dict List Optional Set",
+            "tilewright_mojo.language.structs": "Codepoint conforms_to",
+            "tilewright_mojo.library.math": "abs max min pow round",
+            "tilewright_mojo.types": "StaticTuple String materialize rebind rebind_var trait_downcast type_of",
+        }
+    ),
     **{name: _trait(name, method) for method, names in _TRAITS.items() for name in names.split()},
-    **_take(builtins, "AnyType Copyable DevicePassable ImplicitlyCopyable ImplicitlyDestructible Movable Writable"),
-    **_take(builtins, "RegisterPassable TrivialRegisterPassable UnknownDestructibility"),
-    **_take(simd, "DType SIMD Scalar Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 UInt Byte"),
-    **_take(simd, "Float16 BFloat16 Float32 Float64"),
-    **_take(builtins, "size_of align_of bit_width_of simd_width_of sizeof alignof simdwidthof bitwidthof"),
-    **_take(builtins, "IndexList Index"),
-    **_take(collections, "Dict List Optional Set"),
-    **_take(memory, "Array InlineArray Span AddressSpace Pointer UnsafePointer alloc"),
-    **_take(builtins, "Int Bool Origin"),
-    **_take(types, "StaticTuple String type_of rebind rebind_var trait_downcast materialize"),
-    **{name: value for name, value in vars(builtins).items() if isinstance(value, builtins.Origin)},
     "print": print_values,
     "repr": types.represent,
     "atof": atof,
-    "atol": builtins.atol,
     "index": operator.index,
     "sort": sort,
     "origin_of": origin_of,
@@ -183,16 +187,13 @@ PRELUDE: dict[str, Any] = {
     "debug_assert": DebugAssert(),
     "constrained": Constrained(),
     "Some": Some(),
-    "Error": Error,
-    "Codepoint": Codepoint,
-    "conforms_to": conforms_to,
     "NoneType": type(None),
     "Tuple": tuple,
     "StringLiteral": types.String,
     "StaticString": types.String,
     "StringSlice": types.String,
-    "IntLiteral": builtins.Int,
-    "SIMDLength": builtins.Int,
-    "FloatLiteral": simd.Float64,
+    "IntLiteral": Int,
+    "SIMDLength": Int,
+    "FloatLiteral": Float64,
 }  # fmt: skip
 """What every program starts with, by name."""

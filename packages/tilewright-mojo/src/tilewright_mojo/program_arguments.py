@@ -11,9 +11,7 @@ from types import FrameType
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import DType
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.simd import as_dtype
+from tilewright.mojo import DType, as_dtype, brackets
 
 PROGRAM_MARK = "mojo·program"  # a global of every program, under a name that none can spell
 _NONE = ("mojo",)

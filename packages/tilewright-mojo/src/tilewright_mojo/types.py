@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 
 from tilewright.errors import CoordinateError, FormatError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, Bool, DType, Int, SIMDType
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import format_value
+from tilewright.mojo import SIMD, Bool, DType, Int, SIMDType, brackets, format_value
 
 from .exports import is_of_dialect
 

@@ -59,7 +59,7 @@ def strict_decoder(name: str) -> json.JSONDecoder:
     return json.JSONDecoder(object_pairs_hook=reject_repeated_keys, parse_constant=reject_constant)
 
 
-def expect_integer(value: Any, name: str, maximum: int = 2**63 - 1) -> int:
+def expect_integer(value: object, name: str, maximum: int = 2**63 - 1) -> int:
     """Return a JSON value if it is an integer from 0 to `maximum`, otherwise raise; True and 1.0 are not integers.
 
     >>> expect_integer(7, "an extent")
@@ -70,7 +70,7 @@ def expect_integer(value: Any, name: str, maximum: int = 2**63 - 1) -> int:
     return value
 
 
-def expect_integers(value: Any, name: str, max_count: int = 64) -> tuple[int, ...]:
+def expect_integers(value: object, name: str, max_count: int = 64) -> tuple[int, ...]:
     """Return a JSON list of at most `max_count` integers from 0 as a tuple, otherwise raise.
 
     >>> expect_integers([2, 3], "the shape")
@@ -81,7 +81,7 @@ def expect_integers(value: Any, name: str, max_count: int = 64) -> tuple[int, ..
     return tuple([expect_integer(n, f"an entry of {name}") for n in value])
 
 
-def expect_string(value: Any, name: str) -> str:
+def expect_string(value: object, name: str) -> str:
     """Return a JSON value if it is a string without lone surrogates, otherwise raise.
 
     >>> expect_string("encoder.weight", "a name")

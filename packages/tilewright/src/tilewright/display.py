@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from os import PathLike
 
 
 class Drawable:
@@ -20,7 +20,7 @@ class Drawable:
 
     __slots__ = ()
 
-    def show(self, to: Any = None, **options: Any) -> None:
+    def show(self, to: str | PathLike[str] | None = None, **options: object) -> None:
         """Draw this object: as text in a terminal, as a picture in a notebook, or into a file.
 
         Args:

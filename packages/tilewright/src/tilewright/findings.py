@@ -53,7 +53,7 @@ class Finding:
         return f"{self.severity.value}: {self.kind}: {self.message}{more}"
 
 
-def plain_data(value: Any) -> Any:
+def plain_data(value: object) -> Any:
     """Return a value as JSON data: dataclasses as dictionaries, enums as their values, sequences as lists.
 
     >>> plain_data(Finding("size", "size is 1, expected 2"))["severity"]

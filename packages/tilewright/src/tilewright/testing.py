@@ -45,7 +45,7 @@ class CorePages:
         return len(self.pages)
 
 
-def expected_pages(tensor: Any, chip: ChipLike = None, base: int | None = None) -> dict[CoreCoord, CorePages]:
+def expected_pages(tensor: object, chip: ChipLike = None, base: int | None = None) -> dict[CoreCoord, CorePages]:
     """Return the pages that each core must hold, and their addresses; cores without pages are left out.
 
     Args:
@@ -79,7 +79,7 @@ def _group_by_core(table: PageTable) -> dict[CoreCoord, CorePages]:
     }
 
 
-def assert_same_placement(first: Any, second: Any, chip: ChipLike = None, absolute: bool = False) -> None:
+def assert_same_placement(first: object, second: object, chip: ChipLike = None, absolute: bool = False) -> None:
     """Raise an `AssertionError` unless two tensors have the same pages in the same places.
 
     The error names the first page that differs, with both places. A memory config stands for the other tensor in that
@@ -147,14 +147,14 @@ def _place_text(spec: TensorSpec, table: PageTable, page: int, absolute: bool) -
     return f"{where} at {'address' if absolute else 'offset'} {int(table.address[page])}"
 
 
-def _buffer_address(spec: TensorSpec, tensor: Any, base: int | None) -> int:
+def _buffer_address(spec: TensorSpec, tensor: object, base: int | None) -> int:
     """Return the given address, the address of a tensor on a device, or the first one on an empty chip."""
     if base is None and not isinstance(tensor, str):
         base = device_address(tensor)
     return spec.address_on_empty_chip if base is None else base
 
 
-def _as_placed(tensor: Any, chip: ChipLike) -> TensorSpec:
+def _as_placed(tensor: object, chip: ChipLike) -> TensorSpec:
     """Return the spec of a tensor on a chip."""
     value = _read_text(tensor)
     if isinstance(value, MemoryConfig):
@@ -163,13 +163,13 @@ def _as_placed(tensor: Any, chip: ChipLike) -> TensorSpec:
     return spec if spec.chip is not None or chip is None else spec.with_chip(chip)
 
 
-def _read_text(tensor: Any) -> Any:
+def _read_text(tensor: object) -> Any:
     value = parse_ttnn(tensor).value if isinstance(tensor, str) else tensor
     plain = getattr(value, "plain", value)
     return plain if isinstance(plain, MemoryConfig) else value
 
 
-def _as_pair(first: Any, second: Any, chip: ChipLike) -> tuple[TensorSpec, TensorSpec]:
+def _as_pair(first: object, second: object, chip: ChipLike) -> tuple[TensorSpec, TensorSpec]:
     """Return two specs, each with the chip of the other if it has none, or its shape if it is only a memory config."""
     values = [_read_text(first), _read_text(second)]
     known = [as_spec(value) for value in values if not isinstance(value, MemoryConfig)]
@@ -183,7 +183,7 @@ def _as_pair(first: Any, second: Any, chip: ChipLike) -> tuple[TensorSpec, Tenso
 
 
 def runtime_arguments(
-    source: Any, target: Any, chip: ChipLike = None, of: str = "target"
+    source: object, target: object, chip: ChipLike = None, of: str = "target"
 ) -> dict[CoreCoord, NDArray[np.int64]]:
     """Return the table of runs that each core must transfer to move a tensor from one memory to another.
 
@@ -223,7 +223,7 @@ def runtime_arguments(
 
 
 def write_cpp_header(
-    tensor: Any,
+    tensor: object,
     path: str | os.PathLike[str],
     name: str = "expected_pages",
     chip: ChipLike = None,

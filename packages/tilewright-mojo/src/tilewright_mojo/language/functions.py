@@ -10,9 +10,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from tilewright.errors import LayoutError
-from tilewright.mojo import SIMD, SIMDType, Span
-from tilewright.mojo.builtins import MemoryType
-from tilewright.mojo.simd import build_vector
+from tilewright.mojo import SIMD, MemoryType, SIMDType, Span, build_vector
 
 from ..collections import List, Optional
 from ..simt.kernel_thread import coroutine_twin

@@ -24,8 +24,7 @@ from typing import Any
 
 from tilewright.formats import ScalarFormat
 from tilewright.layout import Layout, LayoutLike, Swizzle
-from tilewright.mojo import Error
-from tilewright.mojo.brackets import brackets
+from tilewright.mojo import Error, brackets
 from tilewright.tensor import TileTensor, View
 
 from ..exports import MojoModule, is_of_dialect

@@ -10,9 +10,7 @@ from string import Formatter
 from typing import Any, ClassVar
 
 from tilewright.errors import FormatError, LayoutError
-from tilewright.mojo import Bool, Error, Int, SIMDType, UInt8, UInt32
-from tilewright.mojo.builtins import format_value
-from tilewright.mojo.simd import as_dtype
+from tilewright.mojo import Bool, Error, Int, SIMDType, UInt8, UInt32, as_dtype, format_value
 
 from ..collections import List
 from ..errors import payload

@@ -13,9 +13,7 @@ from types import CodeType
 from typing import Any
 
 from tilewright.errors import TilewrightError
-from tilewright.mojo import Float64, Pointer
-from tilewright.mojo.brackets import bind_parameters
-from tilewright.mojo.scalar_memory import Cells
+from tilewright.mojo import Cells, Float64, Pointer, bind_parameters
 from tilewright.tensor import View
 
 from ..collections import Dict, List, Optional, Set

@@ -8,10 +8,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import DType, Pointer
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.scalar_memory import new_memory, number_type_of, scalar_of
-from tilewright.mojo.simd import as_dtype, make_scalar
+from tilewright.mojo import DType, Pointer, as_dtype, brackets, make_scalar, new_memory, number_type_of, scalar_of
 
 from ..simt.collectives import locate_scalar, update_scalar
 from .warp import larger, smaller

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.layout import as_integer
-from tilewright.mojo.brackets import brackets
+from tilewright.mojo import brackets
 
 from ..simt import collectives
 from .warp import larger, smaller

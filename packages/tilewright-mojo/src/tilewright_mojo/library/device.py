@@ -20,12 +20,22 @@ from tilewright.copying import copy as copy_elements
 from tilewright.errors import CoordinateError, LayoutError, TransferError
 from tilewright.formats import ScalarFormat, fit_values
 from tilewright.layout import as_integer
-from tilewright.mojo import DType, Pointer, Span
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import MemoryMeta, MemoryType, format_value, memory_type
-from tilewright.mojo.memory import MemoryArray
-from tilewright.mojo.scalar_memory import zeroed
-from tilewright.mojo.simd import as_dtype, as_vector, numbers_of, scalar_format
+from tilewright.mojo import (
+    DType,
+    MemoryArray,
+    MemoryMeta,
+    MemoryType,
+    Pointer,
+    Span,
+    as_dtype,
+    as_vector,
+    brackets,
+    format_value,
+    memory_type,
+    numbers_of,
+    scalar_format,
+    zeroed,
+)
 from tilewright.tensor import DeviceMemory, Store
 
 from ..program_arguments import is_program_running

@@ -7,8 +7,7 @@ from itertools import product
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.mojo import Index
-from tilewright.mojo.brackets import bind_parameters, brackets
+from tilewright.mojo import Index, bind_parameters, brackets
 from tilewright.mojo.layout import Coord, Idx
 
 from .device import launch_calls

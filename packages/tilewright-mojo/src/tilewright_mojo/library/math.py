@@ -11,10 +11,7 @@ import numpy as np
 
 from tilewright.errors import FormatError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, DType, Pointer, Span
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.memory import MemoryArray
-from tilewright.mojo.simd import map_numbers, operand_of, scalar_format
+from tilewright.mojo import SIMD, DType, MemoryArray, Pointer, Span, brackets, map_numbers, operand_of, scalar_format
 
 pi, tau, e = math.pi, math.tau, math.e
 _abs, _max, _min, _pow, _round = abs, max, min, pow, round  # the functions below have the names of Python's

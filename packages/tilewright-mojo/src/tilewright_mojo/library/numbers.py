@@ -10,9 +10,7 @@ from random import Random
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import SIMD, DType, Pointer, Scalar, Span, UInt64
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.simd import make_scalar, scalar_format
+from tilewright.mojo import SIMD, DType, Pointer, Scalar, Span, UInt64, brackets, make_scalar, scalar_format
 
 
 def _limit(value: Any) -> brackets[Any]:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `std.sys.info`: types in bytes, and the machine: kernels run on a checking machine of our own."""
+"""Mojo's modules `std.sys` and `std.time`: the machine, its streams and its clocks."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time as _time
 from collections.abc import Callable
+from typing import Any, TextIO
 
 from tilewright.errors import LayoutError
-from tilewright.mojo.brackets import brackets
+from tilewright.mojo import brackets, format_value
 
 from ..simt.kernel_thread import is_inside_kernel
 
@@ -92,3 +94,56 @@ class CompilationTarget:
         """Refuse an operation that a program has no code for on this machine."""
         what = named.get("operation", parameters[0] if parameters else "this")
         raise LayoutError(f"{what} is not possible on this machine: the program says so")
+
+
+class Stream:
+    """`stdout` or `stderr` as a program sees it: it can write there, wherever that goes at the time.
+
+    >>> stdout.write("a", 1, "\\n")
+    a1
+    """
+
+    def __init__(self, is_error: bool) -> None:
+        self._is_error = bool(is_error)
+
+    def write(self, *values: Any) -> None:
+        """Write the text of values."""
+        self._target().write("".join(map(format_value, values)))
+
+    def flush(self) -> None:
+        """Write out what waits."""
+        self._target().flush()
+
+    def _target(self) -> TextIO:
+        return sys.stderr if self._is_error else sys.stdout
+
+
+stdout, stderr = Stream(False), Stream(True)
+
+
+def exit(code: Any = 0) -> None:  # noqa: A001  (Mojo's name)
+    """End the program.
+
+    >>> try:
+    ...     exit(3)
+    ... except SystemExit as problem:
+    ...     print(problem.code)
+    3
+    """
+    raise SystemExit(int(code))
+
+
+perf_counter, perf_counter_ns, monotonic = _time.perf_counter, _time.perf_counter_ns, _time.monotonic_ns
+global_perf_counter_ns = _time.perf_counter_ns
+sleep = _time.sleep
+
+
+def time_function(function: Any) -> int:
+    """Return how many nanoseconds a call of `function` takes.
+
+    >>> time_function(lambda: None) >= 0
+    True
+    """
+    start = perf_counter_ns()
+    function()
+    return perf_counter_ns() - start

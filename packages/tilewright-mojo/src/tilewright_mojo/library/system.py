@@ -14,12 +14,19 @@ import numpy as np
 
 from tilewright.errors import LayoutError, TilewrightError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, Error, Pointer
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import format_value
-from tilewright.mojo.memory import AddressSpace, allocate_on_stack
-from tilewright.mojo.scalar_memory import new_memory, number_type_of, write_scalar
-from tilewright.mojo.simd import as_vector, scalar_format
+from tilewright.mojo import (
+    SIMD,
+    AddressSpace,
+    Error,
+    Pointer,
+    allocate_on_stack,
+    as_vector,
+    brackets,
+    format_value,
+    new_memory,
+    number_type_of,
+    scalar_format,
+)
 
 from ..collections import List
 from ..errors import FailedAssertion
@@ -62,7 +69,7 @@ def memset(ptr: Pointer, value: Any, count: object) -> None:
     size = _count_bytes(ptr, count)
     number = np.full(ptr.dtype.itemsize, int(value) & 255, np.uint8).view(ptr.dtype.dtype)[0]
     for k in range(size):
-        write_scalar(ptr.memory, ptr.offset + k, number.item())
+        ptr[k] = number.item()
 
 
 def memset_zero(ptr: Pointer, *count: Any, **named: Any) -> None:

@@ -8,11 +8,7 @@ from typing import Any
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import Pointer
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.memory import AddressSpace, label_store
-from tilewright.mojo.scalar_memory import read_vector, write_vector
-from tilewright.mojo.simd import scalar_format
+from tilewright.mojo import AddressSpace, Pointer, brackets, label_store, scalar_format
 
 from ..simt import cluster_barrier
 from ..simt import lane_id as _lane_id
@@ -110,7 +106,7 @@ def async_copy(
     numbers = [entry for entry in parameters if isinstance(entry, int) and not isinstance(entry, bool)]
     nbytes = int(as_integer(size if size is not None else (numbers[0] if numbers else 16), "a size in bytes"))
     count = nbytes // src.memory.format.itemsize
-    write_vector(dst.memory, dst.offset, read_vector(src.memory, src.offset, count))
+    dst.store(src.load[count]())
     start_copy(dst.memory, range(dst.offset, dst.offset + count))
 
 

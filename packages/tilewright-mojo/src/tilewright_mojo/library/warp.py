@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD
-from tilewright.mojo.brackets import brackets
+from tilewright.mojo import SIMD, brackets
 
 from ..simt import collectives
 from .threads import WARP_SIZE

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from tilewright._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .functions import from_numpy, to_numpy
     from .int_tuple import UNKNOWN_VALUE, IntTuple, create_unknown_int_tuple, to_index_list
     from .layout import Layout, LayoutList, LTToTTLayout, MakeLayoutList, composition, print_layout
     from .layout_tensor_iter import LayoutTensorIter
     from .layout_tensor_view import LayoutTensor, NullableTileTensor, lt_to_tt, stack_allocation_like
-    from .numpy import from_numpy, to_numpy
     from .runtime_layout import RuntimeLayout
     from .runtime_tuple import RuntimeTuple
 
@@ -19,7 +19,7 @@ _NAMES = {
     "layout": ("LTToTTLayout", "Layout", "LayoutList", "MakeLayoutList", "composition", "print_layout"),
     "layout_tensor_iter": ("LayoutTensorIter",),
     "layout_tensor_view": ("LayoutTensor", "NullableTileTensor", "lt_to_tt", "stack_allocation_like"),
-    "numpy": ("from_numpy", "to_numpy"),
+    "functions": ("from_numpy", "to_numpy"),
     "runtime_layout": ("RuntimeLayout",),
     "runtime_tuple": ("RuntimeTuple",),
 }

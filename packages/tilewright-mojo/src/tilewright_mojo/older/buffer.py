@@ -10,10 +10,9 @@ from typing import Any, SupportsIndex
 from tilewright.errors import LayoutError
 from tilewright.formats import ScalarFormat
 from tilewright.layout import as_integer
-from tilewright.mojo import Pointer, Span
+from tilewright.mojo import Pointer, Span, scalar_format
 from tilewright.mojo.layout import ComptimeInt, RuntimeInt, row_major
 from tilewright.mojo.layout import MixedLayout as Layout
-from tilewright.mojo.simd import scalar_format
 from tilewright.tensor import Storage
 
 

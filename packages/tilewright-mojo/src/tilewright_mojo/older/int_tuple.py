@@ -9,9 +9,7 @@ from typing import Any
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as CoreLayout
 from tilewright.layout import as_tuple, leaves, map_leaves, nest_like
-from tilewright.mojo import Index
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import IndexEntries
+from tilewright.mojo import Index, IndexEntries, brackets
 
 from .nested_integers import UNKNOWN_VALUE, IntTuple, as_int_tree, format_tree, multiply, multiply_leaves, of_tree
 

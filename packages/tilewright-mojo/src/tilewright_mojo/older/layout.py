@@ -8,14 +8,11 @@ from typing import Any, ClassVar, cast
 
 from tilewright import layout as algebra
 from tilewright.errors import LayoutError
-from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, suffix_product
+from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, row_major
 from tilewright.layout import Layout as CoreLayout
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import memory_type
+from tilewright.mojo import brackets, memory_type
 from tilewright.mojo.layout import MixedLayout as TileLayout
-from tilewright.mojo.layout import RuntimeInt
-from tilewright.mojo.layout.coord import is_dynamic
-from tilewright.mojo.layout.tile_layout import format_layout_table, format_table
+from tilewright.mojo.layout import RuntimeInt, format_layout_table, format_table, is_dynamic
 
 from ..collections import List
 from .int_tuple import (
@@ -379,7 +376,7 @@ def is_row_major(parameters: tuple[Any, ...], layout: Layout, rank: object = Non
     (count,) = parameters or (rank,)
     if len(shape) != count:
         return False
-    return tuple(stride) == as_tuple(suffix_product(tuple(shape)))
+    return tuple(stride) == as_tuple(row_major(tuple(shape)).stride)
 
 
 def format_grid(layout: Any) -> str:

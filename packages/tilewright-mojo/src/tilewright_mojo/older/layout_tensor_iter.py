@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
-from tilewright.layout import as_integer, product
-from tilewright.mojo import Pointer
-from tilewright.mojo.brackets import ParametrizedMeta, brackets
-from tilewright.mojo.layout.thread_shares import core_layout
-from tilewright.mojo.simd import scalar_format
+from tilewright.layout import as_integer
+from tilewright.mojo import ParametrizedMeta, Pointer, brackets, scalar_format
+from tilewright.mojo.layout import core_layout
 
 from .layout import Layout
 from .layout_tensor_view import LayoutTensor, LayoutTensorType
@@ -201,7 +200,7 @@ class TileIterator(LayoutTensorIter):
         return first.masked
 
     def _size(self) -> int:
-        return int(product(tuple(self.sizes)))
+        return prod(map(int, self.sizes))
 
     def _step(self) -> int:
         step = self.tensor.strides[self.axis]

@@ -11,17 +11,35 @@ from typing import Any
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as CoreLayout
 from tilewright.layout import as_integer, compose, make_layout
-from tilewright.mojo import DType, Index, Origin, SIMDType
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.builtins import IndexEntries
-from tilewright.mojo.layout import RuntimeInt, TileTensor
-from tilewright.mojo.layout.coord import is_dynamic
-from tilewright.mojo.layout.tensor_memory import LegacyLoadBrackets, LegacyStoreBrackets, named_index, only_one
-from tilewright.mojo.layout.thread_shares import checked_options, core_layout, distribute_elements, thread_arguments
-from tilewright.mojo.layout.tile_layout import Count
-from tilewright.mojo.layout.tile_tensor import Kind, TileTensorBrackets, Viewed, as_kind
-from tilewright.mojo.memory import AddressSpace, tensor_on_stack
-from tilewright.mojo.simd import scalar_format
+from tilewright.mojo import (
+    AddressSpace,
+    DType,
+    Index,
+    IndexEntries,
+    Origin,
+    SIMDType,
+    brackets,
+    scalar_format,
+    tensor_on_stack,
+)
+from tilewright.mojo.layout import (
+    Count,
+    Kind,
+    LegacyLoadBrackets,
+    LegacyStoreBrackets,
+    RuntimeInt,
+    TileTensor,
+    TileTensorBrackets,
+    Viewed,
+    as_kind,
+    checked_options,
+    core_layout,
+    distribute_elements,
+    is_dynamic,
+    named_index,
+    only_one,
+    thread_arguments,
+)
 from tilewright.tensor import (
     DistributeBrackets,
     LocatedDistributeBrackets,

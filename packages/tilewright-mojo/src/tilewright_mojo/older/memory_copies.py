@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.mojo.brackets import brackets
+from tilewright.mojo import brackets
 from tilewright.tensor import Scalars, require_writable
 
 from ..simt.access_log import start_copy

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tilewright.errors import CoordinateError, LayoutError
 from tilewright.layout import as_integer, as_tuple, leaves
-from tilewright.mojo.brackets import ParametrizedMeta, brackets
+from tilewright.mojo import ParametrizedMeta, brackets
 from tilewright.mojo.layout import Coord
 
 from ..collections import Optional

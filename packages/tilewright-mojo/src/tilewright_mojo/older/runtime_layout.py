@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tilewright.layout import as_tuple, nest_like, prefix_product, suffix_product
-from tilewright.mojo import DType
-from tilewright.mojo.brackets import ParametrizedMeta, brackets
+from tilewright.layout import as_tuple, col_major, nest_like, row_major
+from tilewright.mojo import DType, ParametrizedMeta, brackets
 
 from .layout import Layout, to_core
 from .layout import coalesce as coalesce_static
@@ -17,7 +16,7 @@ from .nested_integers import as_int_tree, of_tree
 from .runtime_tuple import RuntimeTuple, crd2idx, idx2crd, product
 
 
-def _strided(strides: Any) -> Any:
+def _strided(order: Any) -> Any:
     def create(owner: object, parameters: tuple[Any, ...], *extents: Any, shape: object = None) -> RuntimeLayout:
         extents = extents if shape is None else (*extents, shape)
         numbers = as_int_tree(extents[0] if len(extents) == 1 else extents)
@@ -25,7 +24,7 @@ def _strided(strides: Any) -> Any:
         known = owner.layout if isinstance(owner, RuntimeLayoutType) else None
         if known is not None:
             numbers = nest_like(known.shape._tree, iter(_flat(numbers)))
-        steps = as_int_tree(strides(numbers))
+        steps = as_int_tree(order(numbers).stride)
         if known is None:
             known = Layout(of_tree(numbers), of_tree(steps))
         return RuntimeLayout._of(known, numbers, steps)
@@ -78,8 +77,8 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         made.shape, made.stride = RuntimeTuple._of(layout.shape, shape), RuntimeTuple._of(layout.stride, stride)
         return made
 
-    row_major = staticmethod(brackets(_strided(suffix_product), None))
-    col_major = staticmethod(brackets(_strided(prefix_product), None))
+    row_major = staticmethod(brackets(_strided(row_major), None))
+    col_major = staticmethod(brackets(_strided(col_major), None))
 
     def core(self) -> Any:
         """Return the layout of the core: numbers that are known only at run time are marked so.
@@ -217,12 +216,12 @@ class RuntimeLayoutType:
     @property
     def row_major(self) -> brackets[RuntimeLayout]:
         """Return the layout of a shape in row-major order: `RuntimeLayout[layout].row_major(shape)`."""
-        return brackets(_strided(suffix_product), self)
+        return brackets(_strided(row_major), self)
 
     @property
     def col_major(self) -> brackets[RuntimeLayout]:
         """Return the layout of a shape in column-major order: `RuntimeLayout[layout].col_major(shape)`."""
-        return brackets(_strided(prefix_product), self)
+        return brackets(_strided(col_major), self)
 
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, RuntimeLayout) and value.layout == self.layout

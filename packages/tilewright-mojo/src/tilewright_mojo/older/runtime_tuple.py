@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_tuple, leaves, nest_like
-from tilewright.mojo import SIMD, Index
-from tilewright.mojo.brackets import ParametrizedMeta, brackets
-from tilewright.mojo.builtins import IndexEntries
+from tilewright.mojo import SIMD, Index, IndexEntries, ParametrizedMeta, brackets
 
 from . import int_tuple
 from .int_tuple import IntTuple, to_unknown

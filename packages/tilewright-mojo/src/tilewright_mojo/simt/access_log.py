@@ -20,8 +20,8 @@ import numpy as np
 from tilewright.copying import aligned_empty
 from tilewright.errors import LayoutError
 from tilewright.formats import FormatLike, ScalarFormat, format_of
-from tilewright.layout import LayoutLike, as_integer, product, row_major
-from tilewright.tensor import Array, Store, TileTensor, View, elements_layout
+from tilewright.layout import LayoutLike, as_integer, leaves, row_major
+from tilewright.tensor import Store, TileTensor, View, elements_layout
 
 from .kernel_thread import MACHINE, PACKAGES, current_machine, is_inside_kernel
 
@@ -56,7 +56,7 @@ class MemoryRegion:
         ),
     )
 
-    def __init__(self, name: str, space: str, data: Array, view: View | None = None) -> None:
+    def __init__(self, name: str, space: str, data: np.ndarray, view: View | None = None) -> None:
         self.name, self.space, self.data = name, space, data
         self.view, self.view_start = view, 0  # a tensor in the region, and the byte where its storage starts
         self.address = int(data.ctypes.data)
@@ -76,7 +76,7 @@ class MemoryRegion:
         self.data.view(np.uint8)[...] = POISON
         self.written = bytearray(self.nbytes)
 
-    def include(self, data: Array) -> None:
+    def include(self, data: np.ndarray) -> None:
         """Extend the region by an array that overlaps it.
 
         >>> numbers = np.zeros(8, dtype=np.int8)
@@ -108,7 +108,7 @@ class MemoryRegion:
         >>> MemoryRegion("a", GLOBAL, np.zeros(4, dtype=np.int16)).coordinate(6)
         (3,)
         """
-        if self.view is None or product(self.view._pair.shape[0]) > _LARGE:
+        if self.view is None or prod(leaves(self.view._pair.shape[0])) > _LARGE:
             return (start // self.itemsize,)
         place = (start - self.view_start) // self.view._store.format.itemsize
         if self._table is None:
@@ -117,7 +117,7 @@ class MemoryRegion:
         return tuple(map(int, matches[0])) if len(matches) else (start // self.itemsize,)
 
 
-def element_places(view: View) -> Array:
+def element_places(view: View) -> np.ndarray:
     """Return where the elements of a tensor start in its storage, with one dimension per mode.
 
     >>> import tilewright as tw
@@ -280,8 +280,9 @@ class AccessLog:
         self.operations: list[AccessOperation] = []
         self.sites: list[Site] = []
         self._site_numbers: dict[Any, int] = {}
-        self._known: dict[Any, tuple[int, MemoryRegion, int, int, Array]] = {}
-        self._unsettled: tuple[int, Array, Any, int, Any] | None = None  # the last write, and what was there before
+        self._known: dict[Any, tuple[int, MemoryRegion, int, int, np.ndarray]] = {}
+        # The last write, and what was there before.
+        self._unsettled: tuple[int, np.ndarray, Any, int, Any] | None = None
         self._numbers: dict[Any, int] = {}
         self._codes: list[CodeType] = []  # alive, so that their ids stay theirs
         self._stores: list[Store] = []
@@ -436,7 +437,7 @@ class AccessLog:
 
     # Where in the source.
 
-    def _operation(self, kind: int, store: Store, width: int) -> tuple[int, MemoryRegion, int, int, Array]:
+    def _operation(self, kind: int, store: Store, width: int) -> tuple[int, MemoryRegion, int, int, np.ndarray]:
         """Return (number, region, start, itemsize, scalars) of the access that the kernel is about to make."""
         if self._unsettled is not None:
             self.settle()
@@ -494,7 +495,7 @@ def _as_instruction(places: object, width: int, store: Store) -> tuple[Any, int]
     """Return (place, width) of places that one vector instruction can access, else (places, width)."""
     if isinstance(places, (np.integer, int)):
         return int(places), width
-    table: Array = np.asarray(places).reshape(-1)
+    table: np.ndarray = np.asarray(places).reshape(-1)
     count, size = table.size, store.format.itemsize
     if count == 1:
         return int(table[0]), width

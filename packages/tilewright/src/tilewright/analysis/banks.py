@@ -356,7 +356,7 @@ class Certificate:
         """The wavefronts that are left beyond the ideal ones."""
         return sum(self.wavefronts) - sum(self.ideal)
 
-    def place(self, offsets: Any) -> Any:
+    def place(self, offsets: object) -> Any:
         """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
         return _place(self.remedy, self.row, offsets)
 
@@ -490,7 +490,7 @@ def _place(remedy: Remedy, row: int | None, offsets: Any) -> Any:
     return _apply_linear(remedy, offsets) if isinstance(remedy, Linear) else offsets + offsets // (row or 1) * remedy
 
 
-def _as_patterns(patterns: Any, itemsize: int, machine: BankModel) -> list[Pattern]:
+def _as_patterns(patterns: object, itemsize: int, machine: BankModel) -> list[Pattern]:
     """Return the accesses with their offsets as tables; raise if one is not an access that the machine can do."""
     if isinstance(patterns, (LayoutLike, Pattern, View)) or (isinstance(patterns, np.ndarray) and patterns.ndim < 3):
         patterns = [patterns]

@@ -536,7 +536,7 @@ def _wrap_dlpack(array: Any, device: int) -> DeviceArray:
     return DeviceArray(backend, contents.address, 0, contents.shape, contents.strides, contents.format, owner, False)
 
 
-def _wrap_interface(array: Any) -> DeviceArray | None:
+def _wrap_interface(array: object) -> DeviceArray | None:
     """Return an array with `__cuda_array_interface__`, such as numba's, as a device array, or None."""
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is None:

@@ -300,7 +300,7 @@ def _import_capsule(exporter: SupportsDLPack, problem: Exception) -> Array:
     return np.lib.stride_tricks.as_strided(scalars[-low // size :], shape, strides).view(contents.format.dtype)
 
 
-def as_host_array(values: Any) -> Array:
+def as_host_array(values: object) -> Array:
     """Return `values` (an array of any library, or nested sequences) as a NumPy array, sharing memory if possible.
 
     Tensors of torch are detached from their graph and copied from their device.

@@ -33,6 +33,7 @@ from .placement import (
     Placement,
     address_of,
     aligned_empty,
+    aligned_memory,
     fill_value,
     footprint_of,
     overlap_error,
@@ -487,8 +488,8 @@ class ArrayLibrary(NamedTuple):
     address: Callable[[Any], int]
     """Returns the address of the first element."""
     is_writeable: Callable[[Any], bool]
-    allocator: Callable[[Any, tuple[int, ...], ScalarFormat], Callable[[], Any]]
-    """Returns a function that returns new, uninitialised arrays in the memory of an array."""
+    allocator: Callable[[Any, tuple[int, ...], ScalarFormat], Callable[[], tuple[Any, int]]]
+    """Returns a function that returns a new, uninitialised array in the memory of an array, and its address."""
 
 
 def _numpy_library() -> ArrayLibrary:
@@ -496,7 +497,7 @@ def _numpy_library() -> ArrayLibrary:
         signature=lambda array: (array.shape, array.strides, array.dtype),
         address=address_of,
         is_writeable=lambda array: bool(array.flags.writeable),
-        allocator=lambda array, shape, element: partial(aligned_empty, shape, element.dtype),
+        allocator=lambda array, shape, element: partial(aligned_memory, shape, element.dtype),
     )
 
 
@@ -506,14 +507,17 @@ def _device_library() -> ArrayLibrary:
         signature=lambda array: (array.shape, array.strides, array.format, array.backend),
         address=lambda array: int(array.memory + array.start),
         is_writeable=lambda array: bool(array.writeable),
-        allocator=lambda array, shape, element: partial(array.backend.empty, shape, element),
+        allocator=lambda array, shape, element: _with_address(
+            partial(array.backend.empty, shape, element), lambda new: int(new.memory + new.start)
+        ),
     )
 
 
 def _torch_library() -> ArrayLibrary:
-    def allocator(array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], Any]:
+    def allocator(array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], tuple[Any, int]]:
         empty = sys.modules["torch"].empty(0, dtype=torch_dtype(element), device=array.device)
-        return partial(empty.new_empty, shape)  # which takes less time than torch.empty with a device
+        # new_empty takes less time than torch.empty with a device
+        return _with_address(partial(empty.new_empty, shape), lambda new: int(new.data_ptr()))
 
     return ArrayLibrary(
         signature=lambda array: (array.shape, array.stride(), array.dtype, array.get_device()),
@@ -530,8 +534,18 @@ def _cupy_library() -> ArrayLibrary:
         signature=lambda array: (array.shape, array.strides, array.dtype, array.data.device_id, current()),
         address=lambda array: int(array.data.ptr),
         is_writeable=lambda array: True,
-        allocator=lambda array, shape, element: partial(cupy.ndarray, shape, element.dtype),
+        allocator=lambda array, shape, element: _with_address(
+            partial(cupy.ndarray, shape, element.dtype), lambda new: int(new.data.ptr)
+        ),
     )
+
+
+def _with_address(make: Callable[[], Any], address: Callable[[Any], int]) -> Callable[[], tuple[Any, int]]:
+    def allocate() -> tuple[Any, int]:
+        array = make()
+        return array, address(array)
+
+    return allocate
 
 
 class _Libraries(dict[type, "ArrayLibrary | None"]):
@@ -557,13 +571,6 @@ LIBRARIES = _Libraries()
 # `run_copy`: copies by name, prepared for arrays of the same signature and options.
 
 MAX_CALLS = 1024
-# The variables that choose defaults are looked up at every call: the dictionary of the environment takes a tenth of the
-# time of os.environ itself, which checks and decodes.
-_environment: Any = getattr(os.environ, "_data", os.environ)
-_ENGINE, _THREADS = [
-    os.environ.encodekey(name) if _environment is not os.environ else name
-    for name in ("TILEWRIGHT_ENGINE", "TILEWRIGHT_THREADS")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,7 +617,7 @@ def run_copy(
     if library is not None and (out is None or type(out) is type(array)):
         try:
             target_signature = None if out is None else library.signature(out)
-            environment = (_environment.get(_ENGINE), _environment.get(_THREADS))
+            environment = os.environ.get("TILEWRIGHT_ENGINE"), os.environ.get("TILEWRIGHT_THREADS")
             signature, kind = library.signature(array), type(operation)
             key = (kind, operation, signature, target_signature, threads, engine, environment)
             call = _calls.get(key)
@@ -652,15 +659,15 @@ def _run_batch(operation: CopyOperation, arrays: Sequence[object], engine: str |
     job = operation.plan(source, None)
     if job.plan is None or not _can_prepare(job.plan, source, source, engine):
         return None
-    block = library.allocator(arrays[0], (len(arrays), *job.shape), job.element)()
-    low, start, step = _lowest_offset(source), library.address(block), prod(job.shape) * job.element.itemsize
+    block, start = library.allocator(arrays[0], (len(arrays), *job.shape), job.element)()
+    low, step = _lowest_offset(source), prod(job.shape) * job.element.itemsize
     sources = [library.address(array) + low for array in arrays]
     run_batch(job.plan, source.backend, sources, [start + k * step for k in range(len(arrays))])
     return list(block)
 
 
 def _run_and_prepare(
-    operation: CopyOperation, array: Any, out: Any, threads: int | None, engine: str | None, key: Hashable
+    operation: CopyOperation, array: object, out: object, threads: int | None, engine: str | None, key: Hashable
 ) -> Operand:
     """Return the result of a copy that is planned and validated; prepare the next one with the same key, if any."""
     source, target = as_operand(array), None if out is None else as_operand(out)
@@ -696,7 +703,10 @@ def _can_prepare(plan: Plan, source: Operand, target: Operand, engine: str | Non
 class _PreparedCall:
     """A copy from any array of one signature into a new array, or into any of another signature."""
 
-    __slots__ = ("_allocate", "_backend", "_job", "_library", "_lows", "_make_runner", "_mask", "_plan", "_runners")
+    __slots__ = (
+        *("_allocate", "_backend", "_job", "_library", "_lows"),
+        *("_make_runner", "_mask", "_plan", "_runners", "_sizes"),
+    )
 
     def __init__(
         self,
@@ -711,6 +721,7 @@ class _PreparedCall:
         self._job, self._plan, self._library = job, job.plan, library
         self._allocate = None if arrays[1] is not None else library.allocator(arrays[0], job.shape, job.element)
         self._lows = [_lowest_offset(operand) for operand in operands]
+        self._sizes = job.plan.source.nbytes, job.plan.target.nbytes
         self._backend: CudaBackend | None = getattr(operands[1], "backend", None)
         self._mask = 0 if self._backend is None else WIDEST - 1  # kernels depend on the alignment of addresses
         self._make_runner = partial(make_runner, job.plan, resolve_threads(threads), resolve_engine(engine))
@@ -721,11 +732,12 @@ class _PreparedCall:
         library, (source_low, target_low) = self._library, self._lows
         source = library.address(array) + source_low
         if self._allocate is not None:
-            out = self._allocate()
-            target = library.address(out) + target_low
+            out, target = self._allocate()
+            target += target_low
         else:
             target = library.address(out) + target_low
-            overlap = source < target + self._plan.target.nbytes and target < source + self._plan.source.nbytes
+            read, written = self._sizes
+            overlap = source < target + written and target < source + read
             if overlap or not library.is_writeable(out):
                 return None
             if tuple(out.shape) != self._job.shape:

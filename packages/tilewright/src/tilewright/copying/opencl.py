@@ -195,7 +195,7 @@ def _program_binary(program: Any, device: Any) -> bytes:
     return bytes(program.get_info(info.BINARIES)[devices.index(device.int_ptr)])
 
 
-def default_queue(context: Any) -> Any:
+def default_queue(context: object) -> Any:
     """Return the default queue of a context: always the same."""
     queue = _queues.get(context)
     if queue is None:

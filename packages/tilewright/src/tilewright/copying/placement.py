@@ -21,7 +21,6 @@ from ..layout import (
     Layout,
     LayoutLike,
     PagedLayout,
-    as_offset,
     make_layout,
     product_each,
     strided_leaves,
@@ -300,7 +299,7 @@ class Placement:
             return self.extents
         if isinstance(self.layout, ComposedLayout) and isinstance(self.layout.outer, PagedLayout):
             inner = self.layout.inner
-            if isinstance(inner, Layout) and inner.offset >= 0 and as_offset(inner.cosize) <= self.layout.outer.size:
+            if isinstance(inner, Layout) and inner.offset >= 0 and inner.cosize <= self.layout.outer.size:
                 return inner.logical_shape  # all pages are data
         return _data_extents(self.layout)
 
@@ -529,10 +528,20 @@ def aligned_empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
     >>> aligned_empty((3, 5), np.float32).ctypes.data % 64
     0
     """
-    dtype = np.dtype(dtype)
-    extents = shape if isinstance(shape, tuple) else (shape,)
-    memory = np.empty(prod(extents) * dtype.itemsize + CACHE_LINE, dtype=np.uint8)
-    return np.ndarray(extents, dtype, memory, -address_of(memory) % CACHE_LINE)
+    return aligned_memory(shape if isinstance(shape, tuple) else (shape,), np.dtype(dtype))[0]
+
+
+def aligned_memory(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Array, int]:
+    """Return an uninitialised array that starts at a cache line, and its address.
+
+    >>> array, address = aligned_memory((2, 3), np.dtype(np.int8))
+    >>> address % CACHE_LINE == 0, address == array.ctypes.data
+    (True, True)
+    """
+    memory = np.empty(prod(shape) * dtype.itemsize + CACHE_LINE, dtype=np.uint8)
+    start = address_of(memory)
+    offset = -start % CACHE_LINE
+    return np.ndarray(shape, dtype, memory, offset), start + offset
 
 
 def address_of(array: Array) -> int:

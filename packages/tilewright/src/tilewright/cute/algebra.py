@@ -27,7 +27,6 @@ from ..layout import (
     add_axes,
     as_function,
     as_integer,
-    as_offset,
     as_tree,
     check_mode,
     check_profile,
@@ -135,7 +134,7 @@ def _move_swizzle_out(a: LayoutLike | Swizzle, b: ComposedLayout) -> LayoutLike 
     if a.canonical_modes() == ([a.size], [1]):
         return b
     try:
-        moved = make_swizzle(as_offset(a.extended(swizzle.source_mask)), as_offset(a.extended(swizzle.target_mask)))
+        moved = make_swizzle(a.extended(swizzle.source_mask), a.extended(swizzle.target_mask))
         inside = Linear.of(ComposedLayout(a, ComposedLayout(swizzle, make_trusted(a.size, 1))))
         outside = Linear.of(ComposedLayout(moved, a))
         composed = native.compose(a, inner, strided=True)

@@ -7,7 +7,7 @@ from abc import ABC
 from collections.abc import Callable
 from itertools import zip_longest
 from math import gcd
-from typing import Any
+from typing import Any, overload
 
 from .._integers import ceil_div as divide_up
 from ..errors import LayoutError
@@ -70,7 +70,15 @@ def make_tuple(*items: Any) -> tuple[Any, ...]:
 make_shape = make_stride = make_coord = make_tile = make_step = make_tuple
 
 
-def ceil_div(a: Shape, b: Shape) -> Any:
+@overload
+def ceil_div(a: int, b: int) -> int: ...
+
+
+@overload
+def ceil_div(a: Shape, b: Shape) -> Shape: ...
+
+
+def ceil_div(a: Shape, b: Shape) -> Shape:
     """Return `a` / `b` rounded up: mode by mode for tuples, where modes that `b` lacks are divided by 1.
 
     A tuple by an integer is divided from its first mode on: each takes what it can of the divisor.

@@ -177,7 +177,7 @@ def refuse(status: HTTPStatus, reason: str, field: str | None = None) -> Reply:
     return Reply(status, encode_json({"error": reason, "field": field}))
 
 
-def encode_json(data: Any) -> str:
+def encode_json(data: object) -> str:
     """Return `data` as compact JSON.
 
     >>> encode_json({"a": [1, 2]})

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..analysis import AlgebraStep, access_offsets, bank_conflicts, explain_steps, find_swizzle, format_operand
 from ..errors import LayoutError, TilewrightError
-from ..layout import ComposedLayout, LayoutLike, Linear, Swizzle, as_offset
+from ..layout import ComposedLayout, LayoutLike, Linear, Swizzle
 from ..notation import writable_notations, write
 from ..notation.any_text import TYPED, element_options
 from ..notation.parsing import parse_with_spare_shape
@@ -150,7 +150,7 @@ def _parse_layout(fields: FormFields, field: str) -> Any:
     return _attribute(field, lambda: _memory_layout(parse_with_spare_shape(text, shape)))
 
 
-def _memory_layout(parsed: Any) -> Any:
+def _memory_layout(parsed: object) -> Any:
     return getattr(parsed, "memory_layout", parsed)
 
 
@@ -188,12 +188,12 @@ def _attribute(field: str, make: Callable[[], Made]) -> Made:
         raise FieldError(field, str(problem)) from None
 
 
-def _result_picture(fields: FormFields, layout: Any) -> Scene:
+def _result_picture(fields: FormFields, layout: object) -> Scene:
     sides = {} if isinstance(layout, Linear) else {"side": MAX_SIDE, **bank_options(layout, _parse_itemsize(fields))}
     return _attribute("notation", lambda: attribute_scene(fields, lambda options: scene_of(layout, **sides, **options)))
 
 
-def _draw_operand(operand: Any) -> dict[str, Any]:
+def _draw_operand(operand: object) -> dict[str, Any]:
     """Return the picture of an operand, or a note on one that cannot be drawn, such as a swizzle or a number."""
     if not isinstance(operand, LayoutLike):
         return {"scene": None, "note": "It has no shape of its own to draw."}
@@ -208,7 +208,7 @@ def _describe_step(step: AlgebraStep) -> dict[str, str]:
     return {"name": step.title, "operands": operands, "result": format_operand(step.result), "why": step.sentence}
 
 
-def _require_listable(layout: Any, field: str) -> Any:
+def _require_listable(layout: object, field: str) -> Any:
     if not isinstance(layout, LayoutLike):
         raise FieldError(field, f"threads need a layout of elements, got {type(layout).__name__}")
     if layout.size > MAX_LISTED:
@@ -216,7 +216,7 @@ def _require_listable(layout: Any, field: str) -> Any:
     return layout
 
 
-def _thread_picture(fields: FormFields, layout: Any) -> Scene:
+def _thread_picture(fields: FormFields, layout: object) -> Scene:
     extents = parse_integers(fields, "tile", "16x8", 2)
     if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MAX_LISTED:
         raise FieldError("tile", f"a tile has two extents and at most {MAX_LISTED} elements; write it as 16x8")
@@ -249,7 +249,7 @@ def _parse_itemsize(fields: FormFields) -> int | None:
 
 def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
     inner = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
-    if not isinstance(inner, LayoutLike) or as_offset(inner.cosize) > MAX_SEARCHED:
+    if not isinstance(inner, LayoutLike) or inner.cosize > MAX_SEARCHED:
         return {"text": "", "note": f"Swizzles are searched for memory of at most {MAX_SEARCHED} elements."}
     offsets, touched = access_offsets(inner, threads, "the threads")
     try:
@@ -263,7 +263,7 @@ def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, s
     return {"text": f"{search.remedy} o {inner}", "note": f"{worth}; {search.searched} were tried."}
 
 
-def _translate(layout: Any, fields: FormFields) -> list[dict[str, str]]:
+def _translate(layout: object, fields: FormFields) -> list[dict[str, str]]:
     """Return a layout in the notations that can express it, except the one in which it was given.
 
     `assumed` is the element type of a notation that needs one, where the text of the layout states none.

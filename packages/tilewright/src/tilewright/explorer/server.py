@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from socketserver import TCPServer
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from ..version import __version__
@@ -72,6 +72,9 @@ def page_files() -> dict[str, tuple[bytes, str]]:
     files = [file for file in (*folder.iterdir(), *shared) if Path(file.name).suffix in _KINDS]
     contents = {f"/{file.name}": (file.read_bytes(), _KINDS[Path(file.name).suffix]) for file in files}
     return {"/": contents.pop("/index.html"), **contents}
+
+
+Request: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # a pair over UDP, which this server never has
 
 
 class RequestRefusedError(Exception):
@@ -144,7 +147,7 @@ class Explorer(ThreadingHTTPServer):
         thread.start()
         return thread
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Request, client_address: object) -> None:
         """Serve a connection in its own thread; if there are too many, close the one that has waited longest.
 
         A browser sends its request at once, so slow clients are closed first.
@@ -163,7 +166,7 @@ class Explorer(ThreadingHTTPServer):
         else:
             super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: Request, client_address: object) -> None:
         """Serve a connection and remove it at its end."""
         try:
             super().process_request_thread(request, client_address)
@@ -173,7 +176,7 @@ class Explorer(ThreadingHTTPServer):
                 self._answering.discard(request)
 
     @contextmanager
-    def mark_busy(self, request: Any) -> Iterator[None]:
+    def mark_busy(self, request: Request) -> Iterator[None]:
         """Mark a connection as busy while its request is answered."""
         with self._lock:
             self._waiting.pop(request, None)
@@ -185,11 +188,12 @@ class Explorer(ThreadingHTTPServer):
                 self._answering.discard(request)
                 self._waiting[request] = None
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Request, client_address: object) -> None:
         """Ignore errors of connections: a browser may disconnect at any time."""
 
 
-def _close_connection(request: Any) -> None:
+def _close_connection(request: Request) -> None:
+    assert isinstance(request, socket.socket)
     with suppress(OSError):  # it is gone already
         request.shutdown(socket.SHUT_RDWR)
 
@@ -315,7 +319,7 @@ class _Handler(BaseHTTPRequestHandler):
             status = HTTPStatus.METHOD_NOT_ALLOWED
         self._send_problem(status, message or status.phrase)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the base class's name)
         """Do not log requests to the terminal."""
 
 

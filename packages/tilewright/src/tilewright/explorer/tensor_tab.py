@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import OutOfMemory, TilewrightError
 from ..memory import Allocator, TensorSpec, explain, explain_address, fit, format_devices, placement_violations
@@ -236,7 +237,7 @@ def describe_core(fields: FormFields) -> dict[str, Any]:
     }
 
 
-def _run_starts(pages: Any, address: Any, spec: TensorSpec) -> Any:
+def _run_starts(pages: NDArray[np.int64], address: NDArray[np.int64], spec: TensorSpec) -> NDArray[np.int64]:
     """Return where each run of consecutive pages at consecutive addresses starts."""
     if not len(pages):
         return np.zeros(0, dtype=np.int64)
@@ -244,7 +245,7 @@ def _run_starts(pages: Any, address: Any, spec: TensorSpec) -> Any:
     return np.concatenate([[0], np.flatnonzero(broken) + 1])
 
 
-def _page_rows(spec: TensorSpec, pages: Any, address: Any) -> list[dict[str, Any]]:
+def _page_rows(spec: TensorSpec, pages: NDArray[np.int64], address: NDArray[np.int64]) -> list[dict[str, Any]]:
     starts = _run_starts(pages, address, spec)
     if not starts.size:
         return []

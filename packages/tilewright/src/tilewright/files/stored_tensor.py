@@ -21,7 +21,7 @@ from .._text import format_extents
 from ..copying import Mode, Part, aligned_empty, modes_layout
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, ScalarFormat
-from ..layout import Box, Layout, as_offset
+from ..layout import Box, Layout
 from ..memory import Coordinate, DeviceLike, Integers, Mesh, TensorSpec, alignment_of, from_bytes, padded_extents
 from .source import ByteArray, FilePath, SourceFile, read_json
 from .spec_json import spec_from_json, spec_to_json
@@ -699,7 +699,7 @@ class StoredTensor:
         if self.strides is not None:
             element = sum([c * stride for c, stride in zip(inside, self.strides, strict=True)])
             return part.offset + element * self.dtype.itemsize, None
-        page, element = divmod(as_offset(host.host(*inside)), host.page_elements)
+        page, element = divmod(host.host(*inside), host.page_elements)
         start = page * host.page_bytes
         if self.image is not None:
             ((start, _),) = self.image.runs([(start, host.page_bytes)])

@@ -232,7 +232,7 @@ class _FlatbufferWriter:
         self.data = bytearray(_WORD)
         self.vtables: dict[bytes, int] = {}  # tables with the same fields share one
 
-    def write_reference(self, at: int, value: Any) -> None:
+    def write_reference(self, at: int, value: object) -> None:
         """Append a value, and write its distance at offset `at`."""
         struct.pack_into("<I", self.data, at, self._write_value(value) - at)
 

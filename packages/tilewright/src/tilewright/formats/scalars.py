@@ -312,7 +312,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 
 
-def validate_rounding(rounding: Any, seed: Any) -> None:
+def validate_rounding(rounding: object, seed: object) -> None:
     """Raise a FormatError unless `rounding` is known, with a `seed` if and only if it is stochastic.
 
     >>> validate_rounding("stochastic", 7)
@@ -972,7 +972,7 @@ def _narrow(array: NDArray[Any], target: ScalarFormat) -> NDArray[Any]:
     return array.astype(np.float64 if target.kind == "float" else target.dtype)
 
 
-def _is_value(number: Any, target: ScalarFormat) -> bool:
+def _is_value(number: object, target: ScalarFormat) -> bool:
     if isinstance(number, complex | np.complexfloating):
         raise FormatError(f"{number} is not a value of {target}: it is complex; store its real or imaginary part")
     if not isinstance(number, Real):

@@ -10,7 +10,6 @@ from .axes import (
     Stride,
     StrideArgument,
     addr,
-    as_offset,
     bank,
     component,
     core,

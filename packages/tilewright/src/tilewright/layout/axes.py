@@ -242,20 +242,6 @@ def as_step(value: object, name: str) -> Step:
     return value if isinstance(value, Place) else as_integer(value, name)
 
 
-def as_offset(place: object) -> int:
-    """Return a place that is a plain offset as an integer; raise for a place on named axes.
-
-    >>> from tilewright import Layout
-    >>> as_offset(Layout((4, 8))(1, 2))
-    9
-    """
-    if isinstance(place, int):
-        return place
-    if hasattr(place, "__index__"):  # of NumPy
-        return int(place.__index__())
-    raise LayoutError(f"expected an offset without axes, got {place!r}; take one axis with .project(axis)")
-
-
 def component(step: Step, axis: str) -> Any:
     """Return the part of a step that lies along the axis with that name; for the name "", along no axis.
 
@@ -436,7 +422,7 @@ def _magnitude(step: Step) -> int:
     return max(map(abs, step._parts.values()), default=0) if isinstance(step, Place) else abs(step)
 
 
-def value_range(extents: list[int], steps: list[Any], offset: Any) -> tuple[Any, Any]:
+def value_range(extents: list[int], steps: list[Any], offset: object) -> tuple[Any, Any]:
     """Return the lowest and highest value of offset + sum(coordinate * step).
 
     >>> value_range([4, 8], [-1, 4], 0)

@@ -546,7 +546,7 @@ class ComposedLayout(LayoutLike):
     def _place(self, leaf_coords: list[Any]) -> Any:
         return self._apply_outer(self._inner._place(leaf_coords))
 
-    def _apply_outer(self, offset: Any) -> Any:
+    def _apply_outer(self, offset: object) -> Any:
         """Return the outer function of an offset, or of each of a set of offsets."""
         if isinstance(offset, frozenset):
             places = [self._outer.extended(element) for element in offset]

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import Any, SupportsIndex, TypeAlias, overload
+from typing import Any, SupportsIndex, TypeAlias
 
 from .._integers import ceil_div
 from ..errors import LayoutError
@@ -404,7 +404,7 @@ def _leaves_by_mode(shape: Shape, stride: Stride) -> list[LeafSteps]:
 Tiler: TypeAlias = "LayoutLike | Swizzle | SupportsIndex | tuple[Tiler, ...] | list[Any] | None"
 
 
-def compose(outer: LayoutArgument, inner: Tiler, *, strided: bool = False, exact: bool = False) -> LayoutLike:
+def compose(outer: LayoutArgument, inner: Tiler, *, strided: bool = False, exact: bool = False) -> Layout | Any:
     """Return the layout R with R(i) == outer(inner(i)) for every i in the domain of `inner`.
 
     R is a `Layout` where a strided one exists, else a `ComposedLayout`. Its shape refines the shape of `inner`. Where
@@ -421,7 +421,7 @@ def compose(outer: LayoutArgument, inner: Tiler, *, strided: bool = False, exact
     >>> print(compose(Layout((3, 5), (5, 1)), Layout(6, 2)))
     (3,5):(5,1) o 6:2
     """
-    result: LayoutLike = _compose(as_function(outer), _as_tiler(as_tree(inner)))
+    result = _compose(as_function(outer), _as_tiler(as_tree(inner)))
     if exact:
         _require_within_domain(result, outer, inner)
     if strided and not _is_fully_composed(result):
@@ -518,15 +518,14 @@ def _format_tiler(tiler: Tiler) -> str:
     return str(tiler)
 
 
-def compose_by_mode(outer: LayoutLike | Swizzle, tilers: tuple[Tiler, ...]) -> LayoutLike:
+def compose_by_mode(outer: LayoutLike | Swizzle, tilers: tuple[Tiler, ...]) -> Layout | Any:
     """Return `outer` with each mode composed with its own tiler; modes without a tiler stay.
 
     >>> compose_by_mode(Layout((8, 8)), (Layout(2, 4), Layout(4)))
     Layout((2, 4), (4, 8))
     """
     if isinstance(outer, ComposedLayout):
-        whole: LayoutLike = _compose(outer.outer, compose_by_mode(outer.inner, tilers))
-        return whole
+        return _compose(outer.outer, compose_by_mode(outer.inner, tilers))
     if not isinstance(outer, Layout):
         raise LayoutError(
             f"{outer} is not strided and cannot be composed with {_format_tiler(tilers)} mode by mode; use one layout"
@@ -591,7 +590,7 @@ def _compose_by_index(outer: Layout, tilers: tuple[Tiler, ...]) -> LayoutLike:
     return ComposedLayout(compose_by_mode(outer, tuple(domains)), join(*tiles))
 
 
-def pad(layout: LayoutLike, shape: ShapeArgument) -> LayoutLike:
+def pad(layout: LayoutLike, shape: ShapeArgument) -> Layout | Any:
     """Return the function of `layout` on a larger `shape`, one extent per mode; the added coordinates are padding.
 
     Strides stay as they are. To reserve memory for the padding, build the padded layout and use `with_logical_shape`.
@@ -611,11 +610,7 @@ def pad(layout: LayoutLike, shape: ShapeArgument) -> LayoutLike:
     return compose(layout, tilers if isinstance(layout.shape, tuple) else tilers[0])
 
 
-@overload
-def with_logical_shape(layout: Layout, shape: ShapeArgument) -> Layout: ...
-@overload
-def with_logical_shape(layout: LayoutLike, shape: ShapeArgument) -> LayoutLike: ...
-def with_logical_shape(layout: LayoutLike, shape: ShapeArgument) -> LayoutLike:
+def with_logical_shape(layout: LayoutLike, shape: ShapeArgument) -> Layout | Any:
     """Return `layout` with only the coordinates inside `shape`, one extent per mode, as data; the rest is padding.
 
     >>> from tilewright import row_major

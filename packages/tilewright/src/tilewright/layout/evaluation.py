@@ -210,7 +210,7 @@ def chunks(layout: LayoutLike, limit: int = 1 << 20) -> Iterator[tuple[Any, Any,
         yield index, places, valid if is_array(valid) else np.full(index.shape, bool(valid))
 
 
-def _broadcast_places(places: Any, shape: tuple[int, ...]) -> Any:
+def _broadcast_places(places: object, shape: tuple[int, ...]) -> Any:
     """Return places as arrays of that shape; a layout without modes has a single place."""
     if isinstance(places, Place):
         return Place._of({name: _broadcast_places(part, shape) for name, part in places._parts.items()})

@@ -112,7 +112,9 @@ class HasIndex(Protocol):
         ...
 
 
-def strided_expression(shape: Any, stride: Any, offset: int, arguments: tuple[IndexExpression, ...]) -> IndexExpression:
+def strided_expression(
+    shape: object, stride: object, offset: int, arguments: tuple[IndexExpression, ...]
+) -> IndexExpression:
     """Return the offset of a strided layout: the sum of the parts of its coordinates times their strides.
 
     >>> print(
@@ -164,7 +166,7 @@ def _hoist(expression: IndexExpression) -> tuple[list[tuple[str, IndexExpression
     """Return the parts that a swizzle uses twice as named values, and the expression with their names."""
     named: list[tuple[str, IndexExpression]] = []
 
-    def replace(node: Any) -> Any:
+    def replace(node: object) -> Any:
         if not isinstance(node, IndexExpression) or node.operation in ("argument", "constant"):
             return node
         left, right = replace(node.left), replace(node.right)
@@ -182,13 +184,13 @@ def _hoist(expression: IndexExpression) -> tuple[list[tuple[str, IndexExpression
     return named, replace(expression)
 
 
-def _contains(node: Any, part: IndexExpression) -> bool:
+def _contains(node: object, part: IndexExpression) -> bool:
     return isinstance(node, IndexExpression) and (
         node == part or _contains(node.left, part) or _contains(node.right, part)
     )
 
 
-def _substitute(node: Any, part: IndexExpression, name: IndexExpression) -> Any:
+def _substitute(node: object, part: IndexExpression, name: IndexExpression) -> Any:
     if not isinstance(node, IndexExpression):
         return node
     if node == part:

@@ -193,7 +193,7 @@ _IndexedMode: TypeAlias = "tuple[Any, int, int]"
 _Inversion: TypeAlias = "Callable[..., Any]"  # right_inverse or left_inverse
 
 
-def right_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> LayoutLike:
+def right_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> Layout | Any:
     """Return the largest layout R, made of modes of `layout`, with layout(R(i)) == i for every i < R.size.
 
     With `axes`, the arguments of R are places: coordinates along those axes, in that order.
@@ -204,7 +204,7 @@ def right_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = No
     Layout((6, 5), (80, 1))
     """
     function = as_function(layout)
-    inverse: LayoutLike | None = _invert_unless_strided(function, axes, right_inverse)
+    inverse = _invert_unless_strided(function, axes, right_inverse)
     if inverse is not None:
         return inverse
     return _restrict_to_data(function, _invert_right(_indexed_modes(function), function.offset, function))
@@ -294,7 +294,7 @@ def _restrict_to_data(layout: Layout, inverse: Layout) -> LayoutLike:
     return compose(make_layout(layout.shape, index_strides(layout.shape), guards=layout.guards), inverse)
 
 
-def left_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> LayoutLike:
+def left_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> Layout | Any:
     """Return a layout Li with Li(layout(i)) == i; over broadcast modes, with layout(Li(layout(i))) == layout(i).
 
     Places that `layout` does not use are not `valid` in Li. Where no strided inverse exists Li is an exact
@@ -306,7 +306,7 @@ def left_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = Non
     InverseLayout(Layout((2, 2), (2, 3)))
     """
     function = as_function(layout)
-    inverse: LayoutLike | None = _invert_unless_strided(function, axes, left_inverse)
+    inverse = _invert_unless_strided(function, axes, left_inverse)
     if inverse is not None:
         return inverse
     if function.size == 0:

@@ -32,9 +32,6 @@ from operator import attrgetter
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..display import Drawable
 from ..errors import CoordinateError, LayoutError
 from . import evaluation
@@ -142,7 +139,7 @@ class LayoutLike(Drawable):
         return False
 
     @property
-    def cosize(self) -> int | Place:
+    def cosize(self) -> int | Any:
         """The size of the smallest buffer that holds every place and place 0; over named axes, per axis.
 
         >>> from tilewright import Layout
@@ -151,7 +148,7 @@ class LayoutLike(Drawable):
         """
         raise NotImplementedError
 
-    def extended(self, *coord: Coordinate) -> int | Place | IntArray:
+    def extended(self, *coord: Coordinate) -> int | Any:
         """Return the place of a coordinate `coord`, also past the edge of the shape.
 
         The outermost mode of the coalesced layout has no end; at negative indices f(-i) is -f(i).
@@ -162,7 +159,7 @@ class LayoutLike(Drawable):
         """
         raise NotImplementedError
 
-    def valid(self, *coord: Coordinate) -> bool | NDArray[np.bool_]:
+    def valid(self, *coord: Coordinate) -> bool | Any:
         """Return whether a coordinate `coord` is inside the shape and is data rather than padding.
 
         >>> from tilewright import Layout
@@ -278,9 +275,9 @@ class LayoutLike(Drawable):
         return tree_depth(self.shape)
 
     @overload
-    def __call__(self, *coord: int) -> int | Place: ...
+    def __call__(self, *coord: int) -> int | Any: ...
     @overload
-    def __call__(self, *coord: Coordinate) -> int | Place | IntArray | LayoutLike: ...
+    def __call__(self, *coord: Coordinate) -> IntArray | Any: ...
     def __call__(self, *coord: Coordinate) -> Any:
         nested = self._nest_coordinate(coord)
         return self._slice(nested) if is_slice(nested) else self._place(leaf_coordinates(nested, self.shape))
@@ -326,7 +323,7 @@ class LayoutLike(Drawable):
         valid = self.valid(*coord)
         return (self.extended(*coord) if valid is False else self(*coord)), valid
 
-    def offsets(self, fill: int | None = None, dtype: DTypeLike | None = None) -> IntArray | Place:
+    def offsets(self, fill: int | None = None, dtype: DTypeLike | None = None) -> IntArray | Any:
         """Return the place of every coordinate as a NumPy array with one dimension per mode.
 
         Padding gets the value `fill` if one is given; `dtype` is the integer type of the array, int64 by default. A
@@ -336,8 +333,7 @@ class LayoutLike(Drawable):
         >>> Layout((2, 3), (3, 1)).offsets().tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        table: IntArray | Place = evaluation.offset_table(self, fill, dtype)
-        return table
+        return evaluation.offset_table(self, fill, dtype)
 
     __array_ufunc__ = None  # arithmetic is the layout's own: 3 + layout shifts it, also if 3 is NumPy's
 
@@ -558,7 +554,7 @@ class Layout(LayoutLike):
         return Place(lowest), Place(highest)
 
     @property
-    def cosize(self) -> int | Place:
+    def cosize(self) -> int | Any:
         if self.size == 0:
             return 0
         low, high = self.bounds
@@ -622,9 +618,9 @@ class Layout(LayoutLike):
         return self._restructure(lambda tree, _: tree[::-1] if isinstance(tree, tuple) else tree, "T")
 
     @overload
-    def __call__(self, *coord: int) -> int | Place: ...
+    def __call__(self, *coord: int) -> int | Any: ...
     @overload
-    def __call__(self, *coord: Coordinate) -> int | Place | IntArray | LayoutLike: ...
+    def __call__(self, *coord: Coordinate) -> IntArray | Any: ...
     def __call__(self, *coord: Coordinate) -> Any:
         try:
             program, flat, plain = self._program
@@ -683,12 +679,11 @@ class Layout(LayoutLike):
         ]
         return make_layout(new_shape, new_stride, offset, self.replicas, live_guards(new_shape, guards))
 
-    def extended(self, *coord: Coordinate) -> int | Place | IntArray:
+    def extended(self, *coord: Coordinate) -> int | Any:
         if len(coord) == 1 and coord[0].__class__ is int and 0 <= coord[0] < prod(self.canonical_modes()[0]):
             return self(coord[0])  # inside, there is nothing to extend
         place = self.offset + evaluation.extended_place(self, self._nest_coordinate(coord))
-        extended: int | Place | IntArray = self._as_public_place(place)
-        return extended
+        return self._as_public_place(place)
 
     def flat_modes(self) -> tuple[list[int], list[Any]]:
         """Return the extents and the strides of all leaves; do not modify these lists.
@@ -716,12 +711,12 @@ class Layout(LayoutLike):
             self._modes = merged, strides
             return self._modes
 
-    def valid(self, *coord: Coordinate) -> bool | NDArray[np.bool_]:
+    def valid(self, *coord: Coordinate) -> bool | Any:
         try:
             leaf_coords = leaf_coordinates(self._nest_coordinate(coord), self._shape)
         except IndexError:
             return evaluation.valid_coordinates(self, coord) if any(map(is_array, leaves(as_tree(coord)))) else False
-        valid: bool | NDArray[np.bool_] = evaluation.true_like(leaf_coords)
+        valid = evaluation.true_like(leaf_coords)
         for guard in self.guards:
             valid = valid & guard.is_data(leaf_coords)
         return valid

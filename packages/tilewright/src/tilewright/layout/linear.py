@@ -426,7 +426,7 @@ class Linear(Drawable):
         return "\n".join([*lines, "to " + ", ".join([f"{name} ({extent})" for name, extent in self.outputs.items()])])
 
 
-def _bit_count(extent: Any, what: str) -> int:
+def _bit_count(extent: object, what: str) -> int:
     count = as_integer(extent, what)
     if count < 1 or count & (count - 1):
         raise LayoutError(f"{what} must be a power of two, got {count}")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar
 
 from .._integers import ceil_div
 from ..errors import LayoutError
@@ -107,7 +107,7 @@ def require_strided(value: object, caller: str) -> Layout:
     return value  # type: ignore[return-value]
 
 
-def join(*layouts: LayoutLike) -> LayoutLike:
+def join(*layouts: LayoutLike) -> Layout | Any:
     """Return the layout that has `layouts` as its modes.
 
     Composed layouts can also be joined if their outermost function is strided.
@@ -143,7 +143,7 @@ def _split_composition(layout: LayoutLike) -> tuple[Layout, Layout]:
     )
 
 
-def append(layout: Layout, *modes: LayoutLike) -> LayoutLike:
+def append(layout: Layout, *modes: LayoutLike) -> Layout | Any:
     """Return `layout` with further `modes` at the end.
 
     >>> append(Layout((3, 4)), Layout(5, 12))
@@ -152,7 +152,7 @@ def append(layout: Layout, *modes: LayoutLike) -> LayoutLike:
     return join(*split_modes(layout), *modes)
 
 
-def prepend(layout: Layout, *modes: LayoutLike) -> LayoutLike:
+def prepend(layout: Layout, *modes: LayoutLike) -> Layout | Any:
     """Return `layout` with further `modes` at the front.
 
     >>> prepend(Layout(3), Layout(4, 3))
@@ -220,11 +220,7 @@ def extend_domain(layout: Layout, size: int) -> Layout:
     return add_axes(make_layout(shape, stride, layout.offset, layout.replicas, live_guards(shape, guards)), layout.axes)
 
 
-@overload
-def coalesce(layout: Layout, profile: ShapeArgument | None = None) -> Layout: ...
-@overload
-def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> LayoutLike: ...
-def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> LayoutLike:
+def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Layout | Any:
     """Return the flattest layout that is the same function of the index as `layout`.
 
     With a tuple as `profile`, every mode that has an entry there is coalesced by itself.

@@ -224,7 +224,7 @@ def _valid_places(layout: LayoutLike) -> list[Any]:
     return [np.concatenate(parts) for parts in columns.values()]
 
 
-def _places_by_axis(places: Any) -> dict[str, Any]:
+def _places_by_axis(places: object) -> dict[str, Any]:
     return places._parts if isinstance(places, Place) else {PLAIN: places}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._integers import ceil_div
 from ..errors import LayoutError
-from .axes import as_offset, check_offset_range
+from .axes import check_offset_range
 from .composed import ComposedLayout
 from .composition import Tiler, compose, with_logical_shape
 from .inverses import complement, free_positions, tiles_without_holes, used_axes
@@ -23,7 +23,7 @@ from .modes import LayoutArgument, as_function, compact_layout, join, split_mode
 from .tuples import Nested, Shape, ShapeArgument, as_tree, as_tuple, product, product_each, validate_shape
 
 
-def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> LayoutLike:
+def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Layout | Any:
     """Return `layout` cut into (tile, rest): the coordinates inside a tile, and the coordinates of the tiles.
 
     `tiler` is an integer, a layout, None (leave the mode whole), or a tuple of these, which cuts mode by mode:
@@ -70,7 +70,7 @@ def complete_tiler(shape: Shape, tiler: Tiler, layout: LayoutLike) -> Any:
     return join(tile, complement(tile, product(shape)))
 
 
-def zipped_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> LayoutLike:
+def zipped_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Layout | Any:
     """Return `layout` cut into (all tile modes, all rest modes); `tiler`, `strided`, `exact` as in `logical_divide`.
 
     >>> zipped_divide(Layout((8, 8)), (2, 4))
@@ -79,7 +79,7 @@ def zipped_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False
     return regroup_pairs(logical_divide(layout, tiler, strided=strided, exact=exact), tiler, zip_groups)
 
 
-def tiled_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> LayoutLike:
+def tiled_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Layout | Any:
     """Return `layout` cut into (all tile modes, rest, rest, ...); `tiler`, `strided`, `exact` as in `logical_divide`.
 
     >>> tiled_divide(Layout((8, 8)), (2, 4))
@@ -88,7 +88,7 @@ def tiled_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False,
     return regroup_pairs(logical_divide(layout, tiler, strided=strided, exact=exact), tiler, unpack_rest)
 
 
-def flat_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> LayoutLike:
+def flat_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = False, exact: bool = False) -> Layout | Any:
     """Return `layout` cut into (tile, tile, ..., rest, rest, ...); `tiler`, `strided`, `exact` as in `logical_divide`.
 
     >>> flat_divide(Layout((8, 8)), (2, 4))
@@ -124,7 +124,7 @@ def unpack_all(tile: Nested[Any], rest: Nested[Any]) -> tuple[Any, ...]:
     return (*as_tuple(tile), *as_tuple(rest))
 
 
-def regroup_pairs(layout: LayoutLike, tiler: Tiler, arrange: Callable[[Any, Any], Any]) -> LayoutLike:
+def regroup_pairs(layout: LayoutLike, tiler: Tiler, arrange: Callable[[Any, Any], Any]) -> Layout | Any:
     """Return a layout that was cut by `tiler` into (tile, rest) pairs, regrouped by `arrange(tiles, rests)`.
 
     >>> regroup_pairs(Layout(((2, 4), (4, 2))), (2, 4), lambda tile, rest: (rest, tile))
@@ -145,7 +145,7 @@ def _unzip(tree: Nested[Any], tiler: Tiler, unit: int) -> tuple[Any, Any]:
     return tiles, (*rests, *as_tuple(tree)[len(pairs) :])
 
 
-def logical_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> LayoutLike:
+def logical_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Layout | Any:
     """Return (block, copies): `block` repeated without collision at the positions of `tiler`.
 
     A tuple of tilers repeats each mode by itself; `blocked_product` repeats the whole block. A tiler over named axes
@@ -170,13 +170,13 @@ def logical_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = Fals
         if shared:
             raise LayoutError(f"{block} and {copies} would collide on the axis {', '.join(sorted(shared))}")
         return join(block, copies)
-    result = join(block, compose(free_positions(block, as_offset(copies.cosize)), copies, strided=strided))
+    result = join(block, compose(free_positions(block, copies.cosize), copies, strided=strided))
     if isinstance(result, Layout):
         check_offset_range(result.shape, result.stride, result.offset)
     return result
 
 
-def _product_by_mode(block: LayoutLike, tilers: tuple[Tiler, ...], strided: bool) -> LayoutLike:
+def _product_by_mode(block: LayoutLike, tilers: tuple[Tiler, ...], strided: bool) -> Layout | Any:
     """Return `block` with each mode repeated by its own tiler."""
     if len(tilers) > block.rank:
         raise LayoutError(f"tiler {tilers} has more modes than {block}, which has {block.rank}")
@@ -185,7 +185,7 @@ def _product_by_mode(block: LayoutLike, tilers: tuple[Tiler, ...], strided: bool
     return join(*repeated, *modes[len(tilers) :])
 
 
-def _composed_product(block: ComposedLayout, copies: LayoutLike, strided: bool) -> LayoutLike:
+def _composed_product(block: ComposedLayout, copies: LayoutLike, strided: bool) -> Layout | Any:
     """Return the product of a composition: the copies are added inside the outer function."""
     if not isinstance(block.inner, Layout) or isinstance(block.outer, Layout):
         raise LayoutError(f"logical_product of {block}: repeat the inner layout first, then compose")
@@ -195,7 +195,7 @@ def _composed_product(block: ComposedLayout, copies: LayoutLike, strided: bool) 
     return compose(block.outer, inner)
 
 
-def zipped_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> LayoutLike:
+def zipped_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Layout | Any:
     """Return (all block modes, all copy modes); `block`, `tiler` and `strided` as in `logical_product`.
 
     >>> zipped_product(Layout((2, 2)), Layout((3, 4)))
@@ -204,7 +204,7 @@ def zipped_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False
     return regroup_pairs(logical_product(block, tiler, strided=strided), tiler, zip_groups)
 
 
-def tiled_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> LayoutLike:
+def tiled_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Layout | Any:
     """Return (all block modes, copies, copies, ...); `block`, `tiler` and `strided` as in `logical_product`.
 
     >>> tiled_product(Layout((2, 2)), Layout((3, 4)))
@@ -213,7 +213,7 @@ def tiled_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False)
     return regroup_pairs(logical_product(block, tiler, strided=strided), tiler, unpack_rest)
 
 
-def flat_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> LayoutLike:
+def flat_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) -> Layout | Any:
     """Return (block, block, ..., copies, copies, ...); `block`, `tiler` and `strided` as in `logical_product`.
 
     >>> flat_product(Layout((2, 2)), Layout((3, 4)))
@@ -222,7 +222,7 @@ def flat_product(block: LayoutArgument, tiler: Tiler, *, strided: bool = False) 
     return regroup_pairs(logical_product(block, tiler, strided=strided), tiler, unpack_all)
 
 
-def blocked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> LayoutLike:
+def blocked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> Layout | Any:
     """Return `block` repeated as a grid of whole blocks: mode by mode ((block, copies), ...).
 
     `tiler` places the copies, `strided=True` raises if the result is not strided.
@@ -233,7 +233,7 @@ def blocked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bo
     return _interleave_modes(block, tiler, strided, block_first=True)
 
 
-def raked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> LayoutLike:
+def raked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool = False) -> Layout | Any:
     """Return `block` repeated with its elements spread out: mode by mode ((copies, block), ...).
 
     `tiler` places the copies, `strided=True` raises if the result is not strided.
@@ -244,7 +244,7 @@ def raked_product(block: LayoutArgument, tiler: LayoutArgument, *, strided: bool
     return _interleave_modes(block, tiler, strided, block_first=False)
 
 
-def _interleave_modes(block: LayoutArgument, tiler: LayoutArgument, strided: bool, block_first: bool) -> LayoutLike:
+def _interleave_modes(block: LayoutArgument, tiler: LayoutArgument, strided: bool, block_first: bool) -> Layout | Any:
     """Return the product with the k-th modes of block and copies paired."""
     operands = [require_layout(as_function(value), "a product") for value in (block, tiler)]
     product = logical_product(*operands, strided=strided)
@@ -262,7 +262,7 @@ def _interleave_modes(block: LayoutArgument, tiler: LayoutArgument, strided: boo
 
 def tile_to_shape(
     block: LayoutArgument, shape: ShapeArgument, order: Sequence[int] | None = None, *, exact: bool = False
-) -> LayoutLike:
+) -> Layout | Any:
     """Return `block` repeated until it covers `shape`.
 
     `order` ranks the modes of the grid of blocks, 0 for the one that varies fastest. Where the blocks do not divide the

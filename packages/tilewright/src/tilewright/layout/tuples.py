@@ -117,7 +117,7 @@ def tree_depth(tree: Nested[Any]) -> int:
     return 1 + max(map(tree_depth, tree))
 
 
-def as_tuple(value: Any) -> tuple[Any, ...]:
+def as_tuple(value: object) -> tuple[Any, ...]:
     """Return `value` as a tuple: a leaf becomes a tuple of one, lists become tuples.
 
     >>> as_tuple(4), as_tuple([4, 8])
@@ -126,7 +126,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def as_tree(value: Any, depth: int = 0) -> Any:
+def as_tree(value: object, depth: int = 0) -> Any:
     """Return `value` with every list in it turned into a tuple.
 
     >>> as_tree([2, [3, 4]])

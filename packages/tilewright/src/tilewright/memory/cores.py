@@ -136,7 +136,7 @@ def parse_grid(text: str) -> tuple[int, int] | list[tuple[tuple[int, int], tuple
     return [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
 
 
-def _as_core_range(value: Any) -> CoreRange:  # any nested sequence; checked here
+def _as_core_range(value: object) -> CoreRange:  # any nested sequence; checked here
     if isinstance(value, CoreRange):
         return value
     if not isinstance(value, Sequence) or isinstance(value, str) or not 1 <= len(value) <= 2:

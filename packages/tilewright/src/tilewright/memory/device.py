@@ -94,7 +94,7 @@ def empty_result(spec: TensorSpec, dtype: FormatLike | None) -> np.ndarray[Any, 
     return aligned_empty(spec.shape.logical, element.dtype)
 
 
-def validate_bytes(data: Any, spec: TensorSpec, allocate: Callable[[int, Any], Bytes] | None = None) -> Bytes:
+def validate_bytes(data: object, spec: TensorSpec, allocate: Callable[[int, Any], Bytes] | None = None) -> Bytes:
     """Return `data` as bytes, which must have the size of all pages of `spec`; None becomes memory from `allocate`.
 
     >>> validate_bytes(np.zeros(64, np.uint8), TensorSpec((4, 8), "int16")).size

@@ -34,7 +34,7 @@ import numpy as np
 from .._integers import ceil_div
 from ..errors import MemoryConfigError
 from ..formats import Format
-from ..layout import Axis, Layout, LayoutLike, Place, addr, as_offset, compose, left_inverse, scale
+from ..layout import Axis, Layout, LayoutLike, addr, compose, left_inverse, scale
 from .config import NdShardSpec, ShardDistribution, ShardOrientation
 from .cores import CoreCoord, CoreRange
 
@@ -177,7 +177,7 @@ class Paging:
         """
         if not 0 <= slot < self.num_shards * self.shard_pages:
             return None
-        index, page, step = as_offset(self._inverse_cut(slot)), 0, 1
+        index, page, step = self._inverse_cut(slot), 0, 1
         for extent, shards, pages in zip(reversed(self.grid), reversed(self.shards), reversed(self.shard), strict=True):
             index, digit = divmod(index, shards * pages)
             if digit >= extent:
@@ -381,7 +381,7 @@ class PageMap:
         (1, 8)
         """
         page_in_bank, byte = divmod(offset, self.page_stride)
-        return self.paging.page_at(as_offset(self._slot_of_place(position * self._pages_per_bank + page_in_bank))), byte
+        return self.paging.page_at(self._slot_of_place(position * self._pages_per_bank + page_in_bank)), byte
 
     def table(self, base: int) -> PageTable:
         """Return the table of all pages of a buffer at address `base`.
@@ -395,8 +395,7 @@ class PageMap:
             return PageTable(empty, empty, empty, empty)
         # The start of each shard is a broadcast sum; with the modes outermost first it comes out in order.
         shape, stride = self.slot_layout.shape, self.slot_layout.stride
-        starts = Layout(tuple(reversed(shape[1:])), tuple(reversed(stride[1:])), offset=base @ addr).offsets()
-        assert isinstance(starts, Place)  # a slot is in a bank, at an address
+        starts: Any = Layout(tuple(reversed(shape[1:])), tuple(reversed(stride[1:])), offset=base @ addr).offsets()
         position, address = starts[self.axis].reshape(-1), starts["addr"].reshape(-1)
         cores, banks = np.array(self.paging.cores, dtype=np.int64), np.array(self.banks, dtype=np.int64)
         if self.paging.shard_pages == 1 and len(self.paging.grid) == 1:  # every page is a shard

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple
 
 from ..errors import CoordinateError, MemoryConfigError
 from ..layout import ComposedLayout, LayoutLike
@@ -12,8 +11,6 @@ from .config import BufferType
 from .cores import CoreCoord, CoreLike
 from .page_geometry import PageGeometry
 from .paging import PageMap
-
-IntegerFunction: TypeAlias = "Callable[..., int]"
 
 Coordinate = tuple[int, ...]
 
@@ -132,15 +129,12 @@ class ElementLocator:
         row_extents = spec.padded_shape[len(spec.padded_shape) - len(self._shape) :]
         self._extents = list(zip(self._shape, row_extents, strict=True))
         self._matrix_shape = spec.physical_shape
-        # None of these layouts has axes, so they map to integers.
-        self._host, self._page_elements = cast("IntegerFunction", spec.host), spec.page_elements
+        self._host, self._page_elements = spec.host, spec.page_elements
         pages = spec.page_map if pages is None else pages
-        slot_functions: list[LayoutLike] = [pages.slot_of_page]
-        while isinstance(slots := slot_functions[0], ComposedLayout):  # every page has a slot: no need to extend
-            slot_functions[:1] = [slots.inner, slots.outer]
-        self._slot_functions = cast("list[IntegerFunction]", slot_functions)
-        self._position = cast("IntegerFunction", pages.position_of_slot)
-        self._offset = cast("IntegerFunction", pages.offset_of_slot)
+        self._slot_functions: list[LayoutLike] = [pages.slot_of_page]
+        while isinstance(slots := self._slot_functions[0], ComposedLayout):  # every page has a slot: no need to extend
+            self._slot_functions[:1] = [slots.inner, slots.outer]
+        self._position, self._offset = pages.position_of_slot, pages.offset_of_slot
         self._cores, self._banks = pages.paging.cores, pages.banks
         self._is_sharded, self._buffer_type = spec.memory.is_sharded, spec.memory.buffer_type
         self._shards, self._shard_pages = pages.paging.shards, pages.paging.shard_pages

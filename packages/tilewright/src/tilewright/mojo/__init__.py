@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .._lazy import companion_name
+from .brackets import ParametrizedMeta, bind_parameters, brackets
 from .builtins import (
     AnyType,
     Bool,
@@ -30,8 +31,11 @@ from .builtins import (
     ImplicitlyCopyable,
     ImplicitlyDestructible,
     Index,
+    IndexEntries,
     IndexList,
     Int,
+    MemoryMeta,
+    MemoryType,
     Movable,
     MutAnyOrigin,
     Origin,
@@ -39,10 +43,27 @@ from .builtins import (
     TrivialRegisterPassable,
     Writable,
     align_of,
+    format_value,
+    memory_type,
     simd_width_of,
     size_of,
 )
-from .memory import Array, InlineArray, Pointer, Span, UnsafePointer
+from .memory import (
+    AddressSpace,
+    Array,
+    InlineArray,
+    MemoryArray,
+    Pointer,
+    Span,
+    UnsafePointer,
+    allocate,
+    allocate_on_stack,
+    copy_memory,
+    label_store,
+    tensor_on_stack,
+    values_memory,
+)
+from .scalar_memory import Cells, new_memory, number_type_of, scalar_of, write_scalar, zeroed
 from .simd import (
     SIMD,
     BFloat16,
@@ -62,6 +83,14 @@ from .simd import (
     UInt16,
     UInt32,
     UInt64,
+    as_dtype,
+    as_vector,
+    build_vector,
+    make_scalar,
+    map_numbers,
+    numbers_of,
+    operand_of,
+    scalar_format,
 )
 
 _COMPANION = ("List", "Optional", "String", "imports", "install", "run", "uninstall")

@@ -80,7 +80,7 @@ class ParametrizedMeta(type):
     (((1, 2), {}), ((1,), {'size': 2}))
     """
 
-    def __getitem__(cls, parameters: Any) -> Any:
+    def __getitem__(cls, parameters: object) -> Any:
         return cls.with_parameters(*(parameters if type(parameters) is tuple else (parameters,)))
 
     def with_parameters(cls, *parameters: Any, **named: Any) -> Any:

@@ -246,7 +246,7 @@ class _TypeFunction:
         self._name = name
         self._function = function
 
-    def __getitem__(self, kind: Any) -> Callable[..., int]:
+    def __getitem__(self, kind: object) -> Callable[..., int]:
         values = kind if isinstance(kind, tuple) else (kind,)
         answer = self._function(values[0])
         return lambda *_: answer
@@ -318,7 +318,7 @@ class IndexEntries(list[int]):
         """
         return len(self)
 
-    def __getitem__(self, k: Any) -> Any:
+    def __getitem__(self, k: object) -> Any:
         return tuple(self)[k] if isinstance(k, slice) else super().__getitem__(self._check_index(k))
 
     def __setitem__(self, k: object, value: object) -> None:
@@ -531,7 +531,7 @@ class MemoryType:
 class MemoryMeta(ParametrizedMeta):
     """The class of kinds of memory: `Span[Float32]` is a type of memory."""
 
-    def __getitem__(cls, parameters: Any) -> MemoryType:  # noqa: N805  (a class of classes)
+    def __getitem__(cls, parameters: object) -> MemoryType:  # noqa: N805  (a class of classes)
         made: MemoryType = super().__getitem__(parameters)
         return made
 

@@ -170,7 +170,7 @@ class Pointer(metaclass=MemoryMeta):
 
     # Elements.
 
-    def __getitem__(self, k: Any) -> Any:
+    def __getitem__(self, k: object) -> Any:
         return read_scalar(self.memory, self.offset + (k if k.__class__ is int else as_integer(k, "an offset")))
 
     def __setitem__(self, k: object, value: object) -> None:
@@ -493,7 +493,7 @@ class MemoryArray(metaclass=MemoryMeta):
             raise CoordinateError(f"index {index} is outside {self._size} elements")
         return self.start + index
 
-    def __getitem__(self, k: Any) -> Any:
+    def __getitem__(self, k: object) -> Any:
         if isinstance(k, slice):
             return self._part(k)
         return read_scalar(self.memory, self._place(k))

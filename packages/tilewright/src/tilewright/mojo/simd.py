@@ -720,7 +720,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
             raise CoordinateError(f"index {index} is outside a vector of {self.size} numbers")
         return int(index)
 
-    def __getitem__(self, k: Any) -> SIMD:
+    def __getitem__(self, k: object) -> SIMD:
         value = self.value
         if value.__class__ is not np.ndarray:
             if k.__class__ is not int or k != 0:

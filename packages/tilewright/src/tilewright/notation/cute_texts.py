@@ -185,7 +185,7 @@ class _CuteReader:
             return None
         return self._build(shape, stride)
 
-    def _plain_tuple(self, shape: Any) -> Any:
+    def _plain_tuple(self, shape: object) -> Any:
         """Return the layout that a lone tuple or number stands for: CuTe's layouts of a shape are column-major."""
         if isinstance(shape, Place):
             return CuteText(shape)  # a basis, E<1>

@@ -10,7 +10,7 @@ import array
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -144,7 +144,7 @@ class Store:
         """
         return int(self.host.ctypes.data) + place * self.format.itemsize
 
-    def will_read(self, places: Any, width: int = 1) -> None:
+    def will_read(self, places: object, width: int = 1) -> None:
         """Tell the kernel that runs, if one does, of a read of `width` scalars from each of the `places` on.
 
         >>> Store.of([1, 2]).will_read(0)
@@ -153,7 +153,7 @@ class Store:
         if kernel is not None:
             kernel.read(self, places, width)
 
-    def will_write(self, places: Any, width: int = 1) -> None:
+    def will_write(self, places: object, width: int = 1) -> None:
         """Tell the kernel that runs, if one does, of a write of `width` scalars from each of the `places` on.
 
         >>> Store.of([1, 2]).will_write(0)
@@ -232,11 +232,11 @@ class KernelMemory(Protocol):
     `store`, or an array of positions, and `width` how many consecutive scalars one instruction accesses from each on.
     """
 
-    def read(self, store: Store, places: Any, width: int = 1) -> None:
+    def read(self, store: Store, places: object, width: int = 1) -> None:
         """Learn of a read."""
         ...
 
-    def write(self, store: Store, places: Any, width: int = 1) -> None:
+    def write(self, store: Store, places: object, width: int = 1) -> None:
         """Learn of a write."""
         ...
 
@@ -244,7 +244,7 @@ class KernelMemory(Protocol):
         """Return memory of a block ("shared") or a thread ("local") for `count` scalars, without values."""
         ...
 
-    def share_tensor(self, store: Store, layout: Any, make: Callable[[], Any]) -> Any:
+    def share_tensor(self, store: Store, layout: object, make: Callable[[], Any]) -> Any:
         """Return the one tensor that all threads of a block have over shared memory, made on the first call."""
         ...
 
@@ -418,7 +418,7 @@ def _bind_named_axes(storage: Storage, layout: LayoutLike, dtype: FormatLike | N
 def _check_axis_extents(layout: LayoutLike, names: list[str], shape: tuple[int, ...]) -> None:
     if layout.size == 0:
         return
-    needed = cast(Place, layout.cosize)
+    needed: Any = layout.cosize  # a Place
     for name, extent in zip(names, shape, strict=True):
         if needed[name] > extent:
             raise LayoutError(f"{layout} needs {needed[name]} places along axis {name}, but the storage has {extent}")

@@ -18,7 +18,7 @@ from ..copying import aligned_empty, as_host_array, copy, execute, export_dlpack
 from ..display import Drawable
 from ..errors import LayoutError, MemoryConfigError, TransferError
 from ..formats import Format, FormatLike, Number, fit_values, format_of
-from ..layout import as_integer, as_offset
+from ..layout import as_integer
 from ..memory import (
     Allocation,
     ChangeKind,
@@ -457,7 +457,7 @@ class Tensor(Drawable):
         else:
             change = spec.slice_spec(here.spec, *slices)
         if here._kind(change) is ChangeKind.VIEW:
-            return here._as_view(change, as_offset(here.spec.host(*[part.start for part in selected])))
+            return here._as_view(change, here.spec.host(*[part.start for part in selected]))
         tiles = page_slices(here.spec, selected)
         if tiles is not None:
             return here._from_page_grid(change, page_grid(here.pages, here.spec)[tiles])

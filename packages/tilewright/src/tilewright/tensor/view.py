@@ -301,7 +301,7 @@ class View(Drawable):
                 + (f" add an offset of {-low}" if low < 0 else f" it needs {high + 1}")
             )
 
-    def _arrange(self, block: Any) -> Any:
+    def _arrange(self, block: object) -> Any:
         """Return an array in the shape of an element, in the order in which its scalars are listed."""
         return block
 

@@ -336,7 +336,7 @@ class UnidentifiedError(Exception):
     """A compute, or an object it uses, cannot be identified; the message states which and why."""
 
 
-def name_compute(compute: Any) -> str:
+def name_compute(compute: object) -> str:
     """Return the qualified name of a compute, or of its type.
 
     >>> name_compute(np.negative), name_compute(functools.partial(np.clip, a_min=0))
@@ -393,7 +393,7 @@ class _PicklerByValue(pickle.Pickler):
         self.fast = True  # without references to equal objects, which differ from process to process
         self._seen: dict[int, int] = {}
 
-    def persistent_id(self, value: Any) -> object:
+    def persistent_id(self, value: object) -> object:
         """Return the parts of an object that are written instead of it, None for objects that pickle writes itself."""
         if isinstance(value, (set, frozenset)):
             return type(value).__name__, sorted(map(_hash_by_value, value))

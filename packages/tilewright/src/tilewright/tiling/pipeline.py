@@ -338,7 +338,7 @@ class Pipeline(PipelineSpec):
         return copied
 
     def kernel(
-        self, compute: Any, engine: str | None = None, each: str = "element", functions: str = "", threads: int = 256
+        self, compute: object, engine: str | None = None, each: str = "element", functions: str = "", threads: int = 256
     ) -> TileKernel:
         """Return this pipeline as one device kernel with a compute in C; its `run` does the work.
 

@@ -129,7 +129,7 @@ class StoreLocation(NamedTuple):
     private: str = ""
 
 
-def store_locations(array: Any) -> list[StoreLocation]:
+def store_locations(array: object) -> list[StoreLocation]:
     """Return where an array stores its elements, most precise first; an unknown object is its own location.
 
     >>> class Array:
@@ -296,7 +296,7 @@ def _reopen_zarr(array: Any) -> Any:
         raise TransferError(f"cannot reopen {array!r}: {type(problem).__name__}: {problem}; open it again") from None
 
 
-def _hdf5_dataset(array: Any) -> Any:
+def _hdf5_dataset(array: object) -> Any:
     """Return the dataset behind an `astype` view of it."""
     return getattr(array, "_dset", array)
 
@@ -652,7 +652,7 @@ def is_stored(array: object) -> bool:
     return not isinstance(array, (np.ndarray, ExternalTensor)) and find_device_array(array) is None
 
 
-def _is_local(store: Any) -> bool:
+def _is_local(store: object) -> bool:
     """Return whether the coroutines of a zarr store run on any event loop, also behind wrappers that log or count."""
     while not _LOCAL_STORES & {kind.__name__ for kind in type(store).__mro__}:
         if not hasattr(store, "_store"):

@@ -712,8 +712,8 @@ KERNELS = ("current", "2024")
 
 
 def reshard(
-    source: Any,  # a spec or a tensor, of any kind
-    target: Any,
+    source: object,  # a spec or a tensor, of any kind
+    target: object,
     op: str = "to_memory_config",
     kernel: str = "current",
     *,

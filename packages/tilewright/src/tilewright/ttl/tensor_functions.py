@@ -166,7 +166,7 @@ def typed_name(name: str) -> Any:
     return vector_type(name)
 
 
-def dump(value: Any) -> None:
+def dump(value: object) -> None:
     """Print a `value` of TTL as a constructor call.
 
     >>> from tilewright import ttl

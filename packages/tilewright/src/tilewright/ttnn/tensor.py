@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from math import prod
+from os import PathLike
 from types import EllipsisType
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -382,7 +383,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return [MeshCoordinate(at) for at in self._parts.by_device]
 
-    def show(self, to: object = None, **options: Any) -> None:
+    def show(self, to: str | PathLike[str] | None = None, **options: object) -> None:
         """Draw the tensor, or the mesh of devices that share it; `to` and `options` are as in every `show`.
 
         >>> from tilewright.ttnn import MeshMapperConfig, create_mesh_mapper

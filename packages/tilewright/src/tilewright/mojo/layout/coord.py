@@ -62,7 +62,7 @@ class ComptimeInt(int, metaclass=_ComptimeBrackets):
 class _RuntimeBrackets(type):
     """`RuntimeInt[dtype]` are the integers of a type, which is a label: our integers have no width."""
 
-    def __getitem__(cls, dtype: Any) -> type[RuntimeInt]:
+    def __getitem__(cls, dtype: object) -> type[RuntimeInt]:
         return _runtime_type(integer_type(dtype, "RuntimeInt[...]"))
 
     def with_parameters(cls, dtype: object = None) -> type[RuntimeInt]:
@@ -185,7 +185,7 @@ class CoordLike(metaclass=_CoordLike):
 class _CoordBrackets(type):
     """`Coord[ComptimeInt[2], Int32]` is the type of coordinates, and itself one: what is not known is 0."""
 
-    def __getitem__(cls, entries: Any) -> Coord:
+    def __getitem__(cls, entries: object) -> Coord:
         parts = entries if isinstance(entries, tuple) and not isinstance(entries, Coord) else (entries,)
         return Coord(*[part if isinstance(part, (int, tuple)) else RuntimeInt(0) for part in parts])
 
@@ -363,7 +363,7 @@ class _StaticCoord:
 
     __slots__ = ()
 
-    def __getitem__(self, entries: Any) -> Coord:
+    def __getitem__(self, entries: object) -> Coord:
         values = entries if isinstance(entries, tuple) else (entries,)
         return Coord(*_map_entries(values, lambda n: n if is_dynamic(n) else ComptimeInt(n)))
 

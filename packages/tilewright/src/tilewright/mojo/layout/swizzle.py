@@ -7,9 +7,8 @@ from typing import Any
 
 from ...errors import LayoutError
 from ...formats import format_of
-from ...layout import ComposedLayout as _Composed
+from ...layout import LayoutLike, as_integer, compose
 from ...layout import Swizzle as CoreSwizzle
-from ...layout import as_integer, compose
 from ..brackets import brackets
 from .tile_layout import known_layout, plain_layout
 
@@ -39,16 +38,14 @@ class Swizzle(CoreSwizzle):
         return f"({self.bits},{self.base},{self.shift})" if style == "mojo" else format(str(self), style)
 
 
-def ComposedLayout(layout: object, swizzle: CoreSwizzle) -> _Composed:  # noqa: N802  (Mojo's name)
+def ComposedLayout(layout: object, swizzle: CoreSwizzle) -> LayoutLike:  # noqa: N802  (Mojo's name)
     """Return `layout` followed by `swizzle`, in Mojo's order of arguments.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
     >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]
     [0, 5, 8, 13]
     """
-    result = compose(swizzle, plain_layout(known_layout(layout)))
-    assert isinstance(result, _Composed)  # a swizzle is never strided
-    return result
+    return compose(swizzle, plain_layout(known_layout(layout)))
 
 
 def _log2(value: object, name: str) -> int:

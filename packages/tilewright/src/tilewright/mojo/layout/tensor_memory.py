@@ -151,7 +151,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
 
     # Elements.
 
-    def __getitem__(self, coord: Any, *items: Any) -> Any:
+    def __getitem__(self, coord: object, *items: Any) -> Any:
         index = (coord, *items) if items else coord if coord.__class__ is tuple else _as_index(coord)
         place = self._quick_place(index)
         if place is None:

@@ -33,7 +33,7 @@ class TensorOps(TensorStorage):
 class _StorageMeta(type):
     """`PointerStorage[element_width=4]` is `PointerStorage`: the width of a load is that of the load."""
 
-    def __getitem__(cls, _: Any) -> Any:
+    def __getitem__(cls, _: object) -> Any:
         return cls
 
     def with_parameters(cls, *_: Any, **__: Any) -> Any:

@@ -24,7 +24,7 @@ class _Parametrized:
     def __init__(self, name: str, function: Callable[..., TensorType], *names: str) -> None:
         self._name, self._function, self._names = name, function, names
 
-    def __getitem__(self, parameters: Any) -> TensorType:
+    def __getitem__(self, parameters: object) -> TensorType:
         return self.with_parameters(*(parameters if type(parameters) is tuple else (parameters,)))
 
     def with_parameters(self, *parameters: Any, **named: Any) -> TensorType:
@@ -190,7 +190,7 @@ class TensorType:
         if not self.__instancecheck__(tensor):
             raise LayoutError(f"{self!r} is not the type of {tensor!r} in {tensor.address_space}")
 
-    def __instancecheck__(self, value: Any) -> bool:
+    def __instancecheck__(self, value: object) -> bool:
         return (
             isinstance(value, self.kind)
             and self.dtype in (None, value.dtype)

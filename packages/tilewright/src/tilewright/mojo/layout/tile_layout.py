@@ -68,7 +68,7 @@ class RowMajorLayoutType:
     Layout((4, 8), (8, 1))
     """
 
-    def __getitem__(self, extents: Any) -> Layout:
+    def __getitem__(self, extents: object) -> Layout:
         entries = extents if isinstance(extents, tuple) else (extents,)
         return row_major._layout(tuple([n if isinstance(n, (int, tuple)) else RuntimeInt(1) for n in entries]))
 
@@ -91,7 +91,7 @@ class _ColMajorLayout:
     Layout((4, 8), (1, 4))
     """
 
-    def __getitem__(self, extents: Any) -> Layout:
+    def __getitem__(self, extents: object) -> Layout:
         return col_major[extents]()
 
 
@@ -458,7 +458,7 @@ class _Major:
         shape = validate_shape(extents)
         return Layout(shape, self._strides(shape))
 
-    def __getitem__(self, extents: Any) -> Callable[[], Layout]:
+    def __getitem__(self, extents: object) -> Callable[[], Layout]:
         shape = tuple(extents) if isinstance(extents, (tuple, list)) else (extents,)
         return lambda: self._layout(shape)
 
@@ -522,11 +522,8 @@ def blocked_product(
             f"blocked_product: {block} and {tiler} have {block.rank} and {tiler.rank} modes; they must match"
         )
     has_no_gaps = block.size == block.cosize and block.depth <= 1 and tiler.depth <= 1
-    if has_no_gaps:
-        result = _repeat_block(block, tiler)
-    else:
-        result = require_strided(algebra.blocked_product(block, tiler), "blocked_product")
-    return from_core(_merge_modes(result) if coalesce_output else result)
+    result = _repeat_block(block, tiler) if has_no_gaps else algebra.blocked_product(block, tiler)
+    return from_core(_merge_modes(require_strided(result, "blocked_product")) if coalesce_output else result)
 
 
 def _repeat_block(block: CoreLayout, tiler: CoreLayout) -> CoreLayout:
@@ -668,7 +665,7 @@ class _LayoutAlias:
         self._name = name
         self._function = function
 
-    def __getitem__(self, parameters: Any) -> Any:
+    def __getitem__(self, parameters: object) -> Any:
         values = parameters if type(parameters) is tuple else (parameters,)
         return self.with_parameters(*values)
 

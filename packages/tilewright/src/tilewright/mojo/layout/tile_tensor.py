@@ -203,7 +203,7 @@ class _DistributeBrackets(DistributeBrackets[Viewed]):
 
     __slots__ = ()
 
-    def __getitem__(self, threads: Any) -> partial[Viewed]:
+    def __getitem__(self, threads: object) -> partial[Viewed]:
         return partial(self, *(threads if type(threads) is tuple else (threads,)))
 
     def with_parameters(self, *parameters: Any, **named: Any) -> Any:
@@ -227,7 +227,7 @@ class _LocatedDistributeBrackets(LocatedDistributeBrackets[Viewed]):
 
     __slots__ = ()
 
-    def __getitem__(self, threads: Any) -> partial[LocatedView[Viewed]]:
+    def __getitem__(self, threads: object) -> partial[LocatedView[Viewed]]:
         return partial(self, *(threads if type(threads) is tuple else (threads,)))
 
     with_parameters = _DistributeBrackets.with_parameters

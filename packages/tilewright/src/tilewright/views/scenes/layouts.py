@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ from ...layout import (
     InverseLayout,
     Layout,
     LayoutLike,
-    Place,
     Swizzle,
-    as_offset,
     compose,
     is_injective,
     require_layout,
@@ -403,11 +401,10 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
     if not (small or isinstance(layout, Layout)):
         pass  # a large composition would have to be evaluated at every coordinate
     elif layout.axes:
-        facts.append(
-            Fact("memory", ", ".join(f"{name} 0 to {n - 1}" for name, n in cast(Place, layout.cosize).items()))
-        )
+        extents: Any = layout.cosize  # a Place
+        facts.append(Fact("memory", ", ".join(f"{name} 0 to {n - 1}" for name, n in extents.items())))
     elif scalars == (0,) and (padding or replicas or not small):
-        facts.append(_memory_fact(as_offset(layout.cosize)))
+        facts.append(_memory_fact(layout.cosize))
         if small and not replicas:
             table = sample_layout(layout, 1 << 62)
             runs = contiguous_runs(table.positions()["offset"], table.valid())

@@ -15,7 +15,7 @@ from ..._integers import ceil_div
 from ..._text import format_extents
 from ...analysis import balance
 from ...errors import LayoutError, OutOfMemory
-from ...layout import Box, as_offset, row_major, tiled_layout, with_logical_shape
+from ...layout import Box, row_major, tiled_layout, with_logical_shape
 from ...memory import Chip, Explanation, MemoryConfig, PageLayout, Shape, TensorMemoryLayout, TensorSpec, Where, explain
 from ..layout_grid import MAX_SIDE, sample_layout
 from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
@@ -621,9 +621,8 @@ def _page_address(spec: TensorSpec, page: int) -> tuple[int, int]:
     except OutOfMemory:
         base = 0
     paging = spec.paging
-    return base + as_offset(
-        spec.page_map.offset_of_slot(as_offset(paging.page_to_slot(as_offset(paging.pad_to_shards(page)))))
-    ), base
+    slot = paging.page_to_slot(paging.pad_to_shards(page))
+    return base + int(spec.page_map.offset_of_slot(slot)), base
 
 
 def _face_outlines(spec: TensorSpec) -> tuple[Outline, ...]:

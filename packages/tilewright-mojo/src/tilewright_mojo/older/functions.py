@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `layout.math`: reductions along a mode, and products of vectors, done by NumPy."""
+"""Functions of tensors in Mojo's package `layout`: reductions, fillers, copies, and arrays of NumPy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from tilewright.mojo.brackets import brackets
-from tilewright.mojo.layout import TileTensor
-from tilewright.mojo.simd import as_vector
-from tilewright.tensor import elements
+from tilewright.errors import LayoutError
+from tilewright.formats import cast
+from tilewright.mojo import as_vector, brackets, scalar_format
+from tilewright.mojo.layout import TileTensor, make_dynamic_layout, row_major
+from tilewright.tensor import Scalars, elements
+
+from ..library.numbers import random_float64
 
 
 def _as_result(values: Any, tensor: object) -> Any:
@@ -108,3 +112,78 @@ def outer_product_acc(res: Any, lhs: Any, rhs: Any) -> None:
     """
     values = res.to_numpy()
     elements.copy_from(res, values + np.multiply.outer(lhs.to_numpy(), rhs.to_numpy()).astype(values.dtype))
+
+
+def _fill_in_order(tensor: Any, numbers: Any) -> None:
+    """Write numbers to the valid scalars of a tensor, the last mode fastest."""
+    scalars = Scalars.of(tensor)
+    shape = scalars.valid or scalars.extents
+    scalars.write(cast(np.asarray(numbers(prod(shape))), tensor.dtype).reshape(shape))
+
+
+@brackets
+def arange(parameters: tuple[Any, ...], tensor: object, start: Any = 0, step: Any = 1, end: Any = None) -> None:
+    """`arange(tensor, start=0, step=1, end=None)`: consecutive numbers, starting again at `end`.
+
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
+    >>> t = LayoutTensor([0.0] * 4, Layout.col_major(2, 2))
+    >>> arange(t)
+    >>> t.to_numpy().tolist()
+    [[0.0, 1.0], [2.0, 3.0]]
+    """
+
+    def numbers(count: int) -> Any:
+        values = float(start) + float(step) * np.arange(count)
+        return values if end is None else np.mod(values, float(end))
+
+    _fill_in_order(tensor, numbers)
+
+
+@brackets
+def random(parameters: tuple[Any, ...], tensor: object, min: object = 0, max: object = 1) -> None:  # noqa: A002
+    """`random(tensor, min=0, max=1)`: random numbers.
+
+    >>> from tilewright.mojo.layout import Layout, LayoutTensor
+    >>> random(LayoutTensor([0.0] * 4, Layout.col_major(2, 2)))
+    """
+    _fill_in_order(tensor, lambda count: np.array([random_float64(min, max).item() for _ in range(count)]))
+
+
+@brackets
+def from_numpy(parameters: tuple[Any, ...], array: object, *, dtype: object = None, rank: object = None) -> TileTensor:
+    """`from_numpy[dtype, rank](array)`: a tensor over the memory of an array in row-major order.
+
+    >>> import numpy as np
+    >>> from_numpy["int64", 2](np.zeros((2, 3), np.int64)).dim(1)
+    3
+    """
+    values = np.asarray(array)
+    kind, count = (*parameters, *[value for value in (dtype, rank) if value is not None], None, None)[:2]
+    if kind is not None and scalar_format(kind).dtype != values.dtype:
+        raise LayoutError(f"expected an array of {scalar_format(kind)}, got {values.dtype}; convert it first")
+    if count is not None and int(count) != values.ndim:
+        raise LayoutError(f"expected an array of rank {int(count)}, got rank {values.ndim}")
+    if not values.flags.c_contiguous:
+        raise LayoutError(f"expected an array in row-major order without gaps, got strides {values.strides}")
+    return TileTensor(values, make_dynamic_layout(row_major[values.shape]()))
+
+
+def to_numpy(tensor: TileTensor) -> Any:
+    """Return a new array with the values of a tensor.
+
+    >>> to_numpy(TileTensor([1, 2, 3, 4], row_major[2, 2]())).tolist()
+    [[1, 2], [3, 4]]
+    """
+    return tensor.to_numpy()
+
+
+def copy(target: TileTensor, source: TileTensor, fill: Any = 0) -> TileTensor:
+    """Copy `source` into `target`, and `fill` where a ragged source is not valid; return `target`.
+
+    >>> from tilewright.mojo.layout.tile_layout import row_major
+    >>> from tilewright.mojo.layout.tile_tensor import stack_allocation
+    >>> tile, big = stack_allocation["int8"](row_major[2, 2]()), stack_allocation["int8"](row_major[3, 3]()).fill(7)
+    >>> copy(tile, big.tile[2, 2](1, 1)).to_numpy().tolist()
+    [[7, 0], [0, 0]]
+    """
+    return target.copy_from(source, fill=fill)
