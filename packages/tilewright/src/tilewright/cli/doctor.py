@@ -64,8 +64,7 @@ def command() -> Answer:
         from ..copying import ENGINES
 
         engines = [_check_engine(name) for name in ENGINES if name != "auto"]
-        absent = [check for check in engines if check.problem is not None and not check.is_broken]
-        missing += [missing_engine(check.name) for check in absent]
+        missing += [missing_engine(item.name) for item in engines if item.problem is not None and not item.is_broken]
         missing += missing_optional_packages()
     data = {
         "tilewright": __version__,

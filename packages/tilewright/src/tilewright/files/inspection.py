@@ -265,8 +265,7 @@ class Inspection(Drawable):
         rows = [("tensor", "shape", "format", "size", "padding", *(("mesh",) if on_mesh else ()))]
         for tensor in listed:
             shape = "x".join(map(str, tensor.shape)) or "scalar"
-            percent = 100 * tensor.padding_bytes / max(1, tensor.nbytes)
-            share = f"{percent:.3g} %" if tensor.nbytes and tensor.padding_bytes else "-"
+            share = f"{100 * tensor.padding_bytes / tensor.nbytes:.3g} %" if tensor.padding_bytes else "-"
             mesh = ("-" if tensor.mesh is None else tensor.mesh.summary,) if on_mesh else ()
             rows.append((tensor.name, shape, tensor.format or tensor.kind, format_bytes(tensor.nbytes), share, *mesh))
         return "\n".join(format_table(rows, width))

@@ -533,7 +533,7 @@ def join_sections(
     if not any(_may_be_codes(tensor, by_name) for tensor in tensors):
         return list(tensors)
     checkpoint = _Checkpoint(by_name, read_config())
-    replaced: dict[str, StoredTensor | PendingTensor] = {}
+    joint: dict[str, StoredTensor | PendingTensor] = {}
     used: set[str] = set()
     names = set(by_name)
     modules = _describe_modules(tensors)
@@ -559,10 +559,9 @@ def join_sections(
             if joined.name != tensor.name and joined.name in names:
                 joined = RefusedTensor.of(tensor.name, tensor, f"there is another tensor {joined.name!r}")
             names.add(joined.name)
-            replaced[tensor.name] = joined
+            joint[tensor.name] = joined
             used.update([section.name for section in joined.sections if section.name != joined.name])
-    listed = [tensor for tensor in tensors if tensor.name in replaced or tensor.name not in used]
-    return [replaced.get(tensor.name, tensor) for tensor in listed]
+    return [joint.get(tensor.name, tensor) for tensor in tensors if tensor.name in joint or tensor.name not in used]
 
 
 def _describe_modules(tensors: Sequence[StoredTensor]) -> dict[str, Any] | None:
@@ -712,21 +711,20 @@ class _Checkpoint:
             raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(codes.shape) < 2:
             raise _RefusedError(f"expected codes of at least 2 dimensions, got {_describe(codes)}")
-        codes_in, scale_kind = _type_of(codes), _type_of(scales)
+        code, scale_kind = _type_of(codes), _type_of(scales)
         is_e8m0 = scale_kind in ("uint8", _E8M0)
-        packed = codes_in in ("uint8", "F4") or (codes_in == "int8" and is_e8m0)
+        packed = code in ("uint8", "F4") or (code == "int8" and is_e8m0)
         if packed:
             return self._scale_packed(base, codes, scales, is_e8m0)
         if not is_e8m0 and scale_kind not in _SCALES:
             raise _RefusedError(f"expected scales of type float32, bfloat16 or float16, got {_describe(scales)}")
-        table = _INT8 if codes_in == "int8" else CodeTable(_FLOAT8[codes_in], 8)
+        table = _INT8 if code == "int8" else CodeTable(_FLOAT8[code], 8)
         grid, group = self._fit_scales(codes.shape, scales, _MX_GROUP if is_e8m0 else None)
         zeros = self._find(f"{base}_zero_point")
         if zeros is not None:
             zeros = _reshape_grid(zeros, grid, f"{base}_zero_point")
         is_mx = is_e8m0 and group == (1, _MX_GROUP)
-        unscaled = table.element if codes_in != "int8" else codes_in
-        name = f"mxfp8_{table.element.removeprefix('float8_')}" if is_mx else unscaled
+        name = f"mxfp8_{table.element.removeprefix('float8_')}" if is_mx else table.element if code != "int8" else code
         return ScaledCodes(
             name if is_mx else f"{name} scaled per {_describe_group(codes.shape, grid, group)}",
             codes.shape,

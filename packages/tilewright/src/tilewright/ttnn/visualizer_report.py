@@ -98,8 +98,7 @@ def _build_tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, l
     """Return the rows of every table, with one operation per allocation, in order."""
     memories = ("dram", "l1", "l1_small", "trace")
     blocks = sorted(
-        [block for name in memories for block in allocator.memory_view(name).allocations],
-        key=lambda block: block.number,
+        [block for name in memories for block in allocator.memory_view(name).allocations], key=lambda own: own.number
     )
     tables: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TABLES}
     tables["devices"] = [_device_row(allocator)]
