@@ -181,7 +181,7 @@ EXTRA = {
         "padded to another width", None,
     ),
     "layers.2.attention.wo_dtype_BFLOAT8_B_layout_TILE.tensorbin": ("the model has 2 layers", None),
-    "mine.tensorbin": ("its name is not that of a weight", None),
+    "mine.tensorbin": ("its name matches no weight", None),
     "kvcache_torch.Size([1, 2, 64, 64])_dtype_BFLOAT8_B_layout_TILE.tensorbin": (None, None),
     "empty_kcache_paged_attention(1, 2)_t0_dtype_BFLOAT8_B_layout_TILE.tensorbin": (None, None),
 }  # fmt: skip

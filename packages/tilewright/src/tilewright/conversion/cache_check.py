@@ -167,7 +167,7 @@ def _check_unknown(
 def _describe_other_build(parsed: FileName | None, weights: set[str]) -> str:
     """Return which other build a file is of."""
     if parsed is None:
-        return ": its name is not that of a weight"
+        return ": its name matches no weight"
     if (match := _SPLIT.fullmatch(parsed.name)) is not None:
         own = next((split[1] for name in weights if (split := _SPLIT.fullmatch(name))), "none")
         return f": it is one of {match[1]} splits of the head, which has {own} here"

@@ -72,7 +72,7 @@ _RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A tab of another distribution: `choices` are those of its form, and `answer` answers a question with the fields.
+    """A tab of another distribution: `choices` are its form's, and `answer` answers a question with the fields.
 
     >>> Tab(dict, lambda fields: {"said": fields["text"]}).answer({"text": "hello"})
     {'said': 'hello'}

@@ -182,11 +182,11 @@ class _Cursor:
         """Return the next unsigned integer of this many bytes."""
         return int.from_bytes(self.take(size, what), "little")
 
-    def text(self, what: str, most: int = MAX_HEADER_BYTES) -> str:
+    def text(self, what: str, max_bytes: int = MAX_HEADER_BYTES) -> str:
         """Return the next text of at most this many bytes."""
         size = self.integer(8, f"the length of {what}")
-        if size > most:
-            raise FileFormatError(f"{what} has {size} bytes, more than {most}")
+        if size > max_bytes:
+            raise FileFormatError(f"{what} has {size} bytes, more than {max_bytes}")
         data = self.take(size, what)
         try:
             return data.decode("utf-8")

@@ -257,7 +257,7 @@ class _TensorMessage:
         if self._type == _STRING:
             return None
         if self._type not in _KINDS:
-            raise FileFormatError(f"{self.name[:80]!r} has data type {self._type}; expected one of {sorted(_KINDS)}")
+            raise FileFormatError(f"{self.name[:80]!r} has unknown data type {self._type}; use one of {sorted(_KINDS)}")
         type_name, bits, element, field = _KINDS[self._type]
         if prod([max(1, n) for n in self._dims]) >= 1 << 58:  # also of negative dimensions
             raise FileFormatError(f"{self.name[:80]!r} has an implausible shape {self._dims}")

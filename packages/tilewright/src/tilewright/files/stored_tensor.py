@@ -279,8 +279,8 @@ def validate_extents(name: str, shape: Sequence[int]) -> None:
     """
     if prod([n for n in shape if n]) > _MAX_ELEMENTS:
         raise FileFormatError(
-            f"{name!r} has shape {list(shape)}; arrays have extents whose product, those of 0 left out, is at most"
-            f" {_MAX_ELEMENTS}"
+            f"{name!r} has shape {list(shape)}, which is too large: expected at most {_MAX_ELEMENTS} elements"
+            " (extents of 0 ignored)"
         )
 
 

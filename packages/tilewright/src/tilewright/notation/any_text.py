@@ -231,7 +231,7 @@ _WRITERS: dict[str, Callable[..., str]] = {
 _PLACEMENT_WRITERS: dict[str, Callable[..., str]] = {"ttnn": write_ttnn, "tt-mlir": write_mlir_layout}
 
 WRITABLE = (*_WRITERS, *_PLACEMENT_WRITERS)
-"""Our own notations that layouts can be written in; `writable_notations` has those of plug-ins as well."""
+"""Our own notations that layouts can be written in; `writable_notations` has the plug-ins' as well."""
 
 
 def writable_notations() -> list[str]:

@@ -60,7 +60,7 @@ _TYPE = re.compile(r"\b(?:tensor|memdesc)\s*<")
 
 
 NOTATIONS = ("tilewright", "cute", *_READERS)
-"""The names of our own notations; `notation_names` has those of plug-ins as well."""
+"""The names of our own notations; `notation_names` has the plug-ins' as well."""
 
 
 class Notation(NamedTuple):
