@@ -22,7 +22,7 @@ def test_it_serves_until_it_is_interrupted(start):
     words = dict(part.split("=", 1) for part in fragment.split("&"))
     assert serving["url"] == url
     assert (words["shape"], words["memory"], words["grid"]) == ("4x60x90", "block_sharded", "8x8")
-    question = f"{url}ask/words/placement?shape=64x64"
+    question = f"{url}api/answer/placement?shape=64x64"
     with urllib.request.urlopen(urllib.request.Request(question, headers={"X-Tilewright-Key": words["key"]})) as answer:
         assert json.load(answer)["fit"]["fits"]
     try:

@@ -255,7 +255,7 @@ def test_several_sources(tmp_path):
 def test_what_cannot_be_planned(tmp_path):
     write_safetensors(tmp_path / "x.safetensors", {f"w{k}": np.ones((40, 40), np.float32) for k in range(8)})
     source, out = tmp_path / "x.safetensors", tmp_path / "out"
-    with pytest.raises(tw.FormatError, match="unknown kind of output"):
+    with pytest.raises(tw.FormatError, match="unknown output type"):
         plan_conversion(source, out, to="zip")
     with pytest.raises(tw.FormatError, match=r"ends in \.safetensors"):
         plan_conversion(source, out, to="safetensors")

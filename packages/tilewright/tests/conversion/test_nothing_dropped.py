@@ -238,5 +238,5 @@ def test_what_a_manifest_or_an_index_has_besides_is_refused(tmp_path, place):
     else:
         {"tensor": entry, "source": entry.get("source"), "output": entry.get("output")}.get(place, data)["bogus"] = 1
     path.write_text(json.dumps(data))
-    with pytest.raises(tw.FileFormatError, match="banks is not" if place == "banks" else "bogus"):
+    with pytest.raises(tw.FileFormatError, match="banks does not match" if place == "banks" else "bogus"):
         tw.open_tensors(tmp_path / "out")

@@ -113,7 +113,7 @@ TILES = "!ttcore.tile<32x32, bf16>"
         ("32x32", f"<1x1>, memref<1x1x{TILES}, #l1>, <width_sharded>", "error", "width_sharded. must carry"),
         ("32x32", f"<1x1>, memref<1x1x{TILES}, #l1>, <interleaved>, core_ranges = CORES", "error", "must not carry"),
         ("32x32", f"<1x1x1>, memref<1x1x{TILES}, #l1>, <width_sharded>, core_ranges = CORES", "error", "2 results"),
-        ("?x32", f"<1x1>, memref<1x1x{TILES}, #dram>, <interleaved>", "ok", "not known"),
+        ("?x32", f"<1x1>, memref<1x1x{TILES}, #dram>, <interleaved>", "ok", "unknown extents"),
         (
             "9x9",
             f"<1x1>, memref<7x7x{TILES}, #dram>, <interleaved>, ignorePhysicalLayout = true",

@@ -170,7 +170,7 @@ def test_every_linear_map_is_written_for_triton(data):
 def test_specs_are_written_as_ttnn_and_tt_mlir(spec):
     plain = spec.replace(chip=None)
     if spec.is_tiled and spec.tile.transpose:
-        with pytest.raises(LayoutError, match="does not say all of it"):
+        with pytest.raises(LayoutError, match="loses information"):
             write(spec, "ttnn")
     else:
         assert parse(write(spec, "ttnn"), notation="ttnn").placement == plain
@@ -227,7 +227,7 @@ def test_refusals_name_the_reason():
         (Linear({"thread": [1]}, {"dim0": 2}), "triton", "register, lane, warp"),
         (tw.Swizzle(2, 0, 2), "triton", "linear maps"),
         (linear, "xla", "no text for a linear map"),
-        (5, "cute", "says layouts, got int"),
+        (5, "cute", "can express layouts only, got int"),
         (parse("Shape([4, 8])"), "cute", "not a layout"),
     ]:
         with pytest.raises(TilewrightError, match=reason):

@@ -492,7 +492,7 @@ def test_pictures_with_markup_in_them_lose_it(look):
             panel["svg"] = MARKUP[0]
         route.fulfill(response=answer, json=found)
 
-    page.route("**/ask/picture/memory*", swap)
+    page.route("**/api/picture/memory*", swap)
     field(page, "shape").fill("64x64")
     settled(page)
     assert page.locator(".scene svg[viewBox='0 0 9 9'] rect[x='1']").count() == 1

@@ -246,7 +246,7 @@ def test_a_reshard_fits_a_phone_and_the_dark(look):
 
 def test_tabs_have_titles_and_changes_are_announced(look):
     page = look({**BLOCK, "shape": "64x64"})
-    said = page.locator("#said")
+    said = page.locator("#status")
     assert said.get_attribute("role") == "status"
     assert "Fits wormhole_n150" in said.text_content()
     page.locator("#tab-tensor").focus()

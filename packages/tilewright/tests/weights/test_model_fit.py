@@ -122,7 +122,7 @@ def test_what_cannot_be_asked(tmp_path):
         tw.convert({name: np.zeros((64, 64), np.float32)}, tmp_path / name, mesh=mesh, cut=0)
         (tmp_path / name / f"{name}.tensorbin").rename(tmp_path / f"{name}.tensorbin")
         (tmp_path / name / "tilewright.json").unlink()
-    with pytest.raises(tw.LayoutError, match=r"a is on a mesh of \[1, 2\], and b on one of \[1, 4\]"):
+    with pytest.raises(tw.LayoutError, match=r"a is on a mesh of \[1, 2\], b on one of \[1, 4\]"):
         tw.fit(tmp_path, "n150")
 
 

@@ -172,9 +172,9 @@ WRONG = {
     ),
     "attribute": (
         "model_types = ['x']\n[weights]\nw = '''tensor('a').T'''",
-        "Attribute is not possible in an expression",
+        "Attribute is not allowed in an expression",
     ),
-    "power": ("[values]\nx = '2 ** 70'", "the operator Pow is not possible"),
+    "power": ("[values]\nx = '2 ** 70'", "the operator Pow is not allowed"),
     "signature": (
         "[functions]\n'f(x' = 'x'",
         "functions: expected a function such as 'rotary(weight, heads)', got 'f(x'",
@@ -244,7 +244,7 @@ def test_expressions_compute_with_numbers_only():
         evaluate("'x' * 1000000000000", {})
     with pytest.raises(ExpressionError, match="range of"):
         evaluate("len(range(10000000))", {})
-    with pytest.raises(ExpressionError, match="Lambda is not possible"):
+    with pytest.raises(ExpressionError, match="Lambda is not allowed"):
         evaluate("lambda: 1", {})
     with pytest.raises(ExpressionError, match="only functions can be called"):
         evaluate("[len][0]('x')", {})

@@ -43,7 +43,7 @@ def test_a_cache_of_ttnn_needs_the_checkpoint_to_know_the_model(tmp_path):
     out = Path(prepare(source, tmp_path / "old", "N300", optimizations="accuracy").out)
     prepare(source, tmp_path / "new", "P300", optimizations="accuracy")
     (out / "tilewright.json").unlink()
-    with pytest.raises(FormatError, match="has no manifest that says which model it is for; give the checkpoint"):
+    with pytest.raises(FormatError, match="has no manifest to identify its model; give the checkpoint"):
         retarget_cache(tmp_path / "old", tmp_path / "out", "P300")
     made = retarget_cache(tmp_path / "old", tmp_path / "out", "P300", source).out
     found, expected = files_of(tmp_path / "out"), files_of(tmp_path / "new")
@@ -117,7 +117,7 @@ def test_a_damaged_cache_is_not_passed_on(tmp_path):
     path.write_bytes(good)
     shutil.copy(path.with_name(path.name.replace("attention.wo", "attention.wqkv_sharded_2d")), path)
     (out / "tilewright.json").unlink()
-    with pytest.raises(FileFormatError, match="is not what the recipe says; see prepare --check"):
+    with pytest.raises(FileFormatError, match="does not match the recipe; run prepare --check"):
         retarget_cache(tmp_path / "old", tmp_path / "out", "P150", tmp_path / NAME)
     assert not (tmp_path / "out").exists()
 
@@ -132,4 +132,4 @@ def test_the_command_writes_beside_the_old_cache(tmp_path, monkeypatch):
     assert (ended.exit_code, "already finished" in ended.stderr) == (4, True)
     shutil.move("cache/N300/tensor_cache_instruct_bfp8", "files")
     ended = invoke("prepare", "--retarget", "files", "--for", "P300")
-    assert "does not end in N300/tensor_cache_instruct_bfp8, so name the output" in ended.stderr
+    assert "does not end in N300/tensor_cache_instruct_bfp8; name the output" in ended.stderr

@@ -26,10 +26,10 @@ def command(shell: str) -> Answer:
     eval "$(tilewright completion zsh)"         in ~/.zshrc
     tilewright completion fish | source         in ~/.config/fish/config.fish
     """
-    found = get_completion_class(shell)
-    assert found is not None  # click knows these three
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None  # click knows these three
     root = click.get_current_context().find_root().command
     # not source(), which runs the shell to ask its version; the environment variable is click's convention
-    completer = found(root, {}, "tilewright", "_TILEWRIGHT_COMPLETE")
+    completer = completion_class(root, {}, "tilewright", "_TILEWRIGHT_COMPLETE")
     script = completer.source_template % completer.source_vars()
     return Answer(script, {"shell": shell, "script": script, "install": _INSTALL[shell]})

@@ -111,10 +111,10 @@ def _message(problem: BaseException) -> str:
     if isinstance(problem, click.ClickException):
         return problem.format_message()
     if isinstance(problem, OSError) and problem.strerror:
-        named = f"{problem.filename}: " if problem.filename is not None else ""
+        prefix = f"{problem.filename}: " if problem.filename is not None else ""
         reason = problem.strerror[:1].lower() + problem.strerror[1:]
         remedy = f"; {_REMEDIES[problem.errno]}" if problem.errno in _REMEDIES else ""
-        return f"{named}{reason}{remedy}"
+        return f"{prefix}{reason}{remedy}"
     if isinstance(problem, ModuleNotFoundError) and str(problem).startswith("No module named"):
         return f"{problem.name} is not installed; pip install {(problem.name or '').partition('.')[0]}"
     if isinstance(problem, MemoryError) and not _is_expected(problem):
@@ -204,14 +204,14 @@ class Console:
         if text:
             click.echo(text, color=self.color)
 
-    def print_event(self, kind: str, **data: Any) -> None:
+    def print_event(self, event: str, **data: Any) -> None:
         """Print an event as one line of JSON; nothing is printed in text mode.
 
         >>> Console(json=True).print_event("tensor", name="wte")
         {"event": "tensor", "name": "wte"}
         """
         if self.json:
-            click.echo(to_json({"event": kind, **data}))
+            click.echo(to_json({"event": event, **data}))
 
     def print_note(self, line: str) -> None:
         """Print a line on stderr."""
@@ -329,7 +329,7 @@ class Progress:
             self._bar = _make_bar(self.unit, Console.current().color)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+    def __exit__(self, error_type: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.stop()
 

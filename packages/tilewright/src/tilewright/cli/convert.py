@@ -76,9 +76,9 @@ def run_options(verb_name: str, noun: str, memory: str, dry_run: str) -> Callabl
 
 @verb("convert")
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... OUT")
-@click.option("--to", type=click.Choice(KINDS), help="Kind of output. [tensorbin, or safetensors if OUT is one]")
+@click.option("--to", type=click.Choice(KINDS), help="Output type. [tensorbin, or safetensors if OUT is one]")
 @click.option(
-    "--rules", type=click.Path(dir_okay=False), metavar="FILE", help="TOML: patterns of names, and their settings."
+    "--rules", type=click.Path(dir_okay=False), metavar="FILE", help="TOML file of name patterns and their settings."
 )
 @click.option("--transpose", is_flag=True, help="Transpose the last two dimensions of every tensor.")
 @click.option("--like-ttnn", is_flag=True, help="Round to bfloat16 before blocks for sharded memory, as ttnn does.")
@@ -163,26 +163,26 @@ class _UnsupportedOption(ParamType):
         self.fail("converted files are padded to their tiles and shards only; remove this option", param, ctx)
 
 
-command.params = [_adapt_option_to_files(each) for each in command.params]
+command.params = [_adapt_option_to_files(option) for option in command.params]
 
 
 def _typed_settings(ctx: click.Context, options: SpecOptions, to: str | None) -> dict[str, Any]:
     """Return the settings that were typed; the converter chooses the others."""
     default = click.core.ParameterSource.DEFAULT
-    given = {each.name for each in fields(SpecOptions) if ctx.get_parameter_source(each.name) is not default}
-    found: dict[str, Any] = {name: getattr(options, name) for name in given - {"chip", "dispatch", "harvested"}}
+    typed = {field.name for field in fields(SpecOptions) if ctx.get_parameter_source(field.name) is not default}
+    settings: dict[str, Any] = {name: getattr(options, name) for name in typed - {"chip", "dispatch", "harvested"}}
     # a chip that nobody asked for is not written into manifests, unless something depends on it
-    on_a_chip = given & {"chip", "dispatch", "harvested", "shard", "buffer"} or to == "banks"
-    return {**found, "chip": options.build_chip() if on_a_chip else None}
+    on_a_chip = typed & {"chip", "dispatch", "harvested", "shard", "buffer"} or to == "banks"
+    return {**settings, "chip": options.build_chip() if on_a_chip else None}
 
 
 def _parse_part(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    found = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
-    if found is None or int(found[1]) >= int(found[2]):
+    match = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
+    if match is None or int(match[1]) >= int(match[2]):
         raise click.UsageError(f"--part {text} is not a part; write I/N with I from 0 to N - 1, such as 0/4")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 @contextmanager
@@ -214,8 +214,8 @@ def _report_output_errors(plan: ConversionPlan) -> Iterator[None]:
     except UnreachableError as problem:
         raise UnreachableError(f"{problem}; finished tensors are saved, continue with --resume") from None
     except FileExistsError as problem:
-        said = re.sub(r"\b(resume|force)\b", r"--\1", problem.strerror or "")
-        raise CommandError(f"{problem.filename or out}: {said}", ExitCode.OUTPUT) from None
+        message = re.sub(r"\b(resume|force)\b", r"--\1", problem.strerror or "")
+        raise CommandError(f"{problem.filename or out}: {message}", ExitCode.OUTPUT) from None
     except OSError as problem:
         if problem.filename in {str(tensor.path) for item in plan.items for tensor in item.source.tensors.values()}:
             raise
@@ -279,11 +279,11 @@ def format_seconds(seconds: float) -> str:
 
 def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
     """Return lines that state which tensors are exact, and how far the others are from their sources."""
-    rounded = {name: each for name, each in rounding.items() if not each.is_exact}
+    rounded = {name: counts for name, counts in rounding.items() if not counts.is_exact}
     exact = len(rounding) - len(rounded)
     lines = [f"{count_of(exact, 'tensor')} exact"] if exact else []
     if len(rounded) <= _MAX_LISTED:
-        return lines + [f"{name}: {each}" for name, each in rounded.items()]
+        return lines + [f"{name}: {counts}" for name, counts in rounded.items()]
     if rounded:
         total = reduce(add, rounded.values())
         worst = max(rounded, key=lambda name: rounded[name].largest_error)
@@ -291,8 +291,8 @@ def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
     return lines
 
 
-def format_report(report: ConversionReport, said: int = 0) -> str:
-    """Return a summary of a conversion, in words; the first `said` notes were printed before."""
+def format_report(report: ConversionReport, num_printed: int = 0) -> str:
+    """Return a summary of a conversion, in words; the first `num_printed` notes were printed before."""
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
     reused = f", {report.reused} already done" if report.reused else ""
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
@@ -300,8 +300,8 @@ def format_report(report: ConversionReport, said: int = 0) -> str:
         f"{count_of(report.converted, 'tensor')} converted{reused}{skipped}: {format_bytes(report.bytes_in)} read,"
         f" {format_bytes(report.bytes_out)} written in {format_seconds(report.seconds)}{rate}"
     )
-    line += "".join([f"\n{each}" for each in format_rounding(report.rounding)])
-    line += "".join([f"\nnote: {each}" for each in report.notes[said:]])
+    line += "".join([f"\n{text}" for text in format_rounding(report.rounding)])
+    line += "".join([f"\nnote: {note}" for note in report.notes[num_printed:]])
     if report.complete:
         return f"{line}\n{report.out} is complete; check it with tilewright verify {report.out}"
     return f"{line}\n{report.out} is not complete: {count_of(report.elsewhere, 'tensor')} left to other parts"

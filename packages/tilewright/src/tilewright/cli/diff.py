@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     multiple=True,
     type=TensorName(),
     metavar="NAME",
-    help="Only this tensor, or a pattern; repeat for more.",
+    help="Only this tensor, or a pattern; may be repeated.",
 )
-@click.option("--atol", type=click.FloatRange(0), default=0.0, metavar="X", help="Errors up to X + rtol x |a| pass.")
-@click.option("--rtol", type=click.FloatRange(0), default=0.0, metavar="X", help="See --atol.")
+@click.option("--atol", type=click.FloatRange(0), default=0.0, metavar="X", help="Accept errors up to X + rtol x |a|.")
+@click.option("--rtol", type=click.FloatRange(0), default=0.0, metavar="X", help="Relative tolerance; see --atol.")
 @click.option(
-    "--ulp", type=click.FloatRange(0), metavar="N", help="Errors up to N steps of the coarser format also pass."
+    "--ulp", type=click.FloatRange(0), metavar="N", help="Also accept errors up to N ULPs of the coarser format."
 )
-@click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="The correlation must be at least P.")
+@click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="Require a correlation of at least P.")
 @click.option(
     "--transpose/--no-transpose",
     default=None,
-    help="B has its last two dimensions swapped, or not.  [from the manifest of a conversion]",
+    help="Whether B has its last two dimensions swapped.  [from the manifest of a conversion]",
 )
 @click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Memory limit. [64MiB]")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")

@@ -60,11 +60,11 @@ def command() -> Answer:
     """
     missing = list(missing_requirements())
     engines: list[EngineCheck] = []
-    if not any(each.name in ("numpy", "ml_dtypes") for each in missing):  # no engine could be imported
+    if not any(item.name in ("numpy", "ml_dtypes") for item in missing):  # no engine could be imported
         from ..copying import ENGINES
 
         engines = [_check_engine(name) for name in ENGINES if name != "auto"]
-        missing += [missing_engine(each.name) for each in engines if each.problem is not None and not each.is_broken]
+        missing += [missing_engine(item.name) for item in engines if item.problem is not None and not item.is_broken]
         missing += missing_optional_packages()
     data = {
         "tilewright": __version__,
@@ -73,12 +73,12 @@ def command() -> Answer:
         "engines": [check.to_json() for check in engines],
         "machine": describe_machine(),
         "packages": package_versions(),
-        "missing": [asdict(each) for each in missing],
+        "missing": [asdict(item) for item in missing],
         "plugins": list_all_plugins(),
         "environment": {name: value for name, value in sorted(os.environ.items()) if name.startswith("TILEWRIGHT_")},
     }
-    status = ExitCode.NO if any(each.is_broken for each in engines) else ExitCode.OK
-    if any(each.is_required for each in missing):
+    status = ExitCode.NO if any(check.is_broken for check in engines) else ExitCode.OK
+    if any(item.is_required for item in missing):
         status = ExitCode.MISSING
     return Answer(lambda: "\n".join(_format_answer(data, engines, missing)), data, status)
 
@@ -87,12 +87,12 @@ def _check_engine(name: str) -> EngineCheck:
     """Return the check of an engine, which runs a small conversion on it."""
     from ..copying import DEVICE_ENGINES, load_engine, native
 
-    known: Any = native if name == "native" else load_engine(name) if name in DEVICE_ENGINES else None
-    problem = known.unavailable_reason() if known is not None else None
+    module: Any = native if name == "native" else load_engine(name) if name in DEVICE_ENGINES else None
+    problem = module.unavailable_reason() if module is not None else None
     if problem is not None:
         return EngineCheck(name, problem, "", None)
     try:
-        return EngineCheck(name, None, _describe_hardware(name, known), _matches_reference(name))
+        return EngineCheck(name, None, _describe_hardware(name, module), _matches_reference(name))
     except Exception as failure:  # the user wants to know any error of a driver
         return EngineCheck(name, f"found, but it fails: {type(failure).__name__}: {failure}", "", False)
 
@@ -114,9 +114,9 @@ def _matches_reference(name: str) -> bool:
     from ..copying import tilize, untilize
 
     values = np.linspace(-3, 3, 50 * 70, dtype=np.float32).reshape(50, 70)
-    packed, expected = (tilize(values, dtype="bfloat8_b", engine=each) for each in (name, "reference"))
-    opened, wanted = (untilize(expected, (50, 70), dtype="bfloat8_b", engine=each) for each in (name, "reference"))
-    return bool(np.array_equal(packed, expected) and np.array_equal(opened, wanted))
+    packed, expected = (tilize(values, dtype="bfloat8_b", engine=engine) for engine in (name, "reference"))
+    opened, decoded = (untilize(expected, (50, 70), dtype="bfloat8_b", engine=engine) for engine in (name, "reference"))
+    return bool(np.array_equal(packed, expected) and np.array_equal(opened, decoded))
 
 
 def _format_answer(data: dict[str, Any], engines: list[EngineCheck], missing: list[MissingPart]) -> list[str]:
@@ -136,7 +136,7 @@ def _format_answer(data: dict[str, Any], engines: list[EngineCheck], missing: li
         *["\nplug-ins"] * bool(plugins),
         *[_two_columns(f"  {name}", 31, package) for name, package in plugins],
         *["\nmissing: what that costs, and how to install it"] * bool(missing),
-        *[line for each in missing for line in each.lines()],
+        *[line for item in missing for line in item.lines()],
         "\nenvironment",
         *[
             f"  {name}={value}{'' if name in _VARIABLES else ', which nothing reads'}"
@@ -365,14 +365,14 @@ def _minimum_versions() -> dict[str, str]:
         lines = metadata.requires("tilewright") or []
     except metadata.PackageNotFoundError:  # run from a source tree
         return {}
-    found = {}
+    versions = {}
     for line in lines:
         needed, _, condition = line.partition(";")
         if "extra" in condition or ("python_version" in condition and sys.version_info >= (3, 11)):
             continue
         name, _, floor = needed.partition(">=")
-        found[name.strip()] = floor.strip()
-    return found
+        versions[name.strip()] = floor.strip()
+    return versions
 
 
 def _version_numbers(version: str) -> tuple[int, ...]:
@@ -416,8 +416,8 @@ def _memory_sizes() -> tuple[int | None, int | None]:
     """Return the bytes of memory that this process may have, and those that are free now, where that is known."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-        known = {line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines if len(line.split()) > 1}
-        total, available = known.get("MemTotal"), known.get("MemAvailable")
+        sizes = {line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines if len(line.split()) > 1}
+        total, available = sizes.get("MemTotal"), sizes.get("MemAvailable")
     except (OSError, ValueError):
         try:
             return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None

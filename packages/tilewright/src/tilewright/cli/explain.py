@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 @verb("explain")
 @click.argument("what", metavar="SHAPE|FILE|TEXT")
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="The element to find.")
-@click.option("--address", type=ADDRESS, metavar="BYTE", help="The inverse: what lives at this address,")
-@click.option("--core", type=CORE, metavar="X,Y", help="of this core,")
-@click.option("--bank", type=click.IntRange(min=0), metavar="N", help="or of this bank.")
-@click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of that byte, for formats below 8 bits.")
-@click.option("--base", type=ADDRESS, metavar="BYTE", help="Where the buffer starts. [as on an empty chip]")
-@click.option("--tensor", type=TensorName(), metavar="NAME", help="The tensor of a FILE that holds several.")
+@click.option("--address", type=ADDRESS, metavar="BYTE", help="Explain this address instead, of --core or --bank.")
+@click.option("--core", type=CORE, metavar="X,Y", help="Core that --address is in.")
+@click.option("--bank", type=click.IntRange(min=0), metavar="N", help="Bank that --address is in.")
+@click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of the byte, for formats below 8 bits.")
+@click.option("--base", type=ADDRESS, metavar="BYTE", help="Start address of the buffer. [as on an empty chip]")
+@click.option("--tensor", type=TensorName(), metavar="NAME", help="Tensor to explain, of a FILE that holds several.")
 @text_shape_option
 @device_option
 @follow_links_option
@@ -113,16 +113,16 @@ def command(
     assumed = list_assumptions(spec, typed | stated)
     if at is not None:
         if stored is None:
-            found: Any = explain(spec, at, base)
+            element: Any = explain(spec, at, base)
         else:
             from ..files import read_element
 
-            found = read_element(stored, at, options.build_chip(), base)
-        return _build_answer(spec, assumed, [], found, shape=None if stored is None else stored.shape)
+            element = read_element(stored, at, options.build_chip(), base)
+        return _build_answer(spec, assumed, [], element, shape=None if stored is None else stored.shape)
     assert address is not None  # checked above
-    place = bank if core is None else core
-    assert place is not None  # checked above
-    resident = explain_address(spec, place, address, bit, base)
+    owner = bank if core is None else core
+    assert owner is not None  # checked above
+    resident = explain_address(spec, owner, address, bit, base)
     place_name = f"bank {bank}" if core is None else f"core ({core[0]}, {core[1]})"
     if core is not None and not spec.memory.buffer_type.is_l1:
         place_name += f", which is DRAM bank {core[0]}"
@@ -130,7 +130,7 @@ def command(
     if stored is not None and stored.mesh is not None:
         lines.insert(0, ("mesh", str(stored.mesh)))
         if resident.coordinate is not None:
-            lines += [("in tensor", each) for each in _list_holders(stored.mesh, resident.coordinate)]
+            lines += [("in tensor", holder) for holder in _list_holders(stored.mesh, resident.coordinate)]
     way = explain(spec, resident.coordinate, base) if resident.kind == "data" and resident.coordinate else None
     whole = None if stored is None else stored.shape
     return _build_answer(
@@ -142,17 +142,17 @@ def _build_answer(
     spec: TensorSpec,
     assumed: dict[str, str],
     lines: list[tuple[str, str]],
-    found: Any,
+    element: Any,
     data: dict[str, Any] | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> Answer:
     from ..memory import format_steps
 
     shared = shape is not None and shape != spec.shape.logical  # by a mesh of devices
-    steps = [("part spec" if shared else "tensor", str(spec)), *lines, *([] if found is None else found.steps())]
+    steps = [("part spec" if shared else "tensor", str(spec)), *lines, *([] if element is None else element.steps())]
     steps += [("assumed", describe_assumptions(assumed))] if assumed else []
     facts = {"tensor": str(spec), "shape": spec.shape.logical if shape is None else shape, "assumed": assumed}
-    return Answer(lambda: format_steps(steps), facts | (found.to_json() if data is None else data))
+    return Answer(lambda: format_steps(steps), facts | (element.to_json() if data is None else data))
 
 
 def _list_holders(mesh: Mesh, inside: tuple[int, ...]) -> list[str]:
@@ -178,24 +178,24 @@ def _open_stored(
                 )
         if not is_printed:
             return None
-    for each in ctx.command.params:
-        placed = getattr(each, "section", "") == "Placement" and each.name not in CHIP_OPTIONS
-        if placed and ctx.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE:
+    for option in ctx.command.params:
+        placed = getattr(option, "section", "") == "Placement" and option.name not in CHIP_OPTIONS
+        if placed and ctx.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE:
             subject = "a printed tensor" if is_printed else "a file"
             raise click.UsageError(
-                f"{each.opts[0]} cannot be used with {subject}: {shorten(what)} states how its tensors are placed"
+                f"{option.opts[0]} cannot be used with {subject}: {shorten(what)} states how its tensors are placed"
             )
     if is_printed:
         return None
     from ..files import open_tensors
 
-    found = open_tensors(what, follow_links)
-    found = found if device is None else found.on_device(device)
-    if tensor is None and len(found) != 1:
-        raise click.UsageError(f"{what} holds {len(found)} tensors; choose one with --tensor, see tilewright inspect")
-    name = next(iter(found)) if tensor is None else tensor
+    stored = open_tensors(what, follow_links)
+    stored = stored if device is None else stored.on_device(device)
+    if tensor is None and len(stored) != 1:
+        raise click.UsageError(f"{what} holds {len(stored)} tensors; choose one with --tensor, see tilewright inspect")
+    name = next(iter(stored)) if tensor is None else tensor
     try:
-        return found[name]
+        return stored[name]
     except KeyError as problem:
         raise click.UsageError(str(problem.args[0])) from None
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @verb("explore")
 @click.argument("start", required=False, metavar="[SHAPE|FILE|LINK]")
-@click.option("--tensor", metavar="NAME", help="Which tensor of a FILE.")
+@click.option("--tensor", metavar="NAME", help="Tensor to show, of a FILE that holds several.")
 @device_option
 @follow_links_option
-@click.option("--port", type=click.IntRange(0, 65535), help="Port of this machine. [8654, or any that is free]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on. [8654, or any that is free]")
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @spec_options
 def command(

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="Fit the weight cache of a checkpoint for N150, N300, T3K ...",
 )
 @click.option("--optimizations", metavar="MODE", help="With --for: performance, accuracy, or a JSON file of formats.")
-@click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
+@click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; may be repeated.")
 @click.option("--l1-small", type=SIZE, default=0, metavar="SIZE", help="L1 reserved for small buffers.")
 @click.option("--trace-region", type=SIZE, default=0, metavar="SIZE", help="DRAM reserved for traces.")
 @follow_links_option
@@ -85,8 +85,8 @@ def command(
             name = sorted(typed)[0].replace("_", "-")
             raise click.UsageError(f"--{name} has no effect with --for, which places the tensors itself; remove it")
         refuse_options(["follow_links"], "with --for")
-        given: dict[str, Any] = {} if optimizations is None else {"optimizations": optimizations}
-        return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **given))
+        choices: dict[str, Any] = {} if optimizations is None else {"optimizations": optimizations}
+        return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **choices))
     if optimizations is not None:
         raise click.UsageError("--optimizations needs --for, such as --for N300")
     from ..conversion import common_mesh, fit_device
@@ -94,14 +94,14 @@ def command(
     if not any(map(names_file, tensors)):
         refuse_options(["follow_links"], "without a file")
     typed = typed_options(click.get_current_context())
-    found = [each for text in tensors for each in _parse_tensors(text, options, typed, follow_links)]
+    pairs = [pair for text in tensors for pair in _parse_tensors(text, options, typed, follow_links)]
     if not any(map(names_file, tensors)):
-        refuse_overridden([stated for _, stated in found])
-    held = [tensor for tensor, _ in found]
-    placed = not typed & CHIP_OPTIONS and any("chip" in stated for _, stated in found)  # on the chip of a file
-    report = fit_device(held, common_mesh(held), None if placed else options.build_chip(), *reserved)
+        refuse_overridden([stated for _, stated in pairs])
+    requested = [tensor for tensor, _ in pairs]
+    placed = not typed & CHIP_OPTIONS and any("chip" in stated for _, stated in pairs)  # on the chip of a file
+    report = fit_device(requested, common_mesh(requested), None if placed else options.build_chip(), *reserved)
     assumed: dict[str, str] = {}
-    for tensor, (_, stated) in zip(report.tensors, found, strict=True):
+    for tensor, (_, stated) in zip(report.tensors, pairs, strict=True):
         if tensor.spec is not None:
             assumed |= list_assumptions(tensor.spec, typed | stated)
     return _build_answer(report, assumed)
@@ -137,8 +137,8 @@ def _parse_tensors(
     from ..files import open_tensors
 
     return [
-        (DeviceTensor(each.name, _place_stored(each, options, typed), each.mesh), stated_by_file(each, typed))
-        for each in open_tensors(text, follow_links).values()
+        (DeviceTensor(stored.name, _place_stored(stored, options, typed), stored.mesh), stated_by_file(stored, typed))
+        for stored in open_tensors(text, follow_links).values()
     ]
 
 
@@ -181,25 +181,25 @@ def fit_to_json(report: Fit) -> dict[str, Any]:
         "notes": list(report.notes),
         "tensors": [
             {
-                "name": each.name or None,
-                "tensor": None if each.spec is None else str(each.spec),
-                "bytes_per_bank": each.bytes_per_bank,
-                "banks": each.banks,
-                "total_bytes": each.total_bytes,
-                "padding_bytes": each.padding_bytes,
-                "padding_parts": each.spec.padding_parts if each.spec is not None and each.banks else {},
-                "address": each.address,
-                "problems": list(each.problems),
-                "warnings": list(each.warnings),
+                "name": tensor.name or None,
+                "tensor": None if tensor.spec is None else str(tensor.spec),
+                "bytes_per_bank": tensor.bytes_per_bank,
+                "banks": tensor.banks,
+                "total_bytes": tensor.total_bytes,
+                "padding_bytes": tensor.padding_bytes,
+                "padding_parts": tensor.spec.padding_parts if tensor.spec is not None and tensor.banks else {},
+                "address": tensor.address,
+                "problems": list(tensor.problems),
+                "warnings": list(tensor.warnings),
             }
-            for each in report.tensors
+            for tensor in report.tensors
         ],
         "memories": list(report.memories),
         "circular_buffer_bytes": report.circular_buffer_bytes,
         "problems": list(report.problems),
         "alternatives": [
-            {"change": each.change, "tensor": str(each.spec), "bytes_per_bank": each.bytes_per_bank}
-            for each in report.alternatives
+            {"change": variant.change, "tensor": str(variant.spec), "bytes_per_bank": variant.bytes_per_bank}
+            for variant in report.alternatives
         ],
         "remedies": list(report.remedies),
     }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=TensorName(),
     metavar="NAME",
-    help="Only this tensor, or a pattern; repeat for more.",
+    help="Only this tensor, or a pattern; may be repeated.",
 )
 @click.option(
     "--tile",
@@ -70,10 +70,10 @@ def command(
     if patterns and len(chosen) == 1:
         return Answer(str(chosen[0]), chosen[0].to_json())
     if patterns:
-        data = inspection.to_json() | {"tensors": [each.to_json() for each in chosen]}
+        data = inspection.to_json() | {"tensors": [tensor.to_json() for tensor in chosen]}
         return Answer(lambda: inspection.table(table_width(), chosen), data)
-    written = _save_if_asked(inspection, show)
-    return Answer(lambda: f"{inspection.text(table_width())}{written}", inspection.to_json() | {"show": show})
+    saved = _save_if_asked(inspection, show)
+    return Answer(lambda: f"{inspection.text(table_width())}{saved}", inspection.to_json() | {"show": show})
 
 
 def _save_if_asked(subject: object, show: str | None) -> str:

@@ -19,7 +19,7 @@ _PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # 
 
 
 class Move(NamedTuple):
-    """A tensor before and after a move, the options whose place SOURCE takes, and those that both take."""
+    """A tensor before and after a move, the options that SOURCE overrides, and those that both override."""
 
     before: TensorSpec
     after: TensorSpec
@@ -44,7 +44,7 @@ def parse_move(source: str, target: str, options: SpecOptions) -> Move:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """The tensor where it is, the options that placed it, and those whose place the text takes."""
+    """A placed tensor, the options that placed it, and the options that its text overrides."""
 
     spec: TensorSpec
     options: SpecOptions
@@ -65,7 +65,7 @@ def _parse_source(text: str, options: SpecOptions) -> _Placed:
 
 
 def _stated_by_target(text: str) -> frozenset[str]:
-    """Return the options whose place TARGET takes."""
+    """Return the options that TARGET overrides."""
     words = text.strip()
     if words in ("dram", "l1") or any(mark in words for mark in _PRINTED):
         return MEMORY_OPTIONS
@@ -83,8 +83,8 @@ def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpe
     options = replace(options, **{name: getattr(source.options, name) for name in _TENSOR_SETTINGS})
     if words[:1].isdigit() or words[:1] in ("[", "("):
         shape, _, settings = words.partition(":")
-        plain = not settings or settings.lstrip().startswith(_PRINTED)
-        return _place(SHAPE.convert(shape, None, None), settings, options if plain else options.with_settings(settings))
+        bare = not settings or settings.lstrip().startswith(_PRINTED)
+        return _place(SHAPE.convert(shape, None, None), settings, options if bare else options.with_settings(settings))
     if "=" not in words:
         raise click.UsageError(
             f"{text!r} is not a target; write settings as shard=height:grid=8x1, or dram, l1, or a MemoryConfig(...)"
@@ -121,7 +121,7 @@ def _parse_printed(text: str, role: str, options: SpecOptions, source: TensorSpe
     if isinstance(value, MemoryConfig) and source is not None:
         return source.with_memory(value)
     if not isinstance(value, TensorSpec):
-        kinds = "a TensorSpec" if source is None else "a TensorSpec or a MemoryConfig"
+        expected = "a TensorSpec" if source is None else "a TensorSpec or a MemoryConfig"
         remedy = "; write SHAPE:MemoryConfig(...)" if isinstance(value, MemoryConfig) else ""
-        raise click.UsageError(f"{role}: expected {kinds} as ttnn prints it, got a {type(value).__name__}{remedy}")
+        raise click.UsageError(f"{role}: expected {expected} as ttnn prints it, got a {type(value).__name__}{remedy}")
     return value.with_chip(options.find_chip() if source is None else source.chip)

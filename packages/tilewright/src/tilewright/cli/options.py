@@ -63,8 +63,8 @@ class ParsedType(ParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names that complete a prefix."""
-        known = [name for name in self._names() if name.lower().startswith(incomplete.lower())]
-        return [CompletionItem(name) for name in known]
+        names = [name for name in self._names() if name.lower().startswith(incomplete.lower())]
+        return [CompletionItem(name) for name in names]
 
 
 class NameType(ParsedType):
@@ -78,9 +78,9 @@ class NameType(ParsedType):
         super().__init__(name, self._choose, names)
 
     def _choose(self, text: str) -> str:
-        known = list(self._names())
-        if text not in known:
-            raise ValueError(f"unknown {self.name} {text!r}; choose one of {', '.join(known)}")
+        names = list(self._names())
+        if text not in names:
+            raise ValueError(f"unknown {self.name} {text!r}; choose one of {', '.join(names)}")
         return text
 
 
@@ -187,9 +187,9 @@ def _parse_chip(text: str) -> Chip | str:
     except MemoryConfigError as problem:
         if not str(problem).startswith("unknown chip"):
             raise
-        known = ", ".join(chip_names())
+        names = ", ".join(chip_names())
         raise ValueError(
-            f"unknown chip {text!r}; use one of {known}, or the path of a .toml file that describes another"
+            f"unknown chip {text!r}; use one of {names}, or the path of a .toml file that describes another"
         ) from None
 
 
@@ -219,7 +219,7 @@ DIMENSIONS = integer_list("list of dimensions", "0,1")
 
 
 device_option = click.option(
-    "--device", type=DEVICE, metavar="R,C", help="Only what one device of a mesh holds: its coordinate, or number."
+    "--device", type=DEVICE, metavar="R,C", help="Only the part on this device of a mesh: coordinate or number."
 )
 
 DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
@@ -263,8 +263,8 @@ class SpecOptions:
         if self.chip == NO_CHIP:
             raise click.UsageError("this needs a chip; remove --chip none")
         chip = Chip.of(self.chip or DEFAULT_CHIP)
-        asked: dict[str, Any] = {"dispatch": self.dispatch, "harvested": self.harvested}
-        return replace(chip, **{name: value for name, value in asked.items() if value is not None})
+        changes: dict[str, Any] = {"dispatch": self.dispatch, "harvested": self.harvested}
+        return replace(chip, **{name: value for name, value in changes.items() if value is not None})
 
     def find_chip(self) -> Chip | None:
         """Return the chip, or None without one: if so asked, or by default for a tile that no chip has.
@@ -345,12 +345,12 @@ class SpecOptions:
 
     @staticmethod
     def setting_names(settings: str) -> frozenset[str]:
-        """Return the names of the options that settings after a shape take the place of.
+        """Return the names of the options that settings after a shape override.
 
         >>> sorted(SpecOptions.setting_names("dtype=float32:shard-shape=32x32"))
         ['dtype', 'shard_shape']
         """
-        return frozenset(each.partition("=")[0].replace("-", "_") for each in settings.split(":") if each)
+        return frozenset(setting.partition("=")[0].replace("-", "_") for setting in settings.split(":") if setting)
 
     def with_settings(self, settings: str) -> SpecOptions:
         """Return the placement with settings as they follow a shape: `dtype=float32:shard=block:grid=8x8`.
@@ -363,18 +363,18 @@ class SpecOptions:
             name, equals, value = setting.partition("=")
             option = _BY_NAME.get(name.replace("-", "_"))
             if option is None or not (equals or option.is_flag):
-                names = ", ".join(known.replace("_", "-") for known in _BY_NAME)
+                names = ", ".join(option_name.replace("_", "-") for option_name in _BY_NAME)
                 raise click.UsageError(
                     f"{setting!r} is not a setting of a tensor; write NAME=VALUE, with NAME one of {names}"
                 )
             try:
-                found = option.type.convert(value if equals else True, option, None)
+                converted = option.type.convert(value if equals else True, option, None)
             except click.BadParameter as problem:
                 problem.param_hint = f"'{name}' of a tensor"
                 raise
             if option.name in changes:
                 raise click.UsageError(f"{setting!r}: {name} is set twice for one tensor; set it once")
-            changes[str(option.name)] = found
+            changes[str(option.name)] = converted
         return replace(self, **changes)
 
 
@@ -397,7 +397,7 @@ def _option(*names: str, **settings: Any) -> SectionedOption:
 
 _OPTIONS = (
     _option("--dtype", type=FORMAT, default="bfloat16", show_default=True, help="Number format."),
-    _option("--layout", type=WordChoice(["row_major", "tile"]), help="Pages: rows, or tiles. [tile for blocks]"),
+    _option("--layout", type=WordChoice(["row_major", "tile"]), help="Page layout. [tile for block formats]"),
     _option("--tile", type=SHAPE, metavar="HxW", help="Shape of a tile. [32x32]"),
     _option("--transpose-tile", is_flag=True, help="Store tiles column by column."),
     _option("--alignment", type=SHAPE, metavar="SHAPE", help="Pad the last dimensions to multiples of these."),
@@ -417,7 +417,7 @@ _OPTIONS = (
     _option(
         "--chip", type=CHIP, help=f"Chip, by name or a TOML file, or none. [{DEFAULT_CHIP}; none for tiles of no chip]"
     ),
-    _option("--dispatch", type=WordChoice(["fast", "slow"]), help="Fast dispatch reserves some cores. [fast]"),
+    _option("--dispatch", type=WordChoice(["fast", "slow"]), help="Dispatch mode; fast reserves some cores. [fast]"),
     _option(
         "--harvested", type=click.IntRange(min=0), metavar="N", help="Number of disabled rows or columns of cores."
     ),
@@ -462,28 +462,28 @@ def group_options(
 
 
 def stated_by_file(tensor: StoredTensor, typed: frozenset[str]) -> frozenset[str]:
-    """Return the options whose place a stored `tensor` takes, unless `typed` options override it."""
+    """Return the options that a stored `tensor` overrides, except those that were `typed`."""
     if tensor.spec is None or typed - CHIP_OPTIONS:
         return frozenset(() if tensor.format is None else ("dtype",))
     return STATED_BY_TEXT | frozenset(() if tensor.spec.chip is None else ("chip",))
 
 
-def list_assumptions(spec: TensorSpec, known: Iterable[str]) -> dict[str, str]:
+def list_assumptions(spec: TensorSpec, typed: Iterable[str]) -> dict[str, str]:
     """Return the assumptions about the placement of a `spec`: its dtype, page layout and chip.
 
-    `known` names the options that were typed, and those whose place a file or a printed text takes.
+    `typed` names the options that were typed, and those whose place a file or a printed text takes.
 
     >>> list_assumptions(SpecOptions().build_spec((4, 4)), {"chip"})
     {'dtype': 'bfloat16', 'page_layout': 'row_major'}
     """
-    stated, found = frozenset(known), {}
+    stated, assumed = frozenset(typed), {}
     if "dtype" not in stated:
-        found["dtype"] = spec.dtype.name
+        assumed["dtype"] = spec.dtype.name
     if not stated & LAYOUT_OPTIONS and not spec.dtype.has_blocks:  # which are in tiles
-        found["page_layout"] = spec.page_layout.name.lower()
+        assumed["page_layout"] = spec.page_layout.name.lower()
     if "chip" not in stated and spec.chip is not None:
-        found["chip"] = spec.chip.name
-    return found
+        assumed["chip"] = spec.chip.name
+    return assumed
 
 
 def describe_assumptions(assumed: Mapping[str, str]) -> str:

@@ -42,7 +42,7 @@ _cache_option, _other_option = option_in("What the cache is"), option_in("Instea
     "machine",
     type=MACHINE,
     metavar="MACHINE",
-    help="N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...",
+    help="Machine: N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...",
 )
 @run_options("Prepare", "files", "512MiB", "Print the files, like ones together, and write nothing.")
 @_cache_option("--recipe", metavar="NAME", help="Recipe, or its TOML file or folder. [tt_transformers]")
@@ -52,16 +52,16 @@ _cache_option, _other_option = option_in("What the cache is"), option_in("Instea
 @_cache_option("--model-dtype", type=click.Choice(["bfloat8_b", "bfloat16"]), help="Format of the head. [bfloat8_b]")
 @_cache_option("--hf-rope", is_flag=True, help="Keep the order of rotary halves, for use_hf_rope.")
 @_cache_option("--instruct", is_flag=True, help="Use the directory of instruct models, as the text demo always does.")
-@_cache_option("--hf-model", metavar="TEXT", help="What HF_MODEL will be where the model is served. [SOURCE]")
+@_cache_option("--hf-model", metavar="TEXT", help="Value of HF_MODEL where the model is served. [SOURCE]")
 @_cache_option("--mesh", type=SHAPE, metavar="RxC", help="Shape of the mesh. [the machine's]")
 @_cache_option("--layers", metavar="A-B", help="Only these layers, such as 0-3 or 0,31.")
 @_cache_option("--pad-mlp-cores", type=click.IntRange(1), metavar="N", help="PAD_MLP_CORES. [of the environment]")
-@_cache_option("--batch", type=click.IntRange(1), metavar="N", help="Batch size that the marker is for. [1]")
+@_cache_option("--batch", type=click.IntRange(1), metavar="N", help="Batch size recorded in the completion marker. [1]")
 @_other_option("--check", is_flag=True, help="Check a cache: prepare --check CACHE [SOURCE].")
 @_other_option("--full", is_flag=True, help="With --check: compare all values, not a sample.")
 @_other_option("--retarget", is_flag=True, help="Convert a cache for another chip: prepare --retarget CACHE [OUT].")
-@_other_option("--source", metavar="SOURCE", help="With --retarget: the checkpoint, for what differs in content.")
-@_other_option("--explain", metavar="NAME", help="Say where the pieces of files come from: a name, or its start.")
+@_other_option("--source", metavar="SOURCE", help="With --retarget: checkpoint for files that differ in content.")
+@_other_option("--explain", metavar="NAME", help="Explain the sources of a file: its name, or how it begins.")
 @_other_option(
     "--show", type=click.Path(dir_okay=False), metavar="FILE", help="With --explain: save a picture, .svg or .html."
 )
@@ -167,11 +167,11 @@ def _parse_layers(text: str | None) -> list[int] | None:
     if text is None:
         return None
     layers: list[int] = []
-    for each in text.split(","):
-        found = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", each)
-        if found is None or int(found[2] or found[1]) < int(found[1]):
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
             raise click.UsageError(f"--layers {text} is not a list of layers; write 0-3, or 0,31")
-        layers += range(int(found[1]), int(found[2] or found[1]) + 1)
+        layers += range(int(match[1]), int(match[2] or match[1]) + 1)
     return sorted(set(layers))
 
 
@@ -200,10 +200,10 @@ def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:
     if show is not None:
         check_output_path(show)
         if len(explanations) > 1:
-            names = ", ".join([each.item.name for each in explanations[:4]])
+            names = ", ".join([explanation.item.name for explanation in explanations[:4]])
             raise click.UsageError(f"--show draws one file, but {pattern} names {len(explanations)}: {names} ...")
         save_picture(explanations[0], show)
-    return Answer(lambda: _format_explanations(explanations), [each.to_json() for each in explanations])
+    return Answer(lambda: _format_explanations(explanations), [explanation.to_json() for explanation in explanations])
 
 
 def _format_explanations(explanations: list[ItemExplanation]) -> str:
@@ -230,8 +230,8 @@ def _check(paths: tuple[str, ...], machine: str | None, options: dict[str, Any],
 def _format_check(report: CacheReport) -> str:
     lines = [f"note: {note}" for note in report.notes]
     bad = click.style("bad:", fg="red", bold=True)
-    for each in report.problems[:_MAX_PROBLEMS]:
-        lines += [f"{bad} {each.file}: {each.problem}", f"     on the card: {each.effect}"]
+    for problem in report.problems[:_MAX_PROBLEMS]:
+        lines += [f"{bad} {problem.file}: {problem.problem}", f"     on the card: {problem.effect}"]
     if len(report.problems) > _MAX_PROBLEMS:
         lines.append(f"... and {len(report.problems) - _MAX_PROBLEMS} more; --json lists all")
     what = f" for {report.machine}" if report.machine else ""

@@ -164,11 +164,11 @@ class VerbGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Return the verb that the arguments start with, or fail and suggest the closest one."""
-        given = args[0]
-        if given not in VERBS and not given.startswith("-") and given not in (verbs := _all_verbs()):
-            matches = get_close_matches(given, verbs, n=1)
+        verb = args[0]
+        if verb not in VERBS and not verb.startswith("-") and verb not in (verbs := _all_verbs()):
+            matches = get_close_matches(verb, verbs, n=1)
             meant = f"did you mean {matches[0]}?" if matches else f"choose one of {', '.join(verbs)}"
-            ctx.fail(f"unknown verb {given!r}; {meant}")
+            ctx.fail(f"unknown verb {verb!r}; {meant}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -247,7 +247,7 @@ def _all_verbs() -> dict[str, str]:
 def _show_logs(debug: bool) -> None:
     """Print the library's log messages, such as repeated attempts, as notes on stderr."""
     log = logging.getLogger("tilewright")
-    if not any(isinstance(each, _NoteHandler) for each in log.handlers):
+    if not any(isinstance(handler, _NoteHandler) for handler in log.handlers):
         log.addHandler(_NoteHandler())
     log.setLevel(logging.DEBUG if debug else logging.WARNING)
 

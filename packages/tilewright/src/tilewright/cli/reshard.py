@@ -66,13 +66,13 @@ _picture_option = option_in("Pictures")
 @click.option("--kernel", type=click.Choice(KERNELS), default="current", help="Version of the kernels. [current]")
 @click.option("--profiler/--no-profiler", default=None, help="Time while NoC events are recorded. [for 2024 only]")
 @click.option("--reads", is_flag=True, help="List the reads and writes of every RISC, in order.")
-@click.option("--best", is_flag=True, help="Rank targets and stops on the way that take less time.")
+@click.option("--best", is_flag=True, help="Rank faster targets and intermediate layouts.")
 @_file_option("--chrome-trace", "Write the timeline for Perfetto.")
 @_file_option("--npe", "Write the workload for the simulator tt-npe.")
 @_picture_option("--map", is_flag=True, help="Draw the chip with the flows between cores and banks.")
 @_picture_option("--links", is_flag=True, help="Draw the load of the links of both networks.")
 @_picture_option("--timeline", is_flag=True, help="Draw the estimated times of requests and resources.")
-@_picture_option("--animate", is_flag=True, help="Write what can be played, request by request: an .html page.")
+@_picture_option("--animate", is_flag=True, help="Write an animation, request by request, as an .html page.")
 @_picture_option("--step", type=click.IntRange(1), metavar="N", help="Draw only this step of the plan.")
 @_picture_option(
     *("-o", "--output"),
@@ -110,11 +110,11 @@ def command(
     What ttnn prints may be pasted instead: TensorSpec(...), SHAPE:MemoryConfig(...), and MemoryConfig(...) alone for
     TARGET. The exit status is 0 if both memories and the buffers on the way fit the chip, and 1 if they do not.
     """
-    asked = [view for view in VIEWS if views[view]]
-    if step is not None and not asked and output is None:
+    chosen = [view for view in VIEWS if views[view]]
+    if step is not None and not chosen and output is None:
         raise click.UsageError("--step has no effect without a picture; add --map, --links or --timeline")
     if views["animate"]:
-        if asked or step is not None:
+        if chosen or step is not None:
             raise click.UsageError(
                 "--animate plays the whole plan on the map; remove --map, --links, --timeline and --step"
             )
@@ -130,7 +130,7 @@ def command(
     from ..traffic import reshard
 
     plan = reshard(move.before, move.after, op, kernel, profiler=profiler)
-    written = [path for path in (chrome_trace, npe, output) if path is not None]
+    paths = [path for path in (chrome_trace, npe, output) if path is not None]
     _write_exports(plan, chrome_trace, npe)
     if output is not None and views["animate"]:
         from ..views import animate
@@ -139,15 +139,15 @@ def command(
         save_picture(replace(played, scene=name_assumptions(played.scene, assumed)), output)
     elif output is not None:
         has_routes = bool(plan.noc_map.chip.noc_size)
-        scene = _draw(plan, asked or (VIEWS[:2] if has_routes else VIEWS[:1]), step)
+        scene = _draw(plan, chosen or (VIEWS[:2] if has_routes else VIEWS[:1]), step)
         save_picture(name_assumptions(scene, assumed), output)
     chains = _better_chains(plan) if best else None
     data = plan.to_json(reads=reads) | {"assumed": assumed}
     if chains is not None:
         data["best"] = [_chain_data(chain) for chain in chains]
-    if written:
-        data["written"] = written
-    drawn = _draw(plan, asked, step) if asked and output is None else None
+    if paths:
+        data["written"] = paths
+    drawn = _draw(plan, chosen, step) if chosen and output is None else None
     if drawn is not None and Console.current().json:
         from ..views import to_data
 
@@ -158,7 +158,7 @@ def command(
         parts = [wrap_lines("\n".join(lines), width) for lines in _sections(plan, assumed, reads, chains)]
         if drawn is not None:
             parts.append(picture_text(_drop_facts(drawn, plan)))
-        parts += ["\n".join(f"wrote {path} ({Path(path).stat().st_size} bytes)" for path in written)]
+        parts += ["\n".join(f"wrote {path} ({Path(path).stat().st_size} bytes)" for path in paths)]
         return "\n\n".join(part for part in parts if part)
 
     return Answer(write, data, ExitCode.OK if plan.fits else ExitCode.NO)
@@ -198,15 +198,15 @@ def _sections(
     plan: ReshardPlan, assumed: Mapping[str, str], reads: bool, chains: list[LayoutChain] | None
 ) -> list[list[str]]:
     """Return the text of the answer, section by section."""
-    found = [plan.explain().splitlines()]
-    found[0] += [f"assumed: {describe_assumptions(assumed)}"] if assumed else []
+    sections = [plan.explain().splitlines()]
+    sections[0] += [f"assumed: {describe_assumptions(assumed)}"] if assumed else []
     if not plan.is_empty:
-        found.append(_list_pairs(plan))
+        sections.append(_list_pairs(plan))
     if chains is not None:
-        found.append(_list_chains(plan, chains))
+        sections.append(_list_chains(plan, chains))
     if reads:
-        found.append(_list_requests(plan))
-    return found
+        sections.append(_list_requests(plan))
+    return sections
 
 
 def _list_pairs(plan: ReshardPlan) -> list[str]:
@@ -235,8 +235,8 @@ def _list_requests(plan: ReshardPlan) -> list[str]:
 def _format_run(run: RequestRun, word: str) -> str:
     if len(run) == 2:
         return "barrier" if run[1] == 1 else f"{run[1]} barriers"
-    place, size, count = run
-    return f"{count} x {size} {word} {_name(place)}"
+    endpoint, size, count = run
+    return f"{count} x {size} {word} {_name(endpoint)}"
 
 
 def _name(endpoint: Endpoint) -> str:
@@ -247,7 +247,7 @@ def _name(endpoint: Endpoint) -> str:
 
 
 def _better_chains(plan: ReshardPlan) -> list[LayoutChain]:
-    """Return targets that are reached in less time, and ways to the target with a stop that take less time."""
+    """Return faster targets, and faster routes to the target through an intermediate layout."""
     from ..traffic import best_layout, cheaper_targets, move_cost
 
     now = move_cost(plan.source, plan.target)
@@ -263,10 +263,10 @@ def _list_chains(plan: ReshardPlan, chains: list[LayoutChain]) -> list[str]:
     from ..traffic import move_cost
 
     now = move_cost(plan.source, plan.target)
-    said = "" if now is None else f" than {now.cycles:.0f} cycles, launches of the kernels included"
+    comparison = "" if now is None else f" than {now.cycles:.0f} cycles, launches of the kernels included"
     if not chains:
-        return [f"nothing takes less time{said}"]
-    lines = [f"less time{said}:"]
+        return [f"nothing takes less time{comparison}"]
+    lines = [f"less time{comparison}:"]
     for chain in chains:
         stop, end = chain.specs[1].memory, chain.specs[-1].memory
         where = f"to {end}" if len(chain.specs) == 2 else f"through {stop}"

@@ -52,8 +52,8 @@ def check_animation_path(output: str | None) -> str:
     'copy.html'
     """
     if output is None or Path(output).suffix.lower() != ".html":
-        given = "nothing" if output is None else output
-        raise click.UsageError(f"--animate needs -o with a name that ends in .html, got {given}")
+        name = "nothing" if output is None else output
+        raise click.UsageError(f"--animate needs -o with a name that ends in .html, got {name}")
     check_output_path(output)
     return output
 
@@ -112,8 +112,8 @@ class ShowOptions:
         >>> ShowOptions(tiles=(8, 8), pipeline="double").mode, ShowOptions().mode
         ('pipeline', '')
         """
-        asked = [name for name in _MODES if _is_asked(getattr(self, name))]
-        return asked[0] if asked else ""
+        modes = [name for name in _MODES if _is_asked(getattr(self, name))]
+        return modes[0] if modes else ""
 
     def scene_options(self, *names: str) -> dict[str, Any]:
         """Return the common scene options that were given, and the options in `names`.
@@ -122,9 +122,9 @@ class ShowOptions:
         {'label': ('page', 'bank'), 'side': 4}
         """
         label = None if self.label is None else tuple(name.strip() for name in self.label.split(","))
-        given = {"color": self.color, "label": label, "address": self.address}
-        given |= {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        options = {"color": self.color, "label": label, "address": self.address}
+        options |= {name: getattr(self, name) for name in names}
+        return {name: value for name, value in options.items() if value is not None}
 
     def check(self, subject: Thing, typed: frozenset[str], report: bool) -> None:
         """Raise if an option was given that has no effect on the drawing; `typed` are the options of placements."""
@@ -198,23 +198,23 @@ def _describe_mode(mode: str) -> str:
 )
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark one element and trace it to its byte.")
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
-@click.option("--tensor", type=TensorName(), metavar="NAME", help="Which tensor of a file.")
+@click.option("--tensor", type=TensorName(), metavar="NAME", help="Tensor to draw, of a file that holds several.")
 @text_shape_option
 @click.option("--error", is_flag=True, help="Draw the error that --dtype adds to the values of a file.")
 @click.option("--color", metavar="NAME", help="Attribute that colors the cells.")
 @click.option("--label", metavar="NAME,...", help="Attributes that label the cells, such as page.")
 @click.option("--address", type=click.Choice(["decimal", "hex"]), help="How addresses are written. [decimal]")
-@click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Most rows and columns drawn.")
-@click.option("--animate", is_flag=True, help="Write what can be played: an .html page.")
+@click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Maximum rows and columns to draw.")
+@click.option("--animate", is_flag=True, help="Write an animation as an .html page.")
 @_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
-@_tiles_option("--overlap", type=click.IntRange(0), metavar="N", help="Elements that tiles share.")
-@_tiles_option("--halo", type=click.IntRange(0), metavar="N", help="Elements read beyond the edges.")
+@_tiles_option("--overlap", type=click.IntRange(0), metavar="N", help="Overlap of neighbouring tiles, in elements.")
+@_tiles_option("--halo", type=click.IntRange(0), metavar="N", help="Padding beyond the edges, in elements.")
 @_tiles_option("--pipeline", type=click.Choice(SCHEMES), help="Draw the schedule that transfers those tiles.")
-@_tiles_option("--depth", type=click.IntRange(1, 64), metavar="N", help="Buffers of buffered and direct. [3]")
+@_tiles_option("--depth", type=click.IntRange(1, 64), metavar="N", help="Buffers, if buffered or direct. [3]")
 @_tiles_option("--times", type=COORDINATE, metavar="I,C,E", help="Times of import, compute, export. [1,1,1]")
 @_memory_option("--memory", type=click.Choice(["l1", "dram"]), help="Draw the memory map with all THINGs in it.")
-@_memory_option("--each", is_flag=True, help="One row for every bank.")
-@_memory_option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; repeat for more.")
+@_memory_option("--each", is_flag=True, help="Draw one row per bank.")
+@_memory_option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; may be repeated.")
 @_memory_option(
     "--ttnn-visualizer",
     "report",
@@ -298,9 +298,9 @@ def _build_answer(picture: Scene | Animation, output: str | None) -> Answer:
     if output is None:
         return Answer(lambda: picture_text(scene), to_data(scene))
     save_picture(picture, output)
-    written = Path(output)
-    size = written.stat().st_size
-    return Answer(f"{scene.title}: {written} ({size} bytes)", {"title": scene.title, "path": written, "bytes": size})
+    path = Path(output)
+    size = path.stat().st_size
+    return Answer(f"{scene.title}: {path} ({size} bytes)", {"title": scene.title, "path": path, "bytes": size})
 
 
 def picture_text(scene: Scene) -> str:
@@ -371,7 +371,7 @@ def _subject_scene(subject: Thing, show_options: ShowOptions, options: SpecOptio
 
 
 def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
-    """Return the scene with a fact about what nobody stated, if there is something."""
+    """Return the scene with a fact that lists its assumptions, if there are any."""
     from ..views import Fact
 
     line = describe_assumptions(assumed)
@@ -466,12 +466,12 @@ def _write_report(
 
     allocator, names = _allocate_subjects(subjects, show_options, options, typed)
     try:
-        written = write_visualizer_report(allocator, folder, names)
+        report = write_visualizer_report(allocator, folder, names)
     except OSError as problem:
         raise CommandError(describe_error(problem).line, ExitCode.OUTPUT) from None
-    said = f"{count_of(len(subjects), 'tensor')} written to {written}"
-    text = f"{said}\nopen the report with: ttnn-visualizer --profiler-path {written}"
-    return Answer(text, {"path": written, "tensors": len(subjects)})
+    summary = f"{count_of(len(subjects), 'tensor')} written to {report}"
+    text = f"{summary}\nopen the report with: ttnn-visualizer --profiler-path {report}"
+    return Answer(text, {"path": report, "tensors": len(subjects)})
 
 
 _SHAPE = re.compile(r"(?:\[[0-9,x ]*\]|[0-9]+(?:[x×][0-9]+)+|[0-9]+)(?::[a-z].*)?")
@@ -531,12 +531,12 @@ class Thing:
     @property
     def extents(self) -> tuple[int, ...]:
         """The shape of a tensor."""
-        found = self.stored.shape if self.stored is not None else self.shape
+        shape = self.stored.shape if self.stored is not None else self.shape
         if self.printed is not None:
             return self.printed.shape.logical
-        if found is None:
+        if shape is None:
             raise click.UsageError(f"{shorten(self.text)} is a layout; expected the shape of a tensor, such as 4x60x90")
-        return found
+        return shape
 
     def spec(self, options: SpecOptions, typed: frozenset[str]) -> TensorSpec:
         """Return the placement: the file's own, unless other options were typed (`typed` lists those)."""
@@ -568,17 +568,17 @@ class Thing:
 def _open_stored(path: str, name: str | None, device: DeviceLike | None, follow_links: bool) -> StoredTensor:
     from ..files import open_tensors
 
-    found = open_tensors(path, follow_links)
-    found = found if device is None else found.on_device(device)
+    stored = open_tensors(path, follow_links)
+    stored = stored if device is None else stored.on_device(device)
     if name is not None:
-        if name not in found:
-            raise CommandError(f"{path} has no tensor {name!r}; {_list_names(list(found))}", ExitCode.INPUT)
-        return found[name]
-    if len(found) != 1:
+        if name not in stored:
+            raise CommandError(f"{path} has no tensor {name!r}; {_list_names(list(stored))}", ExitCode.INPUT)
+        return stored[name]
+    if len(stored) != 1:
         raise CommandError(
-            f"{path} holds {len(found)} tensors; choose one with --tensor NAME: {_list_names(list(found))}"
+            f"{path} holds {len(stored)} tensors; choose one with --tensor NAME: {_list_names(list(stored))}"
         )
-    return next(iter(found.values()))
+    return next(iter(stored.values()))
 
 
 def _list_names(names: list[str]) -> str:

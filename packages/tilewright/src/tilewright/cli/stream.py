@@ -35,11 +35,11 @@ PADS = ("edge", "reflect", "symmetric", "wrap")
 )
 @click.option("--scheme", type=click.Choice(["simplex", "duplex", "double", "buffered"]), help="Buffering. [double]")
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Depth of --scheme buffered.")
-@click.option("--workers", type=click.IntRange(0), help="Threads beside the main one. [1; one per core for zarr]")
+@click.option("--workers", type=click.IntRange(0), help="Threads besides the main one. [1; one per core for zarr]")
 @click.option("--memory", type=SIZE, metavar="SIZE", help="Limit of buffers and cached chunks. [8MiB; 256MiB for zarr]")
 @click.option("--chunks", type=SHAPE, metavar="SHAPE", help="Chunks of a new target. [the source's]")
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Argument of the compute; repeat for more."
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Argument of the compute; may be repeated."
 )
 @click.option("--shape", type=SHAPE, metavar="SHAPE", help="Shape of raw sources.")
 @click.option("--dtype", type=FORMAT, help="Type of raw sources, and of .npy files without one.")
@@ -88,10 +88,10 @@ def command(
     _check_target(target, force)
     if trace is not None:
         check_output_path(trace)
-    kinds = [parse_array_name(path).kind for path in sources]
-    if "raw" not in kinds:
+    file_types = [parse_array_name(path).kind for path in sources]
+    if "raw" not in file_types:
         refuse_options(["shape"], "without a raw source")
-    if not {"raw", "npy"} & {*kinds}:
+    if not {"raw", "npy"} & {*file_types}:
         refuse_options(["dtype"], "without a raw source, or an .npy file")
     new_chunks = chunks or tile
     if parse_array_name(target).kind in ("raw", "npy"):
@@ -100,8 +100,8 @@ def command(
     if not (halo if overlap is None else overlap):
         refuse_options(["pad"], "without an overlap")
     arrays = [
-        open_array(path, shape if kind == "raw" else None, dtype if kind in ("raw", "npy") else None)
-        for path, kind in zip(sources, kinds, strict=True)
+        open_array(path, shape if file_type == "raw" else None, dtype if file_type in ("raw", "npy") else None)
+        for path, file_type in zip(sources, file_types, strict=True)
     ]
     if not arrays[0].shape:
         raise CommandError(
@@ -113,12 +113,12 @@ def command(
         click.echo(f"note: {note}", err=True)
     recorder = Trace() if trace is not None else None
     with (
-        create_like(target, arrays[0], out_dtype or arrays[0].dtype, new_chunks) as made,
+        create_like(target, arrays[0], out_dtype or arrays[0].dtype, new_chunks) as created,
         Progress(compute, "tiles") as progress,
     ):
         report = stream(
             arrays,
-            made,
+            created,
             function,
             tile=tile,
             overlap=halo if overlap is None else overlap,
@@ -188,16 +188,16 @@ def _find_compute(name: str, sources: int, settings: dict[str, Any]) -> tuple[Ca
 
     if ":" in name:
         return _wrap_compute(_import_function(name), name, settings), 0
-    known = COMPUTES.get(name)
-    if known is None:
+    compute = COMPUTES.get(name)
+    if compute is None:
         raise click.UsageError(f"unknown compute {name!r}; choose one of {', '.join(COMPUTES)}, or MODULE:FUNCTION")
-    if sources and known.inputs != sources:
-        raise click.UsageError(f"{name} takes {known.inputs} source(s), got {sources}")
-    if known.function is None:
+    if sources and compute.inputs != sources:
+        raise click.UsageError(f"{name} takes {compute.inputs} source(s), got {sources}")
+    if compute.function is None:
         if settings:
             raise click.UsageError(f"{name} takes no --set, got {', '.join(settings)}")
         return None, 0
-    return _wrap_compute(known.function, name, settings), known.halo
+    return _wrap_compute(compute.function, name, settings), compute.halo
 
 
 def _import_function(name: str) -> Any:
@@ -206,18 +206,18 @@ def _import_function(name: str) -> Any:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        found: Any = import_module(module)
+        target: Any = import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except ModuleNotFoundError as problem:
         raise click.UsageError(
             f"{name}: no module {problem.name!r} in the current folder or on Python's path"
         ) from None
     except AttributeError as problem:
         raise click.UsageError(f"{name}: {problem}") from None
-    if not callable(found) and not hasattr(found, "ctypes"):
-        raise click.UsageError(f"{name} is a {type(found).__name__}, which cannot be called")
-    return found
+    if not callable(target) and not hasattr(target, "ctypes"):
+        raise click.UsageError(f"{name} is a {type(target).__name__}, which cannot be called")
+    return target
 
 
 def _wrap_compute(function: object, name: str, settings: dict[str, Any]) -> Any:
@@ -237,21 +237,21 @@ def _wrap_compute(function: object, name: str, settings: dict[str, Any]) -> Any:
 
 
 def _parse_settings(texts: tuple[str, ...]) -> dict[str, Any]:
-    found = {}
+    settings = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise click.UsageError(f"--set {text!r}: write NAME=VALUE")
-        if name in found:
+        if name in settings:
             raise click.UsageError(f"--set {text!r}: {name} is set twice; set it once")
-        found[name] = _parse_number(value)
-    return found
+        settings[name] = _parse_number(value)
+    return settings
 
 
 def _parse_number(text: str) -> Any:
-    for kind in (int, float):
+    for parse in (int, float):
         try:
-            return kind(text)
+            return parse(text)
         except ValueError:
             continue
     return text

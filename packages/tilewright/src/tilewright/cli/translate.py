@@ -34,12 +34,12 @@ READ, WRITTEN = NameType("notation", _notation_names), NameType("notation to wri
 
 @verb("translate")
 @click.argument("text", metavar="TEXT")
-@click.option("--to", "target", type=WRITTEN, metavar="NAME", help="The notation to write: cute, xla, mlir ... [all]")
-@click.option("--from", "source", type=READ, metavar="NAME", help="The notation of TEXT. [its form]")
+@click.option("--to", "target", type=WRITTEN, metavar="NAME", help="Notation to write: cute, xla, mlir ... [all]")
+@click.option("--from", "source", type=READ, metavar="NAME", help="Notation of TEXT. [detected]")
 @click.option(
     "--shape", type=SHAPE, metavar="SHAPE", help="The shape, for texts without one: oneDNN, TVM, Mosaic, tt-mlir."
 )
-@click.option("--dtype", metavar="TYPE", help="The element type, in the words of the target.")
+@click.option("--dtype", metavar="TYPE", help="Element type, as the target notation names it.")
 @click.option("--code", "language", type=click.Choice(LANGUAGES), help="Write the index function in this language.")
 def command(
     text: str,
@@ -86,24 +86,24 @@ def command(
         return Answer(code, {**facts, "language": language, "code": code})
     # Triton's shared memory is a layout for all others.
     memory: Any = layout if is_placement else getattr(parsed, "memory_layout", layout)
-    written = {
+    texts = {
         name: (str(parsed), "", True)
         if name == own != "cute" and not is_placement and dtype is None
         else _write(layout if name in ("tilewright", "triton") else memory, name, parsed, dtype)
         for name in ([target] if target else _writable_notations())
     }
-    assumed = {name: TYPED[name] for name, (result, _, stated) in written.items() if result is not None and not stated}
+    assumed = {name: TYPED[name] for name, (result, _, stated) in texts.items() if result is not None and not stated}
     note = _describe_assumption(assumed)
     if target is None:
         rows = [
             (name, f"no: {problem}" if result is None else result.replace("\n", "; "))
-            for name, (result, problem, _) in written.items()
+            for name, (result, problem, _) in texts.items()
         ]
         return Answer(
             lambda: "\n".join([*format_table([("notation", "text"), *rows], table_width()), *note]),
-            {**facts, "texts": {name: result for name, (result, _, _) in written.items()}, "assumed": assumed},
+            {**facts, "texts": {name: result for name, (result, _, _) in texts.items()}, "assumed": assumed},
         )
-    result, problem, _ = written[target]
+    result, problem, _ = texts[target]
     if result is None:
         return Answer(
             lambda: f"{target} cannot say this: {problem}", {**facts, "to": target, "problem": problem}, ExitCode.NO

@@ -22,7 +22,7 @@ _MAX_LINES = 20
 @verb("verify")
 @click.argument("out", type=click.Path())
 @click.argument("sources", nargs=-1, type=click.Path(), metavar="[SOURCE]...")
-@click.option("--source", "named", multiple=True, metavar="PATH", help="Another way to give SOURCE; repeat for more.")
+@click.option("--source", "extra", multiple=True, metavar="PATH", help="Another way to give SOURCE; may be repeated.")
 @click.option("--memory", "memory_limit", type=SIZE, default="1GiB", show_default=True, help="Memory limit.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Threads. [one more than cores]")
 @device_option
@@ -30,7 +30,7 @@ _MAX_LINES = 20
 def command(
     out: str,
     sources: tuple[str, ...],
-    named: tuple[str, ...],
+    extra: tuple[str, ...],
     memory_limit: int,
     jobs: int | None,
     device: DeviceLike | None,
@@ -53,7 +53,7 @@ def command(
     with Progress("verifying", "tensors") as progress:
         report = verify(
             out,
-            [*sources, *named] or None,
+            [*sources, *extra] or None,
             memory=memory_limit,
             jobs=jobs,
             progress=progress.update,
@@ -66,10 +66,10 @@ def command(
 def _format_answer(report: VerifyReport) -> str:
     lines = [f"note: {note}" for note in report.notes]
     bad = click.style("bad:", fg="red", bold=True)
-    lines += [f"{bad} {each.name}: {each.problem}" for each in report.problems[:_MAX_LINES]]
+    lines += [f"{bad} {verdict.name}: {verdict.problem}" for verdict in report.problems[:_MAX_LINES]]
     if len(report.problems) > _MAX_LINES:
         lines.append(f"... and {len(report.problems) - _MAX_LINES} more; --json lists all")
-    size = format_bytes(sum(each.nbytes for each in report.verdicts))
+    size = format_bytes(sum(verdict.nbytes for verdict in report.verdicts))
     if report.problems:
         lines.append(f"{report.out}: {len(report.problems)} of {count_of(len(report.verdicts), 'tensor')} failed")
         return "\n".join(lines)
@@ -78,7 +78,7 @@ def _format_answer(report: VerifyReport) -> str:
     match = "matches its" if len(report.verdicts) == 1 else "match their"
     lines.append(f"{good} {report.out}: {count}, {size}, {match} {against}")
     if report.against_source and report.verdicts:
-        worst = max(report.verdicts, key=lambda each: each.largest_error or 0)
+        worst = max(report.verdicts, key=lambda verdict: verdict.largest_error or 0)
         lines.append(
             f"largest error: {worst.largest_error:.3g} in {worst.name}, where the largest value is"
             f" {worst.largest_value:.3g}"

@@ -150,8 +150,8 @@ def describe_tensors(
             groups.setdefault((name, reason), []).append(name)
         else:
             groups.setdefault(_classify(name, family, layers, experts), []).append(name)
-    for (pattern, reason), found in list(groups.items())[:_MAX_GROUPS]:
-        yield f"unused: {_describe_group(pattern, found)}: {reason}"
+    for (pattern, reason), group in list(groups.items())[:_MAX_GROUPS]:
+        yield f"unused: {_describe_group(pattern, group)}: {reason}"
     if len(groups) > _MAX_GROUPS:
         yield f"unused: {len(groups) - _MAX_GROUPS} more groups of tensors; prepare --dry-run --json lists all"
 
@@ -160,7 +160,7 @@ def _describe_group(pattern: str, names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     if pattern == _BEYOND:
-        numbers = [int(found[1]) for name in names if (found := _LAYER.match(name)) is not None]
+        numbers = [int(match[1]) for name in names if (match := _LAYER.match(name)) is not None]
         pattern = " to ".join([f"{_BEYOND}.{number}.*" for number in sorted({min(numbers), max(numbers)})])
     return f"{pattern} ({len(names)} tensors)"
 
@@ -173,8 +173,8 @@ def _classify(name: str, family: str, layers: int | None, experts: int | None) -
     if expert is not None and experts and int(expert[1]) >= experts:
         return _NUMBER.sub("*", name), f"config.json says that a layer has {experts} experts"
     for pattern, reason in _IGNORED:
-        if (found := re.search(pattern, name)) is not None:
-            return _NUMBER.sub("*", f"{name[: found.end()]}*" if found[0].endswith(".") else name), reason
+        if (match := re.search(pattern, name)) is not None:
+            return _NUMBER.sub("*", f"{name[: match.end()]}*" if match[0].endswith(".") else name), reason
     return (
         _NUMBER.sub("*", name),
         f"family {family} has no weight that is made from it; if the model computes with it, the results differ",
@@ -199,15 +199,15 @@ def describe_config(
     """
     own = [name for name in tensors if re.search(_IMAGES, name) is None]
     for field, (pattern, example) in _ANNOUNCED.items():
-        found = next((name for name in own if re.search(pattern, name)), None)
-        if config.get(field) and found is None:  # any true value counts in transformers
+        tensor = next((name for name in own if re.search(pattern, name)), None)
+        if config.get(field) and tensor is None:  # any true value counts in transformers
             raise FileFormatError(
                 f"config.json says {field} = {json.dumps(config[field])[:20]}, but the checkpoint has no such tensor as"
                 f" {example}; use the config.json of this checkpoint"
             )
-        if field in config and not config[field] and found is not None and pattern != _QKV_BIAS[0]:
-            said = json.dumps(config[field])
-            yield f"config.json says {field} = {said}, but the checkpoint has {found}: the tensors count"
+        if field in config and not config[field] and tensor is not None and pattern != _QKV_BIAS[0]:
+            text = json.dumps(config[field])
+            yield f"config.json says {field} = {text}, but the checkpoint has {tensor}: the tensors count"
     dropped = set(unused)
     yield from _describe_optional(config, [name for name in own if name not in dropped])
     yield from _describe_contradictions(config)
@@ -225,33 +225,33 @@ def describe_config(
 
 def _describe_optional(config: Mapping[str, Any], tensors: Collection[str]) -> Iterator[str]:
     """Yield a note for weights that the tensors ask for, and that transformers would not give such a model."""
-    kind = str(config.get("model_type"))
+    model_type = str(config.get("model_type"))
     for pattern, always, announced in _OPTIONAL:
-        found = next((name for name in tensors if re.search(pattern, name)), None)
-        if found is None or kind in always or (kind in announced and config.get("attention_bias")):
+        tensor = next((name for name in tensors if re.search(pattern, name)), None)
+        if tensor is None or model_type in always or (model_type in announced and config.get("attention_bias")):
             continue
-        unless = " unless config.json says attention_bias = true" if kind in announced else ""
+        unless = " unless config.json says attention_bias = true" if model_type in announced else ""
         yield (
-            f"used: {_NUMBER.sub('*', found)} and the like, since the checkpoint has them; transformers leaves them out"
-            f" of a model of type {kind}{unless}, so tt_transformers would compute without them from this checkpoint"
+            f"used: {_NUMBER.sub('*', tensor)} and the like, since the checkpoint has them; transformers leaves them"
+            f" out of a model of type {model_type}{unless}, so tt_transformers would compute without them"
         )
 
 
 def _describe_contradictions(config: Mapping[str, Any]) -> Iterator[str]:
-    kind, classes = str(config.get("model_type")), config.get("architectures")
+    model_type, classes = str(config.get("model_type")), config.get("architectures")
     for name in classes if isinstance(classes, list) else ():
         stem = re.sub(r"(For[A-Z]|Model$|LMHead).*", "", str(name)).lower()
-        if stem != re.sub("[_-]", "", kind).lower():
-            yield f"config.json says architectures = {name}, but model_type = {kind}: the model_type counts"
+        if stem != re.sub("[_-]", "", model_type).lower():
+            yield f"config.json says architectures = {name}, but model_type = {model_type}: the model_type counts"
     old, new = config.get("torch_dtype"), config.get("dtype")
     if old and new and old != new:
         yield f"config.json says torch_dtype = {old}, but dtype = {new}: the dtype counts, as in transformers"
     ropes = [
         config,
-        *[each for key in ("rope_parameters", "rope_scaling") if isinstance(each := config.get(key), dict)],
+        *[rope for key in ("rope_parameters", "rope_scaling") if isinstance(rope := config.get(key), dict)],
     ]
-    for each in ropes:
-        share = each.get("partial_rotary_factor")
+    for rope in ropes:
+        share = rope.get("partial_rotary_factor")
         if share not in (None, 1):
             yield (
                 f"config.json says partial_rotary_factor = {repr(share)[:20]}, but the rows of heads are ordered for a"
@@ -313,18 +313,18 @@ class Machine:
     @classmethod
     def of(cls, name: str, recipe: Recipe, mesh: Sequence[int] | None = None) -> Machine:
         """Return the machine of a `name` that the recipe knows, with another shape of its mesh if one is given."""
-        machines = {known.lower(): known for known in recipe.devices}
+        machines = {machine.lower(): machine for machine in recipe.devices}
         if name.lower() not in machines:
             raise FormatError(f"unknown machine {name!r}; recipe {recipe.name} has {', '.join(recipe.devices)}")
-        known = machines[name.lower()]
-        table = recipe.devices[known]
+        machine = machines[name.lower()]
+        table = recipe.devices[machine]
         shape = tuple(table.mesh if mesh is None else mesh)
         if len(shape) != 2 or prod(shape) != prod(table.mesh):
             raise FormatError(
-                f"{known} has {prod(table.mesh)} devices, which do not make a mesh of {list(shape)}; it is"
+                f"{machine} has {prod(table.mesh)} devices, which do not make a mesh of {list(shape)}; it is"
                 f" {list(table.mesh)} by default"
             )
-        return cls(known, Chip.named(table.chip), (shape[0], shape[1]), table.ring)
+        return cls(machine, Chip.named(table.chip), (shape[0], shape[1]), table.ring)
 
 
 @dataclass(frozen=True)
@@ -372,19 +372,19 @@ class Checkpoint:
     def sources(self) -> list[str]:
         """The names of all stored tensors; those that are cut into several weights count once."""
         # one without elements has no source
-        held = [name for own, each in self.tensors.items() for name in each.sources or [own]]
-        return list(dict.fromkeys([*held, *self.unread]))
+        names = [name for own, tensor in self.tensors.items() for name in tensor.sources or [own]]
+        return list(dict.fromkeys([*names, *self.unread]))
 
     @property
     def memory_dtype(self) -> ScalarFormat:
         """The type that the checkpoint is loaded as: from config.json, or else the type of its tensors."""
-        stored = {each.name for each in self.formats.values()} & _LOADED_DTYPES
+        stored = {element.name for element in self.formats.values()} & _LOADED_DTYPES
         own = stored.pop() if len(stored) == 1 else "bfloat16"
         name = self.config.get("dtype") or self.config.get("torch_dtype") or own
-        known = sorted(_LOADED_DTYPES)
-        if name not in known:  # nor does torch compute in others
+        dtypes = sorted(_LOADED_DTYPES)
+        if name not in dtypes:  # nor does torch compute in others
             raise FileFormatError(
-                f"config.json: expected one of {', '.join(known)} as torch_dtype, got {repr(name)[:40]}"
+                f"config.json: expected one of {', '.join(dtypes)} as torch_dtype, got {repr(name)[:40]}"
             )
         return scalar_format_of(name)
 
@@ -405,9 +405,9 @@ class Checkpoint:
             raise FileFormatError("the manifest does not describe the checkpoint")
         tensors, formats = {}, {}
         for key, entry in dict(data.get("tensors") or {}).items():
-            kind, shape = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)
+            dtype, shape = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)
             tensors[key] = Assembly.of(key, expect_integers(shape, f"the shape of {key!r}"))
-            formats[key] = format_of(expect_string(kind, f"the dtype of {key!r}"))
+            formats[key] = format_of(expect_string(dtype, f"the dtype of {key!r}"))
         return cls(name, data["config"], tensors, formats)
 
 
@@ -427,8 +427,8 @@ class CacheFile:
     def has_same_pages(self, other: CacheFile) -> bool:
         """Return whether two files differ in their headers at most."""
         mine, others = (
-            (each.value, each.through, each.spec.shape, each.spec.dtype, each.spec.page_layout, each.mesh)
-            for each in (self, other)
+            (file.value, file.through, file.spec.shape, file.spec.dtype, file.spec.page_layout, file.mesh)
+            for file in (self, other)
         )
         return mine == others
 
@@ -499,11 +499,11 @@ class WeightCache:
     def unused(self) -> tuple[str, ...]:
         """The tensors of the checkpoint that no file is made from, in any layer."""
         outputs = self.files if self.options.get("layers") is None else self.run.outputs()
-        used = {name for each in outputs for name in each.value.sources}
+        used = {name for output in outputs for name in output.value.sources}
         return tuple([name for name in self.checkpoint.sources if name not in used])
 
     def describe_unused(self, tensors: Mapping[str, StoredTensor]) -> tuple[str, ...]:
-        """Return notes on all that the checkpoint has and the cache does not use; raise where that makes it wrong.
+        """Return notes on the parts of the checkpoint that the cache does not use; raise if it needs one.
 
         Args:
             tensors: the opened tensors of the checkpoint; empty if only their names are known.
@@ -524,23 +524,23 @@ class WeightCache:
     def _describe_parts(self) -> Iterator[str]:
         """Yield notes on tensors that weights use only in part."""
         sizes: dict[str, int] = {}
-        for each in self.checkpoint.tensors.values():  # whole ones, and parts of stacked ones
-            sizes |= {name: max(sizes.get(name, 0), prod(each.shape)) for name in each.sources}
+        for tensor in self.checkpoint.tensors.values():  # whole ones, and parts of stacked ones
+            sizes |= {name: max(sizes.get(name, 0), prod(tensor.shape)) for name in tensor.sources}
         for name, count in count_elements(self.run.all_weights().values()).items():
             if count < sizes[name]:
                 yield f"only {count} of {sizes[name]} elements of {name} are used; the others are in no file"
 
     def _describe_dtype(self) -> Iterator[str]:
         """Yield a note if the type that the checkpoint is loaded as is an assumption, or that codes have no scale."""
-        stored = {each.name for each in self.checkpoint.formats.values()} & _LOADED_DTYPES
+        stored = {element.name for element in self.checkpoint.formats.values()} & _LOADED_DTYPES
         if not (self.checkpoint.config.get("dtype") or self.checkpoint.config.get("torch_dtype")) and len(stored) != 1:
             types = " and ".join(sorted(stored)) or "no floating-point type"
             yield f"config.json has no dtype, and the tensors have {types}: it is taken as loaded in bfloat16"
         dropped = set(self.unused)
         small = [
             name
-            for name, each in self.checkpoint.formats.items()
-            if each.name.startswith("float8") and name not in dropped
+            for name, element in self.checkpoint.formats.items()
+            if element.name.startswith("float8") and name not in dropped
         ]
         if small:
             more = f" and {len(small) - 1} more" if small[1:] else ""
@@ -599,13 +599,13 @@ class WeightCache:
         """
         loaded = self.checkpoint.memory_dtype
         stored = [self.checkpoint.formats[name] for name in output.value.sources]
-        for name, each in zip(output.value.sources, stored, strict=True):
-            if not each.has_blocks and each.kind != "float":
+        for name, element in zip(output.value.sources, stored, strict=True):
+            if not element.has_blocks and element.kind != "float":
                 raise FormatError(
-                    f"{name} holds {each}, but {output.name} is made from floating-point numbers; use a checkpoint with"
-                    " plain weights, or one whose scales are stored beside the integers"
+                    f"{name} holds {element}, but {output.name} is made from floating-point numbers; use a checkpoint"
+                    " with plain weights, or one whose scales are stored beside the integers"
                 )
-        rounding = () if all(each == loaded for each in stored) else (loaded,)
+        rounding = () if all(element == loaded for element in stored) else (loaded,)
         if dtype.has_blocks and output.memory == "dram_sharded" and loaded.name != "bfloat16":
             rounding = (*rounding, scalar_format_of("bfloat16"))
         return rounding
@@ -618,12 +618,12 @@ class WeightCache:
 
     def describe_layers(self) -> tuple[str, ...]:
         """Return a note if only some layers are made."""
-        made, count = self.options.get("layers"), self.run.names.get("layers", 0)
-        if made is None or self.is_complete:
+        layers, count = self.options.get("layers"), self.run.names.get("layers", 0)
+        if layers is None or self.is_complete:
             return ()
-        listed = ", ".join(map(str, made[:8])) + (", ..." if made[8:] else "")
+        listed = ", ".join(map(str, layers[:8])) + (", ..." if layers[8:] else "")
         return (
-            f"only {count_of(len(made), 'layer')} of {count} ({listed}): tt_transformers converts the others itself",
+            f"only {count_of(len(layers), 'layer')} of {count} ({listed}): tt_transformers converts the others itself",
         )
 
     def marker(self) -> dict[str, bytes]:
@@ -635,7 +635,7 @@ class WeightCache:
         for layer in range(names["layers"]):
             formats = self.run.formats(layer)
             chosen = [formats.get(group) for group in self.recipe.groups]
-            spelled += [f"DataType.{each.upper()}" if each else "None" for each in chosen]
+            spelled += [f"DataType.{name.upper()}" if name else "None" for name in chosen]
         variant = {
             "prefetcher": False,
             "precision": _short_hash("|".join(spelled)),
@@ -651,7 +651,7 @@ class WeightCache:
             "mesh_shape": str(self.machine.mesh),
             "components": ["all"],
             "build_variant": variant,
-            "cache_files": sorted([each.file for each in self.files]),
+            "cache_files": sorted([file.file for file in self.files]),
             "is_moe": bool(names["experts"]),
             "host_weights": [],
             "weights": {key: [list(value.shape), loaded] for key, value in self.run.all_weights().items()},
@@ -689,9 +689,9 @@ def read_options(record: Mapping[str, Any]) -> CacheOptions:
     options = record.get("options")
     if not isinstance(options, dict) or not options.keys() <= CacheOptions.__annotations__.keys():
         raise FileFormatError(f"expected the options of a cache in the manifest, got {repr(options)[:60]}")
-    known = cast("CacheOptions", dict(options))
-    known["optimizations"] = Optimizations.from_json(options.get("optimizations"))
-    return known
+    result = cast("CacheOptions", dict(options))
+    result["optimizations"] = Optimizations.from_json(options.get("optimizations"))
+    return result
 
 
 def _compare_head(head: StoredTensor, embedding: StoredTensor) -> None:
@@ -706,14 +706,14 @@ def _compare_head(head: StoredTensor, embedding: StoredTensor) -> None:
         )
 
 
-def _have_same_bytes(one: StoredTensor, other: StoredTensor) -> bool:
-    (start, end), (second, _) = one.byte_range, other.byte_range
-    if (one.shape, one.kind, end - start) != (other.shape, other.kind, other.byte_range[1] - second):
+def _have_same_bytes(a: StoredTensor, b: StoredTensor) -> bool:
+    (start, end), (second, _) = a.byte_range, b.byte_range
+    if (a.shape, a.kind, end - start) != (b.shape, b.kind, b.byte_range[1] - second):
         return False
     for at in range(0, end - start, _COMPARED_BYTES):
         size = min(_COMPARED_BYTES, end - start - at)
-        found = one.file.map_range(start + at, start + at + size)
-        if not np.array_equal(found, other.file.map_range(second + at, second + at + size)):
+        chunk = a.file.map_range(start + at, start + at + size)
+        if not np.array_equal(chunk, b.file.map_range(second + at, second + at + size)):
             return False
     return True
 
@@ -799,7 +799,7 @@ def model_name(source: FilePath) -> str:
 
 
 def marker_name(variant: Mapping[str, Any]) -> str:
-    """Return the name of the file that marks a build as complete: a hash of what tells builds apart.
+    """Return the name of the file that marks a build as complete: a hash of the options that distinguish builds.
 
     >>> marker_name({})
     '.weights_complete.bf21a9e8fbc5'

@@ -81,8 +81,8 @@ class FileName:
         >>> FileName.parse("notes.tensorbin") is None
         True
         """
-        found = _FILE_NAME.fullmatch(file)
-        return None if found is None else cls(found["name"], found["dtype"], found["layout"])
+        match = _FILE_NAME.fullmatch(file)
+        return None if match is None else cls(match["name"], match["dtype"], match["layout"])
 
     @property
     def is_optional(self) -> bool:
@@ -104,7 +104,7 @@ class FileName:
 
 
 def check_relations(
-    folder: CacheFolder, recipe: Recipe, expected: Sequence[CacheFile] | None, known: set[str]
+    folder: CacheFolder, recipe: Recipe, expected: Sequence[CacheFile] | None, reported: set[str]
 ) -> tuple[list[CacheProblem], list[str]]:
     """Return the problems that files have with each other, and notes.
 
@@ -132,21 +132,21 @@ def check_relations(
             *_check_splits(weights),
             *_check_alternatives(weights),
         ]
-        problems += _check_majority(folder, known)
-    problems += _check_norms(folder, names, known)
+        problems += _check_majority(folder, reported)
+    problems += _check_norms(folder, names, reported)
     return problems, notes
 
 
 def _list_formats(names: dict[str, FileName], expected: Sequence[CacheFile] | None) -> Iterator[str]:
-    """Yield notes about weights in several number formats, which is what two modes leave."""
-    wanted = {file.name: file.file for file in expected or ()}
+    """Yield notes about weights in several number formats, as two modes leave them."""
+    own = {file.name: file.file for file in expected or ()}
     by_weight: dict[str, list[str]] = {}
     for file, parsed in names.items():
         by_weight.setdefault(parsed.name, []).append(file)
     for weight, files in by_weight.items():
-        if weight in wanted:
-            others = [file for file in files if file != wanted[weight]]
-            yield from (f"{file} is of another mode, or stale: this one uses {wanted[weight]}" for file in others)
+        if weight in own:
+            others = [file for file in files if file != own[weight]]
+            yield from (f"{file} is of another mode, or stale: this one uses {own[weight]}" for file in others)
         elif len(files) > 1 and expected is None:
             formats = ", ".join([names[file].dtype for file in files])
             yield f"{weight} exists in {len(files)} formats, of several modes: {formats}"
@@ -167,19 +167,19 @@ def _check_unknown(
 def _describe_other_build(parsed: FileName | None, weights: set[str]) -> str:
     """Return which other build a file is of."""
     if parsed is None:
-        return ": its name is not that of a weight"
-    if (found := _SPLIT.fullmatch(parsed.name)) is not None:
+        return ": its name matches no weight"
+    if (match := _SPLIT.fullmatch(parsed.name)) is not None:
         own = next((split[1] for name in weights if (split := _SPLIT.fullmatch(name))), "none")
-        return f": it is one of {found[1]} splits of the head, which has {own} here"
+        return f": it is one of {match[1]} splits of the head, which has {own} here"
     if _HIDDEN.fullmatch(parsed.name) is not None:
         return ": its network is padded to another width"
     if any(name.startswith(parsed.name) and _HIDDEN.fullmatch(name) for name in weights):
         return ": its network is not padded"
-    for one, other in (_ALTERNATIVES, _ALTERNATIVES[::-1]):
-        if parsed.name.endswith(one) and parsed.name.removesuffix(one) + other in weights:
-            return f": {other} takes its place here"
+    for ending, alternative in (_ALTERNATIVES, _ALTERNATIVES[::-1]):
+        if parsed.name.endswith(ending) and parsed.name.removesuffix(ending) + alternative in weights:
+            return f": {alternative} takes its place here"
     if (layer := _LAYER.fullmatch(parsed.name)) is not None:
-        count = 1 + max([int(found[1]) for name in weights if (found := _LAYER.fullmatch(name))], default=-1)
+        count = 1 + max([int(match[1]) for name in weights if (match := _LAYER.fullmatch(name))], default=-1)
         return f": the model has {count} layer{'s' * (count != 1)}" if int(layer[1]) >= count else ""
     return ""
 
@@ -196,22 +196,22 @@ def _check_kinds(weights: dict[str, str], recipe: Recipe) -> Iterator[CacheProbl
 
 def _check_layers(weights: dict[str, str]) -> Iterator[CacheProblem]:
     """Yield files that other layers have and one has not."""
-    kinds: dict[str, set[int]] = {}
+    layers_of: dict[str, set[int]] = {}
     for weight in weights:
-        if (found := _LAYER.fullmatch(weight)) is not None:
-            kinds.setdefault(found[2], set()).add(int(found[1]))
-    count = 1 + max([layer for layers in kinds.values() for layer in layers], default=-1)
-    for kind, layers in kinds.items():
+        if (match := _LAYER.fullmatch(weight)) is not None:
+            layers_of.setdefault(match[2], set()).add(int(match[1]))
+    count = 1 + max([layer for layers in layers_of.values() for layer in layers], default=-1)
+    for weight_name, layers in layers_of.items():
         for layer in sorted(set(range(count)) - layers):
-            yield CacheProblem(f"layers.{layer}.{kind}", "is missing, while other layers have it", CONVERTED)
+            yield CacheProblem(f"layers.{layer}.{weight_name}", "is missing, while other layers have it", CONVERTED)
 
 
 def _check_splits(weights: dict[str, str]) -> Iterator[CacheProblem]:
     """Yield splits of the head that are missing, and splits of a second splitting."""
     splits: dict[int, dict[int, str]] = {}
     for weight, file in weights.items():
-        if (found := _SPLIT.fullmatch(weight)) is not None:
-            splits.setdefault(int(found[1]), {})[int(found[2])] = file
+        if (match := _SPLIT.fullmatch(weight)) is not None:
+            splits.setdefault(int(match[1]), {})[int(match[2])] = file
     for count, present in splits.items():
         for k in sorted(set(range(count)) - present.keys()):
             yield CacheProblem(
@@ -227,17 +227,17 @@ def _check_splits(weights: dict[str, str]) -> Iterator[CacheProblem]:
 
 def _check_alternatives(weights: dict[str, str]) -> Iterator[CacheProblem]:
     """Yield weights that exist in the forms of two builds."""
-    one, other = _ALTERNATIVES
+    ending, alternative = _ALTERNATIVES
     for weight, file in weights.items():
-        if weight.endswith(one) and weight.removesuffix(one) + other in weights:
-            yield CacheProblem(file, f"exists beside {other}: they are of two builds", _EITHER)
-        if (found := _HIDDEN.fullmatch(weight)) is not None and found[1] in weights:
-            yield CacheProblem(file, f"exists beside {found[1]}, which is not padded: they are of two builds", _EITHER)
+        if weight.endswith(ending) and weight.removesuffix(ending) + alternative in weights:
+            yield CacheProblem(file, f"exists beside {alternative}: they are of two builds", _EITHER)
+        if (match := _HIDDEN.fullmatch(weight)) is not None and match[1] in weights:
+            yield CacheProblem(file, f"exists beside {match[1]}, which is not padded: they are of two builds", _EITHER)
 
 
-def _check_majority(folder: CacheFolder, known: set[str]) -> Iterator[CacheProblem]:
+def _check_majority(folder: CacheFolder, reported: set[str]) -> Iterator[CacheProblem]:
     """Yield files for another mesh, or another number of banks, than most."""
-    headers = {file: header for file, header in folder.headers.items() if file not in known}
+    headers = {file: header for file, header in folder.headers.items() if file not in reported}
     shards = {file: header.spec.memory.shard_spec for file, header in headers.items()}
     banks = {file: shard.grid.num_cores for file, shard in shards.items() if shard is not None}
     meshes = {file: header.mesh_shape for file, header in headers.items() if not header.suits_any_mesh}
@@ -251,24 +251,24 @@ def _list_minority(values: Mapping[str, Any], text: str, effect: str) -> Iterato
     (usual, count), *_ = Counter(values.values()).most_common(1)
     for file, value in values.items():
         if value != usual:
-            shown, most = (list(each) if isinstance(each, tuple) else each for each in (value, usual))
+            shown, most = (list(item) if isinstance(item, tuple) else item for item in (value, usual))
             yield CacheProblem(file, f"{text.format(shown)}, while {count} others have {most}", effect)
 
 
-def _check_norms(folder: CacheFolder, names: dict[str, FileName], known: set[str]) -> Iterator[CacheProblem]:
+def _check_norms(folder: CacheFolder, names: dict[str, FileName], reported: set[str]) -> Iterator[CacheProblem]:
     """Yield norms whose distributed form has other values."""
     by_weight = {parsed.name: file for file, parsed in names.items()}
     for weight, file in by_weight.items():
-        plain = by_weight.get(weight.removesuffix(_DISTRIBUTED))
-        if not weight.endswith(_DISTRIBUTED) or plain is None or known & {file, plain}:
+        twin = by_weight.get(weight.removesuffix(_DISTRIBUTED))
+        if not weight.endswith(_DISTRIBUTED) or twin is None or reported & {file, twin}:
             continue
         try:
-            one, other = (folder.open(each).array() for each in (plain, file))
+            a, b = (folder.open(name).array() for name in (twin, file))
         except (TilewrightError, OSError):
             continue
-        if not np.array_equal(one.astype(np.float32), other.astype(np.float32), equal_nan=True):
+        if not np.array_equal(a.astype(np.float32), b.astype(np.float32), equal_nan=True):
             yield CacheProblem(
-                file, f"has other values than {plain}", "prefill and decode use different norms: the results are wrong"
+                file, f"has other values than {twin}", "prefill and decode use different norms: the results are wrong"
             )
 
 
@@ -293,7 +293,7 @@ class ContentCheck:
     full: bool
     exceptional: dict[str, Rounding] = field(default_factory=dict)
 
-    def compare(self, item: ConversionItem, held: Tensorbin) -> str | None:
+    def compare(self, item: ConversionItem, tensorbin: Tensorbin) -> str | None:
         """Return where a file differs from its source; None if it does not."""
         source, target = item.source, item.target
         assert target.mesh is not None
@@ -301,21 +301,21 @@ class ContentCheck:
         slabs = SlabCutter(source, target, budget if self.full else min(budget, _SAMPLE_BYTES))
         boxes = PagedBoxes(target.spec)
         devices = list(target.mesh.windows().values())
-        for each in slabs if self.full else _sample(list(slabs)):
-            whole = each.box.relative_to(tuple([-n for n in slabs.windows[each.window].offset]))
-            spec = boxes.box_spec(each.box)
+        for slab in slabs if self.full else _sample(list(slabs)):
+            whole = slab.box.relative_to(tuple([-n for n in slabs.windows[slab.window].offset]))
+            spec = boxes.box_spec(slab.box)
             expected = aligned_bytes(spec.nbytes)
             parts = list(source.read_parts(whole, aligned_bytes))
             seen = self.exceptional.get(item.name, Rounding(0))
             self.exceptional[item.name] = seen + source.count_exceptional(parts, spec, whole)
             source.pack(parts, spec, expected, aligned_bytes, target.pad_value)
-            runs = boxes.runs(each.box)
-            for device in devices[each.window]:
-                part = held.shards[device]
+            runs = boxes.runs(slab.box)
+            for device in devices[slab.window]:
+                part = tensorbin.shards[device]
                 stored = np.concatenate([part[start : start + size] for start, size in runs])
                 if not np.array_equal(stored, expected):
-                    found = describe_difference(from_bytes(expected, spec), from_bytes(stored, spec), whole)
-                    return f"{DIFFERS} on device {device}, in {whole}: {found}"
+                    difference = describe_difference(from_bytes(expected, spec), from_bytes(stored, spec), whole)
+                    return f"{DIFFERS} on device {device}, in {whole}: {difference}"
         return None
 
 
@@ -331,7 +331,7 @@ def _sample(slabs: list[Slab]) -> list[Slab]:
     return chosen
 
 
-def find_placeholder(held: Tensorbin, name: FileName | None = None) -> str | None:
+def find_placeholder(tensorbin: Tensorbin, name: FileName | None = None) -> str | None:
     """Return a description of values in a file that no trained weight has, or None.
 
     >>> from tilewright import TensorSpec
@@ -339,8 +339,8 @@ def find_placeholder(held: Tensorbin, name: FileName | None = None) -> str | Non
     'all values are 0'
     """
     suspicions = []
-    for device in held.shards:
-        numbers = _sample_values(held, device)
+    for device in tensorbin.shards:
+        numbers = _sample_values(tensorbin, device)
         finite = np.isfinite(numbers)
         if not finite.all():
             return f"{np.count_nonzero(~finite)} of {numbers.size} sampled values are not finite"
@@ -357,25 +357,25 @@ def find_placeholder(held: Tensorbin, name: FileName | None = None) -> str | Non
     is_padded = name is not None and name.may_be_padded
     if not all(suspicions) and (is_padded or not any(suspicions)):
         return None
-    return next((each for each in suspicions if each), None)
+    return next((reason for reason in suspicions if reason), None)
 
 
-def _sample_values(held: Tensorbin, device: Coordinate) -> Any:
+def _sample_values(tensorbin: Tensorbin, device: Coordinate) -> Any:
     """Return the values of some bands of rows of a device's part, as float32."""
-    spec = held.spec
+    spec = tensorbin.spec
     boxes = PagedBoxes(spec)
     shape = spec.shape.logical
     rows = shape[-2] if len(shape) > 1 else 1
     height = min(rows, 32)
-    found = []
+    samples = []
     for start in sorted({round(k * (rows - height) / (_SAMPLED_BANDS - 1)) for k in range(_SAMPLED_BANDS)}):
         for lead in {(0,) * len(shape[:-2]), tuple([n - 1 for n in shape[:-2]])}:
             offset, extents = (*lead, start, 0), (*[1] * len(lead), height, shape[-1])
             box = boxes.enclosing_box(Box(offset[-len(shape) :], extents[-len(shape) :]))
-            pages = held.shards[device]
+            pages = tensorbin.shards[device]
             data = np.concatenate([pages[at : at + size] for at, size in boxes.runs(box)])
-            found.append(np.asarray(Tensorbin(boxes.box_spec(box), data).array(), np.float32).reshape(-1))
-    return np.concatenate(found)
+            samples.append(np.asarray(Tensorbin(boxes.box_spec(box), data).array(), np.float32).reshape(-1))
+    return np.concatenate(samples)
 
 
 BELIEVED = "tt_transformers loads it without a word, and the results are wrong"
@@ -465,27 +465,24 @@ def check_cache(
         return list(_check_file(folder, name, files.get(name), tensors, content))
 
     with ThreadPoolExecutor(threads) as pool:
-        for done, found in enumerate(pool.map(check, names), 1):
-            problems += found
+        for done, file_problems in enumerate(pool.map(check, names), 1):
+            problems += file_problems
             if progress is not None:
                 progress(done, len(names))
-    known = {each.file for each in problems}
-    other = sum([each.problem.startswith(DIFFERS) for each in problems])
+    reported = {problem.file for problem in problems}
+    differing = sum([problem.problem.startswith(DIFFERS) for problem in problems])
     rules = Recipe.load(options.get("recipe", DEFAULT_RECIPE)) if expected is None else expected.recipe
-    others, notes = check_relations(folder, rules, list(files.values()) if described else None, known)
+    others, notes = check_relations(folder, rules, list(files.values()) if described else None, reported)
     problems += [*others, *_check_markers(folder, expected)]
-    if 1 < len(names) < 2 * other:
-        notes.append(
-            f"{other} of {len(names)} files differ from the checkpoint; is {source} the model that the cache was made"
-            " from?"
-        )
+    if 1 < len(names) < 2 * differing:
+        notes.append(f"{differing} of {len(names)} files differ from the checkpoint; was the cache made from {source}?")
     if WorkFolder(folder.path, single=False).has_records:
         notes.append("a run of prepare is not finished; continue it with --resume")
     notes += _describe_values(folder, list(files.values()), content)
     if expected is not None:
         notes += _describe_revision(folder, expected)
         if source is None:
-            problems += _check_tied_head(folder, expected, content, known)
+            problems += _check_tied_head(folder, expected, content, reported)
         notes += [*_describe_mesh(expected), *expected.describe_layers(), *expected.describe_unused(tensors)]
     return CacheReport(
         str(folder.path),
@@ -513,7 +510,7 @@ def _check_file(
 ) -> Iterator[CacheProblem]:
     """Yield the problems of one file; `file` is its entry in the recipe."""
     try:
-        held = folder.open(name)
+        tensorbin = folder.open(name)
     except FileNotFoundError:
         yield CacheProblem(name, f"is missing{_describe_variant(folder, name)}", CONVERTED)
         return
@@ -522,19 +519,19 @@ def _check_file(
         yield CacheProblem(name, f"cannot be read: {reason}", OVERWRITTEN)
         return
     parsed = FileName.parse(name)
-    found = (held.spec.dtype.name.upper(), held.spec.page_layout.name)
-    if parsed is not None and found != (parsed.dtype, parsed.layout):
-        said = f"its name says {parsed.dtype} in {parsed.layout}, but it holds {found[0]} in {found[1]}"
-        yield CacheProblem(name, said, f"ttnn loads it as {found[0]}")
+    actual = (tensorbin.spec.dtype.name.upper(), tensorbin.spec.page_layout.name)
+    if parsed is not None and actual != (parsed.dtype, parsed.layout):
+        mismatch = f"its name says {parsed.dtype} in {parsed.layout}, but it holds {actual[0]} in {actual[1]}"
+        yield CacheProblem(name, mismatch, f"ttnn loads it as {actual[0]}")
         return
     if parsed is not None and parsed.is_optional:
         return
-    if file is not None and (problems := list(_compare_headers(file, held))):
+    if file is not None and (problems := list(_compare_headers(file, tensorbin))):
         yield from problems
         return
-    different = _compare_bytes(folder, name, file, held, tensors, content)
+    different = _compare_bytes(folder, name, file, tensorbin, tensors, content)
     is_unknown = different is None and not tensors
-    kind = find_placeholder(held, parsed) if different or is_unknown else None
+    kind = find_placeholder(tensorbin, parsed) if different or is_unknown else None
     if kind is not None:
         yield CacheProblem(name, f"is a placeholder: {kind}", BELIEVED)
     elif different:
@@ -543,11 +540,11 @@ def _check_file(
 
 def _describe_variant(folder: CacheFolder, name: str) -> str:
     """Return a remark about a file of the same weight in another number format."""
-    wanted = FileName.parse(name)
-    for other in folder.names:
-        parsed = FileName.parse(other)
-        if wanted is not None and parsed is not None and parsed.name == wanted.name:
-            return f"; {other} is of another mode"
+    own = FileName.parse(name)
+    for candidate in folder.names:
+        parsed = FileName.parse(candidate)
+        if own is not None and parsed is not None and parsed.name == own.name:
+            return f"; {candidate} is of another mode"
     return ""
 
 
@@ -555,7 +552,7 @@ def _compare_bytes(
     folder: CacheFolder,
     name: str,
     file: CacheFile | None,
-    held: Tensorbin,
+    tensorbin: Tensorbin,
     tensors: Mapping[str, StoredTensor],
     content: ContentCheck,
 ) -> str | None:
@@ -564,7 +561,7 @@ def _compare_bytes(
     The text is empty if they do not differ, and None if there is nothing to compare them with.
     """
     if file is not None and tensors:
-        return content.compare(build_item(file, tensors), held) or ""
+        return content.compare(build_item(file, tensors), tensorbin) or ""
     manifest = folder.manifest
     entry = None if file is None or manifest is None else manifest.entries.get(file.name)
     if entry is None or entry.output.file != name:
@@ -573,35 +570,35 @@ def _compare_bytes(
     return "" if same else "has changed since it was made: its SHA-256 differs from the manifest's"
 
 
-def _compare_headers(file: CacheFile, held: Tensorbin) -> Iterator[CacheProblem]:
+def _compare_headers(file: CacheFile, tensorbin: Tensorbin) -> Iterator[CacheProblem]:
     spec, mesh, name = file.spec, file.mesh, file.file
-    if held.mesh_shape != mesh.shape:
+    if tensorbin.mesh_shape != mesh.shape:
         effect = (
             "every device gets all of it, in the wrong shape"
-            if len(held.shards) < len(mesh.topology.coordinates)
+            if len(tensorbin.shards) < len(mesh.topology.coordinates)
             else OVERWRITTEN
         )
-        yield CacheProblem(name, f"is for a mesh of {list(held.mesh_shape)}, expected {list(mesh.shape)}", effect)
-    elif held.topology != mesh.topology:
-        found, wanted = (
-            f"{list(each.distribution)} cutting {list(each.placements)}" for each in (held.topology, mesh.topology)
+        yield CacheProblem(name, f"is for a mesh of {list(tensorbin.mesh_shape)}, expected {list(mesh.shape)}", effect)
+    elif tensorbin.topology != mesh.topology:
+        actual, expected = (
+            f"{list(own.distribution)} cutting {list(own.placements)}" for own in (tensorbin.topology, mesh.topology)
         )
-        order = " in another order of devices" if found == wanted else ""
-        yield CacheProblem(name, f"is distributed as {found}{order}, expected {wanted}", BELIEVED)
-    if held.spec.shape.logical != spec.shape.logical:
-        shapes = [list(each.shape.logical) for each in (held.spec, spec)]
+        order = " in another order of devices" if actual == expected else ""
+        yield CacheProblem(name, f"is distributed as {actual}{order}, expected {expected}", BELIEVED)
+    if tensorbin.spec.shape.logical != spec.shape.logical:
+        shapes = [list(tensor_spec.shape.logical) for tensor_spec in (tensorbin.spec, spec)]
         yield CacheProblem(name, f"has shape {shapes[0]} per device, expected {shapes[1]}", BELIEVED)
-    elif held.spec.memory != spec.memory:
-        yield CacheProblem(name, f"is {held.spec.memory}, expected {spec.memory}", PLACED)
-    elif held.spec != spec:
-        yield CacheProblem(name, f"is {held.spec}, expected {spec}", BELIEVED)
+    elif tensorbin.spec.memory != spec.memory:
+        yield CacheProblem(name, f"is {tensorbin.spec.memory}, expected {spec.memory}", PLACED)
+    elif tensorbin.spec != spec:
+        yield CacheProblem(name, f"is {tensorbin.spec}, expected {spec}", BELIEVED)
 
 
 def _check_tied_head(
-    folder: CacheFolder, expected: WeightCache, content: ContentCheck, known: set[str]
+    folder: CacheFolder, expected: WeightCache, content: ContentCheck, reported: set[str]
 ) -> Iterator[CacheProblem]:
     """Yield the files that disagree with another file of the same tensor: the head of a tied model."""
-    checked = {file.file for file in expected.files if file.file in folder.names} - known
+    checked = {file.file for file in expected.files if file.file in folder.names} - reported
     for name, whole in expected.whole_tensors().items():
         tied = [file for file in expected.files if file.value.sources == [name] and file is not whole]
         for file in tied if whole.file in checked else ():
@@ -612,8 +609,8 @@ def _check_tied_head(
 
 def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterator[CacheProblem]:
     """Yield the problems of completion markers; `expected` is None if the model is not known."""
-    wanted = {} if expected is None else {name: json.loads(body) for name, body in expected.marker().items()}
-    known: dict[str, Any] = next(iter(wanted.values()), {})  # of any batch size or mode
+    markers = {} if expected is None else {name: json.loads(body) for name, body in expected.marker().items()}
+    marker: dict[str, Any] = next(iter(markers.values()), {})  # of any batch size or mode
     for path in sorted(folder.path.glob(f"{MARKER_PREFIX}*")):
         try:
             body = json.loads(path.read_text(encoding="utf-8"))
@@ -629,11 +626,11 @@ def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterato
         if missing := sorted([name for name in listed if not (folder.path / name).exists()]):
             yield CacheProblem(path.name, f"lists {_list_names(missing)}, which does not exist", LOADED)
         for key in ("model_name", "n_layers", "mesh_shape"):
-            if key in known and body.get(key) != known[key]:
-                yield CacheProblem(path.name, f"says {key} {body.get(key)!r}, expected {known[key]!r}", LOADED)
-        if known and body.get("weights") != known["weights"]:
+            if key in marker and body.get(key) != marker[key]:
+                yield CacheProblem(path.name, f"says {key} {body.get(key)!r}, expected {marker[key]!r}", LOADED)
+        if marker and body.get("weights") != marker["weights"]:
             yield CacheProblem(path.name, "lists other weights than the checkpoint has", LOADED)
-        if path.name in wanted and (absent := sorted({*known["cache_files"]} - listed)):
+        if path.name in markers and (absent := sorted({*marker["cache_files"]} - listed)):
             yield CacheProblem(path.name, f"does not list {_list_names(absent)}", FILLED)
 
 
@@ -650,14 +647,14 @@ def _describe_values(folder: CacheFolder, files: list[CacheFile], content: Conte
         entries = {} if folder.manifest is None else folder.manifest.entries
         counts, where = [(name, dict(entry.exceptional)) for name, entry in entries.items()], ", as the manifest says"
     formats = {file.name: name_targets(*file.through, file.spec.dtype) for file in files}
-    return [note + where for note in note_exceptional([(name, each, formats.get(name)) for name, each in counts])]
+    return [note + where for note in note_exceptional([(name, count, formats.get(name)) for name, count in counts])]
 
 
 def _describe_revision(folder: CacheFolder, expected: WeightCache) -> list[str]:
-    made, own = (folder.record or {}).get("revision"), expected.recipe.revision
-    if made is None or made == own:
+    recorded, own = (folder.record or {}).get("revision"), expected.recipe.revision
+    if recorded is None or recorded == own:
         return []
-    return [f"it was made with revision {made} of its recipe, and is checked with {own}"]
+    return [f"it was made with revision {recorded} of its recipe, and is checked with {own}"]
 
 
 def _describe_mesh(expected: WeightCache) -> list[str]:

@@ -72,7 +72,7 @@ class CacheFolder:
 
     def __init__(self, path: FilePath) -> None:
         self.path = _find_cache(as_path(path))
-        self.names = sorted([each.name for each in self.path.iterdir() if each.suffix == ".tensorbin"])
+        self.names = sorted([file.name for file in self.path.iterdir() if file.suffix == ".tensorbin"])
 
     def open(self, name: str) -> Tensorbin:
         """Return the content of a file, mapped while it is used; raise if it is missing or cannot be read."""
@@ -128,13 +128,13 @@ class CacheFolder:
         """Return the options in the manifest or the path."""
         if self.record is not None:
             return read_options(self.record)
-        found = _DIRECTORY.fullmatch(self.path.name)
-        if found is None:
+        match = _DIRECTORY.fullmatch(self.path.name)
+        if match is None:
             return {}
         return {
             "hf_rope": self.path.parent.name == "hf_rope",
-            "instruct": found[1] is not None,
-            "model_dtype": "bfloat8_b" if found[2] == "bfp8" else "bfloat16",
+            "instruct": match[1] is not None,
+            "model_dtype": "bfloat8_b" if match[2] == "bfp8" else "bfloat16",
         }
 
     @cached_property
@@ -154,23 +154,23 @@ class CacheFolder:
         recipe = options.get("recipe") or self.recipe
         if checkpoint is None:
             if self.record is None:
-                raise FormatError(f"{self.path} has no manifest that says which model it is for; give the checkpoint")
+                raise FormatError(f"{self.path} has no manifest to identify its model; give the checkpoint")
             return WeightCache.from_record(self.record, machine or str(self.record["machine"]), recipe)
         options["recipe"] = recipe
         rules = Recipe.load(recipe)
         name = machine or self.machine(rules)
         if name is None:
             raise FormatError(f"cannot tell from {self.path} which machine it is for; name it, such as N300")
-        known: CacheOptions = {**self.options(), **options}
+        chosen: CacheOptions = {**self.options(), **options}
         usual = Machine.of(name, rules).mesh
-        if "mesh" not in known and self.mesh not in (None, (1, 1), usual) and prod(self.mesh or ()) == prod(usual):
-            known["mesh"] = self.mesh or usual
-        modes: list[FilePath | Optimizations] = [known["optimizations"]] if "optimizations" in known else [*MODES]
+        if "mesh" not in chosen and self.mesh not in (None, (1, 1), usual) and prod(self.mesh or ()) == prod(usual):
+            chosen["mesh"] = self.mesh or usual
+        modes: list[FilePath | Optimizations] = [chosen["optimizations"]] if "optimizations" in chosen else [*MODES]
         caches, problems = [], []
         for mode in modes:
             try:
-                known["optimizations"] = mode
-                caches.append(WeightCache(checkpoint, name, **known))
+                chosen["optimizations"] = mode
+                caches.append(WeightCache(checkpoint, name, **chosen))
             except TilewrightError as problem:
                 problems.append(problem)
         if not caches:
@@ -184,7 +184,7 @@ def _find_cache(path: Path) -> Path:
         raise FileFormatError(f"{path} is not a directory of tensorbin files")
     if list(path.glob("*.tensorbin")):
         return path
-    below = sorted({each.parent for each in path.rglob("*.tensorbin") if not each.parent.name.startswith(".")})
+    below = sorted({file.parent for file in path.rglob("*.tensorbin") if not file.parent.name.startswith(".")})
     if len(below) != 1:
         what = f"{', '.join(map(str, below[:4]))}; name one of them" if below else "none"
         raise FileFormatError(f"expected one cache of tensorbin files below {path}, got {what}")
@@ -311,7 +311,7 @@ def list_device_tensors(source: Holdings, placement: Mapping[str, Any] | None = 
         return [DeviceTensor(item.name, item.spec, item.mesh) for item in source.items]
     opened = {source.name: source} if isinstance(source, StoredTensor) else source
     tensors = open_tensors(opened) if isinstance(opened, (str, os.PathLike)) else opened
-    return [DeviceTensor(each.name, _place(each, placement or {}), each.mesh) for each in tensors.values()]
+    return [DeviceTensor(tensor.name, _place(tensor, placement or {}), tensor.mesh) for tensor in tensors.values()]
 
 
 def _place(tensor: StoredTensor, placement: Mapping[str, Any]) -> FitRequest:
@@ -330,11 +330,12 @@ def common_mesh(tensors: Iterable[DeviceTensor]) -> tuple[int, ...]:
     >>> common_mesh([DeviceTensor("w", TensorSpec((4, 4)))])
     ()
     """
-    shapes = {each.mesh.shape: each.name for each in tensors if each.mesh is not None and prod(each.mesh.shape) > 1}
+    meshes = [(tensor.mesh.shape, tensor.name) for tensor in tensors if tensor.mesh is not None]
+    shapes = {shape: name for shape, name in meshes if prod(shape) > 1}
     if len(shapes) > 1:
-        (one, first), (other, second) = list(shapes.items())[:2]
+        (shape, first), (other, second) = list(shapes.items())[:2]
         raise LayoutError(
-            f"{first} is on a mesh of {list(one)}, and {second} on one of {list(other)}: they are not for one machine;"
+            f"{first} is on a mesh of {list(shape)}, {second} on one of {list(other)}: they are not for one machine;"
             " check them one after the other"
         )
     return next(iter(shapes), ())
@@ -426,8 +427,8 @@ def fit_device(
 
     The other arguments are as in `fit`.
     """
-    requests = [each.request for each in tensors]
-    names = [each.name for each in tensors]
+    requests = [tensor.request for tensor in tensors]
+    names = [tensor.name for tensor in tensors]
     return check_fit(requests, TensorSpec, chip, circular_buffers, *reserved, names=names, mesh=mesh)
 
 
@@ -476,10 +477,10 @@ def plan_retarget(
             f"{old.machine.name} is a mesh of {list(old.machine.mesh)}, and {new.machine.name} one of"
             f" {list(new.machine.mesh)}: every file differs; prepare the cache from the checkpoint"
         )
-    known = {file.file: file for file in old.files if file.file in set(folder.names)}
-    same = {file.file for file in new.files if file.file in known and file.has_same_pages(known[file.file])}
-    held = {name: file for name, file in old.whole_tensors().items() if file.file in same} if source is None else {}
-    available = {*tensors, *held}
+    old_files = {file.file: file for file in old.files if file.file in set(folder.names)}
+    same = {file.file for file in new.files if file.file in old_files and file.has_same_pages(old_files[file.file])}
+    whole = {name: file for name, file in old.whole_tensors().items() if file.file in same} if source is None else {}
+    available = {*tensors, *whole}
     others = [file.file for file in new.files if file.file not in same and not available.issuperset(file.value.sources)]
     if others:
         more = f" and {len(others) - _MAX_LISTED} more" if len(others) > _MAX_LISTED else ""
@@ -491,9 +492,9 @@ def plan_retarget(
     items = []
     for file in new.files:
         if file.file in same:
-            items.append(_build_rewrite(folder, known[file.file], file))
+            items.append(_build_rewrite(folder, old_files[file.file], file))
         elif source is None:
-            items.append(_build_from_cache(folder, held, file))
+            items.append(_build_from_cache(folder, whole, file))
         else:
             items.append(build_item(file, tensors))
     notes = (f"{len(same)} of {len(items)} files differ in their headers at most", *new.describe_unused(tensors))
@@ -510,7 +511,7 @@ def _find_root(path: Path, directory: str) -> Path:
     parts = Path(directory).parts
     whole = path if len(path.parts) > len(parts) else path.absolute()
     if whole.parts[-len(parts) :] != parts:
-        raise FormatError(f"{path} does not end in {directory}, so name the output, which TT_CACHE_PATH will name")
+        raise FormatError(f"{path} does not end in {directory}; name the output, for TT_CACHE_PATH")
     return whole.parents[len(parts) - 1]
 
 
@@ -532,7 +533,7 @@ def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> Conve
     """Return the item that gives the pages of an existing file a new header."""
     content = folder.open(old.file)
     if content.spec != old.spec or content.mesh_shape != old.mesh.shape or content.topology != old.mesh.topology:
-        raise FileFormatError(f"{folder.path / old.file} is not what the recipe says; see prepare --check")
+        raise FileFormatError(f"{folder.path / old.file} does not match the recipe; run prepare --check")
     recorded = None if folder.manifest is None else folder.manifest.entries.get(new.name)
     stem = old.file.removesuffix(".tensorbin")
     stored = read_tensorbin_tensor(folder.path / old.file, stem)
@@ -550,17 +551,17 @@ def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> Conve
     )
 
 
-def _build_from_cache(folder: CacheFolder, held: Mapping[str, CacheFile], file: CacheFile) -> ConversionItem:
+def _build_from_cache(folder: CacheFolder, cache_files: Mapping[str, CacheFile], file: CacheFile) -> ConversionItem:
     """Return the item that makes a file from tensors that others hold, and records what those were made from."""
     assert folder.manifest is not None  # which described the cache
-    item = build_item(file, {name: folder.open_tensor(held[name], name) for name in file.value.sources})
-    entries = [folder.manifest.entries[held[name].name] for name in file.value.sources]
+    item = build_item(file, {name: folder.open_tensor(cache_files[name], name) for name in file.value.sources})
+    entries = [folder.manifest.entries[cache_files[name].name] for name in file.value.sources]
     sources = {name: entry.sources[name] for name, entry in zip(file.value.sources, entries, strict=True)}
     return replace(item, recorded=replace(item.entry(), sources=sources))
 
 
-def _view_as_bytes(stored: StoredTensor, step: int) -> tuple[StoredTensor, Assembly]:
-    """Return the parts of a tensor as bytes of its file, and how they follow each other at distances of `step`."""
+def _view_as_bytes(stored: StoredTensor, stride: int) -> tuple[StoredTensor, Assembly]:
+    """Return the parts of a tensor as bytes of its file, and how they follow each other at distances of `stride`."""
     start, end = stored.byte_range
     size = stored.pages.spec.nbytes
     pages = StoredTensor.dense(
@@ -568,7 +569,7 @@ def _view_as_bytes(stored: StoredTensor, step: int) -> tuple[StoredTensor, Assem
     )
     whole = Assembly.of(stored.name, (end - start,))
     parts = [whole.slice(part.offset - start, part.offset - start + size) for part in stored.parts]
-    return pages, join([*[part.pad(step) for part in parts[:-1]], parts[-1]])
+    return pages, join([*[part.pad(stride) for part in parts[:-1]], parts[-1]])
 
 
 def retarget_cache(

@@ -265,9 +265,9 @@ class ErrorMap:
         np.maximum(part, largest, out=part)
 
 
-def _block_starts(first: int, count: int, step: int) -> NDArray[np.int64]:
-    """Return the starts of the blocks of `step` rows in `count` rows from row `first` on."""
-    borders = np.arange(first // step, (first + count - 1) // step + 1, dtype=np.int64) * step
+def _block_starts(first: int, count: int, block: int) -> NDArray[np.int64]:
+    """Return the starts of the blocks of `block` rows in `count` rows from row `first` on."""
+    borders = np.arange(first // block, (first + count - 1) // block + 1, dtype=np.int64) * block
     result: NDArray[np.int64] = np.maximum(borders - first, 0)
     return result
 
@@ -286,12 +286,12 @@ def coarser_format(a: Format, b: Format) -> Format:
     ... )
     (format_of('bfloat16'), format_of('float32'))
     """
-    for each in (a, b):
-        if each.has_blocks:
-            other = b if each is a else a
-            return other if other.has_blocks and other.bits < each.bits else each
-    floats = [each for each in (a, b) if each.name in _PRECISION]
-    return min(floats, key=lambda each: _PRECISION[each.name]) if floats else b
+    for element in (a, b):
+        if element.has_blocks:
+            other = b if element is a else a
+            return other if other.has_blocks and other.bits < element.bits else element
+    floats = [element for element in (a, b) if element.name in _PRECISION]
+    return min(floats, key=lambda element: _PRECISION[element.name]) if floats else b
 
 
 def ulp_distance(
@@ -310,16 +310,16 @@ def ulp_distance(
     [0.5]
     """
     if not unit.has_blocks and unit.name in _PRECISION:
-        one, other = (_number_ranks(np.asarray(each), unit) for each in (a, b))
-        distance = np.maximum(one, other) - np.minimum(
-            one, other
+        left, right = (_number_ranks(np.asarray(array), unit) for array in (a, b))
+        distance = np.maximum(left, right) - np.minimum(
+            left, right
         )  # may wrap around, and is right as an unsigned number
         apart: Floats = distance.view(f"u{unit.itemsize}").astype(np.float64)
     else:
-        numbers = (np.asarray(each, np.float64) for each in (a, b))
-        one, other = (_flush_subnormals(each) if unit.has_blocks else each for each in numbers)
+        numbers = (np.asarray(array, np.float64) for array in (a, b))
+        left, right = (_flush_subnormals(array) if unit.has_blocks else array for array in numbers)
         with np.errstate(all="ignore"):
-            apart = np.abs(one - other)
+            apart = np.abs(left - right)
             if steps is not None:
                 apart = np.where(apart == 0.0, 0.0, apart / steps)
     return apart if finite else settle_non_finite(apart, a, b)
@@ -494,8 +494,8 @@ def summarize_pcc(pcc: float | None, relative_rms: float, findings: list[HiddenE
     return f"PCC agrees with the error of {error}, but hides:"
 
 
-def _count_elements(count: int, kind: str = "") -> str:
-    return f"{count} {kind}element{'' if count == 1 else 's'}"
+def _count_elements(count: int, adjective: str = "") -> str:
+    return f"{count} {adjective}element{'' if count == 1 else 's'}"
 
 
 def _format_percent(share: float) -> str:
@@ -557,7 +557,7 @@ class Difference:
         at = f"({', '.join(map(str, self.coordinate))})"
         tile = "" if self.tile is None else f", in tile {self.tile}"
         core = "" if self.core is None else f", core {self.core}"
-        a, b = (str(each) if isinstance(each, int) else f"{each:.9g}" for each in (self.a, self.b))
+        a, b = (str(value) if isinstance(value, int) else f"{value:.9g}" for value in (self.a, self.b))
         noun = "device" if len(self.devices) == 1 else "devices"
         devices = f", on {noun} {format_devices(self.devices)}" if self.devices else ""
         return f"{at}: {a} and {b}{devices}{tile}{core}"
@@ -613,7 +613,7 @@ class TensorComparison(Drawable):
         >>> diff(np.zeros(3), np.zeros(3)).tensors[0].to_json()["same"]
         True
         """
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the names and texts of all figures.
@@ -651,8 +651,8 @@ class TensorComparison(Drawable):
         return "\n".join(f"{name:<9}{text}" for name, text in self.lines())
 
     def __repr__(self) -> str:
-        said = self.problem or f"{self.unequal} of {self.count} unequal, max abs {self.max_abs:g}"
-        return f"<TensorComparison {self.name!r}: {said}>"
+        summary = self.problem or f"{self.unequal} of {self.count} unequal, max abs {self.max_abs:g}"
+        return f"<TensorComparison {self.name!r}: {summary}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -690,7 +690,7 @@ class Comparison(Drawable):
         >>> diff({"x": np.zeros(3), "y": np.zeros(2)}, {"x": np.zeros(3), "y": np.ones(2)}).worst.name
         'y'
         """
-        return max(self.tensors, key=lambda each: (not each.same, bool(each.problem), each.relative_rms), default=None)
+        return max(self.tensors, key=lambda one: (not one.same, bool(one.problem), one.relative_rms), default=None)
 
     def __getitem__(self, name: str) -> TensorComparison:
         for tensor in self.tensors:
@@ -708,7 +708,7 @@ class Comparison(Drawable):
         >>> sorted(diff(np.zeros(3), np.ones(3)).to_json())
         ['a', 'b', 'only_a', 'only_b', 'same', 'tensors', 'tolerance']
         """
-        result = {each.name: getattr(self, each.name) for each in fields(self)}
+        result = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**result, "tensors": [tensor.to_json() for tensor in self.tensors], "same": self.same}
 
     def table(self, width: int | None = None) -> str:
@@ -720,13 +720,13 @@ class Comparison(Drawable):
         x             1  4.19e+06      0.447  1.0000000  DIFFERS
         """
         rows = [("tensor", "max abs", "ULPs", "rms error", "PCC", "")]
-        for each in self.tensors:
-            verdict = each.problem or ("" if each.same else "DIFFERS")
+        for tensor in self.tensors:
+            verdict = tensor.problem or ("" if tensor.same else "DIFFERS")
             figures = ("", "", "", "")
-            if not each.problem:
-                pcc = "none" if each.pcc is None else f"{each.pcc:.7f}"
-                figures = (f"{each.max_abs:.4g}", f"{each.max_ulp:.3g}", f"{each.relative_rms:.3g}", pcc)
-            rows.append((each.name, *figures, verdict))
+            if not tensor.problem:
+                pcc = "none" if tensor.pcc is None else f"{tensor.pcc:.7f}"
+                figures = (f"{tensor.max_abs:.4g}", f"{tensor.max_ulp:.3g}", f"{tensor.relative_rms:.3g}", pcc)
+            rows.append((tensor.name, *figures, verdict))
         for side, names in ((self.a, self.only_a), (self.b, self.only_b)):
             rows += [(name, "", "", "", "", f"only in {side}") for name in names]
         reasons = max([len(row[-1]) for row in rows]) - len("DIFFERS")  # they may be long, and exceed the width
@@ -758,9 +758,9 @@ class Comparison(Drawable):
         ['x in A: 1 value is NaN', 'x in B: 1 value is NaN']
         """
         sides = [
-            (f"{each.name or 'the array'} in {side}", counts, each.format_b)
-            for each in self.tensors
-            for side, counts in (("A", each.exceptional_a), ("B", each.exceptional_b))
+            (f"{tensor.name or 'the array'} in {side}", counts, tensor.format_b)
+            for tensor in self.tensors
+            for side, counts in (("A", tensor.exceptional_a), ("B", tensor.exceptional_b))
         ]
         return list(note_exceptional(sides))
 

@@ -53,7 +53,7 @@ _FOUR_NORMS = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """An architecture of GGUF: what Hugging Face calls it, its modules, and the changes that are to be undone.
+    """An architecture of GGUF: its name at Hugging Face, its modules, and the changes to undo.
 
     `model` has the modules outside of layers, and `layers` those in them, after `prefix` and the number of the layer.
     `experts` are stacked, and have the number of the expert in their name. `paired` query and key projections have the
@@ -246,10 +246,10 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
     tensors: dict[str, StoredTensor] = {}
     weights: dict[str, Assembly] = {}
     for name, tensor in stored.items():
-        if (found := _LAYER.fullmatch(name)) is not None and found[2] in architecture.experts:
+        if (match := _LAYER.fullmatch(name)) is not None and match[2] in architecture.experts:
             tensors[name] = tensor
             weights |= _name_experts(
-                f"{architecture.prefix}{int(found[1])}.{architecture.experts[found[2]]}.{found[3]}", tensor
+                f"{architecture.prefix}{int(match[1])}.{architecture.experts[match[2]]}.{match[3]}", tensor
             )
             continue
         renamed, module = _rename(architecture, name)
@@ -266,18 +266,18 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
 def _note_unread(metadata: Mapping[str, str], config: Config) -> Iterator[str]:
     """Yield a note on metadata of an architecture that `config` does not have."""
     start = f"{metadata['general.architecture']}."
-    known = {*_INTEGERS.values(), *_NUMBERS.values()}
+    read_keys = {*_INTEGERS.values(), *_NUMBERS.values()}
     if metadata.get(f"{start}attention.value_length") == metadata.get(f"{start}attention.key_length"):
-        known.add("attention.value_length")
-    said = {key.removeprefix(start): text for key, text in metadata.items() if key.startswith(start)}
+        read_keys.add("attention.value_length")
+    entries = {key.removeprefix(start): text for key, text in metadata.items() if key.startswith(start)}
     unread = [
         f"{start}{key} = {text[:40]}"
-        for key, text in said.items()
-        if key not in known and _UNRELATED.fullmatch(key) is None
+        for key, text in entries.items()
+        if key not in read_keys and _UNRELATED.fullmatch(key) is None
     ]
     if unread:
         yield f"nothing here reads {', '.join(unread)}; if it changes the weights, the cache is not of this model"
-    rotated, size = said.get("rope.dimension_count"), config["head_dim"]
+    rotated, size = entries.get("rope.dimension_count"), config["head_dim"]
     if rotated is not None and rotated != str(size or config["hidden_size"] // (config["num_attention_heads"] or 1)):
         yield (
             f"{start}rope.dimension_count is {rotated[:20]}, but the rows of heads are ordered for a rotation of whole"
@@ -309,10 +309,10 @@ def build_config(architecture: Architecture, metadata: Mapping[str, str], stored
     """
     name = metadata["general.architecture"]
     config: Config = {"model_type": architecture.model_type, "architectures": [architecture.class_name]}
-    for keys, kind in ((_INTEGERS, int), (_NUMBERS, float)):
+    for keys, parse in ((_INTEGERS, int), (_NUMBERS, float)):
         for key, own in keys.items():
             if (text := metadata.get(f"{name}.{own}")) is not None:
-                config[key] = _parse_number(text, f"{name}.{own}", kind)
+                config[key] = _parse_number(text, f"{name}.{own}", parse)
     for key in _REQUIRED:
         if key not in config:
             raise FileFormatError(f"the metadata do not say {name}.{_INTEGERS[key]}, which the model's names depend on")
@@ -331,27 +331,27 @@ def build_config(architecture: Architecture, metadata: Mapping[str, str], stored
 
 def _choose_dtype(stored: Mapping[str, StoredTensor]) -> str:
     """Return the type to load the model as: the type of its matrices, bfloat16 if they have several."""
-    kinds = {tensor.kind: tensor.format for tensor in stored.values() if len(tensor.shape) > 1}
-    kind, element = next(iter(kinds.items())) if len(kinds) == 1 else ("", None)
-    return element.name if element is not None and kind in ("F32", "F16") else "bfloat16"
+    file_types = {tensor.kind: tensor.format for tensor in stored.values() if len(tensor.shape) > 1}
+    file_type, element = next(iter(file_types.items())) if len(file_types) == 1 else ("", None)
+    return element.name if element is not None and file_type in ("F32", "F16") else "bfloat16"
 
 
-def _parse_number(text: str, key: str, kind: Callable[[str], float]) -> float:
+def _parse_number(text: str, key: str, parse: Callable[[str], float]) -> float:
     try:
-        return kind(text)
+        return parse(text)
     except ValueError:
         raise FileFormatError(f"expected one number as {key}, got {text[:60]}") from None
 
 
 def _rename(architecture: Architecture, name: str) -> tuple[str, str]:
     """Return the name of a tensor in Hugging Face, and its module in GGUF; what no table has stays as it is."""
-    if (found := _LAYER.fullmatch(name)) is not None and found[2] in architecture.layers:
-        return f"{architecture.prefix}{int(found[1])}.{architecture.layers[found[2]]}.{found[3]}", found[2]
-    if (found := _EXPERT.fullmatch(name)) is not None and architecture.experts:
-        expert = architecture.experts[f"ffn_{found[2]}_exps"].format(int(found[3]))
-        return f"{architecture.prefix}{int(found[1])}.{expert}.weight", ""
-    if (found := _MODULE.fullmatch(name)) is not None and found[1] in architecture.model:
-        return f"{architecture.model[found[1]]}.{found[2]}", found[1]
+    if (match := _LAYER.fullmatch(name)) is not None and match[2] in architecture.layers:
+        return f"{architecture.prefix}{int(match[1])}.{architecture.layers[match[2]]}.{match[3]}", match[2]
+    if (match := _EXPERT.fullmatch(name)) is not None and architecture.experts:
+        expert = architecture.experts[f"ffn_{match[2]}_exps"].format(int(match[3]))
+        return f"{architecture.prefix}{int(match[1])}.{expert}.weight", ""
+    if (match := _MODULE.fullmatch(name)) is not None and match[1] in architecture.model:
+        return f"{architecture.model[match[1]]}.{match[2]}", match[1]
     return name, ""
 
 
@@ -386,7 +386,7 @@ def _undo_changes(architecture: Architecture, module: str, value: Assembly, conf
 
 
 def separate_halves(projection: Assembly, heads: int) -> Assembly:
-    """Return a projection whose heads have their halves interleaved with the halves one after the other.
+    """Return a projection with the interleaved halves of each head separated.
 
     >>> separate_halves(Assembly.of("q", (8,)), 2).parts[0].modes
     (((2, 4), (2, 1), (2, 2)),)

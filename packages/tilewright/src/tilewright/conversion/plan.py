@@ -54,7 +54,7 @@ from ..layout import Box, cut_into_slabs, largest_slab
 from ..memory import Coordinate, Mesh, TensorSpec
 from ..version import __version__
 from .rules import (
-    OUTPUT_KINDS,
+    OUTPUT_TYPES,
     ConversionTarget,
     OutputTensor,
     RuleLines,
@@ -121,9 +121,9 @@ def tensorbin_slot(file: str, spec: TensorSpec, mesh: Mesh | None = None) -> Out
     >>> tensorbin_slot("x.tensorbin", TensorSpec((4, 8), "bfloat8_b")).step
     1088
     """
-    head, step = encode_file_start(spec, mesh)
+    head, stride = encode_file_start(spec, mesh)
     parts = 1 if mesh is None else len(mesh.windows())
-    return OutputSlot(file, len(head), len(head) + (parts - 1) * step + spec.nbytes, head, step=step)
+    return OutputSlot(file, len(head), len(head) + (parts - 1) * stride + spec.nbytes, head, step=stride)
 
 
 def _encode_npy_head(spec: TensorSpec) -> bytes:
@@ -131,8 +131,8 @@ def _encode_npy_head(spec: TensorSpec) -> bytes:
     if spec.dtype.has_blocks:
         raise TypeError(f"{spec.dtype} is not a NumPy type")
     own = spec.dtype.dtype
-    named = own if own.kind in "biuf" and own.isbuiltin == 1 else np.dtype(f"u{own.itemsize}")
-    header: dict[str, Any] = {"descr": named.str, "fortran_order": False, "shape": spec.shape.logical}
+    dtype = own if own.kind in "biuf" and own.isbuiltin == 1 else np.dtype(f"u{own.itemsize}")
+    header: dict[str, Any] = {"descr": dtype.str, "fortran_order": False, "shape": spec.shape.logical}
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, header)
     return file.getvalue()
@@ -222,7 +222,7 @@ class ConversionItem:
         """The bytes of the sources that are used."""
         used = dict.fromkeys(self.source.tensors, 0)
         for part in self.source.value.parts:
-            used[part.source] += prod([n for mode in part.modes for n, step in mode if step])
+            used[part.source] += prod([n for mode in part.modes for n, stride in mode if stride])
         total = 0
         for name, tensor in self.source.tensors.items():
             elements = prod(tensor.shape)
@@ -278,7 +278,7 @@ class ConversionItem:
             target.order,
             target.pad_value,
             target.value,
-            tuple([each.name for each in source.through]),
+            tuple([element.name for element in source.through]),
             target.mesh,
             # the header of a shared file, which has the manifest, is laid out before values are seen
             {} if slot.shared or exceptional is None else exceptional,
@@ -287,9 +287,9 @@ class ConversionItem:
     def _copied_entry(self, recorded: ManifestEntry, hashes: Sequence[str], output_hash: str) -> ManifestEntry:
         """Return the recorded entry with the file that is written; sources that were not hashed yet get their hash."""
         sources = recorded.sources
-        if any(each.bytes.sha256 == NO_HASH for each in sources.values()):
+        if any(entry.bytes.sha256 == NO_HASH for entry in sources.values()):
             pairs = zip(sources.items(), hashes, strict=True)
-            sources = {key: replace(each, bytes=replace(each.bytes, sha256=digest)) for (key, each), digest in pairs}
+            sources = {key: replace(entry, bytes=replace(entry.bytes, sha256=digest)) for (key, entry), digest in pairs}
         return replace(recorded, sources=sources, output=ByteRange(self.slot.file, 0, self.slot.size, output_hash))
 
 
@@ -300,8 +300,8 @@ def describe_source(tensor: StoredTensor, digest: str) -> SourceEntry:
     >>> describe_source(store_arrays({"x": np.zeros(3, np.uint8)})["x"], NO_HASH).kind
     'uint8'
     """
-    first, *others = [ByteRange(each.path.name, *each.byte_range, digest) for each in tensor.sections]
-    return SourceEntry(first, tensor.kind, tuple([(each.file, each.start, each.end) for each in others]))
+    first, *others = [ByteRange(section.path.name, *section.byte_range, digest) for section in tensor.sections]
+    return SourceEntry(first, tensor.kind, tuple([(section.file, section.start, section.end) for section in others]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,29 +396,29 @@ class Piece:
         >>> str(Piece.of(Assembly.of("w", (4, 6)).slice(1, 3).transpose().parts[0], (4, 6)))
         'w[1:3, 0:6], transposed'
         """
-        steps = [prod(source_shape[d + 1 :]) for d in range(len(source_shape))]
-        start = [part.offset // step % n for step, n in zip(steps, source_shape, strict=True)]
-        extents = [1] * len(steps)
+        strides = [prod(source_shape[d + 1 :]) for d in range(len(source_shape))]
+        start = [part.offset // stride % n for stride, n in zip(strides, source_shape, strict=True)]
+        extents = [1] * len(strides)
         dimensions: list[int] = []  # of the source, in the order of the output
         changes = []
         for mode in part.modes:
-            own: list[list[tuple[int, int]]] = [[] for _ in steps]
-            for n, step in mode:
-                if n > 1 and step:
-                    d = next((d for d, unit in enumerate(steps) if step >= unit), len(steps) - 1)
-                    own[d].append((n, step // steps[d]))
-                    extents[d] += (n - 1) * (step // steps[d])
+            own: list[list[tuple[int, int]]] = [[] for _ in strides]
+            for n, stride in mode:
+                if n > 1 and stride:
+                    d = next((d for d, unit in enumerate(strides) if stride >= unit), len(strides) - 1)
+                    own[d].append((n, stride // strides[d]))
+                    extents[d] += (n - 1) * (stride // strides[d])
                 elif n > 1:
                     changes.append(f"repeated {n} times")
             for d, leaves in enumerate(own):
                 dimensions += [d] if leaves else []
                 if order := _describe_order(leaves):
-                    changes.append(f"{_dimension_name(d, len(steps))} {order}")
+                    changes.append(f"{_dimension_name(d, len(strides))} {order}")
         if sorted(dimensions) != dimensions:
             changes.insert(0, "transposed")
         if len(set(dimensions)) < len(dimensions):
             changes.append("reshaped")
-        repeats = prod([n for mode in part.modes for n, step in mode if not step])
+        repeats = prod([n for mode in part.modes for n, stride in mode if not stride])
         inside = all(a + n <= whole for a, n, whole in zip(start, extents, source_shape, strict=True))
         is_box = inside and prod(extents) * repeats == part.box.size
         box = Box(tuple(start), tuple(extents)) if is_box else None
@@ -431,12 +431,12 @@ class Piece:
 
 def _describe_order(leaves: Sequence[tuple[int, int]]) -> str | None:
     """Return how a mode with several leaves reorders a dimension; None if it does not."""
-    if all(outer == step * n for (_, outer), (n, step) in pairwise(leaves)):
+    if all(outer == stride * n for (_, outer), (n, stride) in pairwise(leaves)):
         return None
-    extents, steps = ([leaf[k] for leaf in leaves] for k in (0, 1))
-    if extents[-1] == 2 and steps[-2:] == [1, extents[-2]]:
+    extents, strides = ([leaf[k] for leaf in leaves] for k in (0, 1))
+    if extents[-1] == 2 and strides[-2:] == [1, extents[-2]]:
         return f"in pairs, {extents[-2]} apart"
-    return f"in the order ({','.join(map(str, extents))}):({','.join(map(str, steps))})"
+    return f"in the order ({','.join(map(str, extents))}):({','.join(map(str, strides))})"
 
 
 def _dimension_name(dimension: int, rank: int) -> str:
@@ -459,10 +459,10 @@ class ItemExplanation(Drawable):
     def steps(self) -> list[str]:
         """The formats of the values, from the sources to the file, and the constant that is added."""
         source = self.item.source
-        steps = [source.kind, *[each.name for each in source.through]]
+        stages = [source.kind, *[element.name for element in source.through]]
         if source.value.added:
-            steps.insert(min(2, len(steps)), f"+ {source.value.added:g}")
-        return [*steps, self.item.target.spec.dtype.name]
+            stages.insert(min(2, len(stages)), f"+ {source.value.added:g}")
+        return [*stages, self.item.target.spec.dtype.name]
 
     @property
     def devices(self) -> dict[Box, list[Coordinate]]:
@@ -504,8 +504,8 @@ class ItemExplanation(Drawable):
             return
         yield f"  devices   {mesh}"
         for box, devices in list(windows.items())[:_MAX_DEVICES]:
-            named = ", ".join([str(device) for device in devices[:4]]) + (" ..." if len(devices) > 4 else "")
-            yield f"    {named}  hold{'s' if len(devices) == 1 else ''}  {format_box(box)}"
+            names = ", ".join([str(device) for device in devices[:4]]) + (" ..." if len(devices) > 4 else "")
+            yield f"    {names}  hold{'s' if len(devices) == 1 else ''}  {format_box(box)}"
         if len(windows) > _MAX_DEVICES:
             yield f"    and {len(windows) - _MAX_DEVICES} more parts"
 
@@ -563,8 +563,8 @@ def find_items(items: Sequence[ConversionItem], pattern: str) -> list[Conversion
         lambda name: pattern in name,
     )
     for test in tests:
-        if found := [item for item in items if test(item.name) or test(item.slot.file)]:
-            return found
+        if matches := [item for item in items if test(item.name) or test(item.slot.file)]:
+            return matches
     names = [item.name for item in items]
     near = get_close_matches(pattern, names, 1, 0.4)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names[:8]) or 'none'}"
@@ -656,8 +656,8 @@ class SlabCutter:
         box = Box(self.windows[0].offset, tuple(extents))
         padded = [round_up(n, unit) for n, unit in zip(extents, PagedBoxes(spec).units, strict=True)]
         rank_one = spec.tile.height if spec.is_tiled and len(padded) == 1 else 1
-        written = ceil_div(prod(padded) * rank_one * spec.page_bytes, spec.page_elements)
-        return self.source.box_bytes(box, spec) + written * (2 if self.whole_rows else 1)
+        output_bytes = ceil_div(prod(padded) * rank_one * spec.page_bytes, spec.page_elements)
+        return self.source.box_bytes(box, spec) + output_bytes * (2 if self.whole_rows else 1)
 
     @cached_property
     def extents(self) -> tuple[int, ...]:
@@ -689,7 +689,7 @@ class SlabCutter:
         return True
 
     def __len__(self) -> int:
-        counts = [max(1, ceil_div(n, step)) for n, step in zip(self._region.shape, self.extents, strict=True)]
+        counts = [max(1, ceil_div(n, extent)) for n, extent in zip(self._region.shape, self.extents, strict=True)]
         return len(self._numbers) * prod(counts)
 
     def __iter__(self) -> Iterator[Slab]:
@@ -701,14 +701,14 @@ class SlabCutter:
             for box in cut_into_slabs(*permuted):
                 yield Slab(window, box.permute(back).relative_to(origin))
 
-    def strips(self, max_bytes: int, step: int) -> list[Strip]:
-        """Return strips of at most `max_bytes` that make the output; parts lie at distances of `step`.
+    def strips(self, max_bytes: int, stride: int) -> list[Strip]:
+        """Return strips of at most `max_bytes` that make the output; parts lie at distances of `stride`.
 
         There is one strip for all of it if slabs make it from front to back anyway, or if rows of the source would have
         to be read in pieces that are too short.
         """
         spec = self.target.spec
-        total = (len(self.windows) - 1) * step + spec.nbytes
+        total = (len(self.windows) - 1) * stride + spec.nbytes
         whole = Strip(0, total, self)
         if total <= max_bytes or self.whole_rows or self.in_output_order:
             return [whole]
@@ -724,7 +724,7 @@ class SlabCutter:
             for box in cut_into_slabs(shape, extents):
                 first, count = box.offset[axis] // units[axis], ceil_div(box.shape[axis], units[axis])
                 slabs = replace(self, region=box, numbers=[window])
-                strips.append(Strip(window * step + first * row_bytes, count * row_bytes, slabs))
+                strips.append(Strip(window * stride + first * row_bytes, count * row_bytes, slabs))
         return strips
 
 
@@ -857,13 +857,13 @@ class ConversionPlan:
         out = np.empty(spec.nbytes, np.uint8)
         if spec.nbytes:
             largest.source.pack(parts, spec, out, aligned_bytes)
-        read = [part.values.view(np.uint8) for part in parts]
-        for array in (*read, out):
+        arrays = [part.values.view(np.uint8) for part in parts]
+        for array in (*arrays, out):
             hashlib.sha256(array.data)
         spent = perf_counter() - started
         workers = min(jobs or os.cpu_count() or 1, os.cpu_count() or 1)
         files = 1 if self.is_single_file else len(self.items)
-        return (spent * self.bytes_in / max(1, sum(map(len, read))) + files * _SECONDS_PER_FILE) / workers
+        return (spent * self.bytes_in / max(1, sum(map(len, arrays))) + files * _SECONDS_PER_FILE) / workers
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data.
@@ -924,30 +924,30 @@ def plan_conversion(
     ("no tensor matches the pattern 'y*'",)
     """
     path = as_path(out)
-    kind = ("safetensors" if path.suffix == ".safetensors" else "tensorbin") if to is None else to
-    if kind not in OUTPUT_KINDS:
-        raise FormatError(f"unknown kind of output {kind!r}; choose one of {', '.join(OUTPUT_KINDS)}")
-    if kind == "safetensors" and path.suffix != ".safetensors":
+    file_type = ("safetensors" if path.suffix == ".safetensors" else "tensorbin") if to is None else to
+    if file_type not in OUTPUT_TYPES:
+        raise FormatError(f"unknown output type {file_type!r}; choose one of {', '.join(OUTPUT_TYPES)}")
+    if file_type == "safetensors" and path.suffix != ".safetensors":
         raise FormatError(f"expected an output that ends in .safetensors, got {path}")
     all_rules = Rules.of(rules, **for_all)
     files = _open_files(sources, follow_symlinks)
     tensors = _join_files(files)
-    asked = list(list_outputs(tensors, all_rules))
-    outputs, skipped, notes = _choose_targets(asked, all_rules, kind)
-    names = list(dict.fromkeys([*tensors, *[output.name for output in asked]]))
+    candidates = list(list_outputs(tensors, all_rules))
+    outputs, skipped, notes = _choose_targets(candidates, all_rules, file_type)
+    names = list(dict.fromkeys([*tensors, *[output.name for output in candidates]]))
     unmatched = all_rules.unmatched_patterns(names)
     notes = [f"no tensor matches the pattern {pattern!r}" for pattern in unmatched] + notes
-    notes += [*all_rules.note_unused_lines(names), *_note_unused_elements(tensors, asked, all_rules)]
+    notes += [*all_rules.note_unused_lines(names), *_note_unused_elements(tensors, candidates, all_rules)]
     notes += [note for file in files for note in (*file.notes, *_metadata_notes(file))]
-    if kind != "safetensors" and path.suffix in SUFFIXES:
+    if file_type != "safetensors" and path.suffix in SUFFIXES:
         notes.append(f"{path.name} is a directory with a file for each tensor; name it x.safetensors to get one file")
     if not outputs:
         reason = f"all {len(tensors)} tensors are skipped" if tensors else "the source has no tensors"
         raise FormatError(f"nothing to convert: {reason}")
     metadata = {key: text for file in files for key, text in _copied_metadata(file).items()}
-    slots = _assign_slots(outputs, path, kind, metadata)
+    slots = _assign_slots(outputs, path, file_type, metadata)
     items = [replace(item, slot=slot) for item, slot in zip(outputs, slots, strict=True)]
-    plan = ConversionPlan(path, kind, tuple(items), tuple(notes), tuple(skipped), metadata=metadata)
+    plan = ConversionPlan(path, file_type, tuple(items), tuple(notes), tuple(skipped), metadata=metadata)
     return replace(plan, notes=(*_padding_notes(plan), *plan.notes))
 
 
@@ -988,13 +988,14 @@ def open_sources(sources: Sources, follow_symlinks: bool = False) -> dict[str, S
 
 
 def _open_files(sources: Sources, follow_symlinks: bool) -> list[TensorFile]:
-    given = [sources] if isinstance(sources, (str, bytes, os.PathLike, Mapping)) else list(sources)
-    return [_open_source(each, follow_symlinks) for each in given]
+    listed = [sources] if isinstance(sources, (str, bytes, os.PathLike, Mapping)) else list(sources)
+    return [_open_source(source, follow_symlinks) for source in listed]
 
 
 def _join_files(files: list[TensorFile]) -> dict[str, StoredTensor]:
     paths = Path(", ".join([str(file.path) for file in files]))
-    return dict(TensorFile(paths, "sources", [decode_small_floats(each) for file in files for each in file.values()]))
+    tensors = [decode_small_floats(tensor) for file in files for tensor in file.values()]
+    return dict(TensorFile(paths, "sources", tensors))
 
 
 def _open_source(source: Source, follow_symlinks: bool) -> TensorFile:

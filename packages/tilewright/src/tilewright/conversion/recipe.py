@@ -50,10 +50,10 @@ def parse_signature(text: str) -> tuple[str, list[str]]:
     >>> parse_signature("rotary(weight, heads)")
     ('rotary', ['weight', 'heads'])
     """
-    found = _SIGNATURE.fullmatch(text)
-    if found is None:
+    match = _SIGNATURE.fullmatch(text)
+    if match is None:
         raise FileFormatError(f"expected a function such as 'rotary(weight, heads)', got {text!r}")
-    return found[1], [each.strip() for each in found[2].split(",") if each.strip()]
+    return match[1], [name.strip() for name in match[2].split(",") if name.strip()]
 
 
 class Expression(NamedTuple):
@@ -159,8 +159,8 @@ class RecipeFile:
             table = tomllib.loads(text.decode("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise FileFormatError(f"{where} is not TOML: {problem}") from None
-        known = [name for name in cls.__slots__ if name != "where"]
-        _refuse_unknown_keys(table, known, where)
+        keys = [name for name in cls.__slots__ if name != "where"]
+        _refuse_unknown_keys(table, keys, where)
         return cls(where, **{key: _READERS[key](value, f"{where}: {key}") for key, value in table.items()})
 
     @property
@@ -169,10 +169,10 @@ class RecipeFile:
         return bool(self.model_types or self.weights or self.extends)
 
 
-def _refuse_unknown_keys(table: Table, known: Collection[str], where: str) -> None:
+def _refuse_unknown_keys(table: Table, keys: Collection[str], where: str) -> None:
     for key in table:
-        if key not in known:
-            raise FileFormatError(f"{where}: unknown key {key!r}; {suggest_key(key, known)}")
+        if key not in keys:
+            raise FileFormatError(f"{where}: unknown key {key!r}; {suggest_key(key, keys)}")
 
 
 def _expect(what: str, value: object, where: str) -> NoReturn:
@@ -188,13 +188,13 @@ def _read_flag(value: object, where: str) -> bool:
 
 
 def _read_texts(value: object, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         _expect("a list of texts", value, where)
     return tuple(value)
 
 
 def _read_layers(value: object, where: str) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(each) is int and each >= 0 for each in value):
+    if not isinstance(value, list) or not all(type(layer) is int and layer >= 0 for layer in value):
         _expect("a list of numbers of layers", value, where)
     return tuple(value)
 
@@ -223,20 +223,20 @@ def _read_functions(value: object, where: str) -> dict[str, Expression]:
     return functions
 
 
-def _read_list(read: Callable[[Table, str], Any], required: str, known: Collection[str]) -> Callable[[Any, str], Any]:
+def _read_list(read: Callable[[Table, str], Any], required: str, keys: Collection[str]) -> Callable[[Any, str], Any]:
     """Return a reader of a list of tables, each with the `required` keys."""
 
     def read_all(value: object, where: str) -> tuple[Any, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             _expect(f"a list of tables, each under [[{where.rpartition(' ')[2]}]]", value, where)
         result = []
         for number, table in enumerate(value, 1):
-            place = f"{where} {repr(table['name']) if isinstance(table.get('name'), str) else number}"
-            _refuse_unknown_keys(table, known, place)
+            location = f"{where} {repr(table['name']) if isinstance(table.get('name'), str) else number}"
+            _refuse_unknown_keys(table, keys, location)
             for key in required.split():
                 if key not in table:
-                    raise FileFormatError(f"{place}: {key!r} is missing; it needs {', '.join(required.split())}")
-            result.append(read(table, place))
+                    raise FileFormatError(f"{location}: {key!r} is missing; it needs {', '.join(required.split())}")
+            result.append(read(table, location))
         return tuple(result)
 
     return read_all
@@ -439,10 +439,10 @@ class Recipe:
         for family in reversed(list(self.families.values())):
             if model_type in family.model_types:
                 return family
-        known = sorted({each for family in self.families.values() for each in family.model_types})
+        model_types = sorted({name for family in self.families.values() for name in family.model_types})
         raise FormatError(
-            f"recipe {self.name} has no family for model_type {model_type!r}; it has {', '.join(known)}; if the model"
-            f" is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
+            f"recipe {self.name} has no family for model_type {model_type!r}; it has {', '.join(model_types)}; if the"
+            f" model is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
         )
 
     def outputs(self, family: Family) -> tuple[OutputTable, ...]:
@@ -518,9 +518,9 @@ class Recipe:
         for key, expression in (*self.shapes.items(), *family.weights.items()):
             yield expression, PLACEHOLDER.findall(key)
         for table in self.outputs(family):
-            yield from ((each, ()) for each in (table.when, *table.each.values()))
+            yield from ((condition, ()) for condition in (table.when, *table.each.values()))
             own = (*table.each, "layer") if table.per_layer else (*table.each,)
-            yield from ((each, own) for each in (table.name, table.value, table.memory, table.mesh))
+            yield from ((template, own) for template in (table.name, table.value, table.memory, table.mesh))
 
 
 def add_outputs(tables: tuple[OutputTable, ...], more: tuple[OutputTable, ...]) -> tuple[OutputTable, ...]:
@@ -539,14 +539,14 @@ def recipe_names() -> list[str]:
 
 
 def _built_in_names() -> list[str]:
-    return [each.name for each in (files("tilewright.conversion") / "recipes").iterdir() if each.is_dir()]
+    return [path.name for path in (files("tilewright.conversion") / "recipes").iterdir() if path.is_dir()]
 
 
 @lru_cache
 def _load_built_in(name: str) -> Recipe:
     package = files("tilewright.conversion")
     folder = package / "recipes" / name
-    texts = {each.name: each.read_bytes() for each in folder.iterdir() if each.name.endswith(".toml")}
+    texts = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(".toml")}
     logic = hashlib.sha256((package / "recipe_logic.py").read_bytes()).hexdigest()
     return _build_recipe(name, "", texts, Recipe(name, logic, logic=TtTransformers))
 
@@ -556,21 +556,21 @@ def _load_path(path: Path) -> Recipe:
     paths = sorted(path.glob("*.toml")) if path.is_dir() else [path]
     if not paths:
         raise FileFormatError(f"{path} has no .toml files; a recipe is a folder of them, or one file")
-    for each in paths:
-        if each.stat().st_size > _MAX_BYTES:
-            raise FileFormatError(f"{each} has {each.stat().st_size} bytes, more than {_MAX_BYTES}")
+    for file in paths:
+        if file.stat().st_size > _MAX_BYTES:
+            raise FileFormatError(f"{file} has {file.stat().st_size} bytes, more than {_MAX_BYTES}")
     folder = path if path.is_dir() else path.parent
     prefix = "" if folder == Path() else f"{folder}/"  # as the user wrote it
-    return _build_recipe(path.resolve().stem, prefix, {each.name: each.read_bytes() for each in paths})
+    return _build_recipe(path.resolve().stem, prefix, {file.name: file.read_bytes() for file in paths})
 
 
 def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], start: Recipe | None = None) -> Recipe:
     """Return the recipe of some files, by name. It adds to `start`, or to another one unless it has all it needs."""
     parsed = {file.removesuffix(".toml"): RecipeFile.parse(texts[file], folder + file) for file in sorted(texts)}
-    named = [file.recipe for file in parsed.values() if file.recipe is not None]
+    parents = [file.recipe for file in parsed.values() if file.recipe is not None]
     is_complete = any(file.devices for file in parsed.values()) and any(file.output for file in parsed.values())
-    usual = Recipe(name) if is_complete and not named else None
-    recipe = start or usual or Recipe.load((*named, DEFAULT_RECIPE)[0])
+    usual = Recipe(name) if is_complete and not parents else None
+    recipe = start or usual or Recipe.load((*parents, DEFAULT_RECIPE)[0])
     digest = hashlib.sha256(recipe.revision.encode())
     for file, text in sorted(texts.items()):
         digest.update(file.encode() + b"\0" + text)
@@ -585,16 +585,16 @@ def _build_recipe(name: str, folder: str, texts: Mapping[str, bytes], start: Rec
     return result
 
 
-def _order_families(parsed: Mapping[str, RecipeFile], known: Mapping[str, Family]) -> Sequence[str]:
+def _order_families(parsed: Mapping[str, RecipeFile], inherited: Mapping[str, Family]) -> Sequence[str]:
     """Return the names of the families of some files, each after the one that it extends."""
     ordered: list[str] = []
     pending = [name for name, file in parsed.items() if file.is_family]
     while pending:
-        free = {None, *ordered, *known.keys() - set(pending)}
-        ready = [name for name in pending if parsed[name].extends in free or parsed[name].extends == name in known]
+        free = {None, *ordered, *inherited.keys() - set(pending)}
+        ready = [name for name in pending if parsed[name].extends in free or parsed[name].extends == name in inherited]
         if not ready:
             file = parsed[pending[0]]
-            families = ", ".join([*known, *ordered]) or "none"
+            families = ", ".join([*inherited, *ordered]) or "none"
             raise FileFormatError(f"{file.where}: extends: unknown family {file.extends!r}; expected one of {families}")
         ordered += ready
         pending = [name for name in pending if name not in ready]
@@ -644,14 +644,14 @@ class Optimizations:
         if name.endswith(".json"):
             return cls(layers=_read_decoder_config(as_path(text), recipe))
         if (settings := _parse_settings(name)) is not None:
-            pairs = [each.partition(":") for each in settings.get("precision_cfg", "").split(",") if each.strip()]
+            pairs = [part.partition(":") for part in settings.get("precision_cfg", "").split(",") if part.strip()]
             aliases = {str(table.get("alias", group)).upper(): group for group, table in recipe.groups.items()}
             # "mixed" stands for the usual format of activations
-            given = [
+            entries = [
                 (key.strip().upper(), value.strip()) for key, _, value in pairs if value.strip().lower() != "mixed"
             ]
-            _refuse_repeats([key for key, _ in given], "precision_cfg")
-            return cls(all_layers=_parse_formats(dict(given), aliases, "precision_cfg"))
+            _refuse_repeats([key for key, _ in entries], "precision_cfg")
+            return cls(all_layers=_parse_formats(dict(entries), aliases, "precision_cfg"))
         raise FormatError(
             f"expected performance, accuracy, a decoder config that ends in .json, or 'precision_cfg = {{wqkv: bf16}}'"
             f" as optimizations, got {name!r}"
@@ -682,13 +682,13 @@ class Optimizations:
 
 def _parse_settings(text: str) -> dict[str, str] | None:
     """Return the settings of a text such as "precision_cfg = {...}, fidelity_cfg = {...}"; None for other texts."""
-    found = list(_SETTING.finditer(text))
-    if not found or sum([len(each[0]) for each in found]) != len(text):
+    matches = list(_SETTING.finditer(text))
+    if not matches or sum([len(match[0]) for match in matches]) != len(text):
         return None
-    names = [each[1] for each in found]
+    names = [match[1] for match in matches]
     _refuse_unknown_settings(names, "optimizations")
     _refuse_repeats(names, "optimizations")
-    return {each[1]: each[2] for each in found}
+    return {match[1]: match[2] for match in matches}
 
 
 def _refuse_unknown_settings(names: Iterable[str], where: str) -> None:

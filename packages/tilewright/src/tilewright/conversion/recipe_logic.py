@@ -102,7 +102,8 @@ class TtTransformers(RecipeLogic):
     @staticmethod
     def interleave(tensors: Sequence[Assembly], count: int) -> Assembly:
         """Return equal parts of tensors: for each device a part of each tensor, one tensor after the other."""
-        return join([part for parts in zip(*[each.chunk(count) for each in tensors], strict=True) for part in parts])
+        chunks = zip(*[tensor.chunk(count) for tensor in tensors], strict=True)
+        return join([part for parts in chunks for part in parts])
 
     @staticmethod
     def matrix(tensor: Assembly) -> Assembly:
@@ -177,7 +178,7 @@ class TtTransformers(RecipeLogic):
         return self.config_size("n_heads", self.config_size("num_attention_heads"))
 
     def _usual(self, key: str, usual: dict[str, int], default: int) -> int:
-        """Return what a config.json without a key means."""
+        """Return the default of a key that config.json lacks."""
         return default if key in self.config else usual.get(self.config["model_type"], default)
 
     @cached_property

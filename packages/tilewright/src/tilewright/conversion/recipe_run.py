@@ -154,8 +154,8 @@ class RecipeRun:
         if not value and default is not None:
             return default
         if type(value) is not int or value < 1:
-            found = "is missing" if key not in self.config else f"is {value!r:.40}"
-            raise _LocatedError(f"config.json: {key} {found}; expected a positive integer")
+            problem = "is missing" if key not in self.config else f"is {value!r:.40}"
+            raise _LocatedError(f"config.json: {key} {problem}; expected a positive integer")
         return value
 
     def tensor(self, name: str) -> Assembly:
@@ -178,10 +178,10 @@ class RecipeRun:
     def weight(self, key: str) -> Assembly:
         """Return a weight by its key, such as "layers.0.attention.wq.weight"."""
         for pattern, expression in reversed(self._patterns):
-            if (found := pattern.fullmatch(key)) is not None:
+            if (match := pattern.fullmatch(key)) is not None:
                 self._used[key] = expression.text
                 if key not in self._weights:
-                    self._weights[key] = self._check_shape(key, self._make_weight(key, expression, _numbers(found)))
+                    self._weights[key] = self._check_shape(key, self._make_weight(key, expression, _numbers(match)))
                 return self._weights[key]
         raise MissingTensorError(f"family {self.family.name} has no weight {key!r}, which {self._places[-1]} needs")
 
@@ -207,8 +207,8 @@ class RecipeRun:
 
     def _expected_shape(self, key: str) -> tuple[int, ...] | None:
         for pattern, expression in self._shapes:
-            if (found := pattern.fullmatch(key)) is not None:
-                return tuple(self.evaluate(expression, _numbers(found)))
+            if (match := pattern.fullmatch(key)) is not None:
+                return tuple(self.evaluate(expression, _numbers(match)))
         return None
 
     def has_weight(self, key: str) -> bool:
@@ -233,15 +233,15 @@ class RecipeRun:
             )
         for key in self.family.weights if "layers" in self.names else ():
             layers = self.names["layers"] if "{layer}" in key else 1
-            numbered = [each for layer in range(layers) for each in self._number_key(key, layer)]
-            held = [each for each in numbered if self.has_weight(each)]
-            for each in numbered if 0 < len(held) < len(numbered) else ():
+            numbered = [weight for layer in range(layers) for weight in self._number_key(key, layer)]
+            present = [weight for weight in numbered if self.has_weight(weight)]
+            for weight in numbered if 0 < len(present) < len(numbered) else ():
                 try:
-                    self.weight(each)
+                    self.weight(weight)
                 except MissingTensorError as problem:
                     raise MissingTensorError(
-                        f"{problem}; there is {self.weight(held[0]).sources[0]!r}, and config.json says that the model"
-                        f" has {count_of(self.names['layers'], 'layer')}"
+                        f"{problem}; there is {self.weight(present[0]).sources[0]!r}, and config.json says that the"
+                        f" model has {count_of(self.names['layers'], 'layer')}"
                     ) from None
 
     def all_weights(self) -> dict[str, Assembly]:
@@ -253,7 +253,7 @@ class RecipeRun:
                 keys.append(key)
             elif key == layered[0]:
                 for layer in range(self.names["layers"]):
-                    keys += [each for own in layered for each in self._number_key(own, layer)]
+                    keys += [numbered for own in layered for numbered in self._number_key(own, layer)]
         return {key: self.weight(key) for key in keys if self.has_weight(key)}
 
     def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
@@ -321,8 +321,8 @@ class RecipeRun:
         if self.optimizations.layers is not None:
             return self.optimizations.layers
         name, mode = self.names["model_name"], self.optimizations.mode
-        single = [each for each in self.recipe.model_precision if name in each.models and mode in each.modes]
-        return {layer: each.formats for each in reversed(single) for layer in each.layers} if single else None
+        single = [entry for entry in self.recipe.model_precision if name in entry.models and mode in entry.modes]
+        return {layer: entry.formats for entry in reversed(single) for layer in entry.layers} if single else None
 
     def _mode_formats(self, names: Mapping[str, Any]) -> Formats:
         """Return the formats of the first line of the recipe that matches."""
@@ -336,8 +336,8 @@ class _LocatedError(ExpressionError):
     """An error with its position in the recipe."""
 
 
-def _numbers(found: re.Match[str]) -> dict[str, int]:
-    return {name: int(value) for name, value in found.groupdict().items()}
+def _numbers(match: re.Match[str]) -> dict[str, int]:
+    return {name: int(value) for name, value in match.groupdict().items()}
 
 
 def _compile_key(key: str) -> re.Pattern[str]:

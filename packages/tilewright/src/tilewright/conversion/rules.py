@@ -53,7 +53,7 @@ def _join(*tensors: Any, axis: int = 0) -> Assembly:
 
 
 def _stack(*tensors: Any) -> Assembly:
-    return join([each.reshape(1, *each.shape) for each in _as_list(tensors)])
+    return join([tensor.reshape(1, *tensor.shape) for tensor in _as_list(tensors)])
 
 
 def rows_in_pairs(tensor: Assembly, heads: int = 1) -> Assembly:
@@ -74,8 +74,8 @@ def match_start(pattern: str, text: str) -> str | None:
     >>> match_start("(.*)-8B", "Llama-3.1-8B-Instruct")
     'Llama-3.1'
     """
-    found = re.match(pattern, text)
-    return None if found is None else found[1]
+    match = re.match(pattern, text)
+    return None if match is None else match[1]
 
 
 def _range(*bounds: int) -> range:
@@ -85,10 +85,10 @@ def _range(*bounds: int) -> range:
     return result
 
 
-def _multiply(one: object, other: object) -> Any:
-    if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):  # no text of any length
-        raise FormatError(f"expected two numbers to multiply, got {one!r} and {other!r}")
-    return one * other
+def _multiply(a: object, b: object) -> Any:
+    if not isinstance(a, (int, float)) or not isinstance(b, (int, float)):  # no text of any length
+        raise FormatError(f"expected two numbers to multiply, got {a!r} and {b!r}")
+    return a * b
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -175,16 +175,16 @@ def validate(text: str, names: Collection[str]) -> None:
     round_up(vocabulry, 32): unknown name 'vocabulry'; did you mean 'vocabulary'?
     """
     tree = _parse(text)
-    bound = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    known = {*FUNCTIONS, *names, *bound}
+    bound = {child.id for child in ast.walk(tree) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
+    allowed = {*FUNCTIONS, *names, *bound}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id not in known:
-            raise ExpressionError(f"{text}: {_describe_unknown(node.id, known)}")
+        if isinstance(node, ast.Name) and node.id not in allowed:
+            raise ExpressionError(f"{text}: {_describe_unknown(node.id, allowed)}")
         is_known = hasattr(_Evaluator, f"_{type(node).__name__.lower()}")
         if isinstance(node, ast.expr) and not is_known and not isinstance(node, (ast.FormattedValue, ast.Starred)):
-            raise ExpressionError(f"{text}: {type(node).__name__} is not possible in an expression")
+            raise ExpressionError(f"{text}: {type(node).__name__} is not allowed in an expression")
         if isinstance(node, ast.operator | ast.unaryop | ast.cmpop) and type(node) not in _OPERATORS:
-            raise ExpressionError(f"{text}: the operator {type(node).__name__} is not possible in an expression")
+            raise ExpressionError(f"{text}: the operator {type(node).__name__} is not allowed in an expression")
 
 
 @lru_cache(maxsize=1024)
@@ -199,10 +199,10 @@ def _parse(text: str) -> ast.expr:
         raise ExpressionError(f"cannot read the expression {text!r}: {reason}") from None
 
 
-def _describe_unknown(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, list(known), 1)
+def _describe_unknown(name: str, names: Collection[str]) -> str:
+    near = get_close_matches(name, list(names), 1)
     return f"unknown name {name!r}; " + (
-        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(names))}"
     )
 
 
@@ -215,7 +215,7 @@ class _Evaluator:
     def evaluate(self, node: ast.AST) -> Any:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise FormatError(f"{type(node).__name__} is not possible in an expression")
+            raise FormatError(f"{type(node).__name__} is not allowed in an expression")
         return method(node)
 
     def _constant(self, node: ast.Constant) -> Any:
@@ -230,7 +230,7 @@ class _Evaluator:
         return tuple(self._list(node))
 
     def _list(self, node: ast.List | ast.Tuple) -> list[Any]:
-        return [value for each in node.elts for value in self._arguments(each)]
+        return [value for element in node.elts for value in self._arguments(element)]
 
     def _dict(self, node: ast.Dict) -> Any:
         return {
@@ -248,8 +248,8 @@ class _Evaluator:
     def _boolop(self, node: ast.BoolOp) -> Any:
         is_or = isinstance(node.op, ast.Or)
         value: Any = None
-        for each in node.values:
-            value = self.evaluate(each)
+        for operand in node.values:
+            value = self.evaluate(operand)
             if bool(value) == is_or:
                 return value
         return value
@@ -271,19 +271,19 @@ class _Evaluator:
         return value[index]
 
     def _slice(self, node: ast.Slice) -> slice:
-        return slice(*[None if each is None else self.evaluate(each) for each in (node.lower, node.upper, node.step)])
+        return slice(*[None if end is None else self.evaluate(end) for end in (node.lower, node.upper, node.step)])
 
     def _joinedstr(self, node: ast.JoinedStr) -> str:
-        parts = [each.value if isinstance(each, ast.FormattedValue) else each for each in node.values]
-        return "".join([str(self.evaluate(each)) for each in parts])
+        parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+        return "".join([str(self.evaluate(part)) for part in parts])
 
     def _call(self, node: ast.Call) -> Any:
         if not isinstance(node.func, ast.Name):
             raise FormatError("only functions can be called in an expression, by their name")
-        arguments = [value for each in node.args for value in self._arguments(each)]
-        keywords = {each.arg: self.evaluate(each.value) for each in node.keywords if each.arg is not None}
+        arguments = [value for argument in node.args for value in self._arguments(argument)]
+        keywords = {keyword.arg: self.evaluate(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         if len(keywords) < len(node.keywords):
-            raise FormatError("** is not possible in an expression")
+            raise FormatError("** is not allowed in an expression")
         return self._name(node.func)(*arguments, **keywords)
 
     def _arguments(self, node: ast.AST) -> Sequence[Any]:
@@ -307,7 +307,7 @@ class _Evaluator:
 
     def _operator(self, node: ast.AST) -> Callable[..., Any]:
         if type(node) not in _OPERATORS:
-            raise FormatError(f"the operator {type(node).__name__} is not possible in an expression")
+            raise FormatError(f"the operator {type(node).__name__} is not allowed in an expression")
         return _OPERATORS[type(node)]
 
 
@@ -318,8 +318,8 @@ def _bind(target: ast.AST, value: Any) -> dict[str, Any]:
     if isinstance(target, ast.Tuple):
         return {
             name: item
-            for each, part in zip(target.elts, value, strict=True)
-            for name, item in _bind(each, part).items()
+            for name_node, part in zip(target.elts, value, strict=True)
+            for name, item in _bind(name_node, part).items()
         }
     raise FormatError(f"{type(target).__name__} cannot be the variable of a comprehension")
 
@@ -393,10 +393,10 @@ class Settings:
         ...     print(problem)
         unknown key 'dtyp' in rule '*'; did you mean 'dtype'?
         """
-        known = [field.name for field in fields(cls)]
+        keys = [field.name for field in fields(cls)]
         for key in values:
-            if key not in known:
-                hint = f"did you mean {_FOREIGN_KEYS[key]!r}?" if key in _FOREIGN_KEYS else suggest_key(str(key), known)
+            if key not in keys:
+                hint = f"did you mean {_FOREIGN_KEYS[key]!r}?" if key in _FOREIGN_KEYS else suggest_key(str(key), keys)
                 raise FormatError(f"unknown key {key!r} in {where}; {hint}")
         result = cls(**values)
         try:
@@ -431,8 +431,8 @@ class Settings:
             raise FormatError(f"expected names with lists of values as each, got {self.each!r}")
         if self.each and self.value is None:
             raise FormatError(f"each = {self.each!r} needs a value, such as value = \"tensor(f'layers.{{k}}.w')\"")
-        for step in self.through or ():
-            format_of(step)
+        for stage in self.through or ():
+            format_of(stage)
         if isinstance(self.pad_value, bool) or not isinstance(self.pad_value, (int, float, type(None))):
             raise FormatError(f"expected a number as pad_value, got {self.pad_value!r}")
 
@@ -446,8 +446,8 @@ class Settings:
         return Settings(**{k: getattr(others, k) if value is None else value for k, value in own.items()})
 
     def __repr__(self) -> str:
-        said = {field.name: getattr(self, field.name) for field in fields(self)}
-        return f"Settings({', '.join(f'{k}={value!r}' for k, value in said.items() if value is not None)})"
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return f"Settings({', '.join(f'{k}={value!r}' for k, value in values.items() if value is not None)})"
 
 
 RuleLines: TypeAlias = "Rules | str | Path | Mapping[str, Mapping[str, Any]] | Iterable[tuple[str, Mapping[str, Any]]]"
@@ -479,10 +479,10 @@ class Rules:
         if isinstance(lines, Rules):
             return cls(lines.lines, Settings.of(for_all, "the settings for all tensors").with_defaults(lines.for_all))
         if isinstance(lines, (str, Path)):
-            given = _read_toml(lines)
+            parsed = _read_toml(lines)
         else:
-            given = list(lines.items() if isinstance(lines, Mapping) else lines or ())
-        pairs = tuple([(pattern, Settings.of(settings, f"rule {pattern!r}")) for pattern, settings in given])
+            parsed = list(lines.items() if isinstance(lines, Mapping) else lines or ())
+        pairs = tuple([(pattern, Settings.of(settings, f"rule {pattern!r}")) for pattern, settings in parsed])
         return cls(pairs, Settings.of(for_all, "the settings for all tensors"))
 
     def settings(self, name: str, source: Format | None = None) -> Settings:
@@ -508,16 +508,16 @@ class Rules:
         ["the rule 'a*' has no effect: later ones replace what it sets"]
         """
         keys = [field.name for field in fields(Settings)]
-        said = [[key for key in keys if getattr(settings, key) is not None] for _, settings in self.lines]
+        keys_of_line = [[key for key in keys if getattr(settings, key) is not None] for _, settings in self.lines]
         matched: set[int] = set()
         counting: set[int] = set()
         for name in names:
             own = [k for k, (pattern, _) in enumerate(self.lines) if fnmatchcase(name, pattern)]
             matched.update(own)
-            counting.update({key: k for k in own for key in said[k]}.values())
+            counting.update({key: k for k in own for key in keys_of_line[k]}.values())
         for k, (pattern, settings) in enumerate(self.lines):
-            others = [key for key in said[k] if key != "skip"]
-            if said[k] and k in matched - counting:
+            others = [key for key in keys_of_line[k] if key != "skip"]
+            if keys_of_line[k] and k in matched - counting:
                 yield f"the rule {pattern!r} has no effect: later ones replace what it sets"
             elif settings.skip and others:
                 yield f"the rule {pattern!r} skips tensors: {', '.join(others)} has no effect"
@@ -559,11 +559,11 @@ def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
 def _is_float(dtype: FormatLike | None) -> bool:
     if dtype is None:
         return False
-    known = format_of(dtype)
-    return known.has_blocks or known.kind == "float"
+    element = format_of(dtype)
+    return element.has_blocks or element.kind == "float"
 
 
-OUTPUT_KINDS = ("tensorbin", "safetensors", "banks", "npy")
+OUTPUT_TYPES = ("tensorbin", "safetensors", "banks", "npy")
 
 # Replacements for formats that tensorbin files cannot store: the next format that holds all values, where there is
 # one; values of 64-bit integers are checked during conversion.
@@ -633,8 +633,8 @@ def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[
     ...     [(output.name, output.source.value.shape) for output in list_outputs(tensors, rules)]
     [('qkv', (6, 8))]
     """
-    made = [output for pattern, settings in rules.lines for output in _new_outputs(pattern, settings, tensors, rules)]
-    used = {name for output in made for name in output.source.tensors}
+    added = [output for pattern, settings in rules.lines for output in _new_outputs(pattern, settings, tensors, rules)]
+    used = {name for output in added for name in output.source.tensors}
     for tensor in tensors.values():
         own = rules.settings(tensor.name, tensor.format)
         if tensor.name in used and own.skip is not False:
@@ -642,9 +642,9 @@ def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[
         source = AssembledSource.of(tensor) if tensor.host is not None else AssembledSource.bytes_of(tensor)
         if own.value is not None:
             source = _evaluate_value(own.value, tensors, {"this": source.value})
-        asked = None if own.dtype is not None else rules.settings(tensor.name).dtype
-        yield OutputTensor(_rename(tensor.name, rules), source, own, asked)
-    yield from made
+        float_dtype = None if own.dtype is not None else rules.settings(tensor.name).dtype
+        yield OutputTensor(_rename(tensor.name, rules), source, own, float_dtype)
+    yield from added
 
 
 def _new_outputs(
@@ -685,7 +685,7 @@ def _rename(name: str, rules: Rules) -> str:
     """Return the name of a tensor after the last rule that renames it."""
     for pattern, settings in reversed(rules.lines):
         if settings.rename is not None and fnmatchcase(name, pattern):
-            groups = re.fullmatch("(.*)".join([re.escape(each) for each in pattern.split("*")]), name, re.DOTALL)
+            groups = re.fullmatch("(.*)".join([re.escape(piece) for piece in pattern.split("*")]), name, re.DOTALL)
             matched = groups.groups() if groups is not None else ()
             return _fill_in(settings.rename, matched)
     return name
@@ -694,8 +694,8 @@ def _rename(name: str, rules: Rules) -> str:
 def _fill_in(text: str, matched: tuple[str, ...]) -> str:
     """Return a text with the matches of a pattern's stars in place of {1}, {2} and so on."""
 
-    def part(found: re.Match[str]) -> str:
-        number = int(found[1])
+    def part(match: re.Match[str]) -> str:
+        number = int(match[1])
         if not 1 <= number <= len(matched):
             raise FormatError(f"rename = {text!r} uses {{{number}}}, but its pattern has {len(matched)} *")
         return matched[number - 1]
@@ -724,10 +724,10 @@ def choose_target(output: OutputTensor, for_all: Settings, to: str) -> Conversio
         return None
     element = source.format
     if element is None:
-        reasons = [each.problem for each in source.tensors.values() if each.problem is not None]
+        reasons = [tensor.problem for tensor in source.tensors.values() if tensor.problem is not None]
         raise FormatError(f"{reasons[0]}; leave the tensor out with skip = true")
-    asked = output.asked if output.asked is not None else for_all.dtype
-    dtype, note = _choose_format(element, own, asked, to)
+    float_dtype = output.asked if output.asked is not None else for_all.dtype
+    dtype, note = _choose_format(element, own, float_dtype, to)
     order = dimension_order(len(source.value.shape), both.transpose)
     mesh = _choose_mesh(both, tuple([source.value.shape[d] for d in order]), to)
     shape = tuple([source.value.shape[d] for d in order]) if mesh is None else mesh.part_shape
@@ -742,7 +742,7 @@ def choose_target(output: OutputTensor, for_all: Settings, to: str) -> Conversio
     if to != "npy":  # .npy files have no placement
         validate_placement(spec)
     unused = _unused_settings(both, spec, to)
-    note = "; ".join([each for each in (note, unused) if each]) or None
+    note = "; ".join([remark for remark in (note, unused) if remark]) or None
     permuted = None if order == tuple(range(len(order))) else order
     is_plain = list(source.tensors) == [output.name] and both.value is None
     text = None if is_plain else (source.value if permuted is None else source.value.transpose(order)).text
@@ -759,9 +759,9 @@ def _unused_settings(settings: Settings, spec: TensorSpec, to: str) -> str | Non
     tiles = [] if spec.is_tiled else [name for name in ("tile", "transpose_tile") if getattr(settings, name)]
     if settings.pad_value and not spec.is_tiled and spec.padded_shape == spec.shape.logical:
         tiles.append("pad_value")
-    places = [] if to != "npy" else [name for name in _PLACEMENT if getattr(settings, name) is not None]
+    placement = [] if to != "npy" else [name for name in _PLACEMENT if getattr(settings, name) is not None]
     if to == "npy" and settings.layout is not None and PageLayout.of(settings.layout) is PageLayout.TILE:
-        places.append("layout")
+        placement.append("layout")
     parts = [f"{', '.join(tiles)} has no effect on rows"] if tiles else []
     shards = [
         name
@@ -771,7 +771,7 @@ def _unused_settings(settings: Settings, spec: TensorSpec, to: str) -> str | Non
     parts += [f"{', '.join(shards)} has no effect with shard = {settings.shard!r}"] if shards else []
     if settings.like_ttnn and not (spec.dtype.has_blocks and spec.memory.is_sharded):
         parts.append("like_ttnn has an effect on blocks in sharded memory only")
-    parts += [f"{', '.join(places)} has no effect on .npy files"] if places else []
+    parts += [f"{', '.join(placement)} has no effect on .npy files"] if placement else []
     return "; ".join(parts) or None
 
 
@@ -787,32 +787,32 @@ def _choose_mesh(settings: Settings, shape: tuple[int, ...], to: str) -> Mesh | 
     return Mesh.dividing(shape, tuple(settings.mesh), cuts)
 
 
-def _choose_format(source: Format, own: Settings, asked: FormatLike | None, to: str) -> tuple[Format, str | None]:
+def _choose_format(source: Format, own: Settings, float_dtype: FormatLike | None, to: str) -> tuple[Format, str | None]:
     """Return the format of a tensor, and a note if it is neither the requested one nor the source's.
 
-    `asked` is the format for floats, which integers and bools do not take.
+    `float_dtype` is the format for floats, which integers and bools do not take.
     """
-    requested = own.dtype if own.dtype is not None else asked if _is_float(source) else None
-    wanted = source if requested is None else format_of(requested)
-    is_unchanged = requested is None and asked is not None and format_of(asked) != source
-    kind = "bools stay bool" if source.name == "bool" else f"integers stay {source}"
-    reason = f"{kind}; a rule with the tensor's own name changes them" if is_unchanged else None
-    if to == "npy" and wanted.has_blocks:
+    requested = own.dtype if own.dtype is not None else float_dtype if _is_float(source) else None
+    target = source if requested is None else format_of(requested)
+    is_unchanged = requested is None and float_dtype is not None and format_of(float_dtype) != source
+    behaviour = "bools stay bool" if source.name == "bool" else f"integers stay {source}"
+    reason = f"{behaviour}; a rule with the tensor's own name changes them" if is_unchanged else None
+    if to == "npy" and target.has_blocks:
         if requested is not None:
-            raise FormatError(f".npy files cannot store {wanted} blocks; choose float32, or another kind of output")
-        return format_of("float32"), f"{wanted} is unpacked to float32"
+            raise FormatError(f".npy files cannot store {target} blocks; choose float32, or another output type")
+        return format_of("float32"), f"{target} is unpacked to float32"
     if to != "tensorbin":
-        return wanted, reason
+        return target, reason
     try:
-        dtype_code(wanted)
+        dtype_code(target)
     except FormatError:
-        is_choice = own.dtype is not None or (asked is not None and wanted != source)
-        if is_choice or wanted.name not in _NEAREST_FORMAT:
+        is_choice = own.dtype is not None or (float_dtype is not None and target != source)
+        if is_choice or target.name not in _NEAREST_FORMAT:
             raise
-        nearest = format_of(_NEAREST_FORMAT[wanted.name])
+        nearest = format_of(_NEAREST_FORMAT[target.name])
         skips = "; a rule with the tensor's own name chooses another format" if is_unchanged else ""
-        return nearest, f"{wanted} becomes {nearest}, since tensorbin files cannot store {wanted}{skips}"
-    return wanted, reason
+        return nearest, f"{target} becomes {nearest}, since tensorbin files cannot store {target}{skips}"
+    return target, reason
 
 
 def choose_rounding(settings: Settings, source: Format | None, spec: TensorSpec) -> tuple[ScalarFormat, ...]:
@@ -822,12 +822,12 @@ def choose_rounding(settings: Settings, source: Format | None, spec: TensorSpec)
     >>> choose_rounding(Settings(like_ttnn=True), format_of("float32"), sharded)
     (format_of('bfloat16'),)
     """
-    given = tuple([scalar_format_of(each) for each in settings.through or ()])
-    last: Format | None = given[-1] if given else source
+    stages = tuple([scalar_format_of(name) for name in settings.through or ()])
+    last: Format | None = stages[-1] if stages else source
     is_wider = last is not None and last.name in _WIDER_THAN_BFLOAT16
     if settings.like_ttnn and spec.dtype.has_blocks and spec.memory.is_sharded and is_wider:
-        return (*given, scalar_format_of("bfloat16"))
-    return given
+        return (*stages, scalar_format_of("bfloat16"))
+    return stages
 
 
 def needs_range_check(source: Format, target: Format) -> bool:
@@ -851,11 +851,11 @@ def dimension_order(rank: int, transpose: object) -> tuple[int, ...]:
     >>> dimension_order(3, True), dimension_order(3, [2, 0, 1])
     ((0, 2, 1), (2, 0, 1))
     """
-    plain = tuple(range(rank))
+    unpermuted = tuple(range(rank))
     if not isinstance(transpose, (list, tuple)):
-        return (*plain[:-2], rank - 1, rank - 2) if transpose and rank > 1 else plain
+        return (*unpermuted[:-2], rank - 1, rank - 2) if transpose and rank > 1 else unpermuted
     order = tuple([d % rank if -rank <= d < rank else d for d in transpose])
-    if sorted(order) != list(plain):
+    if sorted(order) != list(unpermuted):
         raise LayoutError(f"transpose = {list(transpose)} is not a permutation of the {rank} dimensions")
     return order
 
@@ -911,4 +911,4 @@ def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:
 
 
 def _as_tuples(value: object) -> Any:
-    return tuple([_as_tuples(each) for each in value]) if isinstance(value, list) else value
+    return tuple([_as_tuples(item) for item in value]) if isinstance(value, list) else value

@@ -195,7 +195,7 @@ class TensorJob:
                 yield state, slab
 
     def convert_slab(self, number: int, strip: OpenStrip, slab: Slab, scratch: Scratch) -> list[NumberedPieces]:
-        """Read, pack and write a slab; return what has to be hashed."""
+        """Read, pack and write a slab; return the bytes to hash."""
         item, window = self.item, self._windows[slab.window]
         box = slab.box.relative_to(tuple([-n for n in window.offset]))
         parts = list(item.source.read_parts(box, scratch.allocate))
@@ -362,12 +362,12 @@ class WorkerPool:
 
         The callbacks are called one at a time, from any thread.
         """
-        steps = self._steps()
+        batches = self._steps()
         # Not joined: where Ctrl-C interrupts a join, Python 3.11 takes the thread for ended, and the journal is closed
         # before the thread has recorded the file that it just finished.
         ended = [Event() for _ in range(self.memory.threads)]
         workers = [
-            Thread(target=self._run_thread, args=(steps, on_item, on_bytes, event), daemon=True) for event in ended
+            Thread(target=self._run_thread, args=(batches, on_item, on_bytes, event), daemon=True) for event in ended
         ]
         try:
             for worker in workers:
@@ -408,26 +408,26 @@ class WorkerPool:
                 yield _SlabStep(job, number, strip, slab)
 
     def _run_thread(
-        self, steps: Iterator[list[_SlabStep]], on_item: ItemCallback, on_bytes: BytesCallback, ended: Event
+        self, batches: Iterator[list[_SlabStep]], on_item: ItemCallback, on_bytes: BytesCallback, ended: Event
     ) -> None:
         try:
             scratch = Scratch(self.memory.slab_bytes)
             while True:
                 with self._lock:
-                    step = None if self._stopped else next(steps, None)
-                if step is None:
+                    batch = None if self._stopped else next(batches, None)
+                if batch is None:
                     self._finish_strips([], on_item)
                     return
                 scratch.reset()
                 hash_pieces(
                     [
                         pieces
-                        for job, number, strip, slab in step
+                        for job, number, strip, slab in batch
                         for pieces in job.convert_slab(number, strip, slab, scratch)
                     ]
                 )
-                for each in step:
-                    self._finish_slab(each, on_item, on_bytes)
+                for task in batch:
+                    self._finish_slab(task, on_item, on_bytes)
         except BaseException as problem:
             self._stop(problem)
         finally:
@@ -640,8 +640,8 @@ def plan_memory(memory: int, jobs: int | None) -> MemoryPlan:
     """
     if not isinstance(memory, int):
         raise MemoryConfigError(
-            f"memory is the most bytes to use, got {memory!r}; place tensors with shard, grid and buffer, or with a"
-            " memory config in rules={'*': {'memory': ...}}"
+            f"expected a number of bytes as memory, got {memory!r}; place tensors with shard, grid and buffer, or with"
+            " a memory config in rules={'*': {'memory': ...}}"
         )
     if jobs is not None and jobs < 1:
         raise MemoryConfigError(f"expected at least 1 job, got {jobs}")
@@ -676,18 +676,18 @@ class _ConversionRun:
 
     def rounding(self) -> dict[str, Rounding]:
         """Return how the tensors that were converted were rounded."""
-        known = {item.name: self.done[item.key].rounding for item in self.pending if item.key in self.done}
-        return {name: rounding for name, rounding in known.items() if rounding is not None}
+        roundings = {item.name: self.done[item.key].rounding for item in self.pending if item.key in self.done}
+        return {name: rounding for name, rounding in roundings.items() if rounding is not None}
 
     def note_exceptional(self) -> Iterator[str]:
         """Yield notes about values that are NaN, infinite or out of range."""
-        known = [(item, self.done[item.key]) for item in self.items if item.key in self.done]
-        copied = [item.recorded.exceptional if item.recorded is not None else {} for item, _ in known]
-        counts = [record.exceptional or other for (_, record), other in zip(known, copied, strict=True)]
+        finished = [(item, self.done[item.key]) for item in self.items if item.key in self.done]
+        copied = [item.recorded.exceptional if item.recorded is not None else {} for item, _ in finished]
+        counts = [record.exceptional or recorded for (_, record), recorded in zip(finished, copied, strict=True)]
         return note_exceptional(
             [
-                (item.name, each, name_targets(*item.source.through, item.spec.dtype))
-                for (item, _), each in zip(known, counts, strict=True)
+                (item.name, exceptional, name_targets(*item.source.through, item.spec.dtype))
+                for (item, _), exceptional in zip(finished, counts, strict=True)
             ]
         )
 
@@ -773,7 +773,7 @@ def _check_disk_space(plan: ConversionPlan, pending: list[ConversionItem]) -> No
     target = plan.out if plan.out.is_dir() else plan.out.parent
     free = shutil.disk_usage(target).free
     if free < need:
-        raise OSError(errno.ENOSPC, f"{need} bytes are to be written, but the disk has {free} left", str(plan.out))
+        raise OSError(errno.ENOSPC, f"{need} bytes needed, but the disk has {free} left", str(plan.out))
 
 
 def _allocate_payload(folder: WorkFolder, plan: ConversionPlan) -> None:
@@ -796,13 +796,13 @@ def _finish_conversion(
             folder.remove()
             return True
         records = existing.records()
-        known = {**records, **done}
-        if any(item.key not in known for item in plan.items):
+        finished = {**records, **done}
+        if any(item.key not in finished for item in plan.items):
             return False
         others = [item for item in plan.items if item.slot.shared and item.key not in done]
-        if not all(is_in_payload(item, known[item.key], folder) for item in others):
+        if not all(is_in_payload(item, finished[item.key], folder) for item in others):
             return False  # results of other parts are gone; they will be converted again
-        manifest = plan.manifest(known)
+        manifest = plan.manifest(finished)
         if plan.is_single_file:
             _allocate_payload(folder, plan)
             with (folder.drafts / PAYLOAD).open("r+b", buffering=0) as opened:

@@ -107,7 +107,7 @@ def describe_exceptional(counts: Mapping[str, int], target: object = None) -> st
 
 
 def name_targets(*formats: object) -> str:
-    """Return the formats that values are converted to, one after the other, as `describe_exceptional` names them.
+    """Return the formats that values are converted to, in order, as `describe_exceptional` names them.
 
     >>> name_targets("bfloat16", "bfloat8_b"), name_targets("bfloat16", "bfloat16")
     ('bfloat16 or bfloat8_b', 'bfloat16')
@@ -122,11 +122,11 @@ def note_exceptional(counts: Iterable[tuple[str, Mapping[str, int], object]]) ->
     >>> list(note_exceptional([("x", {"nan": 3}, "bfloat16"), ("y", {}, "bfloat16")]))
     ['x: 3 values are NaN']
     """
-    found = [(name, each, target) for name, each, target in counts if each]
-    yield from [f"{name}: {describe_exceptional(each, target)}" for name, each, target in found[:_MAX_NAMED]]
-    rest = [each for _, each, _ in found[_MAX_NAMED:]]
+    affected = [(name, special, target) for name, special, target in counts if special]
+    yield from [f"{name}: {describe_exceptional(special, target)}" for name, special, target in affected[:_MAX_NAMED]]
+    rest = [special for _, special, _ in affected[_MAX_NAMED:]]
     if rest:
-        sums = {name: total for name in _NAMES if (total := sum([each.get(name, 0) for each in rest]))}
+        sums = {name: total for name in _NAMES if (total := sum([special.get(name, 0) for special in rest]))}
         yield f"and {len(rest)} more tensors: {describe_exceptional(sums)}"
 
 
@@ -145,8 +145,8 @@ def count_exceptional(values: NDArray[Any], targets: Sequence[Format] = ()) -> R
             wide = flat[start : start + _CHUNK].astype(np.float64)
         nan, infinite = np.isnan(wide), np.isinf(wide)
         beyond = np.zeros(wide.shape, np.bool_)
-        for each in targets:
-            beyond |= _exceeds(wide, each)
+        for element in targets:
+            beyond |= _exceeds(wide, element)
         counts = [int(np.count_nonzero(mask)) for mask in (nan, infinite, beyond & ~(nan | infinite))]
         total += Rounding(0, 0, 0.0, *counts)
     return total
@@ -187,8 +187,8 @@ def _extremes(values: NDArray[Any]) -> tuple[float, float]:
         signed = values[start : start + _CHUNK].view(f"i{element.itemsize}")
         codes += [signed.max(), signed.view(f"u{element.itemsize}").max().view(signed.dtype)]
         codes += [signed.min()] if is_odd else []
-    found = np.array(codes).view(element.dtype).astype(np.float64)
-    return float(found.min()), float(found.max())
+    wide = np.array(codes).view(element.dtype).astype(np.float64)
+    return float(wide.min()), float(wide.max())
 
 
 def _limits(target: Format) -> tuple[float, float]:
@@ -219,14 +219,14 @@ def compare_values(expected: NDArray[Any], actual: NDArray[Any], targets: Sequen
     if library is not None and code is not None and expected.dtype == actual.dtype and is_contiguous:
         largest = (ctypes.c_float * 2)()
         addresses = (expected.ctypes.data, actual.ctypes.data, expected.size, ctypes.addressof(largest))
-        found = Rounding(expected.size, int(library.tw_differences(code, *addresses)), largest[0])
-        return found if _holds(targets, -largest[1], largest[1]) else found + count_exceptional(expected, targets)
+        rounding = Rounding(expected.size, int(library.tw_differences(code, *addresses)), largest[0])
+        return rounding if _holds(targets, -largest[1], largest[1]) else rounding + count_exceptional(expected, targets)
     a, b = expected.astype(np.float64), actual.astype(np.float64)
     differs = (a != b) & ~(np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):
         away = np.abs(a[differs] - b[differs])
-    found = Rounding(a.size, int(differs.sum()), float(away[np.isfinite(away)].max(initial=0.0)))
-    return found + count_exceptional(expected, targets)
+    rounding = Rounding(a.size, int(differs.sum()), float(away[np.isfinite(away)].max(initial=0.0)))
+    return rounding + count_exceptional(expected, targets)
 
 
 def describe_difference(expected: NDArray[Any], actual: NDArray[Any], box: Box) -> str:
@@ -240,10 +240,10 @@ def describe_difference(expected: NDArray[Any], actual: NDArray[Any], box: Box) 
     differs = (a != b) & ~(np.isnan(a) & np.isnan(b))
     if not differs.any():
         return "only bytes of padding, or signs of zeros"
-    at = tuple([int(places[0]) for places in np.nonzero(differs)])
-    place = ", ".join([str(start + k) for start, k in zip(box.offset, at, strict=True)])
+    at = tuple([int(indices[0]) for indices in np.nonzero(differs)])
+    position = ", ".join([str(start + k) for start, k in zip(box.offset, at, strict=True)])
     many = f"{np.count_nonzero(differs)} of {a.size} {'value' if a.size == 1 else 'values'}"
-    return f"{many}, the first at ({place}): {b[at]:.6g} instead of {a[at]:.6g}"
+    return f"{many}, the first at ({position}): {b[at]:.6g} instead of {a[at]:.6g}"
 
 
 def may_round(source: Format, target: Format) -> bool:
@@ -315,8 +315,8 @@ class OutputFile:
     b'abcd\\x00\\x00'
     """
 
-    def __init__(self, handle: int, named: Path) -> None:
-        self.named = named
+    def __init__(self, handle: int, path: Path) -> None:
+        self.named = path
         self._handle = handle
         self._seek_lock = Lock()
         self._direct: int | None = None
@@ -411,7 +411,7 @@ def hash_range(path: Path, start: int, end: int) -> str:
 
 
 def hash_tensor(tensor: StoredTensor) -> str:
-    """Return the SHA-256 of the bytes of a stored tensor, its sections one after the other.
+    """Return the SHA-256 of the bytes of a stored tensor, its sections concatenated.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> hash_tensor(store_arrays({"x": np.frombuffer(b"abc", np.uint8)})["x"])[:8]
@@ -564,8 +564,8 @@ def update_hashes(streams: list[tuple[Hash, Any]]) -> None:
     {'ba7816bf'}
     """
     longest_first = sorted(streams, key=lambda stream: -len(stream[1]))
-    for (one, first), (other, second) in zip(longest_first[::2], longest_first[1::2], strict=False):
-        update_pair(one, first, other, second)
+    for (first_hash, first), (second_hash, second) in zip(longest_first[::2], longest_first[1::2], strict=False):
+        update_pair(first_hash, first, second_hash, second)
     if len(streams) % 2:
         last, data = longest_first[-1]
         last.update(_as_buffer(data))
@@ -608,7 +608,7 @@ def _is_native() -> bool:
     return library is not None and library.tw_sha256_pair(address, None, 0, address, None, 0) == 0
 
 
-def update_pair(one: Hash, first: Bytes, other: Hash, second: Bytes) -> None:
+def update_pair(first_hash: Hash, first: Bytes, second_hash: Hash, second: Bytes) -> None:
     """Update two hashes, in little more time than the longer update takes.
 
     >>> one, other = new_hash(), new_hash()
@@ -616,12 +616,12 @@ def update_pair(one: Hash, first: Bytes, other: Hash, second: Bytes) -> None:
     >>> other.hexdigest() == hashlib.sha256(b"b" * 70).hexdigest()
     True
     """
-    if isinstance(one, PairedHash) and isinstance(other, PairedHash):
-        a, b = one.complete_blocks(first), other.complete_blocks(second)
-        _compress_pair(one, a, other, b)
+    if isinstance(first_hash, PairedHash) and isinstance(second_hash, PairedHash):
+        a, b = first_hash.complete_blocks(first), second_hash.complete_blocks(second)
+        _compress_pair(first_hash, a, second_hash, b)
     else:
-        one.update(_as_buffer(first))
-        other.update(_as_buffer(second))
+        first_hash.update(_as_buffer(first))
+        second_hash.update(_as_buffer(second))
 
 
 class PairedHash:
@@ -673,8 +673,8 @@ def _as_buffer(data: Bytes) -> bytes | memoryview:
     return data.data if isinstance(data, np.ndarray) else data
 
 
-def _compress_pair(one: PairedHash, a: ByteArray, other: PairedHash, b: ByteArray) -> None:
-    first, second = (one.state.ctypes.data, a.ctypes.data), (other.state.ctypes.data, b.ctypes.data)
+def _compress_pair(first_hash: PairedHash, a: ByteArray, second_hash: PairedHash, b: ByteArray) -> None:
+    first, second = (first_hash.state.ctypes.data, a.ctypes.data), (second_hash.state.ctypes.data, b.ctypes.data)
     native.load_library().tw_sha256_pair(*first, len(a) // _BLOCK, *second, len(b) // _BLOCK)
 
 
@@ -683,7 +683,7 @@ Allocate = Callable[[int], ByteArray]
 
 
 class PartValues(NamedTuple):
-    """A part of a box, how it was read, and the elements of its runs, one after the other."""
+    """A part of a box, how it was read, and the elements of its runs, concatenated."""
 
     part: Part
     reading: PartReading
@@ -724,8 +724,8 @@ class AssembledSource:
     def format(self) -> Format | None:
         """The number format of the sources: the widest, if they have several."""
         formats = [tensor.format for tensor in self.tensors.values()]
-        known = [each for each in formats if each is not None]
-        return None if len(known) < len(formats) or not known else max(known, key=lambda each: each.bits)
+        stored = [element for element in formats if element is not None]
+        return None if len(stored) < len(formats) or not stored else max(stored, key=lambda element: element.bits)
 
     def transpose(self, order: Sequence[int]) -> AssembledSource:
         """Return the tensor with its dimensions in another order."""
@@ -749,8 +749,8 @@ class AssembledSource:
         part = self._largest_part
         if part is None:
             return list(range(len(self.value.shape)))
-        steps = [max(step for _, step in mode) for mode in part.modes]
-        return sorted(range(len(steps)), key=lambda d: (-steps[d], d))
+        strides = [max(stride for _, stride in mode) for mode in part.modes]
+        return sorted(range(len(strides)), key=lambda d: (-strides[d], d))
 
     def run_bytes(self, axis: int, extent: int) -> int:
         """Return the bytes that lie together in the largest source, in a box of `extent` along an axis, else whole."""
@@ -759,10 +759,10 @@ class AssembledSource:
             return 0
         leaves = sorted({pair for mode in part.modes for pair in mode if pair[0] > 1}, key=lambda pair: pair[1])
         run = 1
-        for n, step in leaves:
-            if step != run:
+        for n, stride in leaves:
+            if stride != run:
                 break
-            is_cut = (n, step) in part.modes[axis]
+            is_cut = (n, stride) in part.modes[axis]
             run *= min(n, extent) if is_cut else n
             if is_cut:
                 break
@@ -793,7 +793,7 @@ class AssembledSource:
                 total += ceil_div(elements * host.page_bytes, host.page_elements)
             parts.append(part)
         if self._must_gather(parts, spec):
-            total += box.size * max([each.itemsize for each in self._steps(parts)])
+            total += box.size * max([dtype.itemsize for dtype in self._steps(parts)])
         if self.may_round(spec):  # values as they come out, to be compared
             direct = len(parts) == 1 and holds_values(spec.dtype, self._element(parts[0].source))
             total += box.size * (4 if direct else 2 * self._wide_format(spec).itemsize)
@@ -821,7 +821,7 @@ class AssembledSource:
     def piece_of(self, name: str, parts: Sequence[PartValues]) -> Piece:
         """Return the bytes of a source that parts were read from, and where they start; None: in several places."""
         tensor = self.tensors[name]
-        own = [each for each in parts if each.part.source == name]
+        own = [piece for piece in parts if piece.part.source == name]
         if not own:
             return None, b""
         if len(own) > 1 or len(own[0].reading.starts) > 1 or not is_plain(tensor):
@@ -855,8 +855,8 @@ class AssembledSource:
             out = out[start + at :]
         shape = spec.shape.logical
         lead = len(spec.padded_shape) - len(shape)
-        windows = self._page_windows([each.part for each in parts], spec)
-        if windows is None or (pad_value and [each.part.box.shape for each in parts] != [shape]):
+        windows = self._page_windows([piece.part for piece in parts], spec)
+        if windows is None or (pad_value and [piece.part.box.shape for piece in parts] != [shape]):
             values = self._gather(parts, shape, allocate, threads)
             source = Placement(_add_modes(row_major(*shape), lead), format_of(values.dtype))
             execute(plan_copy(source, target), values, out, threads)
@@ -904,8 +904,8 @@ class AssembledSource:
             element = self._element(parts[0].part.source)
             if reading.elements == values.size == prod(shape) and holds_values(spec.dtype, element):
                 actual = allocate(values.nbytes).view(values.dtype)
-                place = Placement(_add_modes(reading.layout, lead), element)
-                execute(plan_copy(packed, place, crop=True), pages, actual, threads)
+                placement = Placement(_add_modes(reading.layout, lead), element)
+                execute(plan_copy(packed, placement, crop=True), pages, actual, threads)
                 return compare_values(values, actual, targets)
         wide = self._wide_format(spec)
         expected = replace(self, through=(wide,))._gather(parts, shape, allocate, threads)
@@ -918,7 +918,7 @@ class AssembledSource:
         """Return how many values of a box, which `parts` were read for, are NaN, infinite or out of range."""
         targets = (*self.through, spec.dtype)
         total = Rounding(0)
-        if any(has_exceptional(each.values, targets) for each in parts):  # more than the box may have been read
+        if any(has_exceptional(piece.values, targets) for piece in parts):  # more than the box may have been read
             wide = replace(self, through=(self._wide_format(spec),))
             extents = largest_slab(box.shape, (1,) * len(box.shape), lambda slab: prod(slab) <= _COUNTED_AT_A_TIME)
             for small in cut_into_slabs(box.shape, extents):
@@ -929,7 +929,7 @@ class AssembledSource:
         """Return a format in which the values of sources and target are compared."""
         single = scalar_format_of("float32")
         formats = [scalar_format_of(tensor.dtype) for tensor in self.tensors.values()]
-        fits = not any(may_round(each, single) for each in (*formats, spec.dtype.value_format))
+        fits = not any(may_round(element, single) for element in (*formats, spec.dtype.value_format))
         return single if fits else scalar_format_of("float64")
 
     def covers(self, spec: TensorSpec) -> bool:
@@ -951,20 +951,20 @@ class AssembledSource:
 
     def _gather(self, parts: Sequence[PartValues], shape: tuple[int, ...], allocate: Allocate, threads: int) -> Any:
         """Return the values of a box in row-major order, rounded, with the constant added."""
-        first, *others = self._steps([each.part for each in parts])
+        first, *others = self._steps([piece.part for piece in parts])
         size = prod(shape)
         values = allocate(size * first.itemsize).view(first.dtype)
-        if sum([each.part.box.size for each in parts]) < size:
+        if sum([piece.part.box.size for piece in parts]) < size:
             values[:] = 0
         target = Placement(row_major(*shape), first)
-        for part, reading, read in parts:
+        for part, reading, data in parts:
             source = Placement(reading.layout, self._element(part.source))
-            execute(plan_copy(source, _cut_placement(target, part.box)), read, values, threads)
+            execute(plan_copy(source, _cut_placement(target, part.box)), data, values, threads)
         if self.value.added:
             values += first.dtype.type(self.value.added)
-        for step in others:
-            rounded = allocate(size * step.itemsize).view(step.dtype)
-            ends = [Placement(Layout(size), each) for each in (format_of(values.dtype), step)]
+        for stage in others:
+            rounded = allocate(size * stage.itemsize).view(stage.dtype)
+            ends = [Placement(Layout(size), element) for element in (format_of(values.dtype), stage)]
             execute(plan_copy(*ends), values, rounded, threads)
             values = rounded
         return values
@@ -998,7 +998,7 @@ def _page_windows(parts: list[Part], spec: TensorSpec) -> list[Box] | None:
 
 
 def is_plain(tensor: StoredTensor) -> bool:
-    """Return whether the elements of a tensor lie in its file one after the other, as they are."""
+    """Return whether the elements of a tensor are contiguous in its file, stored as they are."""
     is_dense = tensor.host is not None and not tensor.host.is_tiled
     is_stored = tensor.sections[0] is tensor  # not made from codes and scales
     return is_dense and is_stored and not tensor.swapped and len(tensor.parts) == 1 and tensor.image is None
@@ -1012,7 +1012,7 @@ def stored_shape(tensor: StoredTensor) -> tuple[int, ...]:
 def stored_assembly(tensor: StoredTensor) -> Assembly:
     """Return a stored tensor as an assembly over its elements in the order in which they are stored."""
     if tensor.strides is not None and is_plain(tensor):  # a view: over all elements from its first to its last
-        modes = tuple([((n, step),) for n, step in zip(tensor.shape, tensor.strides, strict=True)])
+        modes = tuple([((n, stride),) for n, stride in zip(tensor.shape, tensor.strides, strict=True)])
         part = Part(Box((0,) * len(modes), tensor.shape), tensor.name, 0, modes)
         return Assembly(tensor.shape, (part,), text=f"tensor({tensor.name!r})")
     whole = Assembly.of(tensor.name, stored_shape(tensor))
@@ -1022,19 +1022,19 @@ def stored_assembly(tensor: StoredTensor) -> Assembly:
 def _read_decoded(tensor: StoredTensor, part: Part, allocate: Allocate) -> PartValues:
     """Return a part of a tensor that is tiled, swapped or shared by a mesh: its enclosing box, decoded."""
     stored = stored_shape(tensor)
-    steps = [prod(stored[d + 1 :]) for d in range(len(stored))]
+    strides = [prod(stored[d + 1 :]) for d in range(len(stored))]
     low, rest = [], part.offset
-    for step in steps:
-        digit, rest = divmod(rest, step)
+    for stride in strides:
+        digit, rest = divmod(rest, stride)
         low.append(digit)
     extent = [1] * len(stored)
     axis_of = {}
-    for n, step in {pair for mode in part.modes for pair in mode if pair[0] > 1 and pair[1]}:
-        d = next(d for d, own in enumerate(steps) if step % own == 0 and step >= own)
-        axis_of[(n, step)] = d
-        extent[d] += (n - 1) * (step // steps[d])
+    for n, stride in {pair for mode in part.modes for pair in mode if pair[0] > 1 and pair[1]}:
+        d = next(d for d, own in enumerate(strides) if stride % own == 0 and stride >= own)
+        axis_of[(n, stride)] = d
+        extent[d] += (n - 1) * (stride // strides[d])
     if any(at + n > whole for at, n, whole in zip(low, extent, stored, strict=True)):  # merged dimensions: take rows
-        first, last = part.span[0] // steps[0], (part.span[1] - 1) // steps[0]
+        first, last = part.span[0] // strides[0], (part.span[1] - 1) // strides[0]
         low, extent = [first] + [0] * (len(stored) - 1), [last + 1 - first, *stored[1:]]
         axis_of = {}
     box = Box(tuple(low), tuple(extent))
@@ -1045,12 +1045,12 @@ def _read_decoded(tensor: StoredTensor, part: Part, allocate: Allocate) -> PartV
         values = np.ascontiguousarray(tensor.read_stored(box))
     inner = [prod(box.shape[d + 1 :]) for d in range(len(stored))]
 
-    def rebase(n: int, step: int) -> int:
-        d = axis_of.get((n, step))
-        return step if d is None else step // steps[d] * inner[d]
+    def rebase(n: int, stride: int) -> int:
+        d = axis_of.get((n, stride))
+        return stride if d is None else stride // strides[d] * inner[d]
 
-    start = part.offset - sum([at * step for at, step in zip(low, steps, strict=True)]) if not axis_of else 0
-    modes = tuple([tuple([(n, rebase(n, step)) for n, step in mode]) for mode in part.modes])
+    start = part.offset - sum([at * stride for at, stride in zip(low, strides, strict=True)]) if not axis_of else 0
+    modes = tuple([tuple([(n, rebase(n, stride)) for n, stride in mode]) for mode in part.modes])
     layout = Part(part.box, part.source, start, modes).layout(0)
     return PartValues(part, PartReading(np.zeros(1, np.int64), values.size, layout), values.reshape(-1))
 
@@ -1070,14 +1070,14 @@ def _place_box(spec: TensorSpec, pad_value: float, box: Box) -> tuple[Placement,
     Boxes of the same shape have the same placement, and so the same plan, wherever they are.
     """
     boxes = PagedBoxes(spec)
-    place = _cut_placement(host_placement(spec, pad_value), boxes.page_window(box))
-    assert isinstance(place.layout, Layout)
-    elements = int(place.layout.offset)
-    moved = Placement(place.layout - elements, place.format, place.fill, place.tile_elements)
+    placement = _cut_placement(host_placement(spec, pad_value), boxes.page_window(box))
+    assert isinstance(placement.layout, Layout)
+    elements = int(placement.layout.offset)
+    moved = Placement(placement.layout - elements, placement.format, placement.fill, placement.tile_elements)
     return moved, elements * spec.page_bytes // spec.page_elements, boxes.box_spec(box)
 
 
-def _cut_placement(place: Placement, box: Box) -> Placement:
+def _cut_placement(placement: Placement, box: Box) -> Placement:
     """Return the placement of a box of a tensor."""
     windows = tuple([Layout(n) + start for start, n in zip(box.offset, box.shape, strict=True)])
-    return Placement(compose(place.layout, windows), place.format, place.fill, place.tile_elements)
+    return Placement(compose(placement.layout, windows), placement.format, placement.fill, placement.tile_elements)

@@ -115,10 +115,10 @@ def compare_descriptions(a: object, b: object) -> DescriptionComparison | None:
     stride                    (3,1)  (1,2)
     offset of element (0, 1)  1      2
     """
-    for kind, (name, describe) in _DESCRIPTIONS.items():
-        if isinstance(a, kind) and isinstance(b, kind):
-            one, other = describe(a), describe(b)
-            rows = [(key, one.get(key, "none"), other.get(key, "none")) for key in dict.fromkeys([*one, *other])]
+    for class_, (name, describe) in _DESCRIPTIONS.items():
+        if isinstance(a, class_) and isinstance(b, class_):
+            ours, theirs = describe(a), describe(b)
+            rows = [(key, ours.get(key, "none"), theirs.get(key, "none")) for key in dict.fromkeys([*ours, *theirs])]
             if isinstance(a, LayoutLike) and isinstance(b, LayoutLike):
                 rows += _first_difference(a, b)
             if a != b and all(row[1] == row[2] for row in rows):  # in something that has no row
@@ -180,14 +180,14 @@ def _first_difference(a: LayoutLike, b: LayoutLike) -> list[tuple[str, str, str]
     """Return the first element that has different offsets in two layouts of one shape."""
     if a.size != b.size or a.axes or b.axes or not 0 < a.size <= _MAX_COMPARED:
         return []
-    one, other = (np.asarray(each.offsets()) for each in (a, b))
-    if one.shape != other.shape:
+    offsets_a, offsets_b = (np.asarray(layout.offsets()) for layout in (a, b))
+    if offsets_a.shape != offsets_b.shape:
         return []
-    different = np.argwhere(one != other)
+    different = np.argwhere(offsets_a != offsets_b)
     if not len(different):
         return [("offsets", "equal", "equal")]
     at = tuple(different[0].tolist())
-    return [(f"offset of element {at}", str(one[at]), str(other[at]))]
+    return [(f"offset of element {at}", str(offsets_a[at]), str(offsets_b[at]))]
 
 
 _DESCRIPTIONS: dict[type, tuple[str, Callable[[Any], dict[str, str]]]] = {
@@ -334,11 +334,11 @@ def _conversion_order(a: ComparedTensor, b: ComparedTensor) -> tuple[int, ...] |
     """Return the order of b's dimensions in a's coordinates, if one of two files was made from the other, permuted."""
     if not isinstance(a.source, StoredTensor) or not isinstance(b.source, StoredTensor):
         return None
-    one, other = a.source.source_order, b.source.source_order
-    made = one or other
-    if made is None or (one and other) or sorted(made) != list(range(len(b.shape))):
+    order_a, order_b = a.source.source_order, b.source.source_order
+    permutation = order_a or order_b
+    if permutation is None or (order_a and order_b) or sorted(permutation) != list(range(len(b.shape))):
         return None
-    order = other or inverse_order(made)
+    order = order_b or inverse_order(permutation)
     return order if tuple([b.shape[axis] for axis in inverse_order(order)]) == a.shape else None
 
 
@@ -421,20 +421,20 @@ def diff(
     >>> print(found.tensors[0].findings[0])
     B is 2 x A, which is 100 % of the squared error; PCC is the same for any factor
     """
-    descriptions = [unwrap(each) for each in (a, b)]
+    descriptions = [unwrap(item) for item in (a, b)]
     compared = compare_descriptions(*descriptions)
     if compared is not None:
         return compared
     if any(map(is_description, descriptions)):
-        kinds = " and ".join([type(each).__name__ for each in (a, b)])
-        raise LayoutError(f"cannot compare {kinds}: expected two tensors, or two descriptions of the same kind")
+        types = " and ".join([type(item).__name__ for item in (a, b)])
+        raise LayoutError(f"cannot compare {types}: expected two tensors, or two descriptions of the same kind")
     tolerance = Tolerance(atol, rtol, ulp, pcc)
     ones, others = collect_tensors(a), collect_tensors(b)
     if len(ones) == len(others) == 1:  # names do not matter
         others = {next(iter(ones)): next(iter(others.values()))}
     names = list(dict.fromkeys([*ones, *others]))
-    wanted = names if tensors is None else select_names(names, tensors)
-    both = [name for name in wanted if name in ones and name in others]
+    selected = names if tensors is None else select_names(names, tensors)
+    both = [name for name in selected if name in ones and name in others]
     if device is not None:
         if not any(side[name].mesh is not None for side in (ones, others) for name in both):
             raise LayoutError(f"no tensor is on a mesh of devices; leave out device {device}")
@@ -445,8 +445,8 @@ def diff(
     result = []
     for name in both:
         work = _TensorDiff(name, ones[name], others[name], tolerance, transpose, memory)
-        for step in work.run():
-            done += step
+        for count in work.run():
+            done += count
             if progress is not None:
                 progress(done, total)
         result.append(work.result())
@@ -455,8 +455,8 @@ def diff(
         _display_name(b, "B"),
         tolerance,
         tuple(result),
-        tuple([name for name in wanted if name not in others]),
-        tuple([name for name in wanted if name not in ones]),
+        tuple([name for name in selected if name not in others]),
+        tuple([name for name in selected if name not in ones]),
     )
 
 
@@ -466,12 +466,12 @@ def _select_device(a: ComparedTensor, b: ComparedTensor, device: DeviceLike) -> 
     if mesh is None:
         return a, b
     first, second = (
-        _as_compared_tensor(each.source.on_device(device))
-        if each.mesh is not None and isinstance(each.source, StoredTensor)
-        else _crop(each, mesh.window_of(device))
-        if each.shape == mesh.global_shape
-        else each
-        for each in (a, b)
+        _as_compared_tensor(tensor.source.on_device(device))
+        if tensor.mesh is not None and isinstance(tensor.source, StoredTensor)
+        else _crop(tensor, mesh.window_of(device))
+        if tensor.shape == mesh.global_shape
+        else tensor
+        for tensor in (a, b)
     )
     return first, second
 
@@ -526,9 +526,9 @@ class _TensorDiff:
         self.map = ErrorMap(a.shape, self._tile_shape())
 
     def _tile_shape(self) -> tuple[int, int]:
-        for each in (self.b, self.a):
-            if each.spec is not None and each.spec.is_tiled:
-                return each.spec.tile.shape
+        for tensor in (self.b, self.a):
+            if tensor.spec is not None and tensor.spec.is_tiled:
+                return tensor.spec.tile.shape
         return _TILE
 
     def run(self) -> Iterator[int]:
@@ -556,43 +556,43 @@ class _TensorDiff:
 
     def _add_to_sums(self, a: Array, b: Array) -> _ElementPair:
         """Add some elements of both sides to the sums, and return them with their distances."""
-        one, other = a.astype(np.float64), b.astype(np.float64)
+        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
         with np.errstate(all="ignore"):
-            apart = np.abs(one - other)
+            apart = np.abs(wide_a - wide_b)
         finite = np.isfinite(apart)  # neither is the distance of two infinities
         all_finite = bool(finite.all())
         if not all_finite:
-            finite = np.isfinite(one) & np.isfinite(other)
-            apart = settle_non_finite(apart, one, other)
+            finite = np.isfinite(wide_a) & np.isfinite(wide_b)
+            apart = settle_non_finite(apart, wide_a, wide_b)
         whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"
         unequal = (a != b) if whole else apart != 0.0  # integers may exceed a double
-        self.moments.add(one if all_finite else one[finite], other if all_finite else other[finite])
-        self.nonzero += int(np.count_nonzero(one))
+        self.moments.add(wide_a if all_finite else wide_a[finite], wide_b if all_finite else wide_b[finite])
+        self.nonzero += int(np.count_nonzero(wide_a))
         if not all_finite:
             self.not_finite += int(np.count_nonzero(~finite & unequal))
             self.exceptional_b += count_exceptional(b)
         assert self.b.format is not None
         self.exceptional_a += count_exceptional(a, (self.b.format,))
-        return _ElementPair(a, b, one, other, apart, unequal, all_finite)
+        return _ElementPair(a, b, wide_a, wide_b, apart, unequal, all_finite)
 
     def _add_differences(self, start: int, piece: _ElementPair, steps: Floats | None) -> None:
         """Add some elements, not all equal, from element `start` on to the counts and maxima."""
-        one, other, apart, unequal = piece.one, piece.other, piece.apart, piece.unequal
+        wide_a, wide_b, apart, unequal = piece.one, piece.other, piece.apart, piece.unequal
         ulps = ulp_distance(piece.a, piece.b, self.unit, steps, piece.all_finite)
         with np.errstate(all="ignore"):
-            relative = apart / np.abs(one)
-            relative[one == 0.0] = 0.0
+            relative = apart / np.abs(wide_a)
+            relative[wide_a == 0.0] = 0.0
         largest = float(relative.max())
         self.max_relative = max(self.max_relative, inf if np.isnan(largest) else largest)
         self.max_ulp = max(self.max_ulp, float(ulps.max()))
         self.unequal += int(np.count_nonzero(unequal))
-        self.zeroed += int(np.count_nonzero((other == 0.0) & (one != 0.0)))
-        self.flipped += int(np.count_nonzero(one * np.sign(other) < 0.0))
+        self.zeroed += int(np.count_nonzero((wide_b == 0.0) & (wide_a != 0.0)))
+        self.flipped += int(np.count_nonzero(wide_a * np.sign(wide_b) < 0.0))
         worst = int(np.argmax(apart)) if apart.any() else int(np.argmax(unequal))
         if self.worst is None or apart[worst] > self.max_abs:
             self.max_abs = float(apart[worst])
             self.worst = (start + worst, _to_python_number(piece.a[worst]), _to_python_number(piece.b[worst]))
-        beyond = self._exceeds_tolerance(one, apart, ulps) & unequal
+        beyond = self._exceeds_tolerance(wide_a, apart, ulps) & unequal
         hits = int(np.count_nonzero(beyond))
         self.different += hits
         if self.first is None and hits:
@@ -601,15 +601,15 @@ class _TensorDiff:
 
     def _step_sizes(self, box: Box) -> Floats | None:
         result = [side.step_sizes(box) for side in (self.a, self.b)]
-        known = [each.reshape(-1) for each in result if each is not None]
-        return None if not known else known[0] if len(known) == 1 else np.maximum(known[0], known[1])
+        sizes = [array.reshape(-1) for array in result if array is not None]
+        return None if not sizes else sizes[0] if len(sizes) == 1 else np.maximum(sizes[0], sizes[1])
 
-    def _exceeds_tolerance(self, one: Floats, apart: Floats, ulps: Floats) -> NDArray[np.bool_]:
+    def _exceeds_tolerance(self, values: Floats, apart: Floats, ulps: Floats) -> NDArray[np.bool_]:
         limit = self.tolerance
         result: NDArray[np.bool_] = np.ones(apart.shape, np.bool_)
         if limit.atol or limit.rtol:
             with np.errstate(all="ignore"):
-                result &= ~(apart <= limit.atol + limit.rtol * np.abs(one))
+                result &= ~(apart <= limit.atol + limit.rtol * np.abs(values))
         if limit.ulp is not None:
             result &= ~(ulps <= limit.ulp)
         return result
@@ -617,7 +617,7 @@ class _TensorDiff:
     def result(self) -> TensorComparison:
         """Return the result."""
         a, b = self.a, self.b
-        format_a, format_b = (str(each.format) if each.format is not None else "unknown" for each in (a, b))
+        format_a, format_b = (str(tensor.format) if tensor.format is not None else "unknown" for tensor in (a, b))
         if self.problem:
             return TensorComparison(self.name, a.shape, format_a, format_b, same=False, problem=self.problem)
         total = self.moments.total()
@@ -659,13 +659,13 @@ class _TensorDiff:
     def _make_difference(self, element: tuple[int, float, float] | None) -> Difference | None:
         if element is None:
             return None
-        at, one, other = element
+        at, value_a, value_b = element
         coordinate = tuple([int(c) for c in np.unravel_index(at, self.a.shape)]) if self.a.shape else ()
-        for each in (self.b, self.a):
-            if each.spec is not None:
-                devices, inside = ((), coordinate) if each.mesh is None else each.mesh.locate(coordinate)
-                return Difference(coordinate, one, other, *_locate_element(each.spec, inside), devices)
-        return Difference(coordinate, one, other)
+        for tensor in (self.b, self.a):
+            if tensor.spec is not None:
+                devices, inside = ((), coordinate) if tensor.mesh is None else tensor.mesh.locate(coordinate)
+                return Difference(coordinate, value_a, value_b, *_locate_element(tensor.spec, inside), devices)
+        return Difference(coordinate, value_a, value_b)
 
 
 def _to_python_number(value: Any) -> float:
@@ -681,5 +681,5 @@ def _locate_element(
         where = (spec if spec.chip is not None else spec.with_chip(_CHIP)).where(*coordinate, base=0)
     except TilewrightError:  # an impossible grid
         return None, None
-    shown = spec.memory.is_sharded or (spec.chip is not None and spec.memory.buffer_type.is_l1)
-    return where.tile, (where.core.x, where.core.y) if shown else None
+    has_core = spec.memory.is_sharded or (spec.chip is not None and spec.memory.buffer_type.is_l1)
+    return where.tile, (where.core.x, where.core.y) if has_core else None

@@ -170,9 +170,9 @@ def verify(
         left_out = sorted(set(sources) - used)
         notes += [f"the source also has {name}" for name in left_out[:5]]
         notes += [f"and {len(left_out) - 5} more tensors"] if len(left_out) > 5 else []
-    held = [(each, manifest.entries[each.name]) for each in verdicts]
+    pairs = [(verdict, manifest.entries[verdict.name]) for verdict in verdicts]
     notes += note_exceptional(
-        [(each.name, each.exceptional, name_targets(*entry.through, entry.spec.dtype)) for each, entry in held]
+        [(own.name, own.exceptional, name_targets(*entry.through, entry.spec.dtype)) for own, entry in pairs]
     )
     return VerifyReport(str(path), manifest.to, sources is not None, tuple(verdicts), tuple(notes))
 
@@ -191,7 +191,7 @@ def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest,
     if not path.exists():
         if WorkFolder(out, single=False).path.exists():
             raise FileFormatError(f"{out} is unfinished; finish it with convert --resume")
-        below = [each for each in find_caches_below(out) if (each / MANIFEST_NAME).exists()]
+        below = [folder for folder in find_caches_below(out) if (folder / MANIFEST_NAME).exists()]
         if len(below) == 1:
             manifest, opener, notes = _open_outputs(below[0], follow_symlinks)
             return manifest, opener, [f"checked {below[0]}, the only conversion below {out}", *notes]
@@ -204,7 +204,7 @@ def _open_outputs(out: Path, follow_symlinks: bool) -> tuple[ConversionManifest,
     except FileFormatError as problem:
         raise FileFormatError(f"{path}: {problem}") from None
     files = output_names(manifest.entries.values())
-    present = {each.name for each in out.iterdir()}
+    present = {file.name for file in out.iterdir()}
     others = sorted([name for name in present - files - {MANIFEST_NAME} if not name.startswith(MARKER_PREFIX)])
     notes = [f"{name} is not in the manifest" for name in others[:5]]
     notes += [f"and {len(others) - 5} more files"] if len(others) > 5 else []
@@ -224,8 +224,8 @@ def _open_single_file(out: Path) -> tuple[ConversionManifest, OutputOpener]:
         manifest = ConversionManifest.from_bytes(metadata[METADATA_KEY])
     except FileFormatError as problem:
         raise FileFormatError(f"{out}: {problem}") from None
-    begin = min([each.byte_range[0] for each in tensors], default=0)
-    by_name = {each.name: each for each in tensors}
+    begin = min([tensor.byte_range[0] for tensor in tensors], default=0)
+    by_name = {tensor.name: tensor for tensor in tensors}
     missing = sorted(set(manifest.entries) - set(by_name))
     if missing:
         raise FileFormatError(f"{out}: the manifest lists {missing[0]!r}, which is not in the file")
@@ -266,8 +266,8 @@ def _verify_tensor(
         if path.stat().st_size < begin + entry.output.end:
             return Verdict(entry.name, size, "its file is too short")
         if sources is None:
-            held = _decode_all(tensor if device is None or tensor.mesh is None else tensor.on_device(device), slab)
-            return Verdict(entry.name, size, None, exceptional=entry.exceptional or held.exceptional)
+            decoded = _decode_all(tensor if device is None or tensor.mesh is None else tensor.on_device(device), slab)
+            return Verdict(entry.name, size, None, exceptional=entry.exceptional or decoded.exceptional)
         return _compare_with_source(entry, tensor, sources, slab, device)
     except FileNotFoundError as problem:
         return Verdict(entry.name, size, f"{problem.filename or entry.output.file} is missing")
@@ -281,8 +281,8 @@ def _decode_all(tensor: StoredTensor, slab: int) -> Rounding:
     """Read all values, slab by slab, and count exceptional ones; raise if they cannot be decoded."""
     total = Rounding(0)
     whole = TensorSpec(tensor.shape, tensor.pages.spec.dtype, tensor.pages.spec.page_layout, tensor.pages.spec.tile)
-    for each in SlabCutter(AssembledSource.of(tensor), ConversionTarget(whole), slab):
-        total += count_exceptional(tensor.read(each.box))
+    for piece in SlabCutter(AssembledSource.of(tensor), ConversionTarget(whole), slab):
+        total += count_exceptional(tensor.read(piece.box))
     return total
 
 
@@ -311,25 +311,25 @@ def _compare_with_source(
     # in memory: the slab, the expected pages, the decoded values, and both as float64
     slabs = SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None)
     boxes = PagedBoxes(entry.spec)
-    wanted = None if device is None or converted.mesh is None else converted.mesh.window_of(device)
+    selected = None if device is None or converted.mesh is None else converted.mesh.window_of(device)
     error, largest, counts = 0.0, 0.0, Rounding(0)
-    for each in slabs:
-        if wanted is not None and slabs.windows[each.window] != wanted:
+    for piece in slabs:
+        if selected is not None and slabs.windows[piece.window] != selected:
             continue
-        whole = each.box.relative_to(tuple([-n for n in slabs.windows[each.window].offset]))
+        whole = piece.box.relative_to(tuple([-n for n in slabs.windows[piece.window].offset]))
         parts = list(source.read_parts(whole, aligned_bytes))
-        spec = boxes.box_spec(each.box)
+        spec = boxes.box_spec(piece.box)
         counts += source.count_exceptional(parts, entry.spec, whole)
         expected = aligned_bytes(spec.nbytes)
         if spec.nbytes:
             source.pack(parts, spec, expected, aligned_bytes, entry.pad_value)
-        stored = converted.read_pages(each.box, converted.parts[each.window])
+        stored = converted.read_pages(piece.box, converted.parts[piece.window])
         if not np.array_equal(expected, stored):
             at = int(np.flatnonzero(expected != stored)[0])
-            holders = "" if not converted.device_parts else f" on {_name_devices(converted.device_parts[each.window])}"
-            place = f"first at byte {at} of {whole}{holders}"
-            found = describe_difference(converted.decode(expected, spec), converted.decode(stored, spec), whole)
-            return Verdict(name, size, f"converting the source gives different bytes, {place}: {found}")
+            holders = "" if not converted.device_parts else f" on {_name_devices(converted.device_parts[piece.window])}"
+            first_byte = f"first at byte {at} of {whole}{holders}"
+            difference = describe_difference(converted.decode(expected, spec), converted.decode(stored, spec), whole)
+            return Verdict(name, size, f"converting the source gives different bytes, {first_byte}: {difference}")
         away, most = _largest_difference(source.read(whole), converted.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
     return Verdict(name, size, None, error, largest, counts.exceptional)
@@ -342,7 +342,7 @@ def _name_devices(part: DevicePart) -> str:
 def rebuild_source(entry: ManifestEntry, sources: Mapping[str, StoredTensor]) -> AssembledSource:
     """Return the value that a converted tensor was made from, by its manifest entry."""
     tensors = {key: sources[key] for key in entry.sources}
-    through = tuple([scalar_format_of(each) for each in entry.through])
+    through = tuple([scalar_format_of(element) for element in entry.through])
     if entry.value is not None:
         assemblies = {key: stored_assembly(tensor) for key, tensor in tensors.items()}
         value = evaluate(entry.value, {"tensor": assemblies.__getitem__})

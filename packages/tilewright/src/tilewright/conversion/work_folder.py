@@ -110,9 +110,9 @@ class WorkFolder:
 
     def _open_lock_file(self, path: Path) -> int:
         while True:
-            for each in (self.path, self.drafts):
-                if each.is_symlink():  # it could point anywhere
-                    raise FileExistsError(errno.EEXIST, "is a link; remove it, or choose another output", str(each))
+            for folder in (self.path, self.drafts):
+                if folder.is_symlink():  # it could point anywhere
+                    raise FileExistsError(errno.EEXIST, "is a link; remove it, or choose another output", str(folder))
             self.drafts.mkdir(parents=True, exist_ok=True)
             try:
                 return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
@@ -332,8 +332,8 @@ class ExistingOutput:
             if item.recorded is not None or current[0] == hashes:
                 time = final_path(self.plan.out, item.slot).stat().st_mtime_ns
                 files = tuple([tensor.file_state for tensor in item.source.tensors.values()])
-                known = Rounding(0, **entry.exceptional) if entry.exceptional else None
-                result[item.key] = ItemRecord(item.key, current[0], entry.output.sha256, files, time, known)
+                exceptional = Rounding(0, **entry.exceptional) if entry.exceptional else None
+                result[item.key] = ItemRecord(item.key, current[0], entry.output.sha256, files, time, exceptional)
         if len(result) == len(self.plan.items) == len(entries):
             return result
         if self.plan.is_single_file:  # slots may have moved: it is converted again, and replaced when complete

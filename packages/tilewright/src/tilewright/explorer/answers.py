@@ -78,10 +78,10 @@ def _find_kernel_tab() -> Tab | None:
 
 
 def answer_kernel(fields: FormFields) -> dict[str, Any]:
-    """Return what the program in the form did, if there is a companion to run it."""
+    """Return the result of the program in the form, if a companion can run it."""
     tab = _find_kernel_tab()
     if tab is None:
-        raise FieldError("source", "what runs kernels is not installed: pip install 'tilewright[mojo]'")
+        raise FieldError("source", "running kernels needs tilewright-mojo: pip install 'tilewright[mojo]'")
     return tab.answer(fields)
 
 
@@ -126,36 +126,36 @@ class Reply:
 
 
 def answer_query(path: str, fields: FormFields) -> Reply:
-    """Return the answer to the question at a `path`: words/NAME, picture/NAME, or export/NAME.SUFFIX.
+    """Return the answer to the question at a `path`: answer/NAME, picture/NAME, or export/NAME.SUFFIX.
 
     `fields` are the fields of the form.
 
-    >>> [answer_query(path, {"notation": "4:x"}).status.value for path in ("picture/layout", "words/nothing")]
+    >>> [answer_query(path, {"notation": "4:x"}).status.value for path in ("picture/layout", "answer/nothing")]
     [422, 404]
     """
     endpoint, _, name = path.partition("/")
     stem, _, suffix = name.partition(".")
-    known: Mapping[str, Callable[[FormFields], Any]] = ANSWERS if endpoint == "words" else PICTURES
-    is_known = endpoint in ("words", "picture", "export") and stem in known
+    functions: Mapping[str, Callable[[FormFields], Any]] = ANSWERS if endpoint == "answer" else PICTURES
+    is_known = endpoint in ("answer", "picture", "export") and stem in functions
     if not is_known or (suffix not in _EXPORTS if endpoint == "export" else suffix):
         return refuse(HTTPStatus.NOT_FOUND, "not found")
-    return guard_answer(lambda: _answer(known[stem], fields, suffix))
+    return handle_errors(lambda: _answer(functions[stem], fields, suffix))
 
 
 def _answer(function: Callable[[FormFields], Any], fields: FormFields, suffix: str) -> Reply:
-    found = function(fields)
+    result = function(fields)
     if suffix:
-        render, kind = _EXPORTS[suffix]
-        return Reply(HTTPStatus.OK, render(found), kind)
-    return Reply(HTTPStatus.OK, encode_json(render_for_page(found) if isinstance(found, Scene) else found))
+        render, content_type = _EXPORTS[suffix]
+        return Reply(HTTPStatus.OK, render(result), content_type)
+    return Reply(HTTPStatus.OK, encode_json(render_for_page(result) if isinstance(result, Scene) else result))
 
 
-def guard_answer(make: Callable[[], Reply]) -> Reply:
+def handle_errors(make: Callable[[], Reply]) -> Reply:
     """Return the result of `make`; an error becomes an answer with its message.
 
     >>> def fail():
     ...     raise FieldError("shape", "no shape")
-    >>> guard_answer(fail).body
+    >>> handle_errors(fail).body
     '{"error":"no shape","field":"shape"}'
     """
     try:

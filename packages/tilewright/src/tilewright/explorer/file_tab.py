@@ -36,19 +36,19 @@ def describe_file(path: Path) -> dict[str, Any]:
     'file'
     """
     try:
-        found = inspect(path)
+        inspection = inspect(path)
     except (TilewrightError, OSError) as problem:
         raise FieldError("file", str(problem).replace(f"{path.parent}/", "")) from None
-    tensors = found.tensors
+    tensors = inspection.tensors
     return {
         "name": path.name,
-        "kind": found.kind,
-        "bytes": found.nbytes,
+        "kind": inspection.kind,
+        "bytes": inspection.nbytes,
         "padding": sum([tensor.padding_bytes for tensor in tensors]),
         "count": len(tensors),
-        "metadata": [[name, value[:MAX_VALUE]] for name, value in list(found.metadata.items())[:MAX_ENTRIES]],
+        "metadata": [[name, value[:MAX_VALUE]] for name, value in list(inspection.metadata.items())[:MAX_ENTRIES]],
         "tensors": [_describe_tensor(tensor) for tensor in tensors[:MAX_TENSORS]],
-        "scene": render_for_page(inspection_scene(found)) if 0 < len(tensors) <= MAX_DRAWN else None,
+        "scene": render_for_page(inspection_scene(inspection)) if 0 < len(tensors) <= MAX_DRAWN else None,
     }
 
 
@@ -102,17 +102,17 @@ def start_of_file(name: str, size: int, start: bytes) -> Iterator[Path]:
     ...     path.name, path.stat().st_size, path.read_bytes()[:4]
     ('x.npy', 100, b'abc\\x00')
     """
-    plain = PurePosixPath(name.replace("\\", "/")).name
-    if Path(plain).suffix not in SUFFIXES or not plain.isprintable() or len(plain) > 200:
-        raise FieldError("file", f"{plain[:200]!r} is not a file that is read here; use one of {', '.join(SUFFIXES)}")
+    base = PurePosixPath(name.replace("\\", "/")).name
+    if Path(base).suffix not in SUFFIXES or not base.isprintable() or len(base) > 200:
+        raise FieldError("file", f"{base[:200]!r} has an unknown suffix; use one of {', '.join(SUFFIXES)}")
     if not len(start) <= size <= MAX_FILE:
-        raise FieldError("file", f"a file has at most {MAX_FILE} bytes, and at least those sent, got {size}")
+        raise FieldError("file", f"expected {len(start)} to {MAX_FILE} bytes as size, got {size}")
     with TemporaryDirectory(prefix="tilewright-") as folder:
-        path = Path(folder, plain)
+        path = Path(folder, base)
         with path.open("wb") as file:
             file.write(start)
             try:
                 file.truncate(size)
             except OSError as problem:
-                raise FileFormatError(f"{plain}: no temporary file of {size} bytes can be made: {problem}") from None
+                raise FileFormatError(f"no temporary file of {size} bytes for {base}: {problem}") from None
         yield path

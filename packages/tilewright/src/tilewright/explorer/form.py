@@ -72,7 +72,7 @@ _RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A tab of another distribution: `choices` are those of its form, and `answer` answers a question with the fields.
+    """A tab of another distribution: `choices` are its form's, and `answer` answers a question with the fields.
 
     >>> Tab(dict, lambda fields: {"said": fields["text"]}).answer({"text": "hello"})
     {'said': 'hello'}
@@ -156,9 +156,9 @@ def parse_cores(fields: FormFields, chip: Chip) -> CoreRangeSet:
     if not text:
         return CoreRangeSet.of(tuple(chip.shard_grid(fields.get("buffer") or "dram")))
     parts = text.replace("+", " ").split()
-    matches = [found for part in parts if (found := _RANGE.fullmatch(part))]
+    matches = [match for part in parts if (match := _RANGE.fullmatch(part))]
     if len(matches) == len(parts) and "," in text and "-" in text:
-        corners = [[int(number) for number in found.groups() if number is not None] for found in matches]
+        corners = [[int(number) for number in match.groups() if number is not None] for match in matches]
         ranges = [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
         sizes = [(last[0] - first[0] + 1) * (last[1] - first[1] + 1) for first, last in ranges]
     else:
@@ -180,12 +180,12 @@ def parse_scene_options(fields: FormFields, *names: str) -> SceneOptions:
     base = fields.get("base") or "decimal"
     if base not in BASES:
         raise FieldError("base", f"addresses are written in one of {', '.join(BASES)}, got {base!r}")
-    found = SceneOptions(address="hex" if base == "hex" else "decimal")
+    options = SceneOptions(address="hex" if base == "hex" else "decimal")
     if "label" in names and fields.get("label", "").strip():
-        found["label"] = tuple(name.strip() for name in fields["label"].split(","))
+        options["label"] = tuple(name.strip() for name in fields["label"].split(","))
     if "color" in names and fields.get("color", "").strip():
-        found["color"] = fields["color"].strip()
-    return found
+        options["color"] = fields["color"].strip()
+    return options
 
 
 def attribute_scene(fields: FormFields, draw: Callable[[SceneOptions], Made]) -> Made:
@@ -218,7 +218,7 @@ def spec_arguments(fields: FormFields) -> dict[str, Any]:
         "chip", lambda: Chip.named(fields.get("chip") or DEFAULT_CHIP, fields.get("dispatch") or "fast")
     )
     mesh = parse_mesh(fields)
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "shape": shape if mesh is None else mesh.part_shape,
         "dtype": _attribute_errors("dtype", lambda: format_of(fields.get("dtype") or "bfloat16")),
         "page_layout": _attribute_errors("layout", lambda: PageLayout.of(fields.get("layout") or "tile")),
@@ -226,10 +226,10 @@ def spec_arguments(fields: FormFields) -> dict[str, Any]:
         "memory": _parse_memory(fields, chip),
     }
     if tile := parse_integers(fields, "tile", "32x32", 2):
-        found["tile"] = _attribute_errors("tile", lambda: Tile(tile).require_on_chips())
+        arguments["tile"] = _attribute_errors("tile", lambda: Tile(tile).require_on_chips())
     if alignment := parse_integers(fields, "alignment", "32x32"):
-        found["alignment"] = alignment
-    return found
+        arguments["alignment"] = alignment
+    return arguments
 
 
 def parse_mesh(fields: FormFields) -> Mesh | None:
@@ -273,25 +273,25 @@ def parse_device(fields: FormFields, mesh: Mesh) -> tuple[int, ...]:
     >>> parse_device({"device": "1,0"}, Mesh.dividing((64, 96), (2, 2), None))
     (1, 0)
     """
-    given = parse_integers(fields, "device", "0,1", 4) or (0,)
-    return _attribute_errors("device", lambda: mesh.coordinate_of(given[0] if len(given) == 1 else given))
+    at = parse_integers(fields, "device", "0,1", 4) or (0,)
+    return _attribute_errors("device", lambda: mesh.coordinate_of(at[0] if len(at) == 1 else at))
 
 
 def _parse_memory(fields: FormFields, chip: Chip) -> Any:
-    kind, buffer = canonical_word(fields.get("memory") or "interleaved"), fields.get("buffer") or "dram"
-    if kind not in MEMORIES:
-        raise FieldError("memory", f"unknown memory layout {kind!r}; choose one of {', '.join(MEMORIES)}")
-    if kind == "interleaved":
+    memory_layout, buffer = canonical_word(fields.get("memory") or "interleaved"), fields.get("buffer") or "dram"
+    if memory_layout not in MEMORIES:
+        raise FieldError("memory", f"unknown memory layout {memory_layout!r}; choose one of {', '.join(MEMORIES)}")
+    if memory_layout == "interleaved":
         return _attribute_errors("buffer", lambda: interleaved(buffer))
     shard = parse_integers(fields, "shard", "64x32")
     order = fields.get("orientation") or "row_major"
     grid = _attribute_errors("grid", lambda: parse_cores(fields, chip))
-    if kind == "nd_sharded":
+    if memory_layout == "nd_sharded":
         if not shard:
             raise FieldError("shard", "nd sharding needs a shard shape; give one extent per dimension, such as 1x32x64")
         distribution = fields.get("distribution") or "round_robin_1d"
         return _attribute_errors("shard", lambda: nd_sharded(shard, grid, order, distribution, buffer))
-    return _attribute_errors("shard", lambda: _STRATEGIES[kind](grid, shard or None, order, buffer))
+    return _attribute_errors("shard", lambda: _STRATEGIES[memory_layout](grid, shard or None, order, buffer))
 
 
 def _attribute_errors(field: str, make: Callable[[], Made]) -> Made:
@@ -322,7 +322,7 @@ def spell_spec(spec: TensorSpec) -> dict[str, str]:
     chip = spec.known_chip
     if chip.name not in chip_names() or chip != Chip.named(chip.name, chip.dispatch):
         raise MemoryConfigError(f"the explorer supports the shipped chips only, got {chip!r}")
-    found = {
+    words = {
         "shape": format_extents(spec.shape.logical),
         "dtype": spec.dtype.name,
         "layout": spec.page_layout.name.lower(),
@@ -333,15 +333,15 @@ def spell_spec(spec: TensorSpec) -> dict[str, str]:
         "dispatch": chip.dispatch,
     }
     if spec.alignment is not None:
-        found["alignment"] = format_extents(spec.alignment)
+        words["alignment"] = format_extents(spec.alignment)
     sharding = spec.memory.sharding
     if sharding is not None:
-        found["memory"] = _sharding_name(spec.memory, sharding)
-        found |= {"grid": _spell_grid(sharding.grid), "shard": format_extents(sharding.shape)}
-        found |= {"orientation": sharding.orientation.name.lower()}
-        if found["memory"] == "nd_sharded":
-            found["distribution"] = sharding.distribution.name.lower()
-    return found
+        words["memory"] = _sharding_name(spec.memory, sharding)
+        words |= {"grid": _spell_grid(sharding.grid), "shard": format_extents(sharding.shape)}
+        words |= {"orientation": sharding.orientation.name.lower()}
+        if words["memory"] == "nd_sharded":
+            words["distribution"] = sharding.distribution.name.lower()
+    return words
 
 
 def _sharding_name(memory: MemoryConfig, sharding: NdShardSpec) -> str:
@@ -349,8 +349,8 @@ def _sharding_name(memory: MemoryConfig, sharding: NdShardSpec) -> str:
     layout = memory.memory_layout
     if layout is TensorMemoryLayout.ND_SHARDED or len(sharding.shape) != 2:
         return "nd_sharded"
-    plain = MemoryConfig(layout, memory.buffer_type, ShardSpec(sharding.grid, sharding.shape, sharding.orientation))
-    return layout.name.lower() if plain.sharding == sharding else "nd_sharded"
+    rebuilt = MemoryConfig(layout, memory.buffer_type, ShardSpec(sharding.grid, sharding.shape, sharding.orientation))
+    return layout.name.lower() if rebuilt.sharding == sharding else "nd_sharded"
 
 
 def _spell_grid(grid: CoreRangeSet) -> str:

@@ -7,14 +7,14 @@ import json
 from http import HTTPStatus
 from pathlib import Path
 
-from .answers import Reply, answer_query, encode_json, guard_answer
+from .answers import Reply, answer_query, encode_json, handle_errors
 from .file_tab import describe_file
 
 
 def answer_fields(path: str, fields: str) -> tuple[int, str]:
     """Return the status and the body of the answer to the question at a `path`; `fields` are a form's fields, as JSON.
 
-    >>> answer_fields("words/reshard", '{"shape": "4xfoo"}')[0]
+    >>> answer_fields("answer/reshard", '{"shape": "4xfoo"}')[0]
     422
     """
     reply = answer_query(path, json.loads(fields))
@@ -27,5 +27,5 @@ def answer_file(path: str) -> tuple[int, str]:
     >>> answer_file("missing.npy")[0]
     422
     """
-    reply = guard_answer(lambda: Reply(HTTPStatus.OK, encode_json(describe_file(Path(path)))))
+    reply = handle_errors(lambda: Reply(HTTPStatus.OK, encode_json(describe_file(Path(path)))))
     return int(reply.status), reply.body

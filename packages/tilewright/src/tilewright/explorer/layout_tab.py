@@ -39,7 +39,7 @@ ITEM_SIZES = (STATED, "1", "2", "4", "8", "16")
 MAX_TEXT = 4000  # characters of a layout
 MAX_SIDE = 64  # rows and columns of a picture
 MAX_OPERAND_SIDE = 32  # of an operand, which only accompanies the result
-MAX_PLACES = 1 << 12  # elements and threads that are listed one by one
+MAX_LISTED = 1 << 12  # elements and threads that are listed one by one
 MAX_SEARCHED = 1 << 14  # elements of memory for which a swizzle is searched
 _TILER = re.compile(r"\s*<(.*)>\s*", re.DOTALL)
 
@@ -85,7 +85,7 @@ def parse_question(fields: FormFields) -> LayoutQuestion:
     if "B" in OPERATIONS[operation] and (has_text or operation != "complement"):
         operands["B"] = _parse_operand(fields, "other")
     if isinstance(first, Linear):
-        raise FieldError("op", "a map of registers has no operations here; clear the operation to see it drawn")
+        raise FieldError("op", "a map of registers has no operations; clear the operation to draw it")
     steps = _attribute("op", lambda: explain_steps(operation, *operands.values()))
     return LayoutQuestion(operands, steps[-1].result, steps)
 
@@ -99,7 +99,7 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
     >>> answer["banks"]["facts"][0]["value"], answer["remedy"]["text"]
     ('32-way conflict, assuming elements of 4 bytes', 'Sw<5,0,5> o (32,32):(32,1)')
     """
-    asked = parse_question(fields)
+    question = parse_question(fields)
     problems: dict[str, str] = {}
 
     def draw_part(field: str, draw: Callable[[], Any]) -> Any:
@@ -112,17 +112,17 @@ def describe_layout(fields: FormFields) -> dict[str, Any]:
             problems[problem.field if isinstance(problem, FieldError) else field] = str(problem)
             return None
 
-    threads = draw_part("tile", lambda: render_for_page(_thread_picture(fields, asked.result)))
-    banks = draw_part("threads", lambda: _describe_banks(fields, asked.result))
+    threads = draw_part("tile", lambda: render_for_page(_thread_picture(fields, question.result)))
+    banks = draw_part("threads", lambda: _describe_banks(fields, question.result))
     return {
-        "text": str(asked.result),
+        "text": str(question.result),
         "operands": [
             {"name": name, "text": format_operand(operand), **_draw_operand(operand)}
-            for name, operand in asked.operands.items()
+            for name, operand in question.operands.items()
         ],
-        "scene": render_for_page(_result_picture(fields, asked.result)),
-        "steps": [_describe_step(step) for step in asked.steps],
-        "notations": _translate(asked.result, fields),
+        "scene": render_for_page(_result_picture(fields, question.result)),
+        "steps": [_describe_step(step) for step in question.steps],
+        "notations": _translate(question.result, fields),
         "threads": threads,
         "banks": banks and banks["scene"],
         "remedy": banks and banks["remedy"],
@@ -211,15 +211,15 @@ def _describe_step(step: AlgebraStep) -> dict[str, str]:
 def _require_listable(layout: object, field: str) -> Any:
     if not isinstance(layout, LayoutLike):
         raise FieldError(field, f"threads need a layout of elements, got {type(layout).__name__}")
-    if layout.size > MAX_PLACES:
-        raise FieldError(field, f"{layout} has {layout.size} elements; at most {MAX_PLACES} are listed here")
+    if layout.size > MAX_LISTED:
+        raise FieldError(field, f"{layout} has {layout.size} elements; at most {MAX_LISTED} are listed here")
     return layout
 
 
 def _thread_picture(fields: FormFields, layout: object) -> Scene:
     extents = parse_integers(fields, "tile", "16x8", 2)
-    if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MAX_PLACES:
-        raise FieldError("tile", f"a tile has two extents and at most {MAX_PLACES} elements; write it as 16x8")
+    if len(extents) != 2 or not 0 < extents[0] * extents[1] <= MAX_LISTED:
+        raise FieldError("tile", f"a tile has two extents and at most {MAX_LISTED} elements; write it as 16x8")
     return thread_value_scene(_require_listable(layout, "tile"), extents)
 
 
@@ -248,19 +248,19 @@ def _parse_itemsize(fields: FormFields) -> int | None:
 
 
 def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
-    plain = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
-    if not isinstance(plain, LayoutLike) or plain.cosize > MAX_SEARCHED:
+    inner = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
+    if not isinstance(inner, LayoutLike) or inner.cosize > MAX_SEARCHED:
         return {"text": "", "note": f"Swizzles are searched for memory of at most {MAX_SEARCHED} elements."}
-    offsets, touched = access_offsets(plain, threads, "the threads")
+    offsets, touched = access_offsets(inner, threads, "the threads")
     try:
-        found = find_swizzle([offsets if touched.all() else offsets[touched.all(axis=1)]], itemsize=itemsize)
+        search = find_swizzle([offsets if touched.all() else offsets[touched.all(axis=1)]], itemsize=itemsize)
     except LayoutError as problem:
         return {"text": "", "note": str(problem)}
-    if not isinstance(found.remedy, Swizzle):
-        return {"text": "", "note": f"The best of {found.searched} candidates is {found.remedy}."}
-    after, ideal = sum(found.wavefronts), sum(found.ideal)
-    worth = "It has no conflicts" if found.is_conflict_free else f"It takes {after} wavefronts, ideally {ideal}"
-    return {"text": f"{found.remedy} o {plain}", "note": f"{worth}; {found.searched} were tried."}
+    if not isinstance(search.remedy, Swizzle):
+        return {"text": "", "note": f"The best of {search.searched} candidates is {search.remedy}."}
+    after, ideal = sum(search.wavefronts), sum(search.ideal)
+    worth = "It has no conflicts" if search.is_conflict_free else f"It takes {after} wavefronts, ideally {ideal}"
+    return {"text": f"{search.remedy} o {inner}", "note": f"{worth}; {search.searched} were tried."}
 
 
 def _translate(layout: object, fields: FormFields) -> list[dict[str, str]]:
@@ -268,15 +268,15 @@ def _translate(layout: object, fields: FormFields) -> list[dict[str, str]]:
 
     `assumed` is the element type of a notation that needs one, where the text of the layout states none.
     """
-    text, found = fields.get("notation", ""), []
+    text, texts = fields.get("notation", ""), []
     parsed = parse_with_spare_shape(text, parse_integers(fields, "extents", "8x8") or None)
     for name in writable_notations():
         try:
             options = element_options(parsed, name)
-            written = write(layout, name, **options)
+            spelled = write(layout, name, **options)
         except TilewrightError:
             continue
-        if written != text.strip():
+        if spelled != text.strip():
             assumed = TYPED[name] if name in TYPED and not options else ""
-            found.append({"name": name, "text": written, "assumed": assumed})
-    return found
+            texts.append({"name": name, "text": spelled, "assumed": assumed})
+    return texts

@@ -55,7 +55,7 @@ def parse_reshard(fields: FormFields) -> ReshardPlan:
     source = require_placement(require_drawable(parse_spec(fields)))
     if source.num_pages > MAX_PAGES:
         raise FieldError(
-            "shape", f"{source.num_pages} pages are more than are planned here ({MAX_PAGES}); use tilewright reshard"
+            "shape", f"{source.num_pages} pages are too many to plan here (at most {MAX_PAGES}); use tilewright reshard"
         )
     mesh = parse_mesh(fields)
     try:
@@ -125,7 +125,7 @@ def play_reshard(fields: FormFields) -> dict[str, Any]:
     plan = parse_reshard(fields)
     requests = sum([len(step.requests.nbytes) for step in plan.steps])
     if requests > MAX_PLAYED:
-        raise FieldError("shape", f"{requests} requests are more than can be played here ({MAX_PLAYED})")
+        raise FieldError("shape", f"{requests} requests are too many to animate here (at most {MAX_PLAYED})")
     animation = animate(plan)
     drawings, frames = draw_frames(animation)
     return {"panels": panel_markup(animation.scene, drawings), "frames": frames}

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from ..version import __version__
-from .answers import Reply, answer_query, encode_json, guard_answer, refuse
+from .answers import Reply, answer_query, encode_json, handle_errors, refuse
 from .file_tab import MAX_BYTES, describe_file, start_of_file
 from .form import FieldError, FormFields, parse_integer
 
@@ -64,14 +64,14 @@ def page_files() -> dict[str, tuple[bytes, str]]:
     """Return the files of the page by path, each with its content type.
 
     >>> sorted(page_files())[:2]
-    ['/', '/asking.js']
+    ['/', '/bank_contents.js']
     """
     folder = resources.files(__package__).joinpath("page")
     views = resources.files(__package__.rpartition(".")[0]).joinpath("views")
     shared = [views.joinpath(name) for name in ("marks.js", "player.js")]  # the same as in saved pages
-    files = [each for each in (*folder.iterdir(), *shared) if Path(each.name).suffix in _KINDS]
-    found = {f"/{each.name}": (each.read_bytes(), _KINDS[Path(each.name).suffix]) for each in files}
-    return {"/": found.pop("/index.html"), **found}
+    files = [file for file in (*folder.iterdir(), *shared) if Path(file.name).suffix in _KINDS]
+    contents = {f"/{file.name}": (file.read_bytes(), _KINDS[Path(file.name).suffix]) for file in files}
+    return {"/": contents.pop("/index.html"), **contents}
 
 
 Request: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # a pair over UDP, which this server never has
@@ -227,17 +227,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _validate_request(self) -> None:
         """Refuse requests that a browser showing our page would not send."""
         hosts = {f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}
-        named = self.headers.get_all("Host") or []
+        values = self.headers.get_all("Host") or []
         # Refuse other host names that resolve to this machine (DNS rebinding).
-        if len(named) != 1 or named[0].strip().lower() not in hosts:
+        if len(values) != 1 or values[0].strip().lower() not in hosts:
             raise RequestRefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"unknown host; use {self.server.url}")
         if len(self.path) > MAX_TARGET:
             raise RequestRefusedError(
                 HTTPStatus.REQUEST_URI_TOO_LONG, f"the request is longer than {MAX_TARGET} characters"
             )
-        if self.headers.get("Transfer-Encoding") or self._body_length() > self._most_bytes():
+        if self.headers.get("Transfer-Encoding") or self._body_length() > self._max_bytes():
             raise RequestRefusedError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {self._most_bytes()} bytes here"
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request body has at most {self._max_bytes()} bytes here"
             )
         if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not self._is_navigation():
             raise RequestRefusedError(HTTPStatus.FORBIDDEN, "requests from other sites are refused")
@@ -252,34 +252,34 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestRefusedError(HTTPStatus.BAD_REQUEST, "the Content-Length is not a number")
         return int(length)
 
-    def _most_bytes(self) -> int:
+    def _max_bytes(self) -> int:
         """Return how many bytes the body may have: only queries have one."""
         if self.command != "POST":
             return 0
-        return MAX_BYTES if urlsplit(self.path).path == "/ask/file" else MAX_QUERY
+        return MAX_BYTES if urlsplit(self.path).path == "/api/file" else MAX_QUERY
 
     def _route_request(self) -> None:
         target = urlsplit(self.path)
-        if self.command == "POST" and not target.path.startswith("/ask/"):
+        if self.command == "POST" and not target.path.startswith("/api/"):
             raise RequestRefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "only queries are posted")
         if target.path in self.server.files:
             self._send_response(HTTPStatus.OK, *self.server.files[target.path])
             return
-        if not target.path.startswith("/ask/"):
+        if not target.path.startswith("/api/"):
             raise RequestRefusedError(HTTPStatus.NOT_FOUND, "not found")
-        given = self.headers.get(KEY_HEADER, "")
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.server.key.encode()):
+        key = self.headers.get(KEY_HEADER, "")
+        if not hmac.compare_digest(key.encode("utf-8", "replace"), self.server.key.encode()):
             raise RequestRefusedError(
                 HTTPStatus.UNAUTHORIZED, "the key is missing or outdated; open the address that the terminal shows"
             )
         body = self.rfile.read(self._body_length())
-        path = target.path.removeprefix("/ask/")
+        path = target.path.removeprefix("/api/")
         if not self.server.working.acquire(timeout=TIMEOUT):
             raise RequestRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many queries at once; try again")
         try:
             fields = self._parse_query(target.query)
             if path == "file":
-                reply = guard_answer(lambda: _answer_file(fields, body))
+                reply = handle_errors(lambda: _answer_file(fields, body))
             else:
                 reply = answer_query(path, fields | self._parse_query(body.decode("latin-1")))
         finally:
@@ -298,9 +298,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with a reason."""
         self._send_response(status, refuse(status, reason).body.encode("utf-8"), "application/json")
 
-    def _send_response(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+    def _send_response(self, status: HTTPStatus, body: bytes, content_type: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         for name, value in _HEADERS.items():
             self.send_header(name, value)

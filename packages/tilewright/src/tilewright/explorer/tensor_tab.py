@@ -79,7 +79,7 @@ def describe_placement(fields: FormFields) -> dict[str, Any]:
             "text": str(answer),
             "problems": [str(problem) for problem in (*tensor.problems, *answer.problems)],
             "warnings": list(tensor.warnings),
-            "alternatives": [{"text": str(each), "words": spell_words(each.spec)} for each in answer.alternatives],
+            "alternatives": [{"text": str(other), "words": spell_words(other.spec)} for other in answer.alternatives],
         },
     }
 
@@ -146,7 +146,7 @@ def _device_steps(fields: FormFields, inside: tuple[int, ...]) -> list[tuple[str
     start = mesh.window_of(device).offset
     at = tuple([a + c for a, c in zip(start, inside, strict=True)])
     devices, _ = mesh.locate(at)
-    replicas = [each for each in devices if each != device]
+    replicas = [holder for holder in devices if holder != device]
     shared = f", which {format_devices(replicas)} also {'hold' if len(replicas) > 1 else 'holds'}" if replicas else ""
     return [("tensor", f"{at} of {list(mesh.global_shape)}{shared}"), ("device", f"{device} of {mesh}")]
 
@@ -161,9 +161,9 @@ def _requested_element(fields: FormFields, spec: TensorSpec, base: int | None) -
     """Return the requested element, or None and the reason why there is none."""
     if fields.get("address"):
         bank = _parse_bank(fields, spec)
-        found = explain_address(spec, bank, _parse_address(fields), base=base)
-        why = f"Address {fields['address']} of bank {bank} holds {found}."
-        return (found.coordinate if found.kind == "data" else None), why
+        element = explain_address(spec, bank, _parse_address(fields), base=base)
+        why = f"Address {fields['address']} of bank {bank} holds {element}."
+        return (element.coordinate if element.kind == "data" else None), why
     if fields.get("page"):
         page = parse_integer(fields, "page", 0)
         return _first_of_page(spec, page), f"Page {page} is all padding."
@@ -206,9 +206,9 @@ def describe_core(fields: FormFields) -> dict[str, Any]:
     spec = require_placement(require_drawable(parse_spec(fields)))
     chip, buffer = spec.known_chip, spec.memory.buffer_type
     if fields.get("core"):
-        place = (*parse_integers(fields, "core", "0,0", 2), 0)[:2]
+        core = (*parse_integers(fields, "core", "0,0", 2), 0)[:2]
         try:
-            bank = chip.bank_of(place, buffer)
+            bank = chip.bank_of(core, buffer)
         except TilewrightError as problem:
             raise FieldError("core", str(problem)) from None
     else:
@@ -308,8 +308,8 @@ def memory_picture(fields: FormFields) -> Scene:
     names = {block.number: f"{format_extents(spec.shape.logical)} {spec.dtype}"}
     circular = parse_bytes(fields, "circular")
     if circular and spec.memory.buffer_type.is_l1:
-        taken = allocator.reserve(allocator.start_address("l1"), circular, "l1")
-        names[taken.number] = "circular buffers"
+        circular_block = allocator.reserve(allocator.start_address("l1"), circular, "l1")
+        names[circular_block.number] = "circular buffers"
     return memory_scene(
         allocator,
         buffer_type=spec.memory.buffer_type,
@@ -389,7 +389,7 @@ def schedule_picture(fields: FormFields) -> Scene:
 
 def _buffer_fact(spec: TensorSpec, tiler: Tiler, schedule: Schedule) -> Fact:
     """Return the L1 space of the buffers of a pipeline, if elements have the format of the tensor."""
-    each = -(-prod(tiler.largest_tile) * spec.page_bytes // spec.page_elements)
-    total, available = len(schedule.buffers) * each, spec.known_chip.bank_bytes("l1")
-    words = f"{len(schedule.buffers)} x {each} = {total} bytes, of {available} in the L1 of a core"
+    buffer_bytes = -(-prod(tiler.largest_tile) * spec.page_bytes // spec.page_elements)
+    total, available = len(schedule.buffers) * buffer_bytes, spec.known_chip.bank_bytes("l1")
+    words = f"{len(schedule.buffers)} x {buffer_bytes} = {total} bytes, of {available} in the L1 of a core"
     return Fact("buffers", words, "good" if total <= available else "bad")

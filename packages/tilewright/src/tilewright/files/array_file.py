@@ -58,20 +58,20 @@ def _open_named(name: ArrayName, shape: Sequence[int] | None, dtype: DtypeLike |
         raise FileNotFoundError(2, "No such file or directory", name.path)
     if name.kind == "hdf5":
         return _open_hdf5(name, writing)
-    kind = None if dtype is None else as_scalar_dtype(dtype)
+    element = None if dtype is None else as_scalar_dtype(dtype)
     if not name.is_local:
-        if name.kind == "npy" and not writing and kind is None:
+        if name.kind == "npy" and not writing and element is None:
             return RemoteNpy(name.path)
         raise FileFormatError(f"{name.text}: behind a URL, .npy files are read only, and raw files not read; use zarr")
     file = Path(name.path)
     if name.kind == "npy":
-        return _open_npy(file, kind, writing)
-    if shape is None or kind is None:
+        return _open_npy(file, element, writing)
+    if shape is None or element is None:
         raise FileFormatError(f"{file} holds raw bytes; give a shape and a dtype")
-    expected, size = prod(shape) * kind.itemsize, SourceFile(file).size
+    expected, size = prod(shape) * element.itemsize, SourceFile(file).size
     if size != expected:
-        raise FileFormatError(f"{file}: shape {list(shape)} of {kind} takes {expected} bytes, but the file has {size}")
-    return _map_array(file, kind, shape, writing=writing)
+        raise FileFormatError(f"{file}: {list(shape)} of {element} takes {expected} bytes, but the file has {size}")
+    return _map_array(file, element, shape, writing=writing)
 
 
 @contextmanager
@@ -94,23 +94,23 @@ def create_array(
     ...     sorted(os.listdir(folder)), int(np.load(Path(folder, "a.npy")).sum())
     (['a.npy'], 42)
     """
-    name, extents, kind = parse_array_name(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
+    name, extents, scalar_dtype = parse_array_name(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
     reject_read_only(name)
     if name.kind == "zarr":
-        made = tuple(chunks) if chunks else default_chunks(extents, kind.itemsize)
+        chunk_shape = tuple(chunks) if chunks else default_chunks(extents, scalar_dtype.itemsize)
         if not name.is_local:
-            yield _create_zarr(name, open_url_store(name, writing=True), extents, kind, made, shards)
+            yield _create_zarr(name, open_url_store(name, writing=True), extents, scalar_dtype, chunk_shape, shards)
             return
         with replace_folder(Path(name.path)) as folder:
-            yield _create_zarr(name, str(folder), extents, kind, made, shards)
+            yield _create_zarr(name, str(folder), extents, scalar_dtype, chunk_shape, shards)
     elif not name.is_local:
         raise FileFormatError(f"{name.text}: behind a URL, only zarr arrays can be written; use a name in .zarr")
     elif name.kind == "hdf5":
-        with _create_hdf5(name, extents, kind, chunks) as dataset:
+        with _create_hdf5(name, extents, scalar_dtype, chunks) as dataset:
             yield dataset
     else:
         with replace_file(Path(name.path)) as draft:
-            array = _map_new_array(Path(draft.name), name.kind, extents, kind)
+            array = _map_new_array(Path(draft.name), name.kind, extents, scalar_dtype)
             yield array
             if isinstance(array, np.memmap):
                 array.flush()
@@ -159,8 +159,8 @@ def _create_zarr(
     zarr = import_library("zarr", name.text)
     # zarr would write chunks that are all zero as nothing, which reads the same
     if hasattr(zarr, "create_array"):  # zarr 3
-        made = tuple(shards) if shards else None
-        return zarr.create_array(store, shape=shape, dtype=dtype, chunks=chunks, shards=made, overwrite=True)
+        shard_shape = tuple(shards) if shards else None
+        return zarr.create_array(store, shape=shape, dtype=dtype, chunks=chunks, shards=shard_shape, overwrite=True)
     return zarr.open_array(store, mode="w", shape=shape, dtype=dtype, chunks=chunks)
 
 
@@ -172,10 +172,10 @@ def _open_hdf5(name: ArrayName, writing: bool) -> Any:
         raise FileFormatError(f"{name.path} cannot be opened as an HDF5 file: {problem}") from problem
     dataset = file.get(name.dataset)
     if not isinstance(dataset, h5py.Dataset):
-        found: list[str] = []
-        file.visititems(lambda path, item: found.append(path) if isinstance(item, h5py.Dataset) else None)
+        names: list[str] = []
+        file.visititems(lambda path, item: names.append(path) if isinstance(item, h5py.Dataset) else None)
         raise FileFormatError(
-            f"{name.path} has no dataset {name.dataset!r}; it has {', '.join(found[:8]) or 'none at all'}"
+            f"{name.path} has no dataset {name.dataset!r}; it has {', '.join(names[:8]) or 'none at all'}"
         )
     return dataset
 
@@ -221,25 +221,25 @@ def as_scalar_dtype(dtype: DtypeLike) -> np.dtype[Any]:
     result = format_of(dtype)
     if result.has_blocks:
         raise FileFormatError(f"expected a scalar format for an array file, got block format {result}")
-    kind: np.dtype[Any] = np.dtype(result.dtype)
-    return kind
+    scalar_dtype: np.dtype[Any] = np.dtype(result.dtype)
+    return scalar_dtype
 
 
-def _map_new_array(draft: Path, file_kind: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
+def _map_new_array(draft: Path, file_kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Return an array mapped over a new draft file."""
     if file_kind == "npy":
-        return np.lib.format.open_memmap(draft, mode="w+", dtype=kind, shape=shape)
+        return np.lib.format.open_memmap(draft, mode="w+", dtype=dtype, shape=shape)
     if prod(shape):
-        return np.memmap(draft, kind, "w+", shape=shape)
-    return np.empty(shape, kind)
+        return np.memmap(draft, dtype, "w+", shape=shape)
+    return np.empty(shape, dtype)
 
 
-def _open_npy(file: Path, kind: np.dtype[Any] | None, writing: bool) -> Any:
+def _open_npy(file: Path, scalar_dtype: np.dtype[Any] | None, writing: bool) -> Any:
     layout = read_npy_layout(file)
-    dtype = layout.dtype if kind is None else kind
+    dtype = layout.dtype if scalar_dtype is None else scalar_dtype
     if dtype.itemsize != layout.dtype.itemsize:
         raise FileFormatError(
-            f"{file}: cannot reinterpret elements of {layout.dtype} as {kind}, which has another size"
+            f"{file}: cannot reinterpret elements of {layout.dtype} as {scalar_dtype}, which has another size"
         )
     return _map_array(file, dtype, layout.shape, layout.offset, layout.fortran_order, writing)
 

@@ -57,8 +57,8 @@ _VALUE_TYPES = {
     12: ("float64", "d"),
 }
 SCALAR_TYPES: dict[int, tuple[str, ScalarFormat]] = {
-    number: (kind, scalar_format_of(name))
-    for number, kind, name in (
+    number: (type_name, scalar_format_of(name))
+    for number, type_name, name in (
         (0, "F32", "float32"),
         (1, "F16", "float16"),
         (24, "I8", "int8"),
@@ -94,7 +94,7 @@ class GgufArray:
         if self.count > min(len(self.items), _MAX_LISTED) or self.type == "array":
             return f"array of {count_of(self.count, self.type)}"
         texts = [
-            json.dumps(each, ensure_ascii=False) if isinstance(each, str) else text_of(each) for each in self.items
+            json.dumps(item, ensure_ascii=False) if isinstance(item, str) else text_of(item) for item in self.items
         ]
         return f"[{', '.join(texts)}]"
 
@@ -182,11 +182,11 @@ class _Cursor:
         """Return the next unsigned integer of this many bytes."""
         return int.from_bytes(self.take(size, what), "little")
 
-    def text(self, what: str, most: int = MAX_HEADER_BYTES) -> str:
+    def text(self, what: str, max_bytes: int = MAX_HEADER_BYTES) -> str:
         """Return the next text of at most this many bytes."""
         size = self.integer(8, f"the length of {what}")
-        if size > most:
-            raise FileFormatError(f"{what} has {size} bytes, more than {most}")
+        if size > max_bytes:
+            raise FileFormatError(f"{what} has {size} bytes, more than {max_bytes}")
         data = self.take(size, what)
         try:
             return data.decode("utf-8")
@@ -219,7 +219,7 @@ def read_gguf_header(file: SourceFile) -> GgufHeader:
     alignment = _read_alignment(metadata)
     listed = [_read_tensor(cursor) for _ in range(tensors)]
     start = round_up(cursor.at, alignment)
-    entries = tuple([_place_tensor(*each, start, alignment, file.size) for each in listed])
+    entries = tuple([_place_tensor(*fields, start, alignment, file.size) for fields in listed])
     _refuse_overlaps(entries)
     return GgufHeader(version, metadata, entries)
 
@@ -234,8 +234,8 @@ def _read_version(cursor: _Cursor) -> int:
         raise FileFormatError(
             "the file is big-endian GGUF, which tilewright does not read; convert it to little-endian"
         )
-    made = "; convert the model again with a newer llama.cpp" if version == 1 else ""
-    raise FileFormatError(f"GGUF version {version} is not one that tilewright reads, which are 2 and 3{made}")
+    remedy = "; convert the model again with a newer llama.cpp" if version == 1 else ""
+    raise FileFormatError(f"GGUF version {version} is not supported; expected 2 or 3{remedy}")
 
 
 def _read_value(cursor: _Cursor, number: int, what: str, depth: int = 0) -> GgufValue:
@@ -266,14 +266,14 @@ def _read_array(cursor: _Cursor, what: str, depth: int) -> GgufArray:
     is_plain = number not in (_STRING, _ARRAY)
     size = struct.calcsize(f"<{code}") if is_plain else 8
     cursor.require(count * size, f"{what}, an array of {count} items,")
-    read = min(count, _MAX_ITEMS) if is_plain else count
+    num_read = min(count, _MAX_ITEMS) if is_plain else count
     items = []
-    for k in range(read):
+    for k in range(num_read):
         item = _read_value(cursor, number, what, depth)
         if k < _MAX_ITEMS:
             items.append(item)
     if is_plain:
-        cursor.skip((count - read) * size, what)
+        cursor.skip((count - num_read) * size, what)
     return GgufArray(name, count, tuple(items))
 
 
@@ -305,8 +305,8 @@ def _refuse_type(what: str, number: int) -> NoReturn:
         raise FileFormatError(
             f"{what} has type {number}, {_FORMER_TYPES[number]}, which llama.cpp has removed; quantise the model again"
         )
-    known = sorted([*GGML_TYPES, *SCALAR_TYPES])
-    raise FileFormatError(f"{what} has unknown type {number}; known types: {', '.join(map(str, known))}")
+    types = sorted([*GGML_TYPES, *SCALAR_TYPES])
+    raise FileFormatError(f"{what} has unknown type {number}; known types: {', '.join(map(str, types))}")
 
 
 def _place_tensor(
@@ -327,22 +327,22 @@ def _place_tensor(
     return GgufEntry(name, number, shape, start, start + size)
 
 
-def count_block_bytes(kind: GgmlType, shape: tuple[int, ...], name: str) -> int:
+def count_block_bytes(ggml_type: GgmlType, shape: tuple[int, ...], name: str) -> int:
     """Return the bytes of a tensor of blocks; raise unless its rows are whole blocks.
 
     >>> count_block_bytes(GGML_TYPES[8], (3, 64), "w")
     204
     """
-    if not shape or shape[-1] % kind.elements:
+    if not shape or shape[-1] % ggml_type.elements:
         raise FileFormatError(
-            f"tensor {name[:80]!r} has shape {list(shape)}; rows of {kind.name} are multiples of {kind.elements}"
+            f"tensor {name[:80]!r} has shape {list(shape)}; rows must be multiples of {ggml_type.elements}"
         )
-    return prod(shape) // kind.elements * kind.nbytes
+    return prod(shape) // ggml_type.elements * ggml_type.nbytes
 
 
 def _refuse_overlaps(entries: tuple[GgufEntry, ...]) -> None:
     reached, before = 0, ""
-    for entry in sorted([each for each in entries if each.end > each.start], key=lambda each: each.start):
+    for entry in sorted([tensor for tensor in entries if tensor.end > tensor.start], key=lambda tensor: tensor.start):
         if entry.start < reached:
             raise FileFormatError(f"tensors {before[:80]!r} and {entry.name[:80]!r} overlap at byte {entry.start}")
         reached, before = entry.end, entry.name
@@ -417,7 +417,7 @@ def read_gguf(file: SourceFile) -> tuple[list[StoredTensor], dict[str, str]]:
     header = read_gguf_header(file)
     count = _split_number(header, "split.count")
     parts = [(file, header)] if count < 2 else _read_parts(file.path, count)
-    tensors = [_make_tensor(entry, each) for each, part in parts for entry in part.entries]
+    tensors = [_make_tensor(entry, part_file) for part_file, part in parts for entry in part.entries]
     metadata = {key: text_of(value) for _, part in reversed(parts) for key, value in part.metadata.items()}
     return tensors, metadata
 
@@ -445,15 +445,15 @@ def _split_number(header: GgufHeader, key: str) -> int:
 
 def _read_parts(path: Path, count: int) -> list[tuple[SourceFile, GgufHeader]]:
     """Return the parts of a model that is split into several files, in their order."""
-    found = SPLIT_NAME.fullmatch(path.name)
-    if found is None or int(found[3]) != count or count > _MAX_PARTS:
+    match = SPLIT_NAME.fullmatch(path.name)
+    if match is None or int(match[3]) != count or count > _MAX_PARTS:
         raise FileFormatError(
-            f"{path} is one of {count} parts, which are found by names such as model-00001-of-{count:05}.gguf; give it"
-            " back that name"
+            f"{path} is one of {count} parts, which are found by names such as model-00001-of-{count:05}.gguf; rename"
+            " it to that form"
         )
     parts = []
     for number in range(1, count + 1):
-        name = f"{found[1]}-{number:05}-of-{found[3]}.gguf"
+        name = f"{match[1]}-{number:05}-of-{match[3]}.gguf"
         try:
             file = SourceFile(resolve_inside(path.parent, name))
         except FileNotFoundError:
@@ -477,10 +477,10 @@ def _make_tensor(entry: GgufEntry, file: SourceFile) -> StoredTensor:
     if entry.type in SCALAR_TYPES:
         element = SCALAR_TYPES[entry.type][1]
         return StoredTensor.dense(entry.name, entry.kind, entry.shape, element, file, start, size)
-    kind = GGML_TYPES[entry.type]
-    if kind.unpack is None:
-        return StoredTensor.dense(entry.name, kind.name, entry.shape, None, file, start, size)
+    ggml_type = GGML_TYPES[entry.type]
+    if ggml_type.unpack is None:
+        return StoredTensor.dense(entry.name, ggml_type.name, entry.shape, None, file, start, size)
     *rows, columns = entry.shape
-    stored = (*rows, columns // kind.elements * kind.nbytes)
-    records = StoredTensor.dense(entry.name, kind.name, stored, uint8, file, start, size)
-    return QuantizedTensor.of(entry.name, GgmlBlocks(kind, entry.shape, records))
+    stored = (*rows, columns // ggml_type.elements * ggml_type.nbytes)
+    records = StoredTensor.dense(entry.name, ggml_type.name, stored, uint8, file, start, size)
+    return QuantizedTensor.of(entry.name, GgmlBlocks(ggml_type, entry.shape, records))

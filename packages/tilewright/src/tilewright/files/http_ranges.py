@@ -80,7 +80,7 @@ class FileRanges:
         self.start = bytes(out[: self.read_into(0, memoryview(out))])
 
     def connect(self) -> None:
-        """Prepare for requests; nothing is asked yet."""
+        """Prepare for requests; none is sent yet."""
 
     def _find(self) -> tuple[int, str]:
         """Return the size and the tag of the file; -1 if the first answer tells."""
@@ -96,7 +96,7 @@ class FileRanges:
 
     @property
     def identity(self) -> int:
-        """A number that is another one if the content is; without a tag of the server, it never repeats."""
+        """A number that changes with the content; without a tag from the server, it never repeats."""
         tag = self.tag.encode() or os.urandom(16)
         return int.from_bytes(hashlib.sha256(tag).digest()[:7], "little")
 
@@ -131,8 +131,8 @@ class FileRanges:
             time.sleep(wait)
         return done
 
-    def _is_complete(self, offset: int, done: int, wanted: int) -> bool:
-        return done == wanted or 0 <= self.size <= offset + done
+    def _is_complete(self, offset: int, done: int, count: int) -> bool:
+        return done == count or 0 <= self.size <= offset + done
 
 
 class HttpRanges(FileRanges):
@@ -145,11 +145,11 @@ class HttpRanges(FileRanges):
         return self._describe_absence(problem) if self.size < 0 and not _may_pass(problem) else None
 
     def _describe_absence(self, problem: Exception) -> UnreachableError:
-        """Return the error of a server that could not be asked anything."""
+        """Return the error for a server that cannot be reached."""
         reason = problem.reason if isinstance(problem, urllib.error.URLError) else problem
-        said = getattr(reason, "strerror", None) or str(reason)
+        cause = getattr(reason, "strerror", None) or str(reason)
         return UnreachableError(
-            f"{self.url}: {urlsplit(self.url).hostname!r} cannot be reached ({said}); check the address, the network"
+            f"{self.url}: {urlsplit(self.url).hostname!r} cannot be reached ({cause}); check the address, the network"
             " and its proxy, or download the files elsewhere and name their folder"
         )
 
@@ -224,8 +224,8 @@ def hub_endpoint() -> str:
 
 def _find_wait(problem: Exception, failures: int) -> float:
     """Return the seconds to wait before another attempt; the server may ask for some."""
-    asked = str(problem.headers.get("Retry-After", "")) if isinstance(problem, urllib.error.HTTPError) else ""
-    if asked.isascii() and asked.isdecimal() and len(asked) < 6:
-        return min(float(asked), _MAX_WAIT)
+    retry_after = str(problem.headers.get("Retry-After", "")) if isinstance(problem, urllib.error.HTTPError) else ""
+    if retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 6:
+        return min(float(retry_after), _MAX_WAIT)
     wait: float = FIRST_WAIT * 2 ** (failures - 1) * (1 + random.random() / 4)
     return min(wait, _MAX_WAIT)

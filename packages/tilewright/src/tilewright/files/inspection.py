@@ -73,7 +73,7 @@ class TensorFacts:
         2
         """
         if self.sections:
-            return sum([each.byte_range[1] - each.byte_range[0] for each in self.sections])
+            return sum([section.byte_range[1] - section.byte_range[0] for section in self.sections])
         return self.byte_range[1] - self.byte_range[0]
 
     @property
@@ -112,9 +112,9 @@ class TensorFacts:
         if not self.sections:
             return []
         rows = [("section", "shape", "type", "bytes in the file")]
-        for each in self.sections:
-            start, end = each.byte_range
-            rows.append((each.name, "x".join(map(str, each.shape)) or "scalar", each.kind, f"{start} to {end}"))
+        for part in self.sections:
+            start, end = part.byte_range
+            rows.append((part.name, "x".join(map(str, part.shape)) or "scalar", part.kind, f"{start} to {end}"))
         return format_table(rows)
 
     def _part_lines(self) -> list[str]:
@@ -138,7 +138,7 @@ class TensorFacts:
         spec = None if self.spec is None else spec_to_json(self.spec)
         mesh = None if self.mesh is None else self.mesh.to_json()
         parts = [part.to_json() for part in self.parts]
-        sections = [asdict(each) for each in self.sections]
+        sections = [asdict(section) for section in self.sections]
         return {**result, "spec": spec, "mesh": mesh, "parts": parts, "sections": sections, "nbytes": self.nbytes}
 
 
@@ -155,7 +155,7 @@ class Inspection(Drawable):
 
     def __init__(self, file: TensorFile) -> None:
         self.file = file
-        self.tensors = tuple([_summarize(each) for each in file.values()])
+        self.tensors = tuple([_summarize(tensor) for tensor in file.values()])
 
     @property
     def path(self) -> str:
@@ -164,7 +164,7 @@ class Inspection(Drawable):
 
     @property
     def kind(self) -> str:
-        """The kind of file."""
+        """The file type."""
         return self.file.kind
 
     @property
@@ -218,7 +218,7 @@ class Inspection(Drawable):
 
     def _file_sizes(self) -> dict[Path, int]:
         """Return the sizes of the files that hold the tensors."""
-        remote = {each.path: each.file.size for each in self.file.values() if is_url(each.path)}
+        remote = {tensor.path: tensor.file.size for tensor in self.file.values() if is_url(tensor.path)}
         return {path: remote[path] if path in remote else path.stat().st_size for path in self.file.files}
 
     def to_json(self) -> dict[str, Any]:
@@ -261,13 +261,13 @@ class Inspection(Drawable):
         x       2x3    float32  24 bytes  -
         """
         listed = self.tensors if tensors is None else tensors
-        on_mesh = any(each.mesh is not None for each in listed)
+        on_mesh = any(tensor.mesh is not None for tensor in listed)
         rows = [("tensor", "shape", "format", "size", "padding", *(("mesh",) if on_mesh else ()))]
-        for each in listed:
-            shape = "x".join(map(str, each.shape)) or "scalar"
-            share = f"{100 * each.padding_bytes / each.nbytes:.3g} %" if each.nbytes and each.padding_bytes else "-"
-            mesh = ("-" if each.mesh is None else each.mesh.summary,) if on_mesh else ()
-            rows.append((each.name, shape, each.format or each.kind, format_bytes(each.nbytes), share, *mesh))
+        for tensor in listed:
+            shape = "x".join(map(str, tensor.shape)) or "scalar"
+            share = f"{100 * tensor.padding_bytes / tensor.nbytes:.3g} %" if tensor.padding_bytes else "-"
+            mesh = ("-" if tensor.mesh is None else tensor.mesh.summary,) if on_mesh else ()
+            rows.append((tensor.name, shape, tensor.format or tensor.kind, format_bytes(tensor.nbytes), share, *mesh))
         return "\n".join(format_table(rows, width))
 
     def text(self, width: int | None = None) -> str:
@@ -285,23 +285,24 @@ class Inspection(Drawable):
         lines = [f"{self.path}: {self.kind}, {counts}, {format_count(self.parameters)} parameters"]
         lines += [_format_pair(key, value, width) for key, value in sorted(self.metadata.items())]
         placed = Counter([tensor.placed for tensor in self.tensors])
-        kinds = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
-        problems = [f"{each.name} cannot be read: {each.problem}" for each in self.tensors if each.problem is not None]
+        layouts = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
+        unreadable = [tensor for tensor in self.tensors if tensor.problem is not None]
+        problems = [f"{tensor.name} cannot be read: {tensor.problem}" for tensor in unreadable]
         more = [f"and {len(problems) - _MAX_KINDS} more"] if len(problems) > _MAX_KINDS else []
         types = [
-            f"{each['format']}: {count_of(each['tensors'], 'tensor')}, {format_count(each['elements'])} elements,"
-            f" {format_bytes(each['nbytes'])}"
-            for each in self.totals()
+            f"{total['format']}: {count_of(total['tensors'], 'tensor')}, {format_count(total['elements'])} elements,"
+            f" {format_bytes(total['nbytes'])}"
+            for total in self.totals()
         ]
         types = types[:_MAX_KINDS] if len(types) > 1 else []  # of one type, the first line has them
         notes = [f"note: {note}" for note in self.file.notes]
-        return "\n".join([*lines, self.table(width), *types, *kinds, *problems[:_MAX_KINDS], *more, *notes])
+        return "\n".join([*lines, self.table(width), *types, *layouts, *problems[:_MAX_KINDS], *more, *notes])
 
     @property
     def parameters(self) -> int:
         """The number of values of all tensors that are not integers or bools."""
         whole = ("int", "uint", "bool")
-        return sum([each["elements"] for each in self.totals() if not str(each["format"]).startswith(whole)])
+        return sum([total["elements"] for total in self.totals() if not str(total["format"]).startswith(whole)])
 
     def totals(self) -> list[dict[str, Any]]:
         """Return tensors, elements and bytes of each type, the type with the most bytes first.
@@ -312,13 +313,13 @@ class Inspection(Drawable):
         ...     inspect(folder).totals()[0]
         {'format': 'int64', 'tensors': 1, 'elements': 4, 'nbytes': 32}
         """
-        found: dict[str, dict[str, Any]] = {}
-        for each in self.tensors:
-            name = each.format or each.kind
-            total = found.setdefault(name, {"format": name, "tensors": 0, "elements": 0, "nbytes": 0})
-            for key, amount in (("tensors", 1), ("elements", prod(each.shape)), ("nbytes", each.nbytes)):
+        totals: dict[str, dict[str, Any]] = {}
+        for tensor in self.tensors:
+            name = tensor.format or tensor.kind
+            total = totals.setdefault(name, {"format": name, "tensors": 0, "elements": 0, "nbytes": 0})
+            for key, amount in (("tensors", 1), ("elements", prod(tensor.shape)), ("nbytes", tensor.nbytes)):
                 total[key] += amount
-        return sorted(found.values(), key=lambda total: -int(total["nbytes"]))
+        return sorted(totals.values(), key=lambda total: -int(total["nbytes"]))
 
     def __str__(self) -> str:
         return self.text()
@@ -362,7 +363,7 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
         padding,
         tensor.mesh,
         tensor.device_parts,
-        () if tensor.sections[0] is tensor else tuple([_describe_section(each) for each in tensor.sections]),
+        () if tensor.sections[0] is tensor else tuple([_describe_section(section) for section in tensor.sections]),
         tensor.problem,
     )
 

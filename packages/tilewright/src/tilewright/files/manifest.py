@@ -58,8 +58,8 @@ class ByteRange:
         >>> ByteRange("x", 10, 12, "").to_json()
         {'file': 'x', 'range': [10, 12], 'sha256': ''}
         """
-        named = {"file": self.file} if self.file else {}  # a file that is renamed must not hold its old name
-        return {**named, "range": [self.start, self.end], "sha256": self.sha256}
+        file_entry = {"file": self.file} if self.file else {}  # a file that is renamed must not hold its old name
+        return {**file_entry, "range": [self.start, self.end], "sha256": self.sha256}
 
     @classmethod
     def from_json(cls, data: object) -> ByteRange:
@@ -108,12 +108,12 @@ class SourceEntry:
         """
         data = expect_keys(data, {"file", "range", "sha256", "dtype", "sections"}, "a source")
         first = ByteRange.from_json({key: value for key, value in data.items() if key not in ("dtype", "sections")})
-        kind = expect_string(data.get("dtype"), "the dtype of the source")
+        dtype = expect_string(data.get("dtype"), "the dtype of the source")
         listed = data.get("sections", [])
         if not isinstance(listed, list):
             raise FileFormatError(f"expected a list of sections of the source, got {repr(listed)[:40]}")
-        sections = [_read_range(expect_keys(each, {"file", "range"}, "a section")) for each in listed]
-        return cls(first, kind, tuple(sections))
+        sections = [_read_range(expect_keys(section, {"file", "range"}, "a section")) for section in listed]
+        return cls(first, dtype, tuple(sections))
 
 
 def _read_range(data: Mapping[str, Any]) -> tuple[str, int, int]:
@@ -186,9 +186,9 @@ class ManifestEntry:
         entry 'x': expected a list of at most 64 integers as byte range, got None
         """
         try:
-            known = {"spec", "output", "order", "pad_value", "value", "through", "mesh", "exceptional"}
+            keys = {"spec", "output", "order", "pad_value", "value", "through", "mesh", "exceptional"}
             of_source = "sources" if isinstance(data, dict) and "value" in data else "source"
-            data = expect_keys(data, {of_source, *known}, "it")
+            data = expect_keys(data, {of_source, *keys}, "it")
             order, pad_value, value = data.get("order"), data.get("pad_value", 0), data.get("value")
             if type(pad_value) not in (int, float):
                 raise FileFormatError(f"expected a number as pad_value, got {repr(pad_value)[:40]}")
@@ -211,7 +211,7 @@ class ManifestEntry:
                 None if order is None else expect_integers(order, "the order"),
                 pad_value,
                 None if value is None else expect_string(value, "the value"),
-                tuple([expect_string(each, "a format") for each in through]),
+                tuple([expect_string(element, "a format") for element in through]),
                 None if mesh is None else Mesh.from_json(mesh, spec.shape.logical),
                 {key: expect_integer(count, "a count") for key, count in counts.items()},
             )
@@ -221,7 +221,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConversionManifest:
-    """The result of a conversion: the kind of files, the version of tilewright, and an entry per tensor.
+    """The result of a conversion: the file type, the version of tilewright, and an entry per tensor.
 
     `recipe` is the origin of a weight cache: the recipe, its revision, the machine and so on, as plain data.
     `metadata` is the free text that the sources carried.
@@ -327,23 +327,23 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
     ...     open_converted_tensor(Path("x.zip"), "x", None, "zip")
     ... except FileFormatError as problem:
     ...     print(problem)
-    unknown kind of files 'zip' in the manifest; expected tensorbin, npy or banks
+    unknown file type 'zip' in the manifest; expected tensorbin, npy or banks
     """
     if to == "tensorbin":
-        made = read_tensorbin_tensor(path, name)
+        tensor = read_tensorbin_tensor(path, name)
         whole = entry.spec.shape.logical if entry.mesh is None else entry.mesh.global_shape
-        matches = (made.host, made.shape) == (drop_chip(entry.spec), whole)
+        matches = (tensor.host, tensor.shape) == (drop_chip(entry.spec), whole)
     elif to == "npy":
-        made = reinterpret_format(read_npy(path, name), entry.spec.dtype)
-        matches = made.shape == entry.spec.shape.logical
+        tensor = reinterpret_format(read_npy(path, name), entry.spec.dtype)
+        matches = tensor.shape == entry.spec.shape.logical
     elif to == "banks":
-        made = read_bank_image(path.with_name(path.name[: -len(IMAGE_SUFFIX)] + INDEX_SUFFIX), name)
-        matches = made.host == entry.spec
+        tensor = read_bank_image(path.with_name(path.name[: -len(IMAGE_SUFFIX)] + INDEX_SUFFIX), name)
+        matches = tensor.host == entry.spec
     else:
-        raise FileFormatError(f"unknown kind of files {to!r} in the manifest; expected tensorbin, npy or banks")
+        raise FileFormatError(f"unknown file type {to!r} in the manifest; expected tensorbin, npy or banks")
     if not matches:
-        raise FileFormatError(f"the file holds {made.host}, but the manifest says {entry.spec}")
-    return made if entry.order is None else replace(made, source_order=entry.order)
+        raise FileFormatError(f"the file holds {tensor.host}, but the manifest says {entry.spec}")
+    return tensor if entry.order is None else replace(tensor, source_order=entry.order)
 
 
 def drop_chip(spec: TensorSpec) -> TensorSpec:

@@ -307,9 +307,9 @@ def make_npy_tensor(name: str, file: SourceFile, begin: int, start: bytes, nbyte
     (2, 3)
     """
     layout = parse_npy_layout(start, nbytes)
-    kind, swapped = layout.dtype.str, not layout.dtype.isnative
-    place = (file, begin + layout.offset, layout.nbytes)
-    return StoredTensor.dense(name, kind, layout.shape, layout.format, *place, layout.fortran_order, swapped)
+    descr, swapped = layout.dtype.str, not layout.dtype.isnative
+    location = (file, begin + layout.offset, layout.nbytes)
+    return StoredTensor.dense(name, descr, layout.shape, layout.format, *location, layout.fortran_order, swapped)
 
 
 class NpyLayout(NamedTuple):
@@ -500,12 +500,12 @@ def _make_tensor(name: str, dataset: Any, file: SourceFile, start: int, end: int
     nbytes = prod(shape) * dtype.itemsize
     element = find_scalar_format(dtype)
     offset = dataset.id.get_offset() if dataset.chunks is None else None
-    kind, swapped = dtype.str, not dtype.isnative
+    descr, swapped = dtype.str, not dtype.isnative
     if offset is not None and start + offset + nbytes <= end:
-        place = (file, start + offset, nbytes)
+        location = (file, start + offset, nbytes)
     else:
-        place = (UnpackedDataset(file, start, end, name, nbytes), 0, nbytes)
-    return StoredTensor.dense(name, kind, shape, element, *place, swapped=swapped)
+        location = (UnpackedDataset(file, start, end, name, nbytes), 0, nbytes)
+    return StoredTensor.dense(name, descr, shape, element, *location, swapped=swapped)
 
 
 class UnpackedDataset(UnpackedFile):
@@ -529,13 +529,13 @@ class UnpackedDataset(UnpackedFile):
         return UnpackedDataset, (self._container, self._start, self._end, self._name, self.size)
 
     def _copy_to(self, handle: IO[bytes]) -> None:
-        written = 0
+        copied = 0
         with _open_datasets(self._container, self._start, self._end) as opened:
             dataset = opened[self._name]
             for box in _cut_rows(dataset.shape, dataset.dtype.itemsize):
-                written += handle.write(np.ascontiguousarray(dataset[box]).reshape(-1).view(np.uint8).data)
-        if written != self.size:
-            raise FileFormatError(f"dataset {self._name[:80]!r} takes {written} bytes, not {self.size}")
+                copied += handle.write(np.ascontiguousarray(dataset[box]).reshape(-1).view(np.uint8).data)
+        if copied != self.size:
+            raise FileFormatError(f"dataset {self._name[:80]!r} takes {copied} bytes, not {self.size}")
 
 
 def _cut_rows(shape: tuple[int, ...], itemsize: int) -> Iterator[tuple[slice, ...]]:
@@ -544,6 +544,6 @@ def _cut_rows(shape: tuple[int, ...], itemsize: int) -> Iterator[tuple[slice, ..
         yield ()
         return
     row = prod(shape[1:]) * itemsize
-    step = max(1, _SLAB_BYTES // max(1, row))
-    for first in range(0, shape[0], step):
-        yield (slice(first, min(first + step, shape[0])),)
+    slab_rows = max(1, _SLAB_BYTES // max(1, row))
+    for first in range(0, shape[0], slab_rows):
+        yield (slice(first, min(first + slab_rows, shape[0])),)

@@ -182,7 +182,7 @@ def read_onnx(path: FilePath | SourceFile, others: dict[str, str] | None = None)
     [('w', [5, 6])]
     """
     file = as_source_file(path)
-    graphs = [each for each in read_fields(file, 0, file.size, "the model") if each.number == _GRAPH]
+    graphs = [graph for graph in read_fields(file, 0, file.size, "the model") if graph.number == _GRAPH]
     if len(graphs) != 1 or graphs[0].wire_type != BYTES:
         raise FileFormatError(f"not an ONNX model: expected one graph, got {len(graphs)}")
     beside: dict[str, SourceFile] = {}
@@ -210,8 +210,8 @@ class _TensorMessage:
         self._type, self._location = 0, 0
         self._values: dict[int, list[WireField]] = {}
         self._external: dict[str, str] = {}
-        for each in read_fields(file, field.start, field.end, "an initialiser"):
-            self._add(each)
+        for entry in read_fields(file, field.start, field.end, "an initialiser"):
+            self._add(entry)
 
     def _add(self, field: WireField) -> None:
         if field.number == _DIMS:
@@ -224,7 +224,7 @@ class _TensorMessage:
         elif field.number == _NAME:
             self.name = self._read_text(field)
         elif field.number == _EXTERNAL_DATA and field.wire_type == BYTES:
-            parts = {each.number: each for each in read_fields(self._file, field.start, field.end, "an entry")}
+            parts = {entry.number: entry for entry in read_fields(self._file, field.start, field.end, "an entry")}
             if 1 in parts and 2 in parts and len(self._external) < _MAX_EXTERNAL_ENTRIES:
                 self._external[self._read_text(parts[1])] = self._read_text(parts[2])
         elif field.number == _SEGMENT:
@@ -257,8 +257,8 @@ class _TensorMessage:
         if self._type == _STRING:
             return None
         if self._type not in _KINDS:
-            raise FileFormatError(f"{self.name[:80]!r} has unknown data type {self._type}; known are {sorted(_KINDS)}")
-        kind, bits, element, field = _KINDS[self._type]
+            raise FileFormatError(f"{self.name[:80]!r} has unknown data type {self._type}; use one of {sorted(_KINDS)}")
+        type_name, bits, element, field = _KINDS[self._type]
         if prod([max(1, n) for n in self._dims]) >= 1 << 58:  # also of negative dimensions
             raise FileFormatError(f"{self.name[:80]!r} has an implausible shape {self._dims}")
         elements = prod(self._dims)
@@ -269,13 +269,13 @@ class _TensorMessage:
             last = self._values[_RAW_DATA][-1]
             file, start, size = self._file, last.start, last.end - last.start
         else:
-            file, start, size = self._find_typed(field, kind, bits, elements)
+            file, start, size = self._find_typed(field, type_name, bits, elements)
         if size != nbytes:
             raise FileFormatError(
-                f"{self.name[:80]!r} of shape {self._dims} and type {kind} takes {nbytes} bytes, but its data has"
+                f"{self.name[:80]!r} of shape {self._dims} and type {type_name} takes {nbytes} bytes, but its data has"
                 f" {size}"
             )
-        return StoredTensor.dense(self.name, kind, self._dims, element, file, start, nbytes)
+        return StoredTensor.dense(self.name, type_name, self._dims, element, file, start, nbytes)
 
     def _find_external(self, beside: dict[str, SourceFile]) -> tuple[SourceFile, int, int]:
         location = self._external.get("location", "")
@@ -304,7 +304,7 @@ class _TensorMessage:
             raise FileFormatError(f"expected a number as {key} of {self.name[:80]!r}, got {text[:40]!r}")
         return int(text)
 
-    def _find_typed(self, number: int, kind: str, bits: int, elements: int) -> tuple[SourceFile, int, int]:
+    def _find_typed(self, number: int, type_name: str, bits: int, elements: int) -> tuple[SourceFile, int, int]:
         """Return where the values of a typed field are: in the file if they are contiguous there, else decoded."""
         fields = self._values.get(number, [])
         if not fields:
@@ -312,33 +312,33 @@ class _TensorMessage:
         if number in (_FLOAT_DATA, _DOUBLE_DATA):
             if len(fields) == 1 and fields[0].wire_type == BYTES:
                 return self._file, fields[0].start, fields[0].end - fields[0].start
-            if any(each.wire_type not in (BYTES, FIXED32, FIXED64) for each in fields):
+            if any(field.wire_type not in (BYTES, FIXED32, FIXED64) for field in fields):
                 raise FileFormatError(f"{self.name[:80]!r} has values of a wrong wire type")
             array = np.frombuffer(
-                b"".join([self._file.read(each.start, each.end - each.start) for each in fields]), "u1"
+                b"".join([self._file.read(field.start, field.end - field.start) for field in fields]), "u1"
             )
         else:
-            array = self._decode_integers(fields, kind, bits)
+            array = self._decode_integers(fields, type_name, bits)
         source = ArraySource(self.name, array, self._file.path)
         return source, 0, source.size
 
-    def _decode_integers(self, fields: list[WireField], kind: str, bits: int) -> np.ndarray[Any, Any]:
-        if any(each.wire_type not in (VARINT, BYTES) for each in fields):
+    def _decode_integers(self, fields: list[WireField], type_name: str, bits: int) -> np.ndarray[Any, Any]:
+        if any(field.wire_type not in (VARINT, BYTES) for field in fields):
             raise FileFormatError(f"{self.name[:80]!r} has values of a wrong wire type")
         parts = []
-        for each in fields:
-            if each.wire_type == VARINT:
-                parts.append(np.array([each.value], np.uint64))
+        for field in fields:
+            if field.wire_type == VARINT:
+                parts.append(np.array([field.value], np.uint64))
             else:
-                data = self._file.read(each.start, each.end - each.start)
+                data = self._file.read(field.start, field.end - field.start)
                 parts.append(decode_varints(data, f"the data of {self.name[:80]!r}"))
         values = np.concatenate(parts)
-        if kind == "uint64":
+        if type_name == "uint64":
             return values.astype("<u8")
         signed = values.view(np.int64)
-        is_signed = kind.startswith("int") and bits >= 8
+        is_signed = type_name.startswith("int") and bits >= 8
         bits = max(bits, 8)  # smaller ones are packed into bytes
         low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if is_signed else (0, (1 << bits) - 1)
         if len(signed) and (int(signed.min()) < low or int(signed.max()) > high):
-            raise FileFormatError(f"{self.name[:80]!r} has values outside of {kind}: expected {low} to {high}")
+            raise FileFormatError(f"{self.name[:80]!r} has values outside of {type_name}: expected {low} to {high}")
         return signed.astype(f"<{'i' if is_signed else 'u'}{bits // 8}")

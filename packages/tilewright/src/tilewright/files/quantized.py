@@ -65,9 +65,9 @@ class QuantizationConfig:
         method = data.get("quant_method") or data.get("quant_algo") or "unknown"
         groups = data.get("config_groups")
         listed = list(groups.values()) if isinstance(groups, dict) else []
-        described = [each.get("weights") for each in listed if isinstance(each, dict)]
-        found = [_read_scheme(each) for each in (*described, data) if isinstance(each, dict)]
-        return cls(str(method), tuple(dict.fromkeys([each for each in found if each != WeightScheme()])))
+        described = [group.get("weights") for group in listed if isinstance(group, dict)]
+        schemes = [_read_scheme(group) for group in (*described, data) if isinstance(group, dict)]
+        return cls(str(method), tuple(dict.fromkeys([scheme for scheme in schemes if scheme != WeightScheme()])))
 
     def values(self, get: Callable[[WeightScheme], Any]) -> list[Any]:
         """Return the values that schemes have for something, each once.
@@ -75,7 +75,7 @@ class QuantizationConfig:
         >>> QuantizationConfig("fp8", (WeightScheme(bits=4), WeightScheme(bits=8))).values(lambda each: each.bits)
         [4, 8]
         """
-        return [each for each in dict.fromkeys(map(get, self.schemes)) if each is not None]
+        return [value for value in dict.fromkeys(map(get, self.schemes)) if value is not None]
 
 
 def _read_scheme(data: Mapping[str, Any]) -> WeightScheme:
@@ -105,10 +105,10 @@ def read_quantization_config(open_beside: Callable[[str], SourceFile]) -> Quanti
             data = read_json(open_beside(name), name, _MAX_CONFIG_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        for each in (data, data.get("text_config")) if isinstance(data, dict) else ():
+        for config in (data, data.get("text_config")) if isinstance(data, dict) else ():
             for key in ("quantization_config", "compression_config", "quantization"):
-                if isinstance(each, dict) and isinstance(each.get(key), dict):
-                    return QuantizationConfig.of(each[key])
+                if isinstance(config, dict) and isinstance(config.get(key), dict):
+                    return QuantizationConfig.of(config[key])
     return None
 
 
@@ -167,8 +167,8 @@ class QuantizedTensor(StoredTensor):
         part = StoredPart(Box((0,) * len(shape), shape), codes.byte_range[0])
         host = TensorSpec(shape, float32, "row_major")
         order = tuple(range(len(shape)))
-        place = (codes.byte_range, codes.file, host, (part,), order)
-        return cls(name, content.name, shape, float32, None, *place, content=content)
+        location = (codes.byte_range, codes.file, host, (part,), order)
+        return cls(name, content.name, shape, float32, None, *location, content=content)
 
     @property
     def sections(self) -> tuple[StoredTensor, ...]:
@@ -327,7 +327,7 @@ class ScaledCodes:
     def sections(self) -> tuple[StoredTensor, ...]:
         """The codes, the scales and all other sections."""
         others = (self.factor, self.zeros, self.shape_section)
-        return (self.codes, self.scales, *[each for each in others if each is not None])
+        return (self.codes, self.scales, *[tensor for tensor in others if tensor is not None])
 
     def read(self, box: Box, out: Singles | None = None) -> Singles:
         """Return the values in a `box`, in `out` where that saves a copy."""
@@ -533,35 +533,35 @@ def join_sections(
     if not any(_may_be_codes(tensor, by_name) for tensor in tensors):
         return list(tensors)
     checkpoint = _Checkpoint(by_name, read_config())
-    made: dict[str, StoredTensor | PendingTensor] = {}
+    joint: dict[str, StoredTensor | PendingTensor] = {}
     used: set[str] = set()
     names = set(by_name)
     modules = _describe_modules(tensors)
-    known: dict[Any, tuple[str, ...] | None] = {}  # the names of sections, without the module; None: not joined
+    sections_of: dict[Any, tuple[str, ...] | None] = {}  # the names of sections, without the module; None: not joined
     for tensor in tensors:
         module, _, last = tensor.name.rpartition(".")
         prefix = f"{module}." if module else ""
         alike = None if modules is None or last.endswith("_packed") else (last, modules[module])
         joined: StoredTensor | PendingTensor | None
-        if alike is not None and alike in known:
-            sections = known[alike]
+        if alike is not None and alike in sections_of:
+            sections = sections_of[alike]
             if sections is None:
                 continue
-            parts = tuple([by_name[prefix + each] for each in sections])
+            parts = tuple([by_name[prefix + name] for name in sections])
             name = prefix + _base_name(last)
             joined = PendingTensor(name, parts, partial(checkpoint.join_readable, tensor))
         else:
             joined = checkpoint.join(tensor)
             if alike is not None and not isinstance(joined, RefusedTensor):
-                held = None if joined is None else joined.sections
-                known[alike] = None if held is None else tuple([each.name.removeprefix(prefix) for each in held])
+                own = None if joined is None else joined.sections
+                sections_of[alike] = None if own is None else tuple([part.name.removeprefix(prefix) for part in own])
         if joined is not None:
             if joined.name != tensor.name and joined.name in names:
                 joined = RefusedTensor.of(tensor.name, tensor, f"there is another tensor {joined.name!r}")
             names.add(joined.name)
-            made[tensor.name] = joined
-            used.update([each.name for each in joined.sections if each.name != joined.name])
-    return [made.get(tensor.name, tensor) for tensor in tensors if tensor.name in made or tensor.name not in used]
+            joint[tensor.name] = joined
+            used.update([section.name for section in joined.sections if section.name != joined.name])
+    return [joint.get(tensor.name, tensor) for tensor in tensors if tensor.name in joint or tensor.name not in used]
 
 
 def _describe_modules(tensors: Sequence[StoredTensor]) -> dict[str, Any] | None:
@@ -575,8 +575,8 @@ def _describe_modules(tensors: Sequence[StoredTensor]) -> dict[str, Any] | None:
         if last == "absmax":  # of bitsandbytes, named after the codes
             return None
         listed.setdefault(module, []).append((last, _type_of(tensor), tensor.shape, _is_contiguous(tensor)))
-    known: dict[Any, int] = {}  # a number stands for a description, which takes long to compare
-    return {module: known.setdefault(tuple(each), len(known)) for module, each in listed.items()}
+    numbers: dict[Any, int] = {}  # a number stands for a description, which takes long to compare
+    return {module: numbers.setdefault(tuple(description), len(numbers)) for module, description in listed.items()}
 
 
 _BASE_ENDS = ("_blocks", "_packed", "_qdata")
@@ -622,9 +622,9 @@ class _Checkpoint:
             content = make(base, tensor)
             if content is None:
                 return None
-            for each in content.sections:
-                if not _is_contiguous(self.tensors[each.name]):
-                    raise _RefusedError(f"the elements of {each.name!r} do not lie one after the other in the file")
+            for section in content.sections:
+                if not _is_contiguous(self.tensors[section.name]):
+                    raise _RefusedError(f"the elements of {section.name!r} are not contiguous in the file")
         except _RefusedError as problem:
             return RefusedTensor.of(base, tensor, str(problem))
         return QuantizedTensor.of(base, content)
@@ -689,7 +689,7 @@ class _Checkpoint:
         if _type_of(codes) not in _CODES:
             return None
         names = [f"{base}{end}" for end in _SCALE_SUFFIXES]
-        names += [f"{prefix}{each}" for each in _SCALE_NAMES] if last == "weight" else []
+        names += [f"{prefix}{suffix}" for suffix in _SCALE_NAMES] if last == "weight" else []
         scales = next((self.tensors[name] for name in names if name in self.tensors), None)
         if scales is not None:
             return self._scale_codes(base, codes, scales)
@@ -711,20 +711,20 @@ class _Checkpoint:
             raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(codes.shape) < 2:
             raise _RefusedError(f"expected codes of at least 2 dimensions, got {_describe(codes)}")
-        kind, scale_kind = _type_of(codes), _type_of(scales)
+        code, scale_kind = _type_of(codes), _type_of(scales)
         is_e8m0 = scale_kind in ("uint8", _E8M0)
-        packed = kind in ("uint8", "F4") or (kind == "int8" and is_e8m0)
+        packed = code in ("uint8", "F4") or (code == "int8" and is_e8m0)
         if packed:
             return self._scale_packed(base, codes, scales, is_e8m0)
         if not is_e8m0 and scale_kind not in _SCALES:
             raise _RefusedError(f"expected scales of type float32, bfloat16 or float16, got {_describe(scales)}")
-        table = _INT8 if kind == "int8" else CodeTable(_FLOAT8[kind], 8)
+        table = _INT8 if code == "int8" else CodeTable(_FLOAT8[code], 8)
         grid, group = self._fit_scales(codes.shape, scales, _MX_GROUP if is_e8m0 else None)
         zeros = self._find(f"{base}_zero_point")
         if zeros is not None:
             zeros = _reshape_grid(zeros, grid, f"{base}_zero_point")
         is_mx = is_e8m0 and group == (1, _MX_GROUP)
-        name = f"mxfp8_{table.element.removeprefix('float8_')}" if is_mx else table.element if kind != "int8" else kind
+        name = f"mxfp8_{table.element.removeprefix('float8_')}" if is_mx else table.element if code != "int8" else code
         return ScaledCodes(
             name if is_mx else f"{name} scaled per {_describe_group(codes.shape, grid, group)}",
             codes.shape,
@@ -852,13 +852,13 @@ class _Checkpoint:
         self, shape: Sequence[int], scales: StoredTensor, group: int | None
     ) -> tuple[tuple[int, ...], tuple[int, int]]:
         """Return the shape of the grid of scales, and the rows and columns that share one of them."""
-        found = {each: grid for grid, each in _fits(tuple(shape), scales.shape, self._candidates(group))}
-        if len(found) == 1:
-            ((chosen, grid),) = found.items()
+        grids = {block: grid for grid, block in _fits(tuple(shape), scales.shape, self._candidates(group))}
+        if len(grids) == 1:
+            ((chosen, grid),) = grids.items()
             return grid, chosen
-        if found:
-            shown = " or ".join([f"{rows} x {columns}" for rows, columns in found])
-            raise _RefusedError(f"scales of shape {list(scales.shape)} may be of blocks of {shown} of {list(shape)}")
+        if grids:
+            choices = " or ".join([f"{rows} x {columns}" for rows, columns in grids])
+            raise _RefusedError(f"scales of shape {list(scales.shape)} may be of blocks of {choices} of {list(shape)}")
         raise _RefusedError(
             f"scales of shape {list(scales.shape)} fit neither the tensor, nor rows, groups or blocks of {list(shape)}"
             + (f" as config.json describes them ({self._configured()})" if self._configured() else "")

@@ -72,7 +72,7 @@ class RemoteNpy:
         spans = box if isinstance(box, tuple) else (box,)
         ranges = [range(*span.indices(n))[:] for span, n in zip(spans, self.shape, strict=True)]
         if any(span.step != 1 for span in ranges):
-            raise FileFormatError(f"{self.url} is read in boxes without steps, got {box}")
+            raise FileFormatError(f"{self.url} is read by slices without steps, got {box}")
         shape = tuple([len(span) for span in ranges])
         extents, starts = self.shape, [span.start for span in ranges]
         if self._fortran_order:
@@ -88,11 +88,11 @@ class RemoteNpy:
         while inner > 0 and shape[inner] == extents[inner]:
             inner -= 1
         length = prod(shape[inner:]) * self.dtype.itemsize
-        steps = [prod(extents[axis + 1 :]) for axis in range(len(extents))]
-        first = sum([start * step for start, step in zip(starts, steps, strict=True)])
+        strides = [prod(extents[axis + 1 :]) for axis in range(len(extents))]
+        first = sum([start * stride for start, stride in zip(starts, strides, strict=True)])
         rows = np.zeros(1, np.int64)
-        for n, step in zip(shape[:inner], steps[:inner], strict=True):
-            rows = (rows[:, None] + np.arange(n) * step).reshape(-1)
+        for n, stride in zip(shape[:inner], strides[:inner], strict=True):
+            rows = (rows[:, None] + np.arange(n) * stride).reshape(-1)
         begins = self._offset + (rows + first) * self.dtype.itemsize
         out = np.empty(len(begins) * length, np.uint8)
         self._file.read_equal_runs(begins, length, out)

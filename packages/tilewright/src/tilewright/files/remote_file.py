@@ -199,8 +199,8 @@ class RemoteFile(SourceFile):
         return self.url, self.size, self.time, self._ranges.tag, type(self._ranges)
 
     def __setstate__(self, state: Any) -> None:
-        self.url, size, identity, tag, kind = state
-        self._ranges = kind.__new__(kind)
+        self.url, size, identity, tag, ranges_class = state
+        self._ranges = ranges_class.__new__(ranges_class)
         self._ranges.url, self._ranges.size, self._ranges.tag = self.url, size, tag
         self._ranges.connect()
         self._set_up(size, identity)
@@ -266,9 +266,9 @@ class RemoteFile(SourceFile):
 
     def _read_group(self, group: list[tuple[int, int, int]], out: ByteArray) -> None:
         start, end = group[0][0], group[-1][0] + group[-1][1]
-        places = group[-1][2] + group[-1][1] - group[0][2]
-        if places == end - start:  # without gaps
-            self._read_range(start, out[group[0][2] : group[0][2] + places])
+        nbytes = group[-1][2] + group[-1][1] - group[0][2]
+        if nbytes == end - start:  # without gaps
+            self._read_range(start, out[group[0][2] : group[0][2] + nbytes])
             return
         whole = np.empty(end - start, np.uint8)
         self._read_range(start, whole)

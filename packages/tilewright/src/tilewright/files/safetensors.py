@@ -34,8 +34,8 @@ METADATA_KEY = "tilewright"  # the key of the metadata that holds our specs
 # The bits of an element, and its number format. Types without a format can only be read as bytes.
 KINDS: dict[str, tuple[int, ScalarFormat | None]] = {
     **{
-        kind: (SCALAR_FORMATS[name].bits, SCALAR_FORMATS[name])
-        for kind, name in {
+        type_name: (SCALAR_FORMATS[name].bits, SCALAR_FORMATS[name])
+        for type_name, name in {
             "BOOL": "bool",
             "U8": "uint8",
             "I8": "int8",
@@ -108,12 +108,12 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
 def _parse_entry(name: object, fields: Any) -> SafetensorsEntry:
     name = expect_string(name, "a tensor's name")
     try:  # all at once: a checkpoint may have 100,000 entries
-        kind, shape, (start, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
+        dtype, shape, (start, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
         numbers = [*shape, start, end]
         is_sound = len(shape) <= 64 and {*map(type, numbers)} == {int} and 0 <= min(numbers) <= max(numbers) < 1 << 63
         is_known = len(fields) == 3
-        if is_known and is_sound and type(shape) is list and prod(shape) * KINDS[kind][0] == 8 * (end - start):
-            return SafetensorsEntry(name, kind, tuple(shape), start, end)
+        if is_known and is_sound and type(shape) is list and prod(shape) * KINDS[dtype][0] == 8 * (end - start):
+            return SafetensorsEntry(name, dtype, tuple(shape), start, end)
     except (TypeError, ValueError, KeyError):
         pass  # the checks below state the problem
     if not isinstance(fields, dict):
@@ -122,18 +122,18 @@ def _parse_entry(name: object, fields: Any) -> SafetensorsEntry:
     if missing:
         raise FileFormatError(f"{name!r} has no {', '.join(sorted(missing))}")
     expect_keys(fields, {"dtype", "shape", "data_offsets"}, repr(name))
-    kind = expect_string(fields["dtype"], f"the dtype of {name!r}")
-    if kind not in KINDS:
-        raise FileFormatError(f"{name!r} has unknown dtype {kind[:40]!r}; known dtypes: {', '.join(KINDS)}")
+    dtype = expect_string(fields["dtype"], f"the dtype of {name!r}")
+    if dtype not in KINDS:
+        raise FileFormatError(f"{name!r} has unknown dtype {dtype[:40]!r}; known dtypes: {', '.join(KINDS)}")
     shape = expect_integers(fields["shape"], f"the shape of {name!r}")
     start, end = _parse_offsets(fields["data_offsets"], name)
-    bits = prod(shape) * KINDS[kind][0]
+    bits = prod(shape) * KINDS[dtype][0]
     if bits % 8 or end - start != bits // 8:
         raise FileFormatError(
-            f"{name!r} of shape {list(shape)} and dtype {kind} takes {bits / 8:g} bytes, but its data_offsets span"
+            f"{name!r} of shape {list(shape)} and dtype {dtype} takes {bits / 8:g} bytes, but its data_offsets span"
             f" {end - start}"
         )
-    return SafetensorsEntry(name, kind, shape, start, end)
+    return SafetensorsEntry(name, dtype, shape, start, end)
 
 
 def _parse_offsets(value: object, name: str) -> tuple[int, int]:
@@ -195,9 +195,9 @@ def _make_tensor(
             f"expected U8 of shape [{spec.nbytes}] for {entry.name!r} ({spec}), got {entry.kind} of shape"
             f" {list(entry.shape)}"
         )
-    made = StoredTensor.paged(entry.name, entry.kind, spec, file, data_start + entry.start)
+    tensor = StoredTensor.paged(entry.name, entry.kind, spec, file, data_start + entry.start)
     order = metadata.get("order")
-    return made if order is None else replace(made, source_order=expect_integers(order, "the order"))
+    return tensor if order is None else replace(tensor, source_order=expect_integers(order, "the order"))
 
 
 def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> bytes:
@@ -207,8 +207,8 @@ def encode_header(entries: list[SafetensorsEntry], metadata: dict[str, str]) -> 
     0
     """
     listed: dict[str, Any] = {METADATA: metadata} if metadata else {}
-    for each in entries:
-        listed[each.name] = {"dtype": each.kind, "shape": list(each.shape), "data_offsets": [each.start, each.end]}
+    for entry in entries:
+        listed[entry.name] = {"dtype": entry.kind, "shape": list(entry.shape), "data_offsets": [entry.start, entry.end]}
     header = json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode()
     header += b" " * (-(SIZE_BYTES + len(header)) % 64)
     return len(header).to_bytes(SIZE_BYTES, "little") + header
@@ -233,10 +233,10 @@ def write_safetensors(path: FilePath, arrays: Mapping[str, Any], metadata: Mappi
             raise FileFormatError(f"a tensor cannot be named {METADATA!r}, which the format reserves")
         result = np.asarray(array)
         result = np.ascontiguousarray(result).reshape(result.shape)  # the former makes vectors of scalars
-        plain = result.astype(result.dtype.newbyteorder("<"), copy=False)
-        end = reached + plain.nbytes
-        entries.append(SafetensorsEntry(name, _TYPE_OF_FORMAT[format_of(plain).name], plain.shape, reached, end))
-        values.append(plain)
+        little = result.astype(result.dtype.newbyteorder("<"), copy=False)
+        end = reached + little.nbytes
+        entries.append(SafetensorsEntry(name, _TYPE_OF_FORMAT[format_of(little).name], little.shape, reached, end))
+        values.append(little)
         reached = end
     with replace_file(path) as file:
         file.write(encode_header(entries, dict(metadata or {})))

@@ -51,15 +51,15 @@ def find_checkpoint_folder(folder: Path) -> Path:
     """
     if not _MODEL.fullmatch(folder.resolve().name) or not (folder / _SNAPSHOTS).is_dir():
         return folder
-    result = sorted([each for each in (folder / _SNAPSHOTS).iterdir() if each.is_dir()])
+    result = sorted([path for path in (folder / _SNAPSHOTS).iterdir() if path.is_dir()])
     main = folder / "refs" / "main"
     if main.is_file() and main.stat().st_size < _MAX_REFERENCE_BYTES:
-        named = main.read_text(encoding="utf-8", errors="replace").strip()
-        result = [each for each in result if each.name == named] or result
+        revision = main.read_text(encoding="utf-8", errors="replace").strip()
+        result = [path for path in result if path.name == revision] or result
     if len(result) != 1:
         raise FileFormatError(
             f"expected one snapshot in {folder}, got {len(result)}, and refs/main names none of them; give the folder"
-            f" of one: {', '.join(each.name for each in result[:8]) or 'none, download the model again'}"
+            f" of one: {', '.join(path.name for path in result[:8]) or 'none, download the model again'}"
         )
     return result[0]
 
@@ -506,10 +506,10 @@ class RangeReader:
 
 RAW_SUFFIXES = (".raw", ".bin", ".dat")
 
-SUFFIXES_OF_KIND = {"npy": (".npy",), "zarr": (".zarr",), "hdf5": (".h5", ".hdf5", ".he5", ".nc"), "raw": RAW_SUFFIXES}
+SUFFIXES_OF_TYPE = {"npy": (".npy",), "zarr": (".zarr",), "hdf5": (".h5", ".hdf5", ".he5", ".nc"), "raw": RAW_SUFFIXES}
 """The kinds of arrays by the suffixes of their files."""
 
-SUFFIXES = tuple([suffix for suffixes in SUFFIXES_OF_KIND.values() for suffix in suffixes])
+SUFFIXES = tuple([suffix for suffixes in SUFFIXES_OF_TYPE.values() for suffix in suffixes])
 
 EXTRAS = {"zarr": "zarr", "h5py": "hdf5", "fsspec": "remote", "obstore": "remote"}
 """The extra of this package that installs a library."""
@@ -555,15 +555,15 @@ def parse_array_name(name: FilePath) -> ArrayName:
             scheme, path = "", path_of_url
     if not scheme:
         as_path(path)
-    kind = _find_kind(path_of_url, bool(scheme))
-    if kind is None:
+    file_type = _find_file_type(path_of_url, bool(scheme))
+    if file_type is None:
         suffix = PurePath(path_of_url).suffix
         raise FileFormatError(f"{text}: unknown suffix {suffix!r} for an array; use one of {', '.join(SUFFIXES)}")
-    if kind == "hdf5" and not dataset:
+    if file_type == "hdf5" and not dataset:
         raise FileFormatError(f"{text} is an HDF5 file; name a dataset in it, as in {text}::name")
-    if kind != "hdf5" and dataset:
+    if file_type != "hdf5" and dataset:
         raise FileFormatError(f"{text}: only HDF5 files have datasets after '::'; write {path}/{dataset} for zarr")
-    return ArrayName(text, kind, path, scheme, dataset)
+    return ArrayName(text, file_type, path, scheme, dataset)
 
 
 def absolute_name(name: ArrayName) -> str:
@@ -577,11 +577,11 @@ def absolute_name(name: ArrayName) -> str:
     return os.path.abspath(name.path) + (f"::{name.dataset}" if name.dataset else "")
 
 
-def _find_kind(path: str, is_remote: bool) -> str | None:
+def _find_file_type(path: str, is_remote: bool) -> str | None:
     suffix = PurePath(path).suffix
-    for kind, suffixes in SUFFIXES_OF_KIND.items():
+    for file_type, suffixes in SUFFIXES_OF_TYPE.items():
         if suffix in suffixes:
-            return kind
+            return file_type
     if any(part.endswith(".zarr") for part in PurePath(path).parts):
         return "zarr"
     is_zarr = not is_remote and any(os.path.exists(os.path.join(path, file)) for file in ("zarr.json", ".zarray"))

@@ -61,11 +61,11 @@ def _chip_to_json(chip: Chip) -> Any:
 
 
 def _as_lists(value: object) -> Any:
-    return [_as_lists(each) for each in value] if isinstance(value, tuple) else value
+    return [_as_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _as_tuples(value: object) -> Any:
-    return tuple([_as_tuples(each) for each in value]) if isinstance(value, list) else value
+    return tuple([_as_tuples(item) for item in value]) if isinstance(value, list) else value
 
 
 def spec_from_json(data: object) -> TensorSpec:
@@ -75,8 +75,8 @@ def spec_from_json(data: object) -> TensorSpec:
     TensorSpec((60, 90), 'bfloat8_b', 'tile')
     """
     try:
-        known = {"shape", "dtype", "layout", "tile", "transpose_tile", "memory", "chip", "alignment"}
-        data = expect_keys(data, known, "a tensor spec")
+        keys = {"shape", "dtype", "layout", "tile", "transpose_tile", "memory", "chip", "alignment"}
+        data = expect_keys(data, keys, "a tensor spec")
         tile = Tile(data.get("tile", (32, 32)), bool(data.get("transpose_tile", False)))
         memory = _memory_from_json(data.get("memory", {}))
         chip = _chip_from_json(data.get("chip"))

@@ -101,12 +101,12 @@ class PagedBoxes:
         inner = len(count)  # dimensions from here on are whole, and lie in one run with the one before
         while inner and count[inner - 1] == self._grid[inner - 1]:
             inner -= 1
-        steps = [prod(self._grid[d + 1 :]) * self._unit_bytes for d in range(len(self._grid))]
+        strides = [prod(self._grid[d + 1 :]) * self._unit_bytes for d in range(len(self._grid))]
         last = max(inner - 1, 0)
         size = prod(count[last:]) * self._unit_bytes if count else self._unit_bytes
-        offsets = np.full((), sum(a * step for a, step in zip(start, steps, strict=True)), np.int64)
-        for n, step in zip(count[:last], steps[:last], strict=True):
-            offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * step
+        offsets = np.full((), sum(a * stride for a, stride in zip(start, strides, strict=True)), np.int64)
+        for n, stride in zip(count[:last], strides[:last], strict=True):
+            offsets = offsets[..., None] + np.arange(n, dtype=np.int64) * stride
         return [(int(at), size) for at in offsets.reshape(-1)]
 
     def page_window(self, box: Box) -> Box:
@@ -117,7 +117,7 @@ class PagedBoxes:
         """
         start, count = self._unit_range(box)
         extents = [
-            tuple([n * unit for n, unit in zip(each, self._stored_units, strict=True)]) for each in (start, count)
+            tuple([n * unit for n, unit in zip(corner, self._stored_units, strict=True)]) for corner in (start, count)
         ]
         return Box(extents[0], extents[1])
 
@@ -187,27 +187,27 @@ def _plan_reading(modes: tuple[Mode, ...], itemsize: int) -> tuple[NDArray[np.in
     """Return the starts of the runs of a part, the elements of a run, and the layout over them."""
     leaves = sorted([pair for mode in modes for pair in mode if pair[0] > 1 and pair[1]], key=lambda p: p[1])
     dense, inner = 1, 0
-    for extent, step in leaves:
-        if step > dense and (step > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
+    for extent, stride in leaves:
+        if stride > dense and (stride > _MAX_GAPS * dense or dense * itemsize >= _MIN_RUN_BYTES):
             break
-        dense = (extent - 1) * step + dense
+        dense = (extent - 1) * stride + dense
         inner += 1
     outer, reached = leaves[inner:], dense
-    for extent, step in outer:
-        if step < reached:  # runs would overlap: take all from the first element to the last
-            outer, dense = [], sum([(n - 1) * step for n, step in leaves]) + 1
+    for extent, stride in outer:
+        if stride < reached:  # runs would overlap: take all from the first element to the last
+            outer, dense = [], sum([(n - 1) * stride for n, stride in leaves]) + 1
             break
-        reached += (extent - 1) * step
+        reached += (extent - 1) * stride
     compact = {}
     size = dense
-    for extent, step in outer:
-        compact[(extent, step)] = size
+    for extent, stride in outer:
+        compact[(extent, stride)] = size
         size *= extent
     starts = np.zeros((), np.int64)
-    for extent, step in reversed(outer):
-        starts = starts[..., None] + np.arange(extent, dtype=np.int64) * step
-    held = tuple([tuple([(n, compact.get((n, step), step)) for n, step in mode]) for mode in modes])
-    return starts.reshape(-1), dense, modes_layout(held)
+    for extent, stride in reversed(outer):
+        starts = starts[..., None] + np.arange(extent, dtype=np.int64) * stride
+    compact_modes = tuple([tuple([(n, compact.get((n, stride), stride)) for n, stride in mode]) for mode in modes])
+    return starts.reshape(-1), dense, modes_layout(compact_modes)
 
 
 Array = np.ndarray[Any, Any]
@@ -279,8 +279,8 @@ def validate_extents(name: str, shape: Sequence[int]) -> None:
     """
     if prod([n for n in shape if n]) > _MAX_ELEMENTS:
         raise FileFormatError(
-            f"{name!r} has shape {list(shape)}; arrays have extents whose product, those of 0 left out, is at most"
-            f" {_MAX_ELEMENTS}"
+            f"{name!r} has shape {list(shape)}, which is too large: expected at most {_MAX_ELEMENTS} elements"
+            " (extents of 0 ignored)"
         )
 
 
@@ -389,17 +389,17 @@ class StoredTensor:
         b'SD-i'
         """
         extents = tuple(shape)
-        steps = tuple([step if n > 1 else 0 for n, step in zip(extents, strides, strict=True)])
-        if 0 in extents or steps == _dense_steps(extents):
+        canonical_strides = tuple([stride if n > 1 else 0 for n, stride in zip(extents, strides, strict=True)])
+        if 0 in extents or canonical_strides == _dense_steps(extents):
             return cls.dense(name, kind, extents, element, file, start, prod(extents) * itemsize, swapped=swapped)
-        permuted = sorted(range(len(extents)), key=lambda d: (extents[d] > 1, -steps[d], d))
-        is_dense = tuple([steps[d] for d in permuted]) == _dense_steps([extents[d] for d in permuted])
+        permuted = sorted(range(len(extents)), key=lambda d: (extents[d] > 1, -canonical_strides[d], d))
+        is_dense = tuple([canonical_strides[d] for d in permuted]) == _dense_steps([extents[d] for d in permuted])
         order = inverse_order(tuple(permuted)) if is_dense else tuple(range(len(extents)))
         box = Box((0,) * len(extents), tuple([extents[d] for d in inverse_order(order)]))
         host = None if element is None else TensorSpec(box.shape, element, "row_major")
-        span = sum([(n - 1) * step for n, step in zip(extents, steps, strict=True)]) + 1
-        place = ((start, start + span * itemsize), file, host, (StoredPart(box, start),), order, swapped)
-        return cls(name, kind, extents, element, None, *place, strides=None if is_dense else steps)
+        span = sum([(n - 1) * stride for n, stride in zip(extents, canonical_strides, strict=True)]) + 1
+        location = ((start, start + span * itemsize), file, host, (StoredPart(box, start),), order, swapped)
+        return cls(name, kind, extents, element, None, *location, strides=None if is_dense else canonical_strides)
 
     @classmethod
     def paged(
@@ -438,7 +438,7 @@ class StoredTensor:
         >>> StoredTensor.paged("x", "U8", TensorSpec((4, 8), "uint8"), SourceFile(__file__), 64).nbytes
         32
         """
-        return sum([end - start for start, end in [each.byte_range for each in self.sections]])
+        return sum([end - start for start, end in [section.byte_range for section in self.sections]])
 
     @property
     def sections(self) -> tuple[StoredTensor, ...]:
@@ -458,7 +458,7 @@ class StoredTensor:
         >>> x.file_state == (x.file.time, x.file.size)
         True
         """
-        return sum([each.file.time for each in self.sections]), sum([each.file.size for each in self.sections])
+        return sum([part.file.time for part in self.sections]), sum([part.file.size for part in self.sections])
 
     @property
     def format_name(self) -> str | None:
@@ -635,15 +635,15 @@ class StoredTensor:
     def _read_view(self, box: Box, start: int, decode: Decoder) -> Array:
         """Return the values in a box of a view whose first element is at byte `start`."""
         assert self.strides is not None
-        modes = tuple([((n, step),) for n, step in zip(box.shape, self.strides, strict=True)])
-        offset = sum([at * step for at, step in zip(box.offset, self.strides, strict=True)])
+        modes = tuple([((n, stride),) for n, stride in zip(box.shape, self.strides, strict=True)])
+        offset = sum([at * stride for at, stride in zip(box.offset, self.strides, strict=True)])
         size = self.dtype.itemsize
         reading = PartReading.of(Part(box, self.name, offset, modes), size)
         data = aligned_empty(reading.elements * size, np.uint8)
         self.file.read_equal_runs(start + reading.starts * size, reading.count * size, data)
         values = decode(data, TensorSpec((reading.elements,), self.pages.spec.dtype, "row_major"))
-        steps = [step * size for step in reading.layout.stride]
-        return np.lib.stride_tricks.as_strided(values, box.shape, steps, writeable=False).copy()
+        byte_strides = [stride * size for stride in reading.layout.stride]
+        return np.lib.stride_tricks.as_strided(values, box.shape, byte_strides, writeable=False).copy()
 
     def runs(self, box: Box, part: StoredPart | None = None) -> Runs:
         """Return the runs (offset, size) of the file that hold `part`, a box of entire pages, in page order.
@@ -697,7 +697,7 @@ class StoredTensor:
         part, _ = next(self.parts_in(Box(laid, (1,) * len(laid))))
         inside = [c - a for c, a in zip(laid, part.box.offset, strict=True)]
         if self.strides is not None:
-            element = sum([c * step for c, step in zip(inside, self.strides, strict=True)])
+            element = sum([c * stride for c, stride in zip(inside, self.strides, strict=True)])
             return part.offset + element * self.dtype.itemsize, None
         page, element = divmod(host.host(*inside), host.page_elements)
         start = page * host.page_bytes
@@ -809,16 +809,16 @@ class BankImage:
         >>> [(at, part.nbytes) for at, part in image.scatter_pages(48, np.zeros(48, np.uint8))][:2]
         [(32, 32), (96, 32)]
         """
-        size, step = self.spec.page_bytes, self.spec.aligned_page_bytes
+        size, stride = self.spec.page_bytes, self.spec.aligned_page_bytes
         first, count = start // size, len(pages) // size
         offsets = self.page_offsets(np.arange(first, first + count))
         order = np.argsort(offsets, kind="stable")
-        rows = np.zeros((count, step), np.uint8)
+        rows = np.zeros((count, stride), np.uint8)
         rows[:, :size] = pages.reshape(count, size)[order]
         offsets = offsets[order]
-        cuts = [0, *(np.flatnonzero(np.diff(offsets) != step) + 1).tolist(), count]
+        cuts = [0, *(np.flatnonzero(np.diff(offsets) != stride) + 1).tolist(), count]
         flat = rows.reshape(-1)
-        return [(int(offsets[a]), flat[a * step : b * step]) for a, b in pairwise(cuts) if a < b]
+        return [(int(offsets[a]), flat[a * stride : b * stride]) for a, b in pairwise(cuts) if a < b]
 
     def index_json(self) -> bytes:
         """Return the index of the image as JSON: the spec, and the core and offset of each bank.
@@ -869,7 +869,7 @@ def read_bank_image(path: FilePath, name: str) -> StoredTensor:
         raise FileFormatError(f"invalid index: {problem}") from None
     for key in sorted(result.keys() | (facts := json.loads(image.index_json())).keys()):
         if result.get(key, facts.get(key)) != facts.get(key):
-            raise FileFormatError(f"invalid index: {key} is not as the spec says; write the image again")
+            raise FileFormatError(f"invalid index: {key} does not match the spec; write the image again")
     if data.size != size:
         raise FileFormatError(f"{data.path} has {data.size} bytes, but the image of {image.spec} takes {size}")
     return StoredTensor.paged(name, image.spec.dtype.name, image.spec, data, 0, image)

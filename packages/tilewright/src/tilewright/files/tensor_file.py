@@ -133,22 +133,22 @@ def refuse_foreign_file(file: SourceFile, known: str) -> NoReturn:
     /flax_model.msgpack is a Flax checkpoint, which tilewright does not read
     """
     refuse_stand_in(file)
-    kind = _find_foreign_kind(file)
-    if kind is not None:
-        raise _foreign_error(file, kind)
+    foreign = _find_foreign_kind(file)
+    if foreign is not None:
+        raise _foreign_error(file, foreign)
     content = "unknown content" if file.size else "no content: it is empty"
     raise FileFormatError(f"{file.path} has unknown suffix {file.path.suffix!r} and {content}; known suffixes: {known}")
 
 
-def _foreign_error(file: SourceFile, kind: ForeignKind) -> FileFormatError:
-    return FileFormatError(f"{file.path} is {kind.name}, which tilewright does not read; {kind.remedy}")
+def _foreign_error(file: SourceFile, foreign: ForeignKind) -> FileFormatError:
+    return FileFormatError(f"{file.path} is {foreign.name}, which tilewright does not read; {foreign.remedy}")
 
 
 def _find_foreign_kind(file: SourceFile) -> ForeignKind | None:
     start = file.read(0, min(file.size, _FOREIGN_BYTES))
-    for (offset, magic), kind in _MAGIC.items():
+    for (offset, magic), foreign in _MAGIC.items():
         if start[offset:].startswith(magic):
-            return kind
+            return foreign
     if ".data-0" in file.path.suffix:
         return _TENSORFLOW
     return _SUFFIXES.get(file.path.suffix.lower()) if file.size else None
@@ -270,7 +270,7 @@ def find_file_kind(file: SourceFile) -> FileKind | None:
     if own is None:
         own = next((kind for kind in added_kinds() if suffix in kind.suffixes), None)
     if start.startswith(ZIP_START):
-        return _find_zip_kind(file, own)
+        return _find_zip_type(file, own)
     if own is not None and own.matches is None:
         return own
     by_content = next(
@@ -281,7 +281,7 @@ def find_file_kind(file: SourceFile) -> FileKind | None:
     return by_content or own
 
 
-def _find_zip_kind(file: SourceFile, own: FileKind | None) -> FileKind | None:
+def _find_zip_type(file: SourceFile, own: FileKind | None) -> FileKind | None:
     if own is not None and own is not TORCH:
         return own
     try:
@@ -309,7 +309,7 @@ def read_tensors(file: SourceFile) -> tuple[str, list[StoredTensor], dict[str, s
     kind = find_file_kind(file)
     if kind is None:
         added = [suffix for kind in added_kinds() for suffix in kind.suffixes]
-        refuse_foreign_file(file, ", ".join([*SUFFIXES, *added, *[f"*{each}" for each in (*INDICES, INDEX_SUFFIX)]]))
+        refuse_foreign_file(file, ", ".join([*SUFFIXES, *added, *[f"*{name}" for name in (*INDICES, INDEX_SUFFIX)]]))
     return kind.name, *kind.read(file)
 
 
@@ -349,8 +349,8 @@ class TensorFile(Mapping[str, StoredTensor]):
         for tensor in tensors:
             validate_tensor_name(tensor.name)
             if tensor.name in self._tensors:
-                places = sorted({str(each.sections[0].path) for each in (self._tensors[tensor.name], tensor)})
-                raise FileFormatError(f"tensor {tensor.name!r} exists twice, in {' and '.join(places)}")
+                paths = sorted({str(stored.sections[0].path) for stored in (self._tensors[tensor.name], tensor)})
+                raise FileFormatError(f"tensor {tensor.name!r} exists twice, in {' and '.join(paths)}")
             self._tensors[tensor.name] = tensor
 
     def __getitem__(self, name: str) -> StoredTensor:
@@ -413,7 +413,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         24
         """
         return sum(
-            [part.byte_range[1] - part.byte_range[0] for each in self._tensors.values() for part in each.sections]
+            [part.byte_range[1] - part.byte_range[0] for tensor in self._tensors.values() for part in tensor.sections]
         )
 
     def __repr__(self) -> str:
@@ -547,25 +547,25 @@ def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFi
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     """Return the tensors of a directory; files of tensors beside those that were chosen are named in its notes."""
-    found = _read_chosen_files(folder, follow_symlinks)
-    used = {os.path.realpath(path) for path in found.files}  # links of a hub point elsewhere
+    result = _read_chosen_files(folder, follow_symlinks)
+    used = {os.path.realpath(path) for path in result.files}  # links of a hub point elsewhere
     beside = [path for path in sorted(folder.iterdir()) if path.name.endswith(SUFFIXES) and path.is_file()]
     unread = [path.name for path in beside if os.path.realpath(path) not in used]
     if unread and len(unread) < len(beside):  # else all that was read is elsewhere
         verb = "is" if len(unread) == 1 else "are"
-        found.notes = (*found.notes, f"{folder} also has {_name_some(unread)}, which {verb} not read")
-    return found
+        result.notes = (*result.notes, f"{folder} also has {_name_some(unread)}, which {verb} not read")
+    return result
 
 
 def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
-    names = sorted([each.name for each in folder.iterdir() if not each.name.startswith(".")])
+    names = sorted([item.name for item in folder.iterdir() if not item.name.startswith(".")])
     main, fallback = [[name for name in names if name.endswith(suffix)] for suffix in INDICES]
-    known = [name for name in names if Path(name).suffix in MAIN_SUFFIXES or name.endswith(INDEX_SUFFIX)]
+    model_files = [name for name in names if Path(name).suffix in MAIN_SUFFIXES or name.endswith(INDEX_SUFFIX)]
     if "config.json" in names:  # then as transformers chooses
         if _MODEL in names:
-            known, main = [_MODEL], []
+            model_files, main = [_MODEL], []
         fallback = [] if _TORCH_MODEL in names else fallback
-    indices = main or ([] if known or MANIFEST_NAME in names else fallback)
+    indices = main or ([] if model_files or MANIFEST_NAME in names else fallback)
     if len(indices) > 1:
         raise FileFormatError(f"{folder} has several indices: {', '.join(indices)}; give one of them")
     if indices:
@@ -578,7 +578,7 @@ def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
             manifest = read_manifest(path)
             tensors = open_converted_tensors(folder, manifest, follow_symlinks)
             return TensorFile(folder, "converted", tensors, manifest.metadata)
-    files = [resolve_inside(folder, name, follow_symlinks) for name in known]
+    files = [resolve_inside(folder, name, follow_symlinks) for name in model_files]
     if not files:
         with _name_file_in_errors(folder):
             model = choose_gguf_file(names)
@@ -623,8 +623,8 @@ def find_caches_below(folder: Path) -> list[Path]:
     >>> find_caches_below(Path("no such folder"))
     []
     """
-    found = {path.parent for depth in _CACHE_DEPTHS for path in folder.glob(depth)}
-    return sorted([each for each in found if each.resolve() == folder.resolve() / each.relative_to(folder)])
+    caches = {path.parent for depth in _CACHE_DEPTHS for path in folder.glob(depth)}
+    return sorted([cache for cache in caches if cache.resolve() == folder.resolve() / cache.relative_to(folder)])
 
 
 # `store_arrays`: arrays in memory as the tensors of a file.
@@ -646,6 +646,6 @@ def _store(name: str, value: object) -> StoredTensor:
     array = as_host_array(value)
     element = find_scalar_format(array)
     if element is None:
-        raise FormatError(f"{name}: expected an array of numbers, got one of {array.dtype}")
+        raise FormatError(f"{name}: expected an array of numbers, got dtype {array.dtype}")
     source = ArraySource(name, array.astype(array.dtype.newbyteorder("="), copy=False))
     return StoredTensor.dense(name, str(array.dtype), array.shape, element, source, 0, source.size)

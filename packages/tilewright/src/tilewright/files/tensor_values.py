@@ -95,8 +95,8 @@ def _decode_tiles(
 ) -> Array:
     """Return `numbers` [tiles, elements] of packed tiles for every element of the pages of `spec`."""
     result = numbers(split_tiles(data, spec.dtype, spec.page_elements)).astype(dtype)
-    plain = TensorSpec(spec.shape.logical, dtype.name, spec.page_layout, spec.tile, alignment=spec.alignment)
-    return from_bytes(result.reshape(-1).view(np.uint8), plain)
+    untransposed = TensorSpec(spec.shape.logical, dtype.name, spec.page_layout, spec.tile, alignment=spec.alignment)
+    return from_bytes(result.reshape(-1).view(np.uint8), untransposed)
 
 
 _CELL = 9  # characters per number
@@ -184,8 +184,8 @@ class DecodedTile(Drawable):
             if self.exponents is not None:
                 front += f" {f'{self.exponents[row, across.start]:.0f}' if along_rows else '':>5}"
             valid = self.valid[row, across]
-            shown = zip(self.values[row, across], valid, strict=True)
-            cells = [_format_number(value) if ok else "." for value, ok in shown]
+            numbers = zip(self.values[row, across], valid, strict=True)
+            cells = [_format_number(value) if ok else "." for value, ok in numbers]
             lines += _wrap_cells(front, cells, width) if valid.any() else [f"{row:>2} padding"]
         return lines
 
@@ -351,12 +351,12 @@ class SharedElement(Drawable):
 
     def steps(self) -> list[tuple[str, str]]:
         """Return the steps from the coordinate to the devices, and on their chips."""
-        (_, inside), *steps = self.explanation.steps()
+        (_, inside), *rest = self.explanation.steps()
         return [
             ("element", f"{self.coordinate} of {list(self.mesh.global_shape)}"),
             ("device" if len(self.devices) == 1 else "devices", f"{format_devices(self.devices)} of {self.mesh}"),
             ("part", f"element {inside}"),
-            *steps,
+            *rest,
         ]
 
     def to_json(self) -> dict[str, Any]:

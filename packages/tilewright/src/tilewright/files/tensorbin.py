@@ -365,12 +365,12 @@ def _require(value: object, name: str) -> Any:
     return value
 
 
-def _parse_enum(kind: type[_Kind], number: int) -> _Kind:
+def _parse_enum(enum: type[_Kind], number: int) -> _Kind:
     try:
-        return kind(number)
+        return enum(number)
     except ValueError:
-        known = ", ".join(f"{member.value} {member.name}" for member in kind)
-        raise FileFormatError(f"unknown {kind.__name__} {number}; known values: {known}") from None
+        members = ", ".join(f"{member.value} {member.name}" for member in enum)
+        raise FileFormatError(f"unknown {enum.__name__} {number}; known values: {members}") from None
 
 
 def _parse_coordinate(table: FlatTable, mesh_shape: tuple[int, ...]) -> Coordinate:
@@ -398,10 +398,10 @@ def _parse_topology(table: FlatTable, mesh_shape: tuple[int, ...]) -> Topology:
 
 
 def _parse_placement(table: FlatTable) -> int | None:
-    kind = table.number(0, "B")
-    if kind not in (_REPLICATED, _CUT):
-        raise FileFormatError(f"unknown mesh placement {kind}; expected 0 (replicate) or 1 (shard)")
-    return table.number(1, "i") if kind == _CUT else None
+    number = table.number(0, "B")
+    if number not in (_REPLICATED, _CUT):
+        raise FileFormatError(f"unknown mesh placement {number}; expected 0 (replicate) or 1 (shard)")
+    return table.number(1, "i") if number == _CUT else None
 
 
 def _parse_spec(table: FlatTable) -> TensorSpec:
@@ -416,13 +416,13 @@ def _parse_spec(table: FlatTable) -> TensorSpec:
         tile = _parse_tile(_require(layout.table(2), "tile"))
     elif pages != _ROW_MAJOR_PAGES:
         raise FileFormatError(f"unknown page layout {pages}; expected 1 (row-major) or 2 (tile)")
-    kind = PageLayout.TILE if tile else PageLayout.ROW_MAJOR
+    page_layout = PageLayout.TILE if tile else PageLayout.ROW_MAJOR
     memory = _parse_memory(_require(layout.table(3), "memory config"))
     alignment = layout.numbers(4, _MAX_DIMENSIONS)
-    plain = TensorSpec(shape, _DTYPES[code], kind, tile, memory)
-    if alignment in ((), plain.default_alignment):
-        return plain
-    return TensorSpec(shape, _DTYPES[code], kind, tile, memory, alignment=alignment)
+    spec = TensorSpec(shape, _DTYPES[code], page_layout, tile, memory)
+    if alignment in ((), spec.default_alignment):
+        return spec
+    return TensorSpec(shape, _DTYPES[code], page_layout, tile, memory, alignment=alignment)
 
 
 def _parse_tile(pages: FlatTable) -> Tile:
@@ -507,8 +507,8 @@ def encode_header(header: TensorbinHeader) -> bytes:
 
 
 def _topology_fields(topology: Topology) -> dict[int, Field]:
-    kinds = [(_REPLICATED, -1) if cut is None else (_CUT, cut) for cut in topology.placements]
-    placements = [{0: FlatNumber("B", kind), 1: FlatNumber("i", cut)} for kind, cut in kinds]
+    codes = [(_REPLICATED, -1) if cut is None else (_CUT, cut) for cut in topology.placements]
+    placements = [{0: FlatNumber("B", code), 1: FlatNumber("i", cut)} for code, cut in codes]
     return {0: {0: topology.distribution}, 1: placements, 2: [{0: at} for at in topology.coordinates]}
 
 
@@ -522,7 +522,7 @@ def _memory_fields(memory: MemoryConfig) -> dict[int, Field]:
         height, width = (FlatNumber("I", n) for n in matrix.shape)
         fields[2] = {0: _core_fields(matrix.grid), 1: height, 2: width, 3: FlatNumber("B", matrix.orientation.value)}
     if (general := memory.nd_shard_spec) is not None:
-        order, distribution = (FlatNumber("B", kind.value) for kind in (general.orientation, general.distribution))
+        order, distribution = (FlatNumber("B", member.value) for member in (general.orientation, general.distribution))
         fields[3] = {0: general.shape, 1: _core_fields(general.grid), 2: order, 3: distribution}
     return fields
 
@@ -804,7 +804,7 @@ def _find_replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
     for index, at in enumerate(topology.coordinates):
         if at not in tensorbin.shards:
             continue
-        window = tuple([(each.start, each.stop) for each in topology.device_window(index, shape)])
+        window = tuple([(interval.start, interval.stop) for interval in topology.device_window(index, shape)])
         result[at] = first.setdefault(window, at)
         if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[result[at]]):
             raise LayoutError(
@@ -814,8 +814,8 @@ def _find_replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
     return result
 
 
-def _are_equal_bytes(one: ByteArray, other: ByteArray) -> bool:
-    return one.ctypes.data == other.ctypes.data or bool(np.array_equal(one, other))
+def _are_equal_bytes(a: ByteArray, b: ByteArray) -> bool:
+    return a.ctypes.data == b.ctypes.data or bool(np.array_equal(a, b))
 
 
 @lru_cache(maxsize=1024)  # a model has many tensors of few specs
@@ -832,12 +832,12 @@ def encode_file_start(spec: TensorSpec, mesh: Mesh | None = None) -> tuple[bytes
     dtype_code(spec.dtype)
     if not spec.nbytes:
         raise LayoutError(f"cannot write {spec} to a tensorbin file: it is empty")
-    step = round_up(spec.nbytes, _ALIGNMENT)
+    stride = round_up(spec.nbytes, _ALIGNMENT)
     if mesh is None:
         mesh = Mesh((1, 1), Topology.replicated([(0, 0)]), spec.shape.logical)
-    starts = {device: k * step for k, devices in enumerate(mesh.windows().values()) for device in devices}
+    starts = {device: k * stride for k, devices in enumerate(mesh.windows().values()) for device in devices}
     extents = {device: ByteExtent(starts[device], spec.nbytes) for device in mesh.topology.coordinates}
-    return _encode_header_block(TensorbinHeader(spec, mesh.shape, extents, mesh.topology)), step
+    return _encode_header_block(TensorbinHeader(spec, mesh.shape, extents, mesh.topology)), stride
 
 
 def _encode_header_block(header: TensorbinHeader) -> bytes:
@@ -897,6 +897,6 @@ def _device_parts(header: TensorbinHeader, start: int) -> tuple[tuple[int, ...],
         if at not in extents:
             raise FileFormatError(f"the shard of device {at} is missing")
         window = topology.device_window(index, shape)
-        box = Box.between(tuple([each.start for each in window]), tuple([each.stop for each in window]))
+        box = Box.between(tuple([interval.start for interval in window]), tuple([interval.stop for interval in window]))
         parts.setdefault(box, StoredPart(box, start + extents[at].offset))
     return topology.global_shape(shape), tuple(parts.values())

@@ -110,7 +110,7 @@ class TensorRef:
         """The index after the last element of the storage that the tensor uses."""
         if 0 in self.shape:
             return self.offset
-        return self.offset + sum([(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]) + 1
+        return self.offset + sum([(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def check_global(module: str, name: str) -> GlobalName:
     result = GlobalName(module, name)
     is_storage = module in ("torch", "torch.cuda") and name in _STORAGE_TYPES
     is_type = module == "torch" and name in TORCH_TYPES
-    known = (
+    allowed = (
         *_CONTAINERS,
         *_SETS,
         *_LEAVES,
@@ -162,7 +162,7 @@ def check_global(module: str, name: str) -> GlobalName:
         *_REBUILDERS,
         "torch.storage.UntypedStorage",
     )
-    if is_storage or is_type or str(result) in known:
+    if is_storage or is_type or str(result) in allowed:
         return result
     raise FileFormatError(
         f"the pickle names {str(result)[:100]!r}, which is not part of a checkpoint of plain tensors; nothing of it was"
@@ -178,12 +178,12 @@ def make_storage(value: object) -> StorageRef:
     """
     if not isinstance(value, tuple) or len(value) not in (5, 6) or value[0] != "storage":
         raise FileFormatError("the pickle refers to an object outside of it that is not a storage")
-    _, kind, key, _, count = value[:5]
-    if not isinstance(kind, GlobalName):
+    _, storage_class, key, _, count = value[:5]
+    if not isinstance(storage_class, GlobalName):
         raise FileFormatError("the pickle has a storage without a class")
-    element = UNTYPED if kind.name == "UntypedStorage" else _STORAGE_TYPES.get(kind.name)
+    element = UNTYPED if storage_class.name == "UntypedStorage" else _STORAGE_TYPES.get(storage_class.name)
     if element is None or not isinstance(key, str):
-        raise FileFormatError(f"the pickle has a storage of class {kind}, or without a key")
+        raise FileFormatError(f"the pickle has a storage of class {storage_class}, or without a key")
     view = value[5] if len(value) == 6 else None
     if view is None:
         return StorageRef(key, element, _expect_size(count, "the size of a storage"))
@@ -249,13 +249,13 @@ def _rebuild_container(name: str, arguments: tuple[Any, ...]) -> dict[Any, Any]:
     return result
 
 
-def _rebuild_tensor(arguments: tuple[Any, ...], kind: str | None = None, metadata: object = None) -> TensorRef:
+def _rebuild_tensor(arguments: tuple[Any, ...], type_name: str | None = None, metadata: object = None) -> TensorRef:
     storage = arguments[0] if arguments else None
     if not isinstance(storage, StorageRef) or len(arguments) < 4:
         raise FileFormatError("the pickle has a tensor without a storage, offset, size and stride")
     if isinstance(metadata, dict) and any(metadata.get(key) for key in ("conj", "neg")):
-        raise FileFormatError("a tensor is conjugated or negated when it is read; save it with resolve_conj()")
-    element = kind or ("uint8" if storage.kind == UNTYPED else storage.kind)
+        raise FileFormatError("conjugated or negated tensors are not supported; save it with resolve_conj()")
+    element = type_name or ("uint8" if storage.kind == UNTYPED else storage.kind)
     offset = _expect_size(arguments[1], "the offset of a tensor")
     shape, strides = (_expect_sizes(n, name) for n, name in zip(arguments[2:4], ("a shape", "strides"), strict=True))
     if len(shape) != len(strides):
@@ -274,10 +274,10 @@ def _rebuild_tensor_v2(arguments: tuple[Any, ...]) -> TensorRef:
 
 
 def _rebuild_tensor_v3(arguments: tuple[Any, ...]) -> TensorRef:
-    kind = arguments[6] if len(arguments) > 6 else None
-    if not isinstance(kind, GlobalName) or kind.name not in TORCH_TYPES:
-        raise FileFormatError(f"expected a type as argument 7 of _rebuild_tensor_v3, got {_show(kind)}")
-    return _rebuild_tensor(arguments, kind.name, arguments[7] if len(arguments) > 7 else None)
+    torch_type = arguments[6] if len(arguments) > 6 else None
+    if not isinstance(torch_type, GlobalName) or torch_type.name not in TORCH_TYPES:
+        raise FileFormatError(f"expected a type as argument 7 of _rebuild_tensor_v3, got {_show(torch_type)}")
+    return _rebuild_tensor(arguments, torch_type.name, arguments[7] if len(arguments) > 7 else None)
 
 
 def _rebuild_parameter(arguments: tuple[Any, ...]) -> TensorRef:
@@ -290,9 +290,9 @@ def _rebuild_from_type(arguments: tuple[Any, ...]) -> TensorRef:
     """Return a tensor that carries attributes, or is a Parameter: (function, class, arguments, attributes)."""
     if len(arguments) < 3 or not isinstance(arguments[0], GlobalName) or not isinstance(arguments[2], tuple):
         raise FileFormatError("the pickle has a tensor of a class without a function and its arguments")
-    function, kind = arguments[:2]
-    if not isinstance(kind, GlobalName) or str(kind) not in _TENSOR_CLASSES or function.module == "torch._tensor":
-        raise FileFormatError(f"expected a torch.Tensor or Parameter that is made by a function, got {_show(kind)}")
+    function, class_ = arguments[:2]
+    if not isinstance(class_, GlobalName) or str(class_) not in _TENSOR_CLASSES or function.module == "torch._tensor":
+        raise FileFormatError(f"expected a function that makes a torch.Tensor or Parameter, got {_show(class_)}")
     result = rebuild(function, arguments[2])
     if not isinstance(result, TensorRef):
         raise FileFormatError(f"{function} does not construct a tensor")
@@ -382,12 +382,12 @@ class _Interpreter:
             return ()
         if opcode.name == "GLOBAL":  # whose names need not be ASCII
             return decode_text(self._source.take_line()), decode_text(self._source.take_line())
-        kind, size = opcode.arg.name.rstrip("1248"), opcode.arg.n
+        decoder, size = opcode.arg.name.rstrip("1248"), opcode.arg.n
         if size < 0:  # it follows
             size = self._source.take_integer(_SIZE_BYTES[size])
-        if kind == "long" and size > _MAX_INTEGER_BYTES:
+        if decoder == "long" and size > _MAX_INTEGER_BYTES:
             raise FileFormatError(f"the pickle has an integer of {size} bytes, more than {_MAX_INTEGER_BYTES}")
-        return (_DECODERS[kind](self._source.take(size)),)
+        return (_DECODERS[decoder](self._source.take(size)),)
 
     def _push(self, value: object) -> None:
         self._stack.append(value)
@@ -397,9 +397,9 @@ class _Interpreter:
             raise FileFormatError("the pickle takes a value from an empty stack")
         return self._stack.pop()
 
-    def _top(self, kind: type) -> Any:
-        if not self._stack or not isinstance(self._stack[-1], kind):
-            raise FileFormatError(f"the pickle adds items to an object that is not a {kind.__name__}")
+    def _top(self, cls: type) -> Any:
+        if not self._stack or not isinstance(self._stack[-1], cls):
+            raise FileFormatError(f"the pickle adds items to an object that is not a {cls.__name__}")
         return self._stack[-1]
 
     def _pop_mark(self) -> list[Any]:
@@ -465,12 +465,12 @@ class _Interpreter:
 
     def _peek(self) -> Any:
         if not self._stack:
-            raise FileFormatError("the pickle remembers a value of an empty stack")
+            raise FileFormatError("the pickle stores a value of an empty stack")
         return self._stack[-1]
 
     def get(self, index: int) -> None:
         if index not in self._memo:
-            raise FileFormatError(f"the pickle uses value {index}, which it has not remembered")
+            raise FileFormatError(f"the pickle uses value {index}, which it has not stored")
         self._push(self._memo[index])
 
     def push_global(self, module: str, name: str) -> None:
@@ -731,10 +731,10 @@ def _read_zip(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
     return read_pickle(RangeReader(file, start, end, "the pickle")), storages, _is_little(file, ranges.get(order))
 
 
-def _is_little(file: SourceFile, place: tuple[int, int] | None) -> bool:
-    if place is None:
+def _is_little(file: SourceFile, span: tuple[int, int] | None) -> bool:
+    if span is None:
         return True
-    text = file.read(place[0], min(place[1] - place[0], 16))
+    text = file.read(span[0], min(span[1] - span[0], 16))
     if text not in (b"little", b"big"):
         raise FileFormatError(f"expected 'little' or 'big' as byteorder, got {text!r}")
     return text == b"little"
@@ -756,7 +756,7 @@ def _read_legacy(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]
         if not isinstance(key, str) or key in storages:
             raise FileFormatError("the list of storages has a key twice, or one that is not text")
         if key not in itemsizes:
-            raise FileFormatError(f"the list of storages has {key[:40]!r}, whose type no tensor says")
+            raise FileFormatError(f"the list of storages has {key[:40]!r}, whose type no tensor states")
         size = int.from_bytes(file.read(at, _COUNT_BYTES), "little") * itemsizes[key]
         at += _COUNT_BYTES
         if size > file.size - at:

@@ -85,12 +85,12 @@ class ParsedText:
             return subject.stored
         if isinstance(subject, (MlirLayout, MemoryConfig)):
             raise LayoutError(
-                f"a {self.notation} text of where a tensor lives does not state its shape; give it one: shape=(8, 8)"
-                " in Python, --shape 8x8 for translate, SHAPE:MemoryConfig(...) for reshard"
+                f"a {self.notation} text of a memory config does not state the tensor's shape; give it one:"
+                " shape=(8, 8) in Python, --shape 8x8 for translate, SHAPE:MemoryConfig(...) for reshard"
             )
-        kind = value.kind if isinstance(value, TtnnText) else type(value).__name__
+        class_name = value.kind if isinstance(value, TtnnText) else type(value).__name__
         raise LayoutError(
-            f"this {self.notation} text describes a {kind}, which is not a layout; use .placement in Python"
+            f"this {self.notation} text describes a {class_name}, which is not a layout; use .placement in Python"
         )
 
     @property
@@ -116,10 +116,10 @@ class ParsedText:
         bits = getattr(value, "bits", None)
         if bits is not None:
             return int(bits)
-        said = getattr(value, "dtype", None) or getattr(value, "element", None)
-        found = _ELEMENT.match(said.lower()) if isinstance(said, str) else None
-        digits = None if found is None else re.match(r"\d+", found[2])
-        number = int(digits[0]) if digits else 8 if found and found[1] == "pred" else None
+        dtype = getattr(value, "dtype", None) or getattr(value, "element", None)
+        match = _ELEMENT.match(dtype.lower()) if isinstance(dtype, str) else None
+        digits = None if match is None else re.match(r"\d+", match[2])
+        number = int(digits[0]) if digits else 8 if match and match[1] == "pred" else None
         if isinstance(value, XlaShape) and number is not None:  # a byte for less than that, unless E packs them
             return int(value.properties.get("E", max(number, 8)))
         return number
@@ -138,12 +138,12 @@ class ParsedText:
         if not isinstance(value, TritonType):
             return self.layout
         try:
-            found = memory_layout_of_encoding(value.encoding, value.shape)
+            stored = memory_layout_of_encoding(value.encoding, value.shape)
         except LayoutError:
             if value.encoding.padding:  # which the map does not have
                 raise
             return self.layout
-        laid_out: LayoutLike = coalesce(found, (1,) * len(value.shape))
+        laid_out: LayoutLike = coalesce(stored, (1,) * len(value.shape))
         return laid_out
 
     @property
@@ -159,7 +159,7 @@ class ParsedText:
         if isinstance(value, TtnnText):
             names = ", ".join([name for name, _ in value.extra if name != "storage"])  # the spec has its memory
             if names:
-                raise LayoutError(f"this text also gives {names}, which has no field; see .value.value")
+                raise LayoutError(f"this text also states {names}, which a layout cannot hold; see .value.value")
             return value.value
         if isinstance(value, MlirLayout) and self.shape is not None:
             return value.to_spec(TensorType(self.shape, None, value.memref.dtype))
@@ -231,11 +231,11 @@ _WRITERS: dict[str, Callable[..., str]] = {
 _PLACEMENT_WRITERS: dict[str, Callable[..., str]] = {"ttnn": write_ttnn, "tt-mlir": write_mlir_layout}
 
 WRITABLE = (*_WRITERS, *_PLACEMENT_WRITERS)
-"""Our own notations that layouts can be written in; `writable_notations` has those of plug-ins as well."""
+"""Our own notations that layouts can be written in; `writable_notations` has the plug-ins' as well."""
 
 
 def writable_notations() -> list[str]:
-    """Return the names of all notations that layouts can be written in, those of plug-ins last.
+    """Return the names of all notations that layouts can be written in, the library's before plug-ins'.
 
     >>> writable_notations()[:2]
     ['tilewright', 'cute']
@@ -265,23 +265,23 @@ def element_options(parsed: object, notation: str) -> dict[str, str]:
     if notation not in TYPED or not isinstance(parsed, ParsedText) or parsed.attribute is not None:
         return {}
     value = parsed.value
-    said = getattr(value, "dtype", None) or getattr(value, "element", None)
+    element = getattr(value, "dtype", None) or getattr(value, "element", None)
     if isinstance(subject := parsed.placement, TensorSpec):
-        said = _CHIP_TYPES.get(subject.dtype.name)
-        if said is None:
+        element = _CHIP_TYPES.get(subject.dtype.name)
+        if element is None:
             raise LayoutError(f"{notation} has no element type {subject.dtype.name}; give another one with dtype")
-    if not isinstance(said, str):
+    if not isinstance(element, str):
         return {}
-    found = _ELEMENT.fullmatch(said.lower())
-    if found is None or notation == parsed.notation:
-        return {"dtype": said} if notation == parsed.notation else {}
-    kind, rest = found.groups()
-    is_bit = kind == "pred" or (kind, rest) == ("i", "1")
+    match = _ELEMENT.fullmatch(element.lower())
+    if match is None or notation == parsed.notation:
+        return {"dtype": element} if notation == parsed.notation else {}
+    prefix, rest = match.groups()
+    is_bit = prefix == "pred" or (prefix, rest) == ("i", "1")
     if notation == "xla":
-        return {"dtype": "pred" if is_bit else {"i": "s", "si": "s", "ui": "u"}.get(kind, kind) + rest}
+        return {"dtype": "pred" if is_bit else {"i": "s", "si": "s", "ui": "u"}.get(prefix, prefix) + rest}
     unsigned = "ui" if notation == "memref" else "i"
-    name = {"s": "i", "si": "i", "u": unsigned, "ui": unsigned}.get(kind, kind)
-    return {"dtype": "i1" if is_bit else name + (rest.upper() if kind == "f" else rest)}
+    name = {"s": "i", "si": "i", "u": unsigned, "ui": unsigned}.get(prefix, prefix)
+    return {"dtype": "i1" if is_bit else name + (rest.upper() if prefix == "f" else rest)}
 
 
 def write(layout: object, notation: str, **options: Any) -> str:
@@ -301,7 +301,7 @@ def write(layout: object, notation: str, **options: Any) -> str:
             raise LayoutError(f"cannot write {notation!r}; layouts can be written as {', '.join(writable_notations())}")
         own = layout.memory_layout if isinstance(layout, ParsedText) else unwrap(layout)
         if not isinstance(own, LayoutLike):
-            raise LayoutError(f"{notation} says layouts, got {type(own).__name__} {own!s:.60}")
+            raise LayoutError(f"{notation} can express layouts only, got {type(own).__name__} {own!s:.60}")
         return added.write(own, **options)
     if isinstance(layout, ParsedText) and layout.notation == notation != "ttnn" and not options:
         return str(layout)
@@ -316,8 +316,8 @@ def write(layout: object, notation: str, **options: Any) -> str:
         subject = layout.layout if notation in ("tilewright", "triton") else layout.memory_layout
     if not isinstance(subject, (LayoutLike, Linear, Swizzle)):
         raise LayoutError(
-            f"{notation} says layouts, got {type(subject).__name__} {subject!s:.60}; specs and memory configs are"
-            f" written as {' or '.join(_PLACEMENT_WRITERS)}"
+            f"{notation} can express layouts only, got {type(subject).__name__} {subject!s:.60}; specs and memory"
+            f" configs are written as {' or '.join(_PLACEMENT_WRITERS)}"
         )
     if isinstance(subject, Linear) and notation not in ("tilewright", "triton"):
         inputs = ", ".join(subject.inputs)

@@ -79,12 +79,12 @@ class _CuteReader:
         pointer, bits, address, swizzle, offset = "", None, "", None, 0
         swizzles_bytes, origin = False, Place({})
         while True:
-            if found := cursor.match(_POINTER):
+            if match := cursor.match(_POINTER):
                 if pointer:
                     cursor.fail("one pointer")
-                pointer, bits = found[1], int(found[2])
+                pointer, bits = match[1], int(match[2])
                 if not bits:
-                    raise FileFormatError(f"{cursor.name}: the elements of {found[0]}...) have no bits")
+                    raise FileFormatError(f"{cursor.name}: the elements of {match[0]}...) have no bits")
                 address = self._read_address()
                 swizzles_bytes = swizzle is not None
             elif (start := self._read_coordinate_tensor()) is not None:
@@ -135,21 +135,21 @@ class _CuteReader:
         """Return the offset between a swizzle and a layout: `_0 o`, `7 o`, `{16} o`, `_0,` of a type."""
         cursor, start = self.cursor, self.cursor.skip_space()
         is_braced = cursor.accept("{")
-        found = cursor.match(_INTEGER)
-        if found and (not is_braced or cursor.accept("}")) and cursor.peek("o"):
-            return int(found[1])
+        match = cursor.match(_INTEGER)
+        if match and (not is_braced or cursor.accept("}")) and cursor.peek("o"):
+            return int(match[1])
         cursor.at = start
         return None
 
     def _read_swizzle(self) -> Swizzle | None:
         cursor, start = self.cursor, self.cursor.skip_space()
         is_wrapped = cursor.accept("(")
-        found = cursor.match(_SWIZZLE) or cursor.match(_PYTHON_SWIZZLE)
-        if not found or (is_wrapped and not cursor.accept(")")):
+        match = cursor.match(_SWIZZLE) or cursor.match(_PYTHON_SWIZZLE)
+        if not match or (is_wrapped and not cursor.accept(")")):
             cursor.at = start
             return None
         try:
-            return Swizzle(*[int(number) for number in found.groups() if number is not None])
+            return Swizzle(*[int(number) for number in match.groups() if number is not None])
         except LayoutError as problem:
             raise FileFormatError(f"{cursor.name}: {problem}") from None
 
@@ -255,19 +255,19 @@ class _CuteReader:
                 return tuple(cursor.items(closing, lambda: self.read_tree(depth + 1), _MAX_MODES, is_python=True))
         amount = self._read_integer()
         path = []
-        while found := cursor.match(_PATH):
-            path.append(f"E{found[1]}")
+        while match := cursor.match(_PATH):
+            path.append(f"E{match[1]}")
         return Place({".".join(reversed(path)): amount}) if path else amount
 
     def _read_integer(self) -> int:
-        found = self.cursor.match(_INTEGER) or self.cursor.match(_TEMPLATE_INTEGER)
-        if not found:
+        match = self.cursor.match(_INTEGER) or self.cursor.match(_TEMPLATE_INTEGER)
+        if not match:
             self.cursor.fail("an integer")
-        return int(found[1])
+        return int(match[1])
 
     def _build(self, shape: Any, stride: Any) -> Layout:
         if stride is not None and not is_congruent(shape, stride):
-            raise FileFormatError(f"{self.cursor.name}: shape {shape} and stride {stride} are not nested alike")
+            raise FileFormatError(f"{self.cursor.name}: shape {shape} and stride {stride} have different nesting")
         try:
             return Layout(shape) if stride is None else Layout(shape, stride)
         except (LayoutError, TypeError) as problem:
@@ -282,8 +282,8 @@ def _scale_swizzle(swizzle: Swizzle, bits: int, to_bytes: bool = False) -> Swizz
     """Return a swizzle of bytes as one of elements of a given width in bits, or the other way round."""
     if bits < 8 or bits & (bits - 1):
         raise FileFormatError(f"a swizzle of bytes cannot be one of elements of {bits} bits")
-    steps = (bits // 8).bit_length() - 1
-    base = swizzle.base + (steps if to_bytes else -steps)
+    shift = (bits // 8).bit_length() - 1
+    base = swizzle.base + (shift if to_bytes else -shift)
     if base < 0:
         raise FileFormatError(f"{swizzle} moves parts of elements of {bits} bits, which is not a layout of elements")
     return Swizzle(swizzle.bits, base, swizzle.shift)
@@ -301,7 +301,7 @@ def write_cute(layout: object, text: CuteText | None = None) -> str:
     if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
         swizzle, layout = layout.outer, layout.inner
     if not isinstance(layout, Layout) or layout.guards or layout.replicas:
-        raise LayoutError(f"{layout} has padding, copies or a composition that CuTe's text does not have")
+        raise LayoutError(f"{layout} has padding, copies or a composition that CuTe's text cannot express")
     offset = layout.offset
     strided = f"{_format(layout.shape)}:{_format(layout.stride)}"
     if text is None or not text.pointer:
@@ -324,7 +324,7 @@ def _format(tree: object) -> str:
     if not isinstance(tree, Place):
         return str(tree)
     if len(tree) != 1:
-        raise LayoutError(f"{tree} moves along several axes at once, which CuTe's strides do not")
+        raise LayoutError(f"{tree} moves along several axes at once, which CuTe's strides cannot")
     ((name, amount),) = tree.items()
     parts = name.split(".")
     if not all(part[:1] == "E" and part[1:].isdigit() for part in parts):

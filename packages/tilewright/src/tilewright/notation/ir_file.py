@@ -88,28 +88,28 @@ def scan_ir(chunks: Iterable[str]) -> Iterator[IrItem]:
     window = _Window(iter(chunks))
     statement = _Statement(window)
     while True:
-        found = _TOKEN.search(window.text, window.at)
-        window.at = found.start() if found else max(window.at, len(window.text) - _TAIL)
+        match = _TOKEN.search(window.text, window.at)
+        window.at = match.start() if match else max(window.at, len(window.text) - _TAIL)
         if len(window.text) - window.at < MAX_TEXT and window.fill():
             continue  # a token is looked at with all that may belong to it
-        if found is None:
+        if match is None:
             return
         line, column = window.locate()
-        window.at = found.end()
-        if found[0] == '"':
+        window.at = match.end()
+        if match[0] == '"':
             if operation := _OPERATION.match(window.text, window.at):
                 statement.begin(operation[1], line)
             window.skip_string()
-        elif found[0] == "//":
-            if _SPLIT.match(window.text, found.start()):
+        elif match[0] == "//":
+            if _SPLIT.match(window.text, match.start()):
                 yield IrItem("split", "", line, column)
             window.skip_line()
-        elif name := found["alias"]:
+        elif name := match["alias"]:
             text, window.at = _capture(window.text, window.at, _ALIAS_STOP)
             if text is not None:
-                yield IrItem("alias", text.strip(), line, column + len(found[0]) - len(found[0].lstrip()), name)
+                yield IrItem("alias", text.strip(), line, column + len(match[0]) - len(match[0].lstrip()), name)
         else:
-            role = statement.role_at(found.start(), line)
+            role = statement.role_at(match.start(), line)
             simple = _SIMPLE_TYPE.match(window.text, window.at)
             if simple:
                 text, window.at = simple[0], simple.end()
@@ -140,8 +140,8 @@ class _Statement:
         """Return the operation at a position, and whether its results are there: operands are in (...), then ->."""
         if line != self.line:
             return "", False
-        for found in _ROLE.finditer(self.window.text, max(0, self._searched - self.window.forgotten), at):
-            self.is_result = found[0] == "->"
+        for match in _ROLE.finditer(self.window.text, max(0, self._searched - self.window.forgotten), at):
+            self.is_result = match[0] == "->"
         self.skip_to(at)
         return self.operation, self.is_result
 
@@ -184,13 +184,13 @@ class _Window:
     def skip_string(self) -> None:
         """Move past a string, whose opening quotation mark was read."""
         while True:
-            found = _STRING_STOP.search(self.text, self.at)
-            self.at = found.end() if found else len(self.text)
-            if found and found[0] == '"':
+            match = _STRING_STOP.search(self.text, self.at)
+            self.at = match.end() if match else len(self.text)
+            if match and match[0] == '"':
                 return
             if self.at == len(self.text) and not self.fill():
                 return
-            self.at += found is not None  # past the character after a backslash
+            self.at += match is not None  # past the character after a backslash
 
     def skip_line(self) -> None:
         """Move to the end of the line."""
@@ -209,18 +209,18 @@ def _capture(text: str, at: int, stop: re.Pattern[str]) -> tuple[str | None, int
     limit, start, parts = min(len(text), at + MAX_TEXT), at, []
     is_alias = stop is _ALIAS_STOP
     depth = 0 if is_alias else 1
-    while found := stop.search(text, at, limit):
-        sign, at = found[0], found.end()
+    while match := stop.search(text, at, limit):
+        sign, at = match[0], match.end()
         if sign == '"':
-            string = _STRING.match(text, found.start(), limit)
+            string = _STRING.match(text, match.start(), limit)
             if string is None:
-                return None, found.start()
+                return None, match.start()
             at = string.end()
         elif sign == "//":
-            parts.append(text[start : found.start()])
+            parts.append(text[start : match.start()])
             start = at = text.find("\n", at, limit)
             if at < 0:
-                return None, found.start()
+                return None, match.start()
         elif sign == "\n":
             value = "".join([*parts, text[start : at - 1]])
             if depth == 0 and value.strip():
@@ -341,11 +341,11 @@ def parse_mlir_attribute(text: str, aliases: Mapping[str, str] | None = None) ->
 
 def _read_any(cursor: TextCursor, aliases: Aliases) -> Any:
     start = cursor.skip_space()
-    found = cursor.match(_MNEMONIC)
+    match = cursor.match(_MNEMONIC)
     cursor.at = start
-    if not found or found[1] not in _READERS:
+    if not match or match[1] not in _READERS:
         cursor.fail(f"one of {', '.join(_READERS)} of the dialects ttnn and ttcore")
-    return _READERS[found[1]](cursor, aliases)
+    return _READERS[match[1]](cursor, aliases)
 
 
 def _open(cursor: TextCursor, name: str) -> None:
@@ -381,7 +381,7 @@ def _read_shard_spec(cursor: TextCursor, aliases: Aliases) -> ShardSpec:
         start = cursor.skip_space()
         if read_word(cursor, "a mode") != "physical":
             cursor.at = start
-            cursor.fail("the mode <physical>, since the place of logical shards is not known,")
+            cursor.fail("the mode <physical>, since the positions of logical shards are unknown,")
     cursor.expect(">")
     return ShardSpec(cores, shape, orientation)
 
@@ -434,11 +434,11 @@ def _read_nd_layout(cursor: TextCursor, aliases: Aliases) -> MlirNdLayout:
             cursor.fail("the end of an ND layout")
         words.append(cursor.raw().removeprefix("<").removesuffix(">"))
     cursor.expect(">")
-    known = {}
+    fields = {}
     for name, members in _ND_WORDS.items():
-        known[name] = next((word for word in words if word in members), None)
-    extra = [word for word in words if word not in known.values()]
-    return MlirNdLayout(grid, memref, **known, extra=tuple(extra))
+        fields[name] = next((word for word in words if word in members), None)
+    extra = [word for word in words if word not in fields.values()]
+    return MlirNdLayout(grid, memref, **fields, extra=tuple(extra))
 
 
 _ND_WORDS = {
@@ -669,9 +669,9 @@ def _read_use(item: IrItem, aliases: dict[str, str]) -> LayoutUse | None:
 def _encoding_of(text: str) -> str:
     """Return the encoding of a tensor type: what follows the first comma outside its element type."""
     depth, at = 0, len("tensor<")
-    for found in re.finditer(r"[<>,]", text[at:]):
-        sign = found[0]
+    for match in re.finditer(r"[<>,]", text[at:]):
+        sign = match[0]
         if sign == "," and depth == 0:
-            return text[at + found.end() : -1].strip()
+            return text[at + match.end() : -1].strip()
         depth += (sign == "<") - (sign == ">")
     return ""

@@ -89,8 +89,8 @@ def tiled_parts(layout: LayoutLike, notation: str) -> list[StridedPart]:
     for part in parts:
         if part.divisor > divisors.get(part.mode, part.divisor):
             raise LayoutError(
-                f"{layout} has neighbours along mode {part.mode} further apart than what is not; tiles of {notation}"
-                " are the other way round"
+                f"{layout} has neighbours along mode {part.mode} further apart inside tiles than between;"
+                f" tiles of {notation} are the other way round"
             )
         divisors[part.mode] = part.divisor
     return parts
@@ -136,13 +136,13 @@ def nested_tiles(parts: Sequence[StridedPart], order: Sequence[int]) -> tuple[tu
     ((32, 32), (16, 16))
     """
     levels: list[dict[int, int]] = [{}]  # the extents of dimensions, by their place in the order
-    place = -1
+    position = -1
     for part in parts:
         here = order.index(part.mode)
-        if here < place:
+        if here < position:
             levels.append({})
         levels[-1][here] = levels[-1].get(here, 1) * part.extent
-        place = here
+        position = here
     tiles = []
     for k in range(1, len(levels)):
         inner = levels[k:]
@@ -151,7 +151,7 @@ def nested_tiles(parts: Sequence[StridedPart], order: Sequence[int]) -> tuple[tu
     return tuple(tiles)
 
 
-MAX_DEPTH = 100  # of operations within each other
+MAX_DEPTH = 100  # of nested operations
 Value: TypeAlias = Any  # an integer, or an array of integers
 
 OPERATIONS: dict[str, Callable[[Value, Value], Value]] = {
@@ -175,7 +175,7 @@ class Term:
     operation: str
     left: Any  # a term; the name of an input; a number
     right: Any = None  # a term, or None
-    depth: int = field(default=0, compare=False, repr=False)  # operations within each other
+    depth: int = field(default=0, compare=False, repr=False)  # nested operations
 
     @classmethod
     def input(cls, name: str) -> Term:
@@ -210,7 +210,7 @@ class Term:
             return Term.number(OPERATIONS[operation](self.left, other.left))
         depth = max(self.depth, other.depth) + 1
         if depth > MAX_DEPTH:
-            raise LayoutError(f"an expression has at most {MAX_DEPTH} operations within each other")
+            raise LayoutError(f"an expression has at most {MAX_DEPTH} nested operations")
         return Term(operation, self, other, depth)
 
     def __add__(self, other: Term) -> Term:
@@ -270,20 +270,20 @@ class Term:
         if self.operation == "number":
             return {}, self.left
         left, constant = self.left.digits()
-        right, other = self.right.digits()
+        right, added = self.right.digits()
         if self.operation in ("+", "-"):
             sign = 1 if self.operation == "+" else -1
             total = dict(left)
             for digit, factor in right.items():
                 total[digit] = total.get(digit, 0) + sign * factor
-            return {digit: factor for digit, factor in total.items() if factor}, constant + sign * other
+            return {digit: factor for digit, factor in total.items() if factor}, constant + sign * added
         if self.operation == "*":
-            digits, factor, offset = (left, other, constant) if not right else (right, constant, other)
+            digits, factor, offset = (left, added, constant) if not right else (right, constant, added)
             return {digit: old * factor for digit, old in digits.items() if factor}, offset * factor
         if len(left) != 1 or constant or next(iter(left.values())) != 1 or self.operation == "ceildiv":
             raise LayoutError(f"{self.operation} of a sum is not strided")
         (digit,) = left
-        return {digit.divide(other) if self.operation == "floordiv" else digit.reduce(other): 1}, 0
+        return {digit.divide(added) if self.operation == "floordiv" else digit.reduce(added): 1}, 0
 
 
 @dataclass(frozen=True)
@@ -384,15 +384,15 @@ class IndexMap:
         total: dict[IndexDigit, int] = {}
         offset = 0
         for k, result in enumerate(self.results):
-            step = prod(mapped[k + 1 :])
+            stride = prod(mapped[k + 1 :])
             digits, constant = result.digits()
-            offset += constant * step
+            offset += constant * stride
             for digit, factor in digits.items():
-                total[digit] = total.get(digit, 0) + factor * step
+                total[digit] = total.get(digit, 0) + factor * stride
         modes = [self._mode(name, extent, total) for name, extent in zip(self.inputs, shape, strict=True)]
         stored = Layout(tuple([extents for extents, _ in modes]), tuple([strides for _, strides in modes]))
-        held = [prod(extents) if isinstance(extents, tuple) else extents for extents, _ in modes]
-        layout: Any = stored if held == list(shape) else with_logical_shape(stored, tuple(shape))
+        stored_shape = [prod(extents) if isinstance(extents, tuple) else extents for extents, _ in modes]
+        layout: Any = stored if stored_shape == list(shape) else with_logical_shape(stored, tuple(shape))
         return layout + offset if offset else layout
 
     def _mode(self, name: str, extent: int, total: Mapping[IndexDigit, int]) -> tuple[Any, Any]:
@@ -500,15 +500,15 @@ def _read_names(cursor: TextCursor, opening: str, closing: str) -> tuple[str, ..
 
 def _read_sum(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     term = _read_product(cursor, names, depth)
-    while found := cursor.match(_SUM):
-        term = _combine(cursor, term, found[0], _read_product(cursor, names, depth))
+    while match := cursor.match(_SUM):
+        term = _combine(cursor, term, match[0], _read_product(cursor, names, depth))
     return term
 
 
 def _read_product(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     term = _read_factor(cursor, names, depth)
-    while found := cursor.match(_PRODUCT):
-        term = _combine(cursor, term, found[0], _read_factor(cursor, names, depth))
+    while match := cursor.match(_PRODUCT):
+        term = _combine(cursor, term, match[0], _read_factor(cursor, names, depth))
     return term
 
 
@@ -521,7 +521,7 @@ def _combine(cursor: TextCursor, left: Term, operation: str, right: Term) -> Ter
 
 def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     if depth > _MAX_DEPTH:
-        cursor.fail(f"at most {_MAX_DEPTH} parentheses within each other")
+        cursor.fail(f"at most {_MAX_DEPTH} nested parentheses")
     if cursor.accept("("):
         term = _read_sum(cursor, names, depth + 1)
         cursor.expect(")")
@@ -529,11 +529,11 @@ def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term
     if cursor.accept("-"):
         return _combine(cursor, Term.number(-1), "*", _read_factor(cursor, names, depth + 1))
     start = cursor.skip_space()
-    if found := cursor.match(_NAME):
-        if found[0] not in names:
+    if match := cursor.match(_NAME):
+        if match[0] not in names:
             cursor.at = start
             cursor.fail(f"one of {', '.join(names)}")
-        return Term.input(found[0])
+        return Term.input(match[0])
     return Term.number(cursor.integer("an index, or an integer"))
 
 
@@ -801,7 +801,7 @@ def parse_index_map(text: str) -> IndexMap:
                 f"an index map is read from its lambda alone, got {unread[:60]!r} as well; leave it out"
             )
         node = node.args[0]
-    if not isinstance(node, ast.Lambda) or ast.unparse(node.args) != ", ".join([each.arg for each in node.args.args]):
+    if not isinstance(node, ast.Lambda) or ast.unparse(node.args) != ", ".join([arg.arg for arg in node.args.args]):
         raise FileFormatError(
             f"{text[:60]!r} is not an index map: expected lambda with plain names, such as lambda i, j: [j, i]"
         )
@@ -819,7 +819,7 @@ def parse_index_map(text: str) -> IndexMap:
 
 def _read_term(node: ast.AST, names: tuple[str, ...], depth: int) -> Term:
     if depth > 100:
-        raise LayoutError("it has more than 100 operations within each other")
+        raise LayoutError("it has more than 100 nested operations")
     if isinstance(node, ast.Name) and node.id in names:
         return Term.input(node.id)
     if isinstance(node, ast.Constant) and type(node.value) is int:

@@ -60,7 +60,7 @@ _TYPE = re.compile(r"\b(?:tensor|memdesc)\s*<")
 
 
 NOTATIONS = ("tilewright", "cute", *_READERS)
-"""The names of our own notations; `notation_names` has those of plug-ins as well."""
+"""The names of our own notations; `notation_names` has the plug-ins' as well."""
 
 
 class Notation(NamedTuple):
@@ -81,7 +81,7 @@ class Notation(NamedTuple):
 
 
 def notation_names() -> list[str]:
-    """Return the names of all notations, those of plug-ins last.
+    """Return the names of all notations, the library's before plug-ins'.
 
     >>> notation_names()[:2]
     ['tilewright', 'cute']
@@ -133,30 +133,30 @@ def parse_with_spare_shape(
         raise TypeError(f"a layout is parsed from a str, got {type(text).__name__} {text!r}")
     if len(text) > MAX_TEXT:
         raise LayoutError(f"a layout is at most {MAX_TEXT} characters of text, got {len(text)}")
-    given = None if shape is None else tuple([int(extent) for extent in shape])
+    extents = None if shape is None else tuple([int(extent) for extent in shape])
     name = _recognize(text) if notation is None else notation
     if name in ("tilewright", "cute"):
         return _parse_layout(text, name, must_be_own=notation == "tilewright")
     if (added := load_notation(name)) is not None:
         value = added.read(text)
-        return value if isinstance(value, LayoutLike) else _parsed_text(name, value, given)
+        return value if isinstance(value, LayoutLike) else _parsed_text(name, value, extents)
     if name not in _READERS:
-        raise LayoutError(f"unknown notation {name!r}; known are {', '.join(notation_names())}")
+        raise LayoutError(f"unknown notation {name!r}; expected one of {', '.join(notation_names())}")
     attribute = _find_attribute(text)
-    whole = text if attribute is None or given is None else _surround(attribute, given)
+    whole = text if attribute is None or extents is None else _surround(attribute, extents)
     try:
-        return _parsed_text(name, _read(name, whole), given, None if whole is text else attribute)
+        return _parsed_text(name, _read(name, whole), extents, None if whole is text else attribute)
     except FileFormatError as problem:  # a text, not a file
         raise LayoutError(str(problem)) from None
 
 
-def _require_same_shape(parsed: Any, given: tuple[int, ...]) -> None:
+def _require_same_shape(parsed: Any, shape: tuple[int, ...]) -> None:
     """Raise if a text has a shape of its own, and it is not the one that was given as well."""
     own = parsed.stated_shape if hasattr(parsed, "notation") else _shape_of(parsed)
     if not isinstance(own, tuple):
         return
-    if len(own) != len(given) or any(n not in (None, extent) for n, extent in zip(own, given, strict=True)):
-        raise LayoutError(f"this text states its shape, {own}, got {given} as well; leave that out")
+    if len(own) != len(shape) or any(n not in (None, extent) for n, extent in zip(own, shape, strict=True)):
+        raise LayoutError(f"this text states its shape, {own}, got {shape} as well; leave that out")
 
 
 def _shape_of(layout: LayoutLike | Swizzle) -> tuple[int, ...] | None:
@@ -165,8 +165,8 @@ def _shape_of(layout: LayoutLike | Swizzle) -> tuple[int, ...] | None:
 
 def _find_attribute(text: str) -> str | None:
     """Return the layout attribute of MLIR that a text is, without the type that it belongs to; None for others."""
-    found = _ATTRIBUTE.fullmatch(text)
-    return None if found is None or _TYPE.search(text) else found[1]
+    match = _ATTRIBUTE.fullmatch(text)
+    return None if match is None or _TYPE.search(text) else match[1]
 
 
 def _surround(attribute: str, shape: tuple[int, ...]) -> str:
@@ -175,8 +175,8 @@ def _surround(attribute: str, shape: tuple[int, ...]) -> str:
     if attribute.startswith("strided"):
         return f"memref<{extents}xf32, {attribute}>"
     is_memory = "shared" in attribute.partition("<")[0]
-    kind, rest = ("!ttg.memdesc", ", #ttg.shared_memory, mutable") if is_memory else ("tensor", "")
-    return f"{kind}<{extents}xf16, {attribute}{rest}>"
+    type_name, rest = ("!ttg.memdesc", ", #ttg.shared_memory, mutable") if is_memory else ("tensor", "")
+    return f"{type_name}<{extents}xf16, {attribute}{rest}>"
 
 
 def _recognize(text: str) -> str:
@@ -204,7 +204,7 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizz
         if must_be_own:
             raise
         try:
-            found = parse_cute(text)
+            parsed = parse_cute(text)
         except FileFormatError as problem:
             if _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
                 raise LayoutError(str(problem)) from None
@@ -214,8 +214,8 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizz
                 f"{text.strip()[:40]!r} is not a layout in any of the notations {', '.join(NOTATIONS)}; a layout is"
                 " written as (4,8):(8,1)"
             ) from None
-    is_plain = not found.pointer and found.bits is None and isinstance(found.layout, (LayoutLike, Swizzle))
-    return found.layout if is_plain else _parsed_text("cute", found)
+    is_plain = not parsed.pointer and parsed.bits is None and isinstance(parsed.layout, (LayoutLike, Swizzle))
+    return parsed.layout if is_plain else _parsed_text("cute", parsed)
 
 
 def _load(name: str) -> Any:

@@ -85,15 +85,15 @@ class TiledDimensions:
         strides = [prod(grid[k + 1 :]) for k in range(len(grid))]
         outer, rest = len(before), strides[len(before) :]
         shapes: list[Any] = [*before, *zip(parts, counts, strict=True)]
-        steps: list[Any] = [*strides[:outer], *zip(rest[len(counts) :], rest[: len(counts)], strict=True)]
-        tiles = Layout(tuple(reversed(shapes)), tuple(reversed(steps)))
+        flat_strides: list[Any] = [*strides[:outer], *zip(rest[len(counts) :], rest[: len(counts)], strict=True)]
+        tiles = Layout(tuple(reversed(shapes)), tuple(reversed(flat_strides)))
         return TiledDimensions(grid, compose(tiles, compose(padded, self.layout)))
 
 
 def _row_major_index(extents: Sequence[int], padded: Sequence[int]) -> Any:
     """Return the layout from a row-major index over `extents` to that over `padded`, as large or larger ones."""
-    steps = [prod(padded[k + 1 :]) for k in range(len(padded))]
-    return Layout(tuple(reversed(extents)), tuple(reversed(steps)))
+    strides = [prod(padded[k + 1 :]) for k in range(len(padded))]
+    return Layout(tuple(reversed(extents)), tuple(reversed(strides)))
 
 
 # XLA's shapes with layouts, such as `bf16[8,128]{1,0:T(8,128)(2,1)}`, in and out.
@@ -194,15 +194,15 @@ def parse_xla(text: str) -> XlaShape:
             if cursor.accept("T"):
                 while not tiles or cursor.peek("("):
                     if len(tiles) == MAX_TILES:
-                        cursor.fail(f"at most {MAX_TILES} tiles within each other")
+                        cursor.fail(f"at most {MAX_TILES} nested tiles")
                     tiles.append(_read_tile(cursor))
             while not cursor.peek("}"):
                 name = cursor.take(_ITEM, "a property such as S(1), or '}'")
                 if name == "T":
                     raise FileFormatError(f"{cursor.name}: tiles are given once, as T(8,128)(2,1), before properties")
                 if name not in _PROPERTIES:
-                    known = ", ".join([f"{key} ({meaning})" for key, meaning in _PROPERTIES.items()])
-                    raise FileFormatError(f"{cursor.name}: unknown property {name!r}; known are T (tiles), {known}")
+                    others = ", ".join([f"{key} ({meaning})" for key, meaning in _PROPERTIES.items()])
+                    raise FileFormatError(f"{cursor.name}: unknown property {name!r}; expected T (tiles), {others}")
                 if name in properties:
                     raise FileFormatError(f"{cursor.name}: property {name!r} is given twice")
                 properties[name] = _read_property(cursor, name, len(shape))
@@ -281,10 +281,10 @@ def write_xla(layout: LayoutLike, dtype: str = "f32") -> str:
     parts, shape = tiled_parts(layout, "XLA"), logical_extents(layout)
     present = list(dict.fromkeys([part.mode for part in parts]))
     order = [*[k for k in range(len(shape)) if k not in present], *present]
-    written = XlaShape(dtype, shape, tuple(reversed(order)), nested_tiles(parts, order))
-    if written.padded_size != prod(stored_extents(layout)):
-        raise LayoutError(f"{layout} has more padding than the tiles of {written} need; XLA pads to whole tiles")
-    return str(written)
+    result = XlaShape(dtype, shape, tuple(reversed(order)), nested_tiles(parts, order))
+    if result.padded_size != prod(stored_extents(layout)):
+        raise LayoutError(f"{layout} has more padding than the tiles of {result} need; XLA pads to whole tiles")
+    return str(result)
 
 
 # oneDNN's format tags, such as `aBcd16b`, and their aliases, such as `nChw16c`, in and out.
@@ -377,10 +377,10 @@ def parse_onednn(text: str) -> OnednnTag:
     >>> str(parse_onednn("OIhw4i16o4i")), parse_onednn("nt").order
     ('ABcd4b16a4b', (1, 0))
     """
-    found = _TAG.fullmatch(text.strip())
-    if not found:
+    match = _TAG.fullmatch(text.strip())
+    if not match:
         raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: expected dimensions and blocks, such as aBcd16b")
-    outer, blocks = found[1], _BLOCK.findall(found[2])
+    outer, blocks = match[1], _BLOCK.findall(match[2])
     if len(blocks) > MAX_RANK:
         raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: it has more than {MAX_RANK} blocks")
     letters = outer.lower()
@@ -437,8 +437,8 @@ def write_onednn(layout: LayoutLike) -> OnednnTag:
     outer = next((k for k, part in enumerate(parts) if not part.is_last), len(parts))  # parts before the blocks
     tag = _tag_of(parts, outer, len(shape))
     for count in range(outer, -1, -1):  # the only block of a padded dimension is also its last part
-        if (found := _tag_of(parts, count, len(shape))).padded_shape(shape) == stored:
-            return found
+        if (candidate := _tag_of(parts, count, len(shape))).padded_shape(shape) == stored:
+            return candidate
     raise LayoutError(f"{layout} has more padding than the blocks of {tag} need; oneDNN pads to whole blocks")
 
 
@@ -447,7 +447,7 @@ def _tag_of(parts: Sequence[StridedPart], outer: int, rank: int) -> OnednnTag:
     order = [part.mode for part in parts[:outer]]
     for k in range(rank):
         if k not in order:  # of extent 1, so that it can stand anywhere: in the order of the alphabet
-            order.insert(next((place for place, other in enumerate(order) if other > k), len(order)), k)
+            order.insert(next((position for position, dimension in enumerate(order) if dimension > k), len(order)), k)
     return OnednnTag(tuple(order), tuple([(part.mode, part.extent) for part in parts[outer:]]))
 
 
@@ -494,7 +494,7 @@ class MosaicTiling:
         return result
 
     def layout(self, shape: Sequence[int]) -> Any:
-        """Return the layout of an array of a `shape` whose tiles are stored one after the other."""
+        """Return the layout of an array of a `shape` whose tiles are stored contiguously."""
         return self._split(shape).layout
 
     def view(self, shape: Sequence[int], strides: Sequence[int]) -> Layout:
@@ -533,7 +533,7 @@ def parse_mosaic(text: str) -> MosaicTiling:
                 f"{cursor.name}: a tile has extents of at least 1, and no more than the one before it, got {tile}"
             )
         if len(tiles) == MAX_TILES:
-            cursor.fail(f"at most {MAX_TILES} tiles within each other")
+            cursor.fail(f"at most {MAX_TILES} nested tiles")
         tiles.append(tuple(tile))
         cursor.accept(",")
     cursor.expect(")")

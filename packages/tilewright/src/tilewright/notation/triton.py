@@ -36,8 +36,8 @@ def element_bits(dtype: str) -> int | None:
     >>> element_bits("bf16"), element_bits("i8"), element_bits("f8E8M0FNU"), element_bits("ptr")
     (16, 8, 8, None)
     """
-    found = _SIZED_TYPE.fullmatch(dtype)
-    return int(found[1]) if found else None
+    match = _SIZED_TYPE.fullmatch(dtype)
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,14 @@ def parse_triton_type(text: str, aliases: Mapping[str, str] | None = None) -> Tr
     >>> parse_triton_type("#b = #ttg.blocked<{order = [0]}>\\ntensor<256xf16, #b>").encoding.name
     'blocked'
     """
-    known: dict[str, str] = {}
+    definitions: dict[str, str] = {}
     for name, value in [*_DEFINITION.findall(text), *(aliases or {}).items()]:
-        if known.setdefault(name, value) != value:
+        if definitions.setdefault(name, value) != value:
             raise FileFormatError(f"a Triton type: #{name} is defined twice, with different values")
-    reader = _TritonReader(_DEFINITION.sub("", text).strip(), "a Triton type", known)
-    kind = reader.read_type()
+    reader = _TritonReader(_DEFINITION.sub("", text).strip(), "a Triton type", definitions)
+    result = reader.read_type()
     reader.cursor.expect_end()
-    return kind
+    return result
 
 
 def parse_encoding(text: str, aliases: Mapping[str, str] | None = None) -> TritonEncoding:
@@ -167,7 +167,7 @@ class _TritonReader:
     def read_encoding(self, depth: int) -> TritonEncoding:
         cursor = self.cursor
         if depth > MAX_DEPTH:
-            cursor.fail(f"at most {MAX_DEPTH} encodings within each other")
+            cursor.fail(f"at most {MAX_DEPTH} nested encodings")
         if alias := cursor.match(_ALIAS):
             if alias[1] not in self.aliases:
                 raise FileFormatError(
@@ -223,7 +223,7 @@ class _TritonReader:
     def _read_value(self, depth: int) -> Any:
         cursor = self.cursor
         if depth > MAX_DEPTH:
-            cursor.fail(f"at most {MAX_DEPTH} brackets within each other")
+            cursor.fail(f"at most {MAX_DEPTH} nested brackets")
         if cursor.accept("["):
             return cursor.items("]", lambda: self._read_value(depth + 1), MAX_VALUES)
         if cursor.peek("{"):
@@ -261,18 +261,18 @@ def validate_fields(encoding: TritonEncoding) -> None:
     ...     print(problem)
     vec of #ttg.swizzled_shared must be an integer of at least 1, got [8]
     """
-    known = _FIELDS.get(encoding.name)
+    fields = _FIELDS.get(encoding.name)
     for name, value in [*encoding.fields.items(), *encoding.after.items()]:
         if isinstance(value, TritonEncoding):
             validate_fields(value)
-        if known is not None and name not in known:
+        if fields is not None and name not in fields:
             raise LayoutError(
                 f"#ttg.{encoding.name} has a field {name!r}, which may move elements and is not known; known are"
-                f" {', '.join(known)}"
+                f" {', '.join(fields)}"
             )
-        kind, is_valid = _KINDS.get(name, _ANYTHING)
+        expected, is_valid = _KINDS.get(name, _ANYTHING)
         if not is_valid(value):
-            raise LayoutError(f"{name} of #ttg.{encoding.name} must be {kind}, got {value}")
+            raise LayoutError(f"{name} of #ttg.{encoding.name} must be {expected}, got {value}")
     instruction = encoding.fields.get("instrShape", [16, 16])[:2]
     if encoding.name == "amd_mfma" and not set(instruction) <= {4, 16, 32, 64}:
         raise LayoutError(f"instrShape of #ttg.amd_mfma begins with two of 4, 16, 32 and 64, got {instruction}")
@@ -358,7 +358,7 @@ def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int
         raise LayoutError(f"Triton's layouts have extents that are powers of two, got {extents}")
     rule = _RULES.get(encoding.name)
     if rule is None:
-        raise LayoutError(f"{encoding.name!r} is not an encoding with a known meaning; known are {', '.join(_RULES)}")
+        raise LayoutError(f"{encoding.name!r} is not a known encoding; expected one of {', '.join(_RULES)}")
     validate_fields(encoding)
     try:
         bases = rule(_Encoded(encoding, extents, bits, extents))
@@ -378,9 +378,9 @@ def memory_layout_of_encoding(encoding: TritonEncoding, shape: Sequence[int]) ->
     linear = linear_of_encoding(encoding, shape)
     if "offset" not in linear.inputs or linear.inputs.get("block", 1) != 1:
         raise LayoutError(f"#ttg.{encoding.name} is not an encoding of the shared memory of one block")
-    places = linear.inverse()
+    inverse = linear.inverse()
     offsets = Linear(
-        {name: [image[0] for image in images] for name, images in places.bases.items()},
+        {name: [image[0] for image in images] for name, images in inverse.bases.items()},
         {"offset": linear.inputs["offset"]},
     )
     layout = offsets.to_layout()
@@ -527,8 +527,8 @@ def _block_bases(encoded: _Encoded) -> list[Basis]:
     per_cluster, split = encoded.integers("CTAsPerCGA"), encoded.integers("CTASplitNum", encoded.integers("CTAsPerCGA"))
     bases: list[Basis] = []
     for k in encoded.order("CTAOrder") if "CTAOrder" in fields else reversed(range(encoded.rank)):
-        steps = [1 << bit for bit in range(log2(per_cluster[k], encoded.encoding.name))]
-        bases += [encoded.unit(k, step if step < split[k] else 0) for step in steps]
+        strides = [1 << bit for bit in range(log2(per_cluster[k], encoded.encoding.name))]
+        bases += [encoded.unit(k, stride if stride < split[k] else 0) for stride in strides]
     return bases
 
 
@@ -765,25 +765,25 @@ def _core_matrices(
 ) -> list[Basis]:
     """Return the bases of a box that consists of matrices of 8 rows, whose columns are XORed with the row."""
     rows, columns = (box[-1], prod(box[:-1])) if is_transposed else (prod(box[:-1]), box[-1])
-    held = box[0] if is_transposed else columns
+    data_columns = box[0] if is_transposed else columns
     vector, per_phase, phases = 128 // bits, 128 // width, width // 16
-    steps: list[int] = []  # as indices into the box, a row after the other
-    for step in [1 << k for k in range(log2(2 * held if is_padded else held, "nvmma_shared"))]:
+    indices: list[int] = []  # as indices into the box, a row after the other
+    for index in [1 << k for k in range(log2(2 * data_columns if is_padded else data_columns, "nvmma_shared"))]:
         if is_padded:  # 8 bytes of data are followed by 8 bytes of padding
-            steps.append(step if step < 8 else 0 if step == 8 else step // 2)
+            indices.append(index if index < 8 else 0 if index == 8 else index // 2)
         else:
-            steps.append(step)
+            indices.append(index)
     for row in (1, 2, 4):
         phase = vector * ((row // per_phase) % phases)
-        steps.append(row * columns + (phase // 2 if is_padded else phase))
-    steps += [columns << k for k in range(3, log2(rows, "nvmma_shared"))]
-    steps += [held << k for k in range(log2(columns // held, "nvmma_shared"))]
+        indices.append(row * columns + (phase // 2 if is_padded else phase))
+    indices += [columns << k for k in range(3, log2(rows, "nvmma_shared"))]
+    indices += [data_columns << k for k in range(log2(columns // data_columns, "nvmma_shared"))]
     order = [0, *range(encoded.rank - 1, 0, -1)] if is_transposed else range(encoded.rank - 1, -1, -1)
     images = []
-    for step in steps:
+    for index in indices:
         image = [0] * encoded.rank
         for k in order:
-            step, image[k] = divmod(step, box[k])
+            index, image[k] = divmod(index, box[k])
         images.append(tuple(image))
     return images
 

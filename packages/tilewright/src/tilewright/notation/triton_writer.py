@@ -96,8 +96,8 @@ def _distributed_candidates(bases: Bases, shape: tuple[int, ...], bits: int) -> 
             yield TritonEncoding("slice", {"dim": dimension, "parent": parent})
 
 
-def _insert(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:
-    return (*values[:place], value, *values[place:])
+def _insert(values: Sequence[int], position: int, value: int) -> tuple[int, ...]:
+    return (*values[:position], value, *values[position:])
 
 
 def _block_fields(images: Images, shape: Sequence[int]) -> Fields | None:
@@ -108,17 +108,17 @@ def _block_fields(images: Images, shape: Sequence[int]) -> Fields | None:
     rows = []
     for image in images:
         parts = [max(1, extent // count) for extent, count in zip(shape, counts, strict=True)]
-        if any(step % part for step, part in zip(image, parts, strict=True)):
+        if any(offset % part for offset, part in zip(image, parts, strict=True)):
             return None
-        rows.append([step // part for step, part in zip(image, parts, strict=True)])
+        rows.append([offset // part for offset, part in zip(image, parts, strict=True)])
     return {"CGALayout": rows} if rows else {}
 
 
 def _blocked_candidates(bases: Bases, shape: tuple[int, ...], blocks: Fields) -> Iterator[TritonEncoding]:
     """Yield blocked encodings: registers, lanes and warps step along the dimensions in order, each beyond the last."""
-    held, rank = list(shape), len(shape)
+    remaining, rank = list(shape), len(shape)
     for image in bases["block"]:
-        held = [extent // 2 if part else extent for extent, part in zip(held, image, strict=True)]
+        remaining = [extent // 2 if part else extent for extent, part in zip(remaining, image, strict=True)]
     registers = bases["register"]
     for order in _orders(rank):
         for count in range(len(registers), -1, -1):  # registers that come before the lanes
@@ -128,10 +128,10 @@ def _blocked_candidates(bases: Bases, shape: tuple[int, ...], blocks: Fields) ->
                 ("threadsPerWarp", bases["lane"]),
                 ("warpsPerCTA", bases["warp"]),
             ):
-                steps = _count_steps(images, order, covered, held)
-                if steps is None:
+                counts = _count_steps(images, order, covered, remaining)
+                if counts is None:
                     break
-                fields[name] = steps
+                fields[name] = counts
             else:
                 yield TritonEncoding("blocked", {**fields, "order": list(order), **blocks})
 
@@ -141,17 +141,17 @@ def _count_steps(images: Images, order: Sequence[int], covered: list[int], shape
 
     An image of nothing is a step along the next dimension that is covered already.
     """
-    counts, place = [1] * len(order), 0
+    counts, first = [1] * len(order), 0
     for image in images:
         dimensions = [k for k, part in enumerate(image) if part]
         if not dimensions:
-            dimensions = [k for k in order[place:] if covered[k] >= shape[k]][:1]
+            dimensions = [k for k in order[first:] if covered[k] >= shape[k]][:1]
         elif len(dimensions) > 1 or image[dimensions[0]] != covered[dimensions[0]]:
             return None
-        if not dimensions or order.index(dimensions[0]) < place:
+        if not dimensions or order.index(dimensions[0]) < first:
             return None
         (k,) = dimensions
-        place = order.index(k)
+        first = order.index(k)
         counts[k] *= 2
         covered[k] *= 2
     return counts
@@ -241,10 +241,10 @@ def _memory_map(layout: LayoutLike) -> tuple[Linear, tuple[tuple[int, int], ...]
             raise LayoutError(f"{layout} has an offset, no elements or padded extents, which no encoding of Triton has")
         compact, padding = _without_padding(layout)
     try:
-        places = Linear.of(compact)
-        if not places.is_bijective:
+        linear = Linear.of(compact)
+        if not linear.is_bijective:
             raise LayoutError("two elements share an offset, or an offset has none")
-        elements = places.inverse()
+        elements = linear.inverse()
     except LayoutError as problem:
         raise LayoutError(f"{layout} is not a layout of Triton's shared memory: {problem}") from None
     return elements, padding

@@ -62,7 +62,7 @@ def format_of_mlir(name: str) -> Format:
     ('bfloat8_b', 'int32')
     """
     if name not in _FORMATS:
-        raise FileFormatError(f"unknown element type {name[:40]!r}; known are {', '.join(_FORMATS)}")
+        raise FileFormatError(f"unknown element type {name[:40]!r}; expected one of {', '.join(_FORMATS)}")
     return format_of(_FORMATS[name])
 
 
@@ -88,10 +88,10 @@ def resolve_alias(name: str, aliases: Aliases) -> str | None:
     """
     for _ in range(_MAX_STEPS):
         text = aliases.get(name)
-        found = None if text is None else _LONE_ALIAS.fullmatch(text)
-        if found is None:
+        match = None if text is None else _LONE_ALIAS.fullmatch(text)
+        if match is None:
             return text
-        name = found[1]
+        name = match[1]
     raise FileFormatError(f"alias #{name} stands for itself, or for more than {_MAX_STEPS} others")
 
 
@@ -102,13 +102,13 @@ def read_attribute(cursor: TextCursor, aliases: Aliases, read: Callable[[TextCur
     7
     """
     start = cursor.skip_space()
-    found = cursor.match(_ALIAS)
-    if not found:
+    match = cursor.match(_ALIAS)
+    if not match:
         return read(cursor, aliases)
-    text = resolve_alias(found[1], aliases)
+    text = resolve_alias(match[1], aliases)
     if text is None:
-        raise FileFormatError(f"{cursor.name}: alias #{found[1]} at character {start + 1} is not defined")
-    inner = TextCursor(text, f"{cursor.name}, in #{found[1]}")
+        raise FileFormatError(f"{cursor.name}: alias #{match[1]} at character {start + 1} is not defined")
+    inner = TextCursor(text, f"{cursor.name}, in #{match[1]}")
     value = read(inner, aliases)
     inner.expect_end()
     return value
@@ -125,10 +125,10 @@ def read_space(cursor: TextCursor, aliases: Aliases) -> str:
     'l1'
     """
     start = cursor.skip_space()
-    found = cursor.match(_ALIAS)
-    if found:
-        text = resolve_alias(found[1], aliases)
-        space = _space_of_name(found[1]) if text is None else _space_of_text(text)
+    match = cursor.match(_ALIAS)
+    if match:
+        text = resolve_alias(match[1], aliases)
+        space = _space_of_name(match[1]) if text is None else _space_of_text(text)
     else:
         buffer = cursor.match(_BUFFER)
         space = buffer[1] if buffer else None
@@ -139,8 +139,8 @@ def read_space(cursor: TextCursor, aliases: Aliases) -> str:
 
 
 def _space_of_text(text: str) -> str | None:
-    found = _BUFFER.fullmatch(text.strip())
-    return found[1] if found else None
+    match = _BUFFER.fullmatch(text.strip())
+    return match[1] if match else None
 
 
 def _space_of_name(name: str) -> str | None:
@@ -164,11 +164,11 @@ def read_dims(cursor: TextCursor) -> tuple[int, ...]:
 def _read_element(cursor: TextCursor, aliases: Aliases) -> tuple[tuple[int, int] | None, str]:
     """Return the tile, or None, and the type of its elements."""
     start = cursor.skip_space()
-    if found := cursor.match(_TYPE_ALIAS):
-        text = aliases.get(found[0])
+    if match := cursor.match(_TYPE_ALIAS):
+        text = aliases.get(match[0])
         if text is None:
-            raise FileFormatError(f"{cursor.name}: alias {found[0]} at character {start + 1} is not defined")
-        cursor = TextCursor(text, f"{cursor.name}, in {found[0]}")
+            raise FileFormatError(f"{cursor.name}: alias {match[0]} at character {start + 1} is not defined")
+        cursor = TextCursor(text, f"{cursor.name}, in {match[0]}")
     if not cursor.accept("!"):
         return None, cursor.take(_TYPE, "an element type")
     for name in ("ttcore.tile", "tt.tile"):
@@ -223,11 +223,9 @@ def read_memref(cursor: TextCursor, aliases: Aliases) -> Memref:
     cursor.expect("<")
     shape = cursor.extents()
     tile, dtype = _read_element(cursor, aliases)
-    known = tuple([n for n in shape if n is not None])
-    if len(known) < len(shape):
-        raise FileFormatError(
-            f"{cursor.name}: the memref before character {cursor.at + 1} has extents that are not known"
-        )
+    extents = tuple([n for n in shape if n is not None])
+    if len(extents) < len(shape):
+        raise FileFormatError(f"{cursor.name}: the memref before character {cursor.at + 1} has unknown extents")
     extra: list[str] = []
     cursor.expect(",")
     while not _BUFFER.match(cursor.text, cursor.skip_space()) and not cursor.peek("#"):
@@ -237,7 +235,7 @@ def read_memref(cursor: TextCursor, aliases: Aliases) -> Memref:
         cursor.expect(",")
     space = read_space(cursor, aliases)
     cursor.expect(">")
-    return Memref(known, tile, dtype, space, tuple(extra))
+    return Memref(extents, tile, dtype, space, tuple(extra))
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +377,7 @@ def require_single(value: object, cursor: TextCursor, name: str) -> None:
     >>> require_single(None, TextCursor("", "a layout"), "the grid")
     """
     if value is not None:
-        raise FileFormatError(f"{cursor.name}: {name} is there twice, again at character {cursor.at + 1}")
+        raise FileFormatError(f"{cursor.name}: {name} is given twice, again at character {cursor.at + 1}")
 
 
 MEMORY_LAYOUTS = ("interleaved", "single_bank", "height_sharded", "width_sharded", "block_sharded", "nd_sharded")
@@ -446,17 +444,17 @@ class MlirLayout:
             return ["Memory layout is not allowed for SystemMemory buffer type."]
         if not in_system and self.memory_layout is None:
             return ["Memory layout is required for non-SystemMemory buffer type."]
-        found = []
+        messages = []
         if self.memory_layout == "block_sharded" and self.memref.space == "dram":
-            found.append(
+            messages.append(
                 "BlockSharded layout is not supported for DRAM buffer type; use WidthSharded, HeightSharded or"
                 " Interleaved"
             )
         if self.core_ranges is not None and not self.is_sharded:
-            found.append(f"non-sharded TTNN layout must not carry a core_range_set (got {self.memory_layout})")
+            messages.append(f"non-sharded TTNN layout must not carry a core_range_set (got {self.memory_layout})")
         if self.is_sharded and self.core_ranges is None and not self.ignore_physical:
-            found.append(f"sharded TTNN layout ({self.memory_layout}) must carry a core_range_set")
-        return found
+            messages.append(f"sharded TTNN layout ({self.memory_layout}) must carry a core_range_set")
+        return messages
 
     @property
     def unplaced(self) -> list[str]:
@@ -466,10 +464,10 @@ class MlirLayout:
         >>> parse_mlir_layout(text).unplaced
         ['grid map (d0) -> (d0)', 'a = 3']
         """
-        named = [f"grid map {self.grid_map}"] if self.grid_map else []
-        named += [f"mesh = {self.mesh}"] if self.mesh else []
-        named += ["ignorePhysicalLayout = true"] if self.ignore_physical else []
-        return named + [f"{name} = {text}" for name, text in self.extra]
+        fields = [f"grid map {self.grid_map}"] if self.grid_map else []
+        fields += [f"mesh = {self.mesh}"] if self.mesh else []
+        fields += ["ignorePhysicalLayout = true"] if self.ignore_physical else []
+        return fields + [f"{name} = {text}" for name, text in self.extra]
 
     def to_spec(self, tensor: TensorType, chip: Chip | str | None = None) -> TensorSpec:
         """Return the spec of a `tensor` type with this layout on a `chip`, or raise if ttnn has no such placement.
@@ -488,7 +486,7 @@ class MlirLayout:
             raise MemoryConfigError(f"{tensor}: {problem}")
         shape = tuple([n for n in tensor.shape if n is not None])
         if len(shape) < len(tensor.shape):
-            raise MemoryConfigError(f"{tensor} has extents that are not known; a spec needs all of them")
+            raise MemoryConfigError(f"{tensor} has unknown extents; a spec needs all of them")
         if self.memref.space not in ("dram", "l1"):
             raise MemoryConfigError(f"{tensor} is in {self.memref.space}, which has no banks; use one in DRAM or L1")
         if self.map.dims != len(shape):
@@ -603,20 +601,20 @@ def read_layout(cursor: TextCursor, aliases: Aliases) -> MlirLayout:
     cursor.expect("#ttnn.ttnn_layout")
     cursor.expect("<")
 
-    def find_part(known: Collection[str]) -> Part:
+    def find_part(keys: Collection[str]) -> Part:
         if cursor.peek("memref"):
             return "memref", "the memref", lambda: read_memref(cursor, aliases)
         if key := cursor.match(_KEY):
-            named: dict[str, tuple[str, Callable[[], object]]] = {
+            fields: dict[str, tuple[str, Callable[[], object]]] = {
                 "core_ranges": ("core_ranges", lambda: read_core_ranges(cursor, aliases)),
                 "ignorePhysicalLayout": ("ignore_physical", lambda: cursor.take(_BOOLEAN, "true or false") == "true"),
                 "tensor_mesh": ("mesh", cursor.raw),
             }
-            name, read = named.get(key[1], (key[1], cursor.raw))
+            name, read = fields.get(key[1], (key[1], cursor.raw))
             return name, key[1], read
         if cursor.peek("(") or cursor.peek("affine_map") or (cursor.peek("#") and not cursor.peek("#ttnn.")):
             return "map", "the map", lambda: read_attribute(cursor, aliases, lambda at, _: read_affine_map(at))
-        if "grid" not in known and cursor.peek("<"):
+        if "grid" not in keys and cursor.peek("<"):
             return "grid", "the grid", lambda: read_grid(cursor)
         return "memory_layout", "the memory layout", lambda: read_memory_layout(cursor)
 
@@ -666,9 +664,7 @@ def check_layout(layout: MlirLayout, tensor: TensorType) -> LayoutVerdict:
     memref, problems = layout.memref.shape, layout.problems()
     shape = tuple([n for n in tensor.shape if n is not None])
     if layout.ignore_physical or len(shape) < len(tensor.shape):
-        reason = (
-            "ignorePhysicalLayout is set" if layout.ignore_physical else "the tensor has extents that are not known"
-        )
+        reason = "ignorePhysicalLayout is set" if layout.ignore_physical else "the tensor has unknown extents"
         return LayoutVerdict("ignored", "error" if problems else "ok", memref, None, "; ".join([reason, *problems]))
     verdict = _check_shape(layout, shape)
     if not problems:
@@ -807,7 +803,7 @@ def write_mlir_layout(spec: object) -> str:
     again = layout.to_spec(mlir_tensor_type(spec), spec.chip)
     same_memory = again.memory.shard_spec == spec.memory.shard_spec  # either form of the shards
     if not same_memory or again.with_memory(spec.memory) != spec:
-        raise LayoutError(f"tt-mlir's layout of {spec!r} does not say all of it: it would be read as {again!r}")
+        raise LayoutError(f"tt-mlir's layout of {spec!r} loses information: it would be read back as {again!r}")
     return str(layout)
 
 

@@ -551,13 +551,13 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         memory_config: MemoryConfig | None = None,
         tile: TileLike | None = None,
     ) -> None:
-        named: dict[str, object] = {
+        keywords: dict[str, object] = {
             "memory_layout": memory_layout,
             "shard_spec": shard_spec,
             "nd_shard_spec": nd_shard_spec,
         }
-        named |= {"buffer_type": buffer_type, "memory_config": memory_config, "tile": tile}
-        arguments = bind_by_type("ttnn.TensorSpec", _PLACEMENT_TYPES, placement, named)
+        keywords |= {"buffer_type": buffer_type, "memory_config": memory_config, "tile": tile}
+        arguments = bind_by_type("ttnn.TensorSpec", _PLACEMENT_TYPES, placement, keywords)
         plain_tile, config = unwrap(arguments.pop("tile", None)), arguments.pop("memory_config", None)
         if config is None:
             config = MemoryConfig(**arguments)

@@ -197,7 +197,7 @@ def arange(
     low, high = (0, start) if end is None else (start, end)
     low, high, step = [as_integer(n, "a limit or step of arange") for n in (low, high, step)]
     if not step or (high - low) * step < 0:
-        raise LayoutError(f"cannot count from {low} to {high} in steps of {step}")
+        raise LayoutError(f"expected a step other than 0 from {low} towards {high}, got {step}")
     element = DataType.BFLOAT16 if dtype is None else DataType.of(dtype)
     if element.format.name not in _RANGE_TYPES:
         raise FormatError(f"arange makes {', '.join(_RANGE_TYPES)}, got {element}; use typecast on its result")
@@ -331,13 +331,13 @@ def _replicated_everywhere(device: MeshDevice) -> Topology:
 
 
 def _bind_allocation(
-    shape: Sequence[int] | TensorSpec, arguments: tuple[Any, ...], *named: Any
+    shape: Sequence[int] | TensorSpec, arguments: tuple[Any, ...], *settings: Any
 ) -> tuple[memory.TensorSpec, AnyDevice]:
-    """Return the spec and the device of an allocation; `named` are dtype, layout, device and memory config, or None."""
+    """Return the spec and the device of an allocation; `settings` are dtype, layout, device, memory config, or None."""
     names = ("mesh_device",) if isinstance(shape, TensorSpec) else ("dtype", "layout", "mesh_device", "memory_config")
     if len(arguments) > len(names):
         raise TypeError(f"expected {', '.join(names)} after the shape or spec, got {len(arguments)} arguments")
-    bound: dict[str, Any] = dict(zip(("dtype", "layout", "mesh_device", "memory_config"), named, strict=True))
+    bound: dict[str, Any] = dict(zip(("dtype", "layout", "mesh_device", "memory_config"), settings, strict=True))
     bound |= dict(zip(names, arguments, strict=False))
     device = bound.pop("mesh_device")
     if device is None:

@@ -277,14 +277,14 @@ def get_buffer_pages(device: OpenDevice) -> list[BufferPage]:
     """
     pages = []
     for chip in device.get_devices():
-        for kind in (BufferType.DRAM, BufferType.L1, BufferType.L1_SMALL, BufferType.TRACE):
-            for block in chip.memory_view(kind.name).allocations:
+        for buffer_type in (BufferType.DRAM, BufferType.L1, BufferType.L1_SMALL, BufferType.TRACE):
+            for block in chip.memory_view(buffer_type.name).allocations:
                 if block.spec is None:
                     continue
                 rows = block.spec.pages(base=block.address).rows().tolist()
                 size = block.spec.page_bytes
                 pages += [
-                    BufferPage(block.address, chip.device_id, x, y, bank, page, address, size, kind)
+                    BufferPage(block.address, chip.device_id, x, y, bank, page, address, size, buffer_type)
                     for page, bank, x, y, address in rows
                 ]
     return pages
@@ -406,8 +406,8 @@ class MeshDevice(ChipProperties):
             at + n > extent for at, n, extent in zip(start, shape, self.shape, strict=True)
         ):
             raise LayoutError(f"a submesh of {shape} from {start} on does not fit into a mesh of {self.shape}")
-        places = product(*[range(at, at + n) for at, n in zip(start, shape, strict=True)])
-        submesh = MeshDevice(shape, [self.get_device(at) for at in places])
+        coordinates = product(*[range(at, at + n) for at, n in zip(start, shape, strict=True)])
+        submesh = MeshDevice(shape, [self.get_device(at) for at in coordinates])
         submesh.is_part = True
         self._submeshes.append(submesh)
         return submesh
@@ -551,16 +551,16 @@ class MeshConfig:
         return "".join([f", {name}={value}" for name, value in parts.items() if value is not None])
 
 
-def _bind_overload(arguments: tuple[Any, ...], many: str, named: dict[str, Any]) -> dict[str, Any]:
+def _bind_overload(arguments: tuple[Any, ...], many: str, keywords: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a config by name: of the overload with a list, called `many`, or with two integers.
 
-    Keywords that were not given are None in `named`.
+    Keywords that were not given are None in `keywords`.
     """
-    is_list = isinstance(arguments[0] if arguments else named[many], Sequence)
+    is_list = isinstance(arguments[0] if arguments else keywords[many], Sequence)
     names = [many] if is_list else ["row_dim", "col_dim"]
     names += ["mesh_shape_override", "mesh_offset_override"]
     result = dict.fromkeys(names) | dict(zip(names, arguments, strict=False))
-    for name, value in named.items():
+    for name, value in keywords.items():
         if value is None:
             continue
         if name not in names or names.index(name) < len(arguments):
@@ -594,12 +594,12 @@ class MeshMapperConfig(MeshConfig):
         mesh_shape_override: Sequence[int] | None = None,
         mesh_offset_override: Sequence[int] | None = None,
     ) -> None:
-        named: dict[str, Any] = {"placements": placements, "row_dim": row_dim, "col_dim": col_dim}
-        named |= {"mesh_shape_override": mesh_shape_override, "mesh_offset_override": mesh_offset_override}
-        bound = _bind_overload(arguments, "placements", named)
+        keywords: dict[str, Any] = {"placements": placements, "row_dim": row_dim, "col_dim": col_dim}
+        keywords |= {"mesh_shape_override": mesh_shape_override, "mesh_offset_override": mesh_offset_override}
+        bound = _bind_overload(arguments, "placements", keywords)
         super().__init__(bound["mesh_shape_override"], bound["mesh_offset_override"])
         if "placements" in bound:
-            self.cuts = tuple([cut_of_placement(each) for each in bound["placements"]])
+            self.cuts = tuple([cut_of_placement(placement) for placement in bound["placements"]])
         else:
             self.cuts = (bound["row_dim"], bound["col_dim"])
 
@@ -639,9 +639,9 @@ class MeshComposerConfig(MeshConfig):
         mesh_shape_override: Sequence[int] | None = None,
         mesh_offset_override: Sequence[int] | None = None,
     ) -> None:
-        named: dict[str, Any] = {"dims": dims, "row_dim": row_dim, "col_dim": col_dim}
-        named |= {"mesh_shape_override": mesh_shape_override, "mesh_offset_override": mesh_offset_override}
-        bound = _bind_overload(arguments, "dims", named)
+        keywords: dict[str, Any] = {"dims": dims, "row_dim": row_dim, "col_dim": col_dim}
+        keywords |= {"mesh_shape_override": mesh_shape_override, "mesh_offset_override": mesh_offset_override}
+        bound = _bind_overload(arguments, "dims", keywords)
         super().__init__(bound["mesh_shape_override"], bound["mesh_offset_override"])
         self.dims: tuple[int, ...] = tuple(bound["dims"] if "dims" in bound else (bound["row_dim"], bound["col_dim"]))
         if None in self.dims:
@@ -843,13 +843,13 @@ class MeshToTensor:
         (1,)
         """
         devices = [tuple(at) for at in self._devices]
-        held = [at for at in devices if at in holders]
-        if len(held) == 1:  # one part is the whole, whichever dimensions it would be joined along
-            return Topology((1,), (None,), tuple(held))
-        if held:
+        present = [at for at in devices if at in holders]
+        if len(present) == 1:  # one part is the whole, whichever dimensions it would be joined along
+            return Topology((1,), (None,), tuple(present))
+        if present:
             _validate_dims(self._dims, len(part_shape))
         if len(self._shape) == 1:  # a line of devices of which the last ones may hold nothing
-            return Topology((len(held),), self._dims, tuple(held))
+            return Topology((len(present),), self._dims, tuple(present))
         missing = [MeshCoordinate(at) for at in devices if at not in holders]
         if missing:
             raise LayoutError(f"device {missing[0]} holds no part; compose along the mesh that the tensor is on")
@@ -957,10 +957,10 @@ class MeshParts:
         [[[1]], [[2]]]
         """
         mesh = mapper.divide(values.shape)
-        held: dict[Coordinate, tensor.Tensor] = {}
+        parts: dict[Coordinate, tensor.Tensor] = {}
         for box, devices in mesh.windows().items():
-            held |= dict.fromkeys(devices, create(values[box.slices]))
-        return cls({at: held[at] for at in mesh.topology.coordinates}, mesh.shape, mesh.topology)
+            parts |= dict.fromkeys(devices, create(values[box.slices]))
+        return cls({at: parts[at] for at in mesh.topology.coordinates}, mesh.shape, mesh.topology)
 
     @property
     def first(self) -> tensor.Tensor:
@@ -1098,8 +1098,8 @@ def get_memory_view(device: OpenDevice, buffer_type: BufferTypeLike) -> MemoryVi
     >>> view.num_banks, view.total_bytes_per_bank, view.block_table[0]["allocated"]
     (64, 1393312, 'no')
     """
-    chip, kind = device.get_devices()[0], BufferType.of(buffer_type).name
-    view, start = chip.memory_view(kind), chip.allocator.start_address(kind)
+    chip, buffer_name = device.get_devices()[0], BufferType.of(buffer_type).name
+    view, start = chip.memory_view(buffer_name), chip.allocator.start_address(buffer_name)
     blocks, end = [], 0
     for allocation in view.allocations:
         address = allocation.address - start

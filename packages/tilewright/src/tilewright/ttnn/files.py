@@ -178,9 +178,9 @@ def _validate_cached(
 ) -> None:
     """Raise if the file `name` holds anything but what as_tensor was asked for; `shape` and `dtype` may be unknown."""
 
-    def expect(what: str, held: object, asked: object) -> None:
-        if held != asked:
-            raise FileFormatError(f"{name} holds {what} {held}, expected {asked}; {_DELETE}")
+    def expect(what: str, stored: object, expected: object) -> None:
+        if stored != expected:
+            raise FileFormatError(f"{name} holds {what} {stored}, expected {expected}; {_DELETE}")
 
     spec, topology = stored.spec, stored.topology
     element = spec.dtype if dtype is None else DataType.of(dtype).format

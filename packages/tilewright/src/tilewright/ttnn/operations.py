@@ -364,8 +364,8 @@ def pad(
     [[1.0, 5.0], [5.0, 5.0]]
     """
     extents = tensor.shape.logical
-    given: Any = padding
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    amounts: Any = padding
+    if isinstance(amounts, str) or not isinstance(amounts, Sequence):
         raise LayoutError(f"expected padding such as [(0, 1), (0, 0)], a pair per dimension, got {padding!r}")
     pairs = [tuple(pair) for pair in padding if isinstance(pair, (tuple, list))]
     positional = list(start_and_value)
@@ -634,11 +634,11 @@ _FUNCTIONS = {
 
 def _validate_sharding(function: str, tensor: Tensor, source: bool, config: MemoryConfig, target: bool) -> None:
     """Raise unless the tensor and the memory config are sharded, or interleaved, as the function requires."""
-    found = (tensor.is_sharded(), config.is_sharded())
-    if found != (source, target):
+    actual = (tensor.is_sharded(), config.is_sharded())
+    if actual != (source, target):
         raise MemoryConfigError(
-            f"{function} takes a tensor in {_WORDS[source]} memory to {_WORDS[target]} memory, got {_WORDS[found[0]]}"
-            f" and {_WORDS[found[1]]}; use {_FUNCTIONS[found]}"
+            f"{function} takes a tensor in {_WORDS[source]} memory to {_WORDS[target]} memory, got {_WORDS[actual[0]]}"
+            f" and {_WORDS[actual[1]]}; use {_FUNCTIONS[actual]}"
         )
 
 

@@ -56,14 +56,14 @@ def concat(
 
 
 def _join(parts: Sequence[PlainTensor], dim: int, memory_config: MemoryConfig | None) -> PlainTensor:
-    """Return core tensors joined along a dimension, where the first one is."""
+    """Return native tensors joined along a dimension, where the first one is."""
     first, rank = parts[0], parts[0].shape.rank
     if not -rank <= dim < rank:
         raise LayoutError(f"dimension {dim} is outside a tensor of rank {rank}; use {-rank} to {rank - 1}")
     axis = dim % rank
     for part in parts:
-        kinds = [(each.dtype, each.layout, each.tile, _drop(each.shape.logical, axis)) for each in (first, part)]
-        if kinds[0] != kinds[1]:
+        properties = [(item.dtype, item.layout, item.tile, _drop(item.shape.logical, axis)) for item in (first, part)]
+        if properties[0] != properties[1]:
             raise LayoutError(f"cannot join {first.spec} and {part.spec} along dimension {dim}: only it may differ")
     shape = list(first.shape.logical)
     shape[axis] = sum(part.shape.logical[axis] for part in parts)

@@ -25,7 +25,7 @@ _strict = ContextVar("strict", default=False)
 
 @contextmanager
 def strict(enabled: bool = True) -> Iterator[None]:
-    """Refuse, for the length of a with block, what Tenstorrent's pages on tensors rule out and ttnn accepts today.
+    """Enforce, within a with block, the rules of Tenstorrent's pages on tensors that ttnn no longer checks.
 
     Args:
         enabled: whether the rules hold in the block; False switches them off within another block.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ttnn.Tensor`, around a tensor of the core, or around the parts of one on the devices of a mesh."""
+"""`ttnn.Tensor`, around a native tensor, or around the parts of one on the devices of a mesh."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def create_tensor(
     memory_config: MemoryConfig | None = None,
     col_tilize: bool = False,
 ) -> tensor.Tensor:
-    """Return the core tensor that ttnn makes of an array; the arguments are as in `ttnn.from_torch`.
+    """Return the native tensor that ttnn makes of an array; the arguments are as in `ttnn.from_torch`.
 
     >>> create_tensor(np.ones((5, 7), np.float16)).dtype
     format_of('bfloat16')
@@ -205,9 +205,9 @@ def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) ->
     changed = (stored != values) & (values == values)  # a NaN differs from itself
     if changed.any():
         index = np.unravel_index(int(changed.argmax()), changed.shape)
-        place = f" at {', '.join(map(str, index))}" if index else ""
+        position = f" at {', '.join(map(str, index))}" if index else ""
         raise FormatError(
-            f"{choice}; pass a dtype: {values[index].item()!r}{place} is not a value of {element}, and"
+            f"{choice}; pass a dtype: {values[index].item()!r}{position} is not a value of {element}, and"
             f" dtype=ttnn.{element} would round it to {stored[index].item()!r}"
         )
 
@@ -291,9 +291,9 @@ class Tensor(TensorProperties[tensor.Tensor]):
         if None not in (mem_config, memory_config):
             raise TypeError("ttnn.Tensor got both mem_config and memory_config, which mean the same; pass one of them")
         config = memory_config if mem_config is None else mem_config
-        named: dict[str, object] = {"shape": shape, "data_type": data_type, "device": device, "layout": layout}
-        named |= {"tile": tile, "pad_value": pad_value, "mem_config": config}
-        properties = bind_by_type("ttnn.Tensor", _ARGUMENT_TYPES, arguments, named)
+        keywords: dict[str, object] = {"shape": shape, "data_type": data_type, "device": device, "layout": layout}
+        keywords |= {"tile": tile, "pad_value": pad_value, "mem_config": config}
+        properties = bind_by_type("ttnn.Tensor", _ARGUMENT_TYPES, arguments, keywords)
         if isinstance(source, Tensor):
             if properties:
                 names = ", ".join(properties)
@@ -365,7 +365,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return TensorTopology.wrap(self._parts.topology)
 
     def update_tensor_topology(self, topology: TensorTopology) -> None:
-        """Say anew how the parts make one tensor, as `topology`.
+        """Replace the topology by which the parts make one tensor.
 
         >>> from tilewright.ttnn import PlacementShard
         >>> x = Tensor([1, 2], [1, 2])
@@ -752,8 +752,8 @@ def takes_tensor(function: Callable[Arguments, Result]) -> Callable[Arguments, R
 
     @wraps(function)
     def checked(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
-        given = arguments[:1] or ([options["tensor"]] if "tensor" in options else [])
-        for value in given:
+        tensors = arguments[:1] or ([options["tensor"]] if "tensor" in options else [])
+        for value in tensors:
             if not isinstance(value, Tensor):
                 raise MemoryConfigError(
                     f"{function.__name__} takes a ttnn.Tensor, got {type(value).__name__};"
@@ -881,6 +881,6 @@ def aggregate_as_tensor(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _validate_equal_specs(parts: Sequence[PlainTensor]) -> None:
-    other = next((part.spec for part in parts if part.spec != parts[0].spec), None)
-    if other is not None:
-        raise LayoutError(f"parts must have one spec, got {parts[0].spec} and {other}")
+    different = next((part.spec for part in parts if part.spec != parts[0].spec), None)
+    if different is not None:
+        raise LayoutError(f"parts must have one spec, got {parts[0].spec} and {different}")

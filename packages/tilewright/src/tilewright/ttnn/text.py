@@ -44,22 +44,22 @@ MAX_RANGES = 1024
 _Member = TypeVar("_Member", bound=NamedEnum)
 
 
-def enum_member(kind: type[_Member], value: object) -> _Member:
-    """Return the member of an enum of type `kind` from `value`: its number, or its name, which a type may precede.
+def enum_member(enum: type[_Member], value: object) -> _Member:
+    """Return the member of an enum of type `enum` from `value`: its number, or its name, which a type may precede.
 
     >>> enum_member(ShardOrientation, 1), enum_member(ShardOrientation, "ShardOrientation::ROW_MAJOR")
     (ShardOrientation.COL_MAJOR, ShardOrientation.ROW_MAJOR)
     """
     if isinstance(value, str):
         words = value.replace("::", ".").split(".")
-        if not all(map(str.isidentifier, words)) or not words[-2:][0].startswith((kind.__name__, words[-1])):
-            raise FileFormatError(f"expected a {kind.__name__}, got {value!r:.60}")
-        return kind.of(words[-1])
-    number = expect_integer(value, f"a {kind.__name__}")
-    if number not in {member.value for member in kind}:
-        known = ", ".join(f"{member.value} ({member.name})" for member in kind)
-        raise FileFormatError(f"expected one of {known} as {kind.__name__}, got {number}")
-    return kind(number)
+        if not all(map(str.isidentifier, words)) or not words[-2:][0].startswith((enum.__name__, words[-1])):
+            raise FileFormatError(f"expected a {enum.__name__}, got {value!r:.60}")
+        return enum.of(words[-1])
+    number = expect_integer(value, f"a {enum.__name__}")
+    if number not in {member.value for member in enum}:
+        members = ", ".join(f"{member.value} ({member.name})" for member in enum)
+        raise FileFormatError(f"expected one of {members} as {enum.__name__}, got {number}")
+    return enum(number)
 
 
 def _field(data: object, name: str, of: str) -> Any:
@@ -227,13 +227,13 @@ IGNORED_IF_OFF = ("per_core_allocation", "range_lockstep_allocation", "physical_
 OFF = ("", "0", _NULL)
 
 
-def enum_value(kind: str, name: str) -> Any:
-    """Return the member `name` of the library's enum for the enum `kind` of ttnn, or the number format.
+def enum_value(enum_name: str, name: str) -> Any:
+    """Return the member `name` of the library's enum for the enum `enum_name` of ttnn, or the number format.
 
     >>> enum_value("BufferType", "L1"), enum_value("DataType", "BFLOAT16")
     (BufferType.L1, format_of('bfloat16'))
     """
-    enum = ENUMS[kind]
+    enum = ENUMS[enum_name]
     return format_of(name.lower()) if enum is None else enum_member(enum, name)
 
 
@@ -248,14 +248,14 @@ ENUMS: dict[str, type[NamedEnum] | None] = {
 }
 
 
-def _read_enum(cursor: TextCursor, kind: str) -> Any:
-    """Return a member of the enum `kind`, which its text must name."""
+def _read_enum(cursor: TextCursor, enum_name: str) -> Any:
+    """Return a member of the enum `enum_name`, which its text must name."""
     start = cursor.skip_space()
-    words = cursor.take(WORD, f"a {kind}").replace("::", ".").split(".")
-    if len(words) < 2 or words[-2] != kind:
+    words = cursor.take(WORD, f"a {enum_name}").replace("::", ".").split(".")
+    if len(words) < 2 or words[-2] != enum_name:
         cursor.at = start
-        cursor.fail(f"a {kind}")
-    return enum_value(kind, words[-1])
+        cursor.fail(f"a {enum_name}")
+    return enum_value(enum_name, words[-1])
 
 
 # Cores
@@ -267,10 +267,10 @@ def read_core(cursor: TextCursor) -> CoreCoord:
     >>> read_core(TextCursor("7-3", "a core")), read_core(TextCursor("(x=7,y=3)", "a core"))
     (CoreCoord(x=7, y=3), CoreCoord(x=7, y=3))
     """
-    found = cursor.match(DASHED_CORE) or cursor.match(_OLDER_CORE)
-    if not found:
+    match = cursor.match(DASHED_CORE) or cursor.match(_OLDER_CORE)
+    if not match:
         cursor.fail("a core such as 7-3 or (x=7,y=3)")
-    return CoreCoord(int(found[1]), int(found[2]))
+    return CoreCoord(int(match[1]), int(match[2]))
 
 
 def read_core_range(cursor: TextCursor) -> CoreRange:
@@ -279,8 +279,8 @@ def read_core_range(cursor: TextCursor) -> CoreRange:
     >>> read_core_range(TextCursor("[0-0 - 7-7]", "a range"))
     CoreRange((0, 0), (7, 7))
     """
-    if found := cursor.match(_JSON_RANGE):
-        x0, y0, x1, y1 = map(int, found.groups())
+    if match := cursor.match(_JSON_RANGE):
+        x0, y0, x1, y1 = map(int, match.groups())
         return limited_range((x0, y0), (x1, y1))
     cursor.expect("[")
     start = read_core(cursor)
@@ -357,7 +357,7 @@ def _read_fields(cursor: TextCursor, readers: dict[str, _Reader], extra: dict[st
             cursor.expect(",")
         name = cursor.take(_NAME, "the name of a field")
         if name in fields:
-            raise FileFormatError(f"{cursor.name}: field {name!r} before character {cursor.at + 1} is there twice")
+            raise FileFormatError(f"{cursor.name}: field {name!r} before character {cursor.at + 1} is given twice")
         if len(fields) == MAX_RANK:
             cursor.fail(f"at most {MAX_RANK} fields")
         cursor.expect("=")
@@ -391,8 +391,8 @@ def _class_reader(name: str, extra: dict[str, str]) -> _Reader:
     return read
 
 
-def _enum_reader(kind: str) -> _Reader:
-    return lambda cursor: _read_enum(cursor, kind)
+def _enum_reader(enum_name: str) -> _Reader:
+    return lambda cursor: _read_enum(cursor, enum_name)
 
 
 def _read_shard_spec(cursor: TextCursor, extra: dict[str, str]) -> ShardSpec:
@@ -478,19 +478,19 @@ def _read_tensor_spec(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
 
 def _read_tensor(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
     """Return the spec of a tensor; its storage comes first, and adds nothing to the spec."""
-    found = _TENSOR_SPEC.search(cursor.text, cursor.at)
-    if not found:
+    match = _TENSOR_SPEC.search(cursor.text, cursor.at)
+    if not match:
         cursor.fail("a tensor with a tensor_spec")
     cursor.expect("(")
-    while cursor.at < found.start() and not cursor.peek(found[0]):
+    while cursor.at < match.start() and not cursor.peek(match[0]):
         name = cursor.take(_NAME, "the name of a field")
         cursor.expect("=")
         value = cursor.raw()
         if name != "storage" or not _STORAGE.fullmatch(value):
             extra[name] = value
-        if cursor.at < found.start():
+        if cursor.at < match.start():
             cursor.expect(",")
-    cursor.at = found.end()  # also if the brackets of the storage do not match, as in older shards
+    cursor.at = match.end()  # also if the brackets of the storage do not match, as in older shards
     spec: TensorSpec = _class_reader("TensorSpec", extra)(cursor)
     cursor.expect(")")
     return spec
@@ -574,14 +574,14 @@ def find_ttnn_values(text: str) -> Iterator[tuple[int, TtnnText]]:
     [(15, 'Shape'), (33, 'MemoryConfig')]
     """
     at = 0
-    while found := _CLASS.search(text, at):
-        cursor = TextCursor(text, "a text of ttnn", found.start())
+    while match := _CLASS.search(text, at):
+        cursor = TextCursor(text, "a text of ttnn", match.start())
         try:
             value = _read_value(cursor)
         except FileFormatError:
-            at = found.end()
+            at = match.end()
         else:
-            yield found.start(), value
+            yield match.start(), value
             at = cursor.at
 
 
@@ -594,7 +594,7 @@ def parse_memory_config(text: str) -> MemoryConfig:
     ... )
     MemoryConfig('interleaved', 'l1')
     """
-    return _parse_kind(text, MemoryConfig, "a memory config")
+    return _parse_class(text, MemoryConfig, "a memory config")
 
 
 def parse_tensor_spec(text: str) -> TensorSpec:
@@ -608,7 +608,7 @@ def parse_tensor_spec(text: str) -> TensorSpec:
     ... )
     TensorSpec((5, 33), 'bfloat16', 'tile')
     """
-    return _parse_kind(text, TensorSpec, "a tensor spec")
+    return _parse_class(text, TensorSpec, "a tensor spec")
 
 
 def parse_core_ranges(text: str) -> CoreRangeSet:
@@ -620,7 +620,7 @@ def parse_core_ranges(text: str) -> CoreRangeSet:
     value = _parse(text, "core ranges").value
     if isinstance(value, (CoreCoord, CoreRange)):
         return CoreRangeSet([CoreRange(value) if isinstance(value, CoreCoord) else value])
-    return _require_kind(value, CoreRangeSet, "core ranges", text)
+    return _require_class(value, CoreRangeSet, "core ranges", text)
 
 
 def parse_shape(text: str) -> Shape:
@@ -629,7 +629,7 @@ def parse_shape(text: str) -> Shape:
     >>> parse_shape("Shape([1, 1, 32, 32])").logical
     (1, 1, 32, 32)
     """
-    return _parse_kind(text, Shape, "a shape")
+    return _parse_class(text, Shape, "a shape")
 
 
 def parse_dtype(text: str) -> Format:
@@ -644,12 +644,12 @@ def parse_dtype(text: str) -> Format:
     return value
 
 
-def _parse_kind(text: str, kind: type[_Value], name: str) -> _Value:
-    return _require_kind(_parse(text, name).value, kind, name, text)
+def _parse_class(text: str, value_type: type[_Value], name: str) -> _Value:
+    return _require_class(_parse(text, name).value, value_type, name, text)
 
 
-def _require_kind(value: object, kind: type[_Value], name: str, text: str) -> _Value:
-    if not isinstance(value, kind):
+def _require_class(value: object, value_type: type[_Value], name: str, text: str) -> _Value:
+    if not isinstance(value, value_type):
         raise FileFormatError(f"expected {name}, got {type(value).__name__} {text.strip()!r:.60}")
     return value
 
@@ -683,12 +683,12 @@ def _read_first(cursor: TextCursor) -> TtnnText:
     if _starts_json(cursor):
         data = parse_json(cursor.text[cursor.at :].rstrip(), cursor.name)
         cursor.at = len(cursor.text)
-        kind, value = value_from_json(data)
+        class_name, value = value_from_json(data)
         extra = {}
-        if kind == "MemoryConfig":
+        if class_name == "MemoryConfig":
             unread = [key for key in data if key not in MEMORY_CONFIG_FIELDS]
             extra = {key: data[key] for key in unread if data[key] or key not in IGNORED_IF_OFF}
-        return TtnnText(kind, value, tuple(extra.items()))
+        return TtnnText(class_name, value, tuple(extra.items()))
     if cursor.peek("{"):
         return TtnnText("CoreRangeSet", read_core_set(cursor))
     if cursor.peek("["):
@@ -697,18 +697,18 @@ def _read_first(cursor: TextCursor) -> TtnnText:
         return TtnnText("CoreCoord", read_core(cursor))
     is_bracketed = cursor.accept("<")  # <DataType.BFLOAT16: 0>
     words = cursor.take(WORD, "a value of ttnn").replace("::", ".").split(".")
-    kind = words[-1]
-    if kind in STRUCTURES and not is_bracketed:
+    class_name = words[-1]
+    if class_name in STRUCTURES and not is_bracketed:
         extra = {}
-        value = STRUCTURES[kind](cursor, extra)
-        return TtnnText(kind, value, tuple(extra.items()))
+        value = STRUCTURES[class_name](cursor, extra)
+        return TtnnText(class_name, value, tuple(extra.items()))
     if len(words) < 2 or words[-2] not in ENUMS:
         cursor.fail(f"a value of a known type after {'.'.join(words)[:60]!r}")
     if is_bracketed:
         cursor.expect(":")
         cursor.integer()
         cursor.expect(">")
-    return TtnnText(words[-2], enum_value(words[-2], kind))
+    return TtnnText(words[-2], enum_value(words[-2], class_name))
 
 
 def _starts_json(cursor: TextCursor) -> bool:
@@ -746,9 +746,9 @@ def write_ttnn(value: object) -> str:
     if isinstance(number_format, (ScalarFormat, BlockFormat)) and number_format.name not in _DATA_TYPES:
         raise FormatError(f"ttnn has no data type {number_format.name}; it has {', '.join(_DATA_TYPES)}")
     text = ttnn_text(value)
-    said = value.replace(chip=None) if isinstance(value, TensorSpec) else value
-    if (again := parse_ttnn(text).value) != said:
-        raise LayoutError(f"ttnn's text for {said!r} does not say all of it: it would be read as {again!r}")
+    comparable = value.replace(chip=None) if isinstance(value, TensorSpec) else value
+    if (again := parse_ttnn(text).value) != comparable:
+        raise LayoutError(f"ttnn's text for {comparable!r} loses information: it would be read back as {again!r}")
     return text
 
 
@@ -760,11 +760,11 @@ def ttnn_text(value: object) -> str:
     """
     if isinstance(value, NamedEnum):
         return f"{_ENUM_NAMES[type(value)]}.{value.name}"
-    return next(text for kind, text in _TEXTS.items() if isinstance(value, kind))(value)
+    return next(text for value_type, text in _TEXTS.items() if isinstance(value, value_type))(value)
 
 
 def _cpp_enum(member: NamedEnum) -> str:
-    """Return a member as C++ writes it, which is how ttnn writes it inside longer texts."""
+    """Return a member as C++ writes it, and as ttnn does inside longer texts."""
     return ttnn_text(member).replace(".", "::")
 
 

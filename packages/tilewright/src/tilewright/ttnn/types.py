@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Wrapper`: a core value with the names of ttnn; and the arguments of ttnn's functions.
+"""`Wrapper`: a native value with the names of ttnn; and the arguments of ttnn's functions.
 
 Positional arguments are bound by type, as in ttnn. Every function accepts all keywords of its ttnn counterpart, so
 that a misspelt one is an error. Of those without an effect here, the ones that only tune execution (`use_multicore`,
@@ -247,7 +247,7 @@ _CORE_ENUMS: dict[str, type[NamedEnum]] = {
 
 
 def cpp_name(member: Enum) -> str:
-    """Return a `member` of an enum as C++ writes it, which is how ttnn writes it inside longer texts.
+    """Return a `member` of an enum as C++ writes it, and as ttnn does inside longer texts.
 
     >>> cpp_name(DataType.BFLOAT16)
     'DataType::BFLOAT16'
@@ -325,7 +325,7 @@ class StorageType(NamedEnum):
 
     @classmethod
     def of(cls, value: Enum | str) -> StorageType:
-        """Return the member that `value` is or names, such as the storage of a core tensor.
+        """Return the member that `value` is or names, such as the storage of a native tensor.
 
         >>> from tilewright import tensor
         >>> StorageType.of(tensor.StorageType.BORROWED_HOST)
@@ -525,9 +525,9 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
         ranges = unwrap(core_ranges)
         if isinstance(ranges, memory.CoreRange):
             ranges = [ranges]
-        kind = set if isinstance(ranges, (set, frozenset)) else list  # a set is sorted
+        collection = set if isinstance(ranges, (set, frozenset)) else list  # a set is sorted
         self.native = (
-            ranges if isinstance(ranges, memory.CoreRangeSet) else memory.CoreRangeSet(kind(map(unwrap, ranges)))
+            ranges if isinstance(ranges, memory.CoreRangeSet) else memory.CoreRangeSet(collection(map(unwrap, ranges)))
         )
 
     def ranges(self) -> list[CoreRange]:
@@ -840,7 +840,7 @@ class TensorTopology(Wrapper[Topology]):
         self, distribution_shape: Sequence[int], placements: Sequence[Placement], mesh_coords: Sequence[Sequence[int]]
     ) -> None:
         shape = MeshShape(distribution_shape)
-        cuts = tuple([cut_of_placement(each) for each in placements])
+        cuts = tuple([cut_of_placement(placement) for placement in placements])
         if len(cuts) != len(shape):
             raise LayoutError(f"{shape} needs {len(shape)} placements, got {list(placements)}")
         self.native = Topology(tuple(shape), cuts, tuple([tuple(MeshCoordinate(at)) for at in mesh_coords]))

@@ -87,7 +87,7 @@ def _write_tables(database: sqlite3.Connection, tables: dict[str, list[tuple[Any
     for table, columns in _TABLES.items():
         if table == unused:
             continue
-        names = [f"{name} {kind or 'int'}" for name, _, kind in (column.partition(":") for column in columns.split())]
+        names = [f"{name} {type_ or 'int'}" for name, _, type_ in (column.partition(":") for column in columns.split())]
         database.execute(f"create table {table} ({', '.join(names)})")
         marks = ", ".join("?" * len(names))
         database.executemany(f"insert into {table} values ({marks})", tables.get(table, []))
@@ -96,32 +96,33 @@ def _write_tables(database: sqlite3.Connection, tables: dict[str, list[tuple[Any
 
 def _build_tables(allocator: Allocator, names: Mapping[int, str]) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of every table, with one operation per allocation, in order."""
-    kinds = ("dram", "l1", "l1_small", "trace")
+    memories = ("dram", "l1", "l1_small", "trace")
     blocks = sorted(
-        [block for kind in kinds for block in allocator.memory_view(kind).allocations], key=lambda block: block.number
+        [block for name in memories for block in allocator.memory_view(name).allocations], key=lambda own: own.number
     )
     tables: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TABLES}
     tables["devices"] = [_device_row(allocator)]
     tables["report_metadata"] = [("made_by", f"tilewright {__version__}"), ("made_for", str(allocator.chip))]
     pages = sum(block.spec.num_pages for block in blocks if block.spec is not None)
     in_pages = pages * (len(blocks) + 1) // 2 <= MAX_PAGES
-    for step, block in enumerate(blocks, start=1):
+    for operation, block in enumerate(blocks, start=1):
         name = names.get(block.number, _default_name(block))
-        tables["operations"].append((step, name, 0.0))
-        tables["operation_arguments"].append((step, "0", str(block.spec) if block.spec else f"{block.size} bytes"))
-        tables["captured_graph"].append((step, "[]"))
-        tables["stack_traces"].append((step, "planned by tilewright: nothing has run"))
+        tables["operations"].append((operation, name, 0.0))
+        tables["operation_arguments"].append((operation, "0", str(block.spec) if block.spec else f"{block.size} bytes"))
+        tables["captured_graph"].append((operation, "[]"))
+        tables["stack_traces"].append((operation, "planned by tilewright: nothing has run"))
         if block.spec is not None:
-            tables["tensors"].append(_tensor_row(step, block, block.spec))
-            tables["device_tensors"].append((step, _DEVICE, block.address))
-            tables["output_tensors"].append((step, 0, step))
-        for live in blocks[:step]:
+            tables["tensors"].append(_tensor_row(operation, block, block.spec))
+            tables["device_tensors"].append((operation, _DEVICE, block.address))
+            tables["output_tensors"].append((operation, 0, operation))
+        for live in blocks[:operation]:
             layout = None if live.spec is None else live.spec.memory.memory_layout.value
-            tables["buffers"].append((step, _DEVICE, live.address, _bank_bytes(live), live.buffer_type.value, layout))
+            where = live.address, _bank_bytes(live), live.buffer_type.value, layout
+            tables["buffers"].append((operation, _DEVICE, *where))
             if live.spec is not None and in_pages:
-                tables["buffer_pages"] += _page_rows(step, live, live.spec)
+                tables["buffer_pages"] += _page_rows(operation, live, live.spec)
             elif live.spec is not None:
-                tables["buffer_chunks"] += _chunk_rows(step, live, live.spec)
+                tables["buffer_chunks"] += _chunk_rows(operation, live, live.spec)
     return tables
 
 
@@ -170,13 +171,13 @@ def _bank_bytes(block: Allocation) -> int:
     return block.size if spec is None else spec.bytes_per_bank // spec.aligned_page_bytes * spec.page_bytes
 
 
-def _page_rows(step: int, block: Allocation, spec: TensorSpec) -> Iterator[tuple[int, ...]]:
-    size, kind = spec.page_bytes, block.buffer_type.value
+def _page_rows(operation: int, block: Allocation, spec: TensorSpec) -> Iterator[tuple[int, ...]]:
+    size, buffer_type = spec.page_bytes, block.buffer_type.value
     for page, bank, x, y, address in spec.pages(block.address).rows().tolist():
-        yield (step, _DEVICE, block.address, y, x, bank, page, address, size, kind)
+        yield (operation, _DEVICE, block.address, y, x, bank, page, address, size, buffer_type)
 
 
-def _chunk_rows(step: int, block: Allocation, spec: TensorSpec) -> Iterator[tuple[int, ...]]:
+def _chunk_rows(operation: int, block: Allocation, spec: TensorSpec) -> Iterator[tuple[int, ...]]:
     table = spec.pages(block.address)
     for bank in sorted(set(spec.banks)):
         addresses = table.address[table.bank == bank]
@@ -184,4 +185,4 @@ def _chunk_rows(step: int, block: Allocation, spec: TensorSpec) -> Iterator[tupl
             owner = spec.known_chip.core_of(bank, block.buffer_type)
             first, last = int(addresses.min()), int(addresses.max()) + spec.page_bytes
             sizes = (first, last - first, spec.page_bytes, int(addresses.size), block.buffer_type.value)
-            yield (step, _DEVICE, block.address, bank, owner.x, owner.y, *sizes)
+            yield (operation, _DEVICE, block.address, bank, owner.x, owner.y, *sizes)

@@ -104,8 +104,8 @@ def animate(subject: object, **options: Any) -> Animation:
     >>> animate(Schedule("double", 3)).captions[-1]
     'time 5 of 5'
     """
-    kinds = "a Schedule, Pipeline, Trace, copy Plan or ReshardPlan"
-    raise TypeError(f"cannot animate an object of type {type(subject).__name__!r}; expected {kinds}")
+    types = "a Schedule, Pipeline, Trace, copy Plan or ReshardPlan"
+    raise TypeError(f"cannot animate an object of type {type(subject).__name__!r}; expected {types}")
 
 
 @animate.register(Schedule)
@@ -123,10 +123,10 @@ def _animate_times(subject: Schedule | Pipeline | Trace, **options: Any) -> Anim
 
 @animate.register
 def _animate_copy(subject: Plan, **options: Any) -> Animation:
-    """Return the copy in the order of the target's places, which is the order of its loops."""
+    """Return the copy in the order of the target's addresses, which is the order of its loops."""
     scene = scene_of(subject, **options)
     source, target = (_only_grid(panel) for panel in scene.panels[:2])
-    order = _order_of_places(target)
+    order = _order_of_addresses(target)
     group = -(-len(order) // MAX_FRAMES)
     frame_of = {link: rank // group for rank, link in enumerate(order)}
     reads, writes = (tuple(frame_of.get(link) for link in grid.link) for grid in (source, target))
@@ -141,8 +141,8 @@ def _only_grid(panel: Grid | Tracks) -> Grid:
     return panel
 
 
-def _order_of_places(grid: Grid) -> list[Any]:
-    """Return the contents of the cells of a memory, in the order of their places."""
+def _order_of_addresses(grid: Grid) -> list[Any]:
+    """Return the contents of the cells of a memory, in the order of their addresses."""
     names = [field.name for field in grid.fields]
     cells: Sequence[int] = range(len(grid.link))
     if "offset" in names:  # a grid of coordinates, painted by place
@@ -188,15 +188,15 @@ def _request_rounds(step: ReshardStep, chip_map: ChipMap, most: int) -> list[tup
     positions = requests.position.tolist()
     rounds = max(positions, default=-1) + 1
     group = -(-rounds // most) or 1
-    found: list[tuple[dict[tuple[int, int], None], list[int]]] = [({}, []) for _ in range(-(-rounds // group))]
+    groups: list[tuple[dict[tuple[int, int], None], list[int]]] = [({}, []) for _ in range(-(-rounds // group))]
     rows = zip(positions, requests.owner.tolist(), requests.remote.tolist(), requests.nbytes.tolist(), strict=True)
     for position, owner, remote, nbytes in rows:
-        core = chip_map.cells[endpoints[int(requests.core[owner])]]
-        other = chip_map.cells[endpoints[remote]]
-        pairs, sizes = found[position // group]
-        pairs[(core, other) if requests.writes[owner] else (other, core)] = None
+        cell = chip_map.cells[endpoints[int(requests.core[owner])]]
+        remote_cell = chip_map.cells[endpoints[remote]]
+        pairs, sizes = groups[position // group]
+        pairs[(cell, remote_cell) if requests.writes[owner] else (remote_cell, cell)] = None
         sizes.append(nbytes)
-    return [(list(pairs), sum(sizes)) for pairs, sizes in found]
+    return [(list(pairs), sum(sizes)) for pairs, sizes in groups]
 
 
 # Animations as a self-contained page with a player.

@@ -108,11 +108,11 @@ class LayoutGrid:
         *outer, last = self.extents
         return [*np.unravel_index(row, tuple(outer)), np.minimum(column, last - 1)]
 
-    def places(self) -> dict[str, Places]:
-        """Return the place of every cell's first element: `offset`, or one table per named axis.
+    def positions(self) -> dict[str, Places]:
+        """Return the position of every cell's first element: `offset`, or one table per named axis.
 
         >>> from tilewright import row_major
-        >>> sample_layout(row_major(2, 2)).places()["offset"].tolist()
+        >>> sample_layout(row_major(2, 2)).positions()["offset"].tolist()
         [[0, 1], [2, 3]]
         """
         layout: Any = self.layout
@@ -122,12 +122,12 @@ class LayoutGrid:
         if self.has_holes:
             valid = self.valid()
             at = [np.where(valid, part, part[valid][0]) for part in at]
-        found = layout.extended(*at) if layout.shape != () else layout.extended()
+        offsets = layout.extended(*at) if layout.shape != () else layout.extended()
         shape = (self.rows, self.columns)
-        if isinstance(found, Place):
-            names = {**{name: found.get(name, 0) for name in layout.axes}, "offset": found.plain}
+        if isinstance(offsets, Place):
+            names = {**{name: offsets.get(name, 0) for name in layout.axes}, "offset": offsets.plain}
             return {name: np.broadcast_to(at, shape) for name, at in names.items() if name != "offset" or np.any(at)}
-        return {"offset": np.broadcast_to(found, shape)}
+        return {"offset": np.broadcast_to(offsets, shape)}
 
     def valid(self) -> NDArray[np.bool_]:
         """Return which cells begin with data rather than padding.
@@ -180,8 +180,8 @@ class LayoutGrid:
             number = counted[:: self.block[0], :: self.block[1]]
         else:
             raise LayoutError(f"{self.layout} has too many elements to count them row by row between its padding")
-        known = zip(number.reshape(-1).tolist(), valid.reshape(-1).tolist(), strict=True)
-        return tuple([n if is_data else None for n, is_data in known])
+        pairs = zip(number.reshape(-1).tolist(), valid.reshape(-1).tolist(), strict=True)
+        return tuple([n if is_data else None for n, is_data in pairs])
 
     def row_names(self) -> tuple[str, ...]:
         """Return the coordinates of the first element of every row, where more than one mode goes down.
@@ -207,25 +207,25 @@ class LayoutGrid:
         ... ]
         [(0, 0), (0, 2)]
         """
-        found: list[Outline] = []
-        for kind, steps in self._nested_blocks():
-            if steps == [None, None] or any(
-                step is not None and (step % block or step <= block)
-                for step, block in zip(steps, self.block, strict=True)
+        result: list[Outline] = []
+        for kind, extents in self._nested_blocks():
+            if extents == [None, None] or any(
+                extent is not None and (extent % block or extent <= block)
+                for extent, block in zip(extents, self.block, strict=True)
             ):
                 continue
             high, wide = (
-                n if step is None else step // b
-                for step, b, n in zip(steps, self.block, (self.rows, self.columns), strict=True)
+                n if extent is None else extent // b
+                for extent, b, n in zip(extents, self.block, (self.rows, self.columns), strict=True)
             )
             if -(-self.rows // high) * -(-self.columns // wide) > _MAX_OUTLINES:
                 continue
-            found += [
+            result += [
                 Outline(r, c, min(high, self.rows - r), min(wide, self.columns - c), kind)
                 for r in range(0, self.rows, high)
                 for c in range(0, self.columns, wide)
             ]
-        return tuple(found)
+        return tuple(result)
 
     def _nested_blocks(self) -> list[tuple[OutlineKind, list[int | None]]]:
         """Return the rows and columns of the faces and of the tiles; None where they are as large as the layout.
@@ -238,12 +238,12 @@ class LayoutGrid:
             whole = (prod(self.down), prod(self.across))
             nested = [(prod(down[:k]), prod(across[:k])) for k in range(1, len(down))]
             boxes = [box for box in dict.fromkeys(nested) if box != (1, 1)]
-            found = [(kind, boxes[-depth]) for depth, kind in _NESTING if len(boxes) >= depth]
-            return [(kind, list(box)) for kind, box in found if box != whole]
+            blocks = [(kind, boxes[-depth]) for depth, kind in _NESTING if len(boxes) >= depth]
+            return [(kind, list(box)) for kind, box in blocks if box != whole]
         flat = len(self.extents) > 2 and len(down) == len(across) == 1
         levels = (_block_sizes(self.down), _block_sizes(self.across))
         return [
-            (_FLAT[kind] if flat else kind, [each[-depth] if len(each) >= depth else None for each in levels])
+            (_FLAT[kind] if flat else kind, [level[-depth] if len(level) >= depth else None for level in levels])
             for depth, kind in _NESTING
         ]
 

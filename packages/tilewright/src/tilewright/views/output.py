@@ -84,8 +84,8 @@ def _display_in_notebook(scene: Scene) -> bool:
     shell = module.get_ipython() if module is not None and hasattr(module, "get_ipython") else None
     if getattr(shell, "kernel", None) is None:
         return False
-    shown = import_module("IPython.display")
-    shown.display(shown.HTML(to_fragment(scene)))
+    display = import_module("IPython.display")
+    display.display(display.HTML(to_fragment(scene)))
     return True
 
 

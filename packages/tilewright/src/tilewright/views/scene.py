@@ -137,12 +137,12 @@ class Grid:
         for role, name in (("color", self.color), *(("label", name) for name in self.labels)):
             if name and name not in columns:
                 raise LayoutError(f"{role}={name!r} is not an attribute of the cells; use one of {', '.join(columns)}")
-        for role, names, wanted in (
+        for role, names, expected in (
             ("row_names", self.row_names, self.rows),
             ("column_names", self.column_names, self.columns),
         ):
-            if names and len(names) != wanted:
-                raise LayoutError(f"{role}: expected {wanted} names or none, got {len(names)}")
+            if names and len(names) != expected:
+                raise LayoutError(f"{role}: expected {expected} names or none, got {len(names)}")
         for flow in self.flows:
             if not (0 <= flow.source < count and 0 <= flow.target < count):
                 raise LayoutError(f"{flow}: expected two cells from 0 to {count - 1}")
@@ -205,9 +205,9 @@ class Grid:
             "valid": tuple(self.valid[at] for at in cells) if self.valid else (),
             "link": tuple(self.link[at] for at in cells) if self.link else (),
             "outlines": tuple(
-                dataclasses.replace(each, row=each.row - row, column=each.column - column)
-                for each in self.outlines
-                if row <= each.row < row + rows and column <= each.column < column + columns
+                dataclasses.replace(outline, row=outline.row - row, column=outline.column - column)
+                for outline in self.outlines
+                if row <= outline.row < row + rows and column <= outline.column < column + columns
             ),
         }
         parts |= {"boxes": None, "box_titles": (), "box_rows": (), "flows": ()}
@@ -367,10 +367,10 @@ def to_data(scene: Scene) -> dict[str, Any]:
     >>> to_data(Scene("two", (Grid(1, 2),)))["panels"][0]["columns"]
     2
     """
-    found: dict[str, Any] = _to_plain_data(scene)
-    for panel, data in zip(scene.panels, found["panels"], strict=True):
+    result: dict[str, Any] = _to_plain_data(scene)
+    for panel, data in zip(scene.panels, result["panels"], strict=True):
         data["kind"] = "grid" if isinstance(panel, Grid) else "tracks"
-    return found
+    return result
 
 
 def to_json(scene: Scene) -> str:

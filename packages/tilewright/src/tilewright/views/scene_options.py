@@ -166,11 +166,11 @@ class Scale:
         >>> Scale("category", (4, 7)).colors([7, 7, None])
         {7: '#ee8866', None: '#e3e5e8'}
         """
-        wanted = dict.fromkeys(values)
+        distinct = dict.fromkeys(values)
         if self.kind != "category":
-            return {value: self.color(value) for value in wanted}
+            return {value: self.color(value) for value in distinct}
         positions = {value: k for k, value in enumerate(self.values)}
-        return {value: NOTHING if value is None else self._category_color(positions[value]) for value in wanted}
+        return {value: NOTHING if value is None else self._category_color(positions[value]) for value in distinct}
 
     def _category_color(self, position: int) -> str:
         if self.has_distinct_colors:
@@ -184,21 +184,21 @@ def make_scale(fields: Iterable[Field]) -> Scale:
     >>> make_scale([Field("bank", (1, 0, 1))])
     Scale(kind='category', values=(0, 1), low=0, high=0, log=False, form='{}')
     """
-    given = list(fields)
-    form = given[0].form
-    found = {value for field in given for value in field.values if value is not None}
-    if given[0].scale == "category":
+    listed = list(fields)
+    form = listed[0].form
+    values = {value for field in listed for value in field.values if value is not None}
+    if listed[0].scale == "category":
         try:
-            return Scale("category", tuple(sorted(found)), form=form)
+            return Scale("category", tuple(sorted(values)), form=form)
         except TypeError:  # values of different types cannot be compared
-            return Scale("category", tuple(sorted(found, key=str)), form=form)
-    finite = [value for value in found if value - value == 0]  # neither NaN nor infinite
+            return Scale("category", tuple(sorted(values, key=str)), form=form)
+    finite = [value for value in values if value - value == 0]  # neither NaN nor infinite
     low, high = min(finite, default=0), max(finite, default=0)
     above = [value for value in finite if value > 0]
-    if given[0].scale == "heat" and low >= 0 and above and high >= _LOG_FROM * sorted(above)[len(above) // 2]:
+    if listed[0].scale == "heat" and low >= 0 and above and high >= _LOG_FROM * sorted(above)[len(above) // 2]:
         return Scale("heat", (), min(above), high, True, form)  # an outlier would hide all other differences
     low = min(low, 0) if form == BYTES else low  # sizes are compared with nothing
-    return Scale(given[0].scale, (), low, high, form=form)
+    return Scale(listed[0].scale, (), low, high, form=form)
 
 
 HEXADECIMAL = "0x{:X}"  # the form of addresses
@@ -314,8 +314,8 @@ def hatched_kinds(tracks: Tracks) -> tuple[str, ...]:
     >>> hatched_kinds(Tracks(("bank 0",), (Span(0, 0, 1, kind="a"), Span(0, 1, 2, kind="free", hatched=True)), end=2))
     ('free',)
     """
-    found = dict.fromkeys(span.kind or "unused" for span in tracks.spans if span.hatched)
-    return tuple(sorted(found, key=lambda kind: kind != "free"))
+    kinds = dict.fromkeys(span.kind or "unused" for span in tracks.spans if span.hatched)
+    return tuple(sorted(kinds, key=lambda kind: kind != "free"))
 
 
 Parameters = ParamSpec("Parameters")
@@ -373,41 +373,41 @@ def scene_function(build: Callable[Parameters, Scene]) -> Callable[Parameters, S
     '0x{:X}'
     """
     parameters = inspect.signature(build).parameters.values()
-    named = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
-    own = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    names = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+    own = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
     @wraps(build)
     def draw(*args: Parameters.args, **options: Parameters.kwargs) -> Scene:
-        kind = describe_kind(args[0]) if args else "this scene"
-        refuse_unknown_options(kind, options, own, named)
-        return choose_attributes(build(*args, **options), kind, cast("SceneOptions", options))
+        subject = describe_type(args[0]) if args else "this scene"
+        refuse_unknown_options(subject, options, own, names)
+        return choose_attributes(build(*args, **options), subject, cast("SceneOptions", options))
 
     return draw
 
 
-def describe_kind(subject: object) -> str:
+def describe_type(subject: object) -> str:
     """Return the type of a subject with its article.
 
-    >>> describe_kind(1), describe_kind([])
+    >>> describe_type(1), describe_type([])
     ('an int', 'a list')
     """
     name = type(subject).__name__
     return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
 
 
-def refuse_unknown_options(kind: str, options: Iterable[str], own: Iterable[str], named: Iterable[str] = ()) -> None:
-    """Raise an error that names the first of `options` that is not in `own`, in `named` or among the common options.
+def refuse_unknown_options(noun: str, options: Iterable[str], own: Iterable[str], named: Iterable[str] = ()) -> None:
+    """Raise an error for the first of `options` that is not in `own`, in `named` or among the common options.
 
     >>> refuse_unknown_options("a Layout", ["label", "side"], ["side"])
     """
     known = {*own, *SceneOptions.__annotations__}
     for name in options:
         if name not in known and name not in named:
-            raise SceneOptionError(f"{kind} cannot be drawn with {name!r}; its options are {', '.join(sorted(known))}")
+            raise SceneOptionError(f"{noun} cannot be drawn with {name!r}; its options are {', '.join(sorted(known))}")
 
 
-def choose_attributes(scene: Scene, kind: str, options: SceneOptions) -> Scene:
-    """Return a scene with the label, color and base of addresses of `options`; `kind` is its subject in messages.
+def choose_attributes(scene: Scene, subject: str, options: SceneOptions) -> Scene:
+    """Return a scene with the label, color and base of addresses of `options`; `subject` is its subject in messages.
 
     >>> grid = Grid(1, 2, (Field("page", (0, 1)), Field("bank", (3, 4))), color="page", label="page")
     >>> choose_attributes(Scene("", (grid,)), "a spec", {"label": "bank"}).panels[0].label
@@ -419,13 +419,13 @@ def choose_attributes(scene: Scene, kind: str, options: SceneOptions) -> Scene:
     labels = (label,) if isinstance(label, str) else tuple(label)
     for role, names in (("label", labels), ("color", (color,) if color else ())):
         for name in names:
-            scene = _provide_attribute(scene, role, name, kind)
+            scene = _provide_attribute(scene, role, name, subject)
     panels = [_choose_in_panel(panel, labels, color) for panel in scene.panels]
     scene = replace(scene, panels=tuple(panels), labels=labels or scene.labels)
     return _write_hexadecimal(scene) if base == "hex" else scene
 
 
-def _provide_attribute(scene: Scene, role: str, name: str, kind: str) -> Scene:
+def _provide_attribute(scene: Scene, role: str, name: str, subject: str) -> Scene:
     """Return the scene with an attribute in at least one panel; one that a grid has by its geometry is added."""
     if any(name in _attribute_names(panel) for panel in scene.panels):
         return scene
@@ -433,13 +433,13 @@ def _provide_attribute(scene: Scene, role: str, name: str, kind: str) -> Scene:
         field if isinstance(panel, Grid) and (field := derived_field(panel, name)) else None for panel in scene.panels
     ]
     if not any(derived):
-        known: dict[str, None] = {}
+        attributes: dict[str, None] = {}
         for panel in scene.panels:
-            known |= dict.fromkeys(_attribute_names(panel))
+            attributes |= dict.fromkeys(_attribute_names(panel))
             if isinstance(panel, Grid):
-                known |= dict.fromkeys(each for each in ("row", "column", "tile") if derived_field(panel, each))
-        have = f"it has {', '.join(known)}" if known else "there is nothing to choose"
-        raise SceneOptionError(f"{role}={name!r} is not an attribute of the picture of {kind}; {have}")
+                attributes |= dict.fromkeys(axis for axis in ("row", "column", "tile") if derived_field(panel, axis))
+        have = f"it has {', '.join(attributes)}" if attributes else "it has none"
+        raise SceneOptionError(f"{role}={name!r} is not an attribute of the picture of {subject}; {have}")
     return replace(
         scene,
         panels=tuple(
@@ -483,9 +483,9 @@ def _name_field(name: str, values: list[str]) -> Field:
 
 
 def _choose_in_panel(panel: Grid | Tracks, labels: tuple[str, ...], color: str) -> Grid | Tracks:
-    known = _attribute_names(panel)
-    chosen = tuple(name for name in labels if name in known)
-    painted = color if color in known else ""
+    attributes = _attribute_names(panel)
+    chosen = tuple(name for name in labels if name in attributes)
+    painted = color if color in attributes else ""
     if isinstance(panel, Grid):
         label = chosen[0] if len(chosen) == 1 else chosen
         return replace(panel, label=label or panel.label, color=painted or panel.color)
@@ -532,18 +532,18 @@ def _hexadecimal_names(axis: str, names: tuple[str, ...]) -> tuple[str, ...]:
     axes = axis.split(",")
     if not _ADDRESSES.intersection(axes):
         return names
-    found = []
+    texts = []
     for name in names:
         parts = name.split(",")
-        found.append(
+        texts.append(
             ",".join(
-                format_value(int(part), HEXADECIMAL) if each in _ADDRESSES and _is_integer(part) else part
-                for each, part in zip(axes, parts, strict=True)
+                format_value(int(part), HEXADECIMAL) if axis_name in _ADDRESSES and _is_integer(part) else part
+                for axis_name, part in zip(axes, parts, strict=True)
             )
             if len(parts) == len(axes)
             else name
         )
-    return tuple(found)
+    return tuple(texts)
 
 
 def _is_integer(word: str) -> bool:
@@ -556,9 +556,9 @@ def _hexadecimal_tracks(tracks: Tracks) -> Tracks:
 
     def write(span: Span) -> Span:
         note, label = span.note, span.label
-        for place in (span.start, span.end):
-            at = re.compile(rf"(?<![\w.]){place}(?![\w.])(?! bytes)")
-            note, label = (at.sub(format_value(place, HEXADECIMAL), words) for words in (note, label))
+        for address in (span.start, span.end):
+            at = re.compile(rf"(?<![\w.]){address}(?![\w.])(?! bytes)")
+            note, label = (at.sub(format_value(address, HEXADECIMAL), words) for words in (note, label))
         return replace(span, note=note, label=label)
 
     return replace(tracks, spans=tuple(map(write, tracks.spans)), hexadecimal=True)

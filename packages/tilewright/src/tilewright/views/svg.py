@@ -149,7 +149,7 @@ def dark_style() -> str:
 
 
 _SIZE = 10
-_MOST = 32
+_MAX_ENTRIES = 32
 _BAR = 120
 
 
@@ -187,10 +187,11 @@ def _draw_swatches(name: str, entries: Sequence[tuple[str, str]], hatched: Seque
         body.append(text_element(0, 11, name, _SIZE, "soft"))
         x = text_width(name, _SIZE) + 10
     indent = x
-    shown = [*entries[:_MOST], *([("", f"and {len(entries) - _MOST} more")] if len(entries) > _MOST else [])]
+    more = len(entries) - _MAX_ENTRIES
+    listed = [*entries[:_MAX_ENTRIES], *([("", f"and {more} more")] if more > 0 else [])]
     widest = x
     hatches = [("crossed" if k else "hatched", word) for k, word in enumerate(hatched)]
-    for color, word in [*shown, *hatches]:
+    for color, word in [*listed, *hatches]:
         needed = 18 + text_width(word, _SIZE) + 8
         if x > indent and x + needed > width:
             x, y = indent, y + 16
@@ -413,13 +414,13 @@ def _draw_contents(grid: Grid, cells: CellGeometry, labels: list[str], scales: d
 
 
 def _draw_boxes(
-    grid: Grid, cells: CellGeometry, labels: list[str], scales: dict[str, Scale], step: tuple[int, int]
+    grid: Grid, cells: CellGeometry, labels: list[str], scales: dict[str, Scale], stride: tuple[int, int]
 ) -> tuple[list[str], list[str]]:
-    """Return the titles and row names of the boxes, and their content; `step` leads from a box to the next."""
+    """Return the titles and row names of the boxes, and their content; `stride` leads from a box to the next."""
     names, parts = [f'<g font-family="{MONO}">'], []
     for down, row in enumerate(grid.box_grids()):
         for across, box in enumerate(row):
-            here = replace(cells, left=cells.left + across * step[0], top=cells.top + down * step[1])
+            here = replace(cells, left=cells.left + across * stride[0], top=cells.top + down * stride[1])
             start = (down * box.rows * grid.columns) + across * box.columns
             own = [
                 label
@@ -447,8 +448,8 @@ def row_runs(cells: Sequence[int], columns: int) -> Iterator[tuple[int, int]]:
     [(1, 2), (4, 2)]
     """
     for _, run in groupby(enumerate(cells), key=lambda pair: (pair[1] - pair[0], pair[1] // columns)):
-        found = [at for _, at in run]
-        yield found[0], len(found)
+        positions = [at for _, at in run]
+        yield positions[0], len(positions)
 
 
 def _draw_cells(grid: Grid, cells: CellGeometry, colors: list[str]) -> list[str]:
@@ -461,7 +462,7 @@ def _draw_cells(grid: Grid, cells: CellGeometry, colors: list[str]) -> list[str]
             count = sum(1 for _ in run)
             painted.setdefault(color, []).append(cells.box(row, column, 1, count))
             column += count
-    return [box_path(found, f'class="tw-cell" fill="{color}"') for color, found in painted.items()]
+    return [box_path(boxes, f'class="tw-cell" fill="{color}"') for color, boxes in painted.items()]
 
 
 def _draw_grid_lines(grid: Grid, cells: CellGeometry) -> str:
@@ -487,9 +488,9 @@ def _draw_labels(grid: Grid, cells: CellGeometry, labels: list[str], colors: lis
     start = f'font-family="{MONO}" font-size="{cells.type_size}" text-anchor="middle"'
     tones = {DARK_INK: "tw-label", PALE_INK: "tw-label", INK: "tw-label tw-ink"}
     return [
-        f'<g class="{tones[ink]}" {start} fill="{ink}">' + "".join(found) + "</g>"
-        for ink, found in groups.items()
-        if found
+        f'<g class="{tones[ink]}" {start} fill="{ink}">' + "".join(texts) + "</g>"
+        for ink, texts in groups.items()
+        if texts
     ]
 
 
@@ -497,13 +498,13 @@ def _fit_outline_labels(outlines: Sequence[Outline], cells: CellGeometry) -> dic
     """Return the text for each outline label: all of it, or the last word if an outline is too narrow."""
     if cells.type_size:
         return {}
-    named = [(each, cells.box(each.row, each.column, each.rows, each.columns)) for each in outlines if each.label]
-    named = [(each, box) for each, box in named if box[3] >= _LABEL_HEIGHT]
+    labelled = [(mark, cells.box(mark.row, mark.column, mark.rows, mark.columns)) for mark in outlines if mark.label]
+    labelled = [(outline, box) for outline, box in labelled if box[3] >= _LABEL_HEIGHT]
     for words in (
-        {each.label: each.label for each, _ in named},
-        {each.label: each.label.split()[-1] for each, _ in named},
+        {outline.label: outline.label for outline, _ in labelled},
+        {outline.label: outline.label.split()[-1] for outline, _ in labelled},
     ):
-        if all(text_width(words[each.label], _LABEL_SIZE) + 8 <= box[2] for each, box in named):
+        if all(text_width(words[outline.label], _LABEL_SIZE) + 8 <= box[2] for outline, box in labelled):
             return words
     return {}
 
@@ -512,14 +513,14 @@ def _draw_outline(outline: Outline, cells: CellGeometry, words: str) -> list[str
     x, y, width, height = cells.box(outline.row, outline.column, outline.rows, outline.columns)
     stroke = _STROKES[outline.kind]
     size = f'x="{x}" y="{y}" width="{width}" height="{height}"'
-    found = [f'<rect class="tw-{outline.kind}" {size} fill="none" {stroke}/>']
+    elements = [f'<rect class="tw-{outline.kind}" {size} fill="none" {stroke}/>']
     if outline.kind == "mark":  # a pale rim keeps it visible on cells of the same color
-        found.insert(0, f'<rect {size} fill="none" stroke="#ffffff" stroke-width="4.5"/>')
+        elements.insert(0, f'<rect {size} fill="none" stroke="#ffffff" stroke-width="4.5"/>')
     if words and height >= _LABEL_HEIGHT:
         rim = 'paint-order="stroke" stroke="#ffffff" stroke-opacity="0.85" stroke-width="3" stroke-linejoin="round"'
         at = f'x="{x + 5}" y="{y + 14}" font-size="{_LABEL_SIZE}"'
-        found.append(f'<text {at} fill="{DARK_INK}" {rim}>{escape_text(words)}</text>')
-    return found
+        elements.append(f'<text {at} fill="{DARK_INK}" {rim}>{escape_text(words)}</text>')
+    return elements
 
 
 def _draw_axes(grid: Grid, cells: CellGeometry) -> list[str]:
@@ -575,15 +576,15 @@ def draw_panels(scene: Scene) -> list[Drawing]:
     """
     scales = make_scales(scene)
     explained: set[str] = set()
-    found = []
+    drawings = []
     for k, panel in enumerate(scene.panels):
         if isinstance(panel, Grid):
-            found.append(draw_grid(panel, scales, k, panel.color in explained))
+            drawings.append(draw_grid(panel, scales, k, panel.color in explained))
             explained.add(panel.color)
         else:
-            found.append(draw_tracks(panel, scales, k, "kind" in explained))
+            drawings.append(draw_tracks(panel, scales, k, "kind" in explained))
             explained |= {"kind"} if set(scales["kind"].values) == set(colored_kinds(panel)) else set()
-    return found
+    return drawings
 
 
 def draw_facts(facts: tuple[Fact, ...], columns: int = 1) -> Drawing:
@@ -594,12 +595,12 @@ def draw_facts(facts: tuple[Fact, ...], columns: int = 1) -> Drawing:
     """
     blocks = [[fact.name, *(wrap(fact.value, _FACT_COLUMNS) or [""])] for fact in facts]
     width = text_width("x" * max([len(line) for block in blocks for line in block], default=0), _FACT_SIZE)
-    each = sum(_fact_height(block) for block in blocks) / columns
+    average = sum(_fact_height(block) for block in blocks) / columns
     body = []
     x = y = lowest = 0.0
     column = 0
     for fact, block in zip(facts, blocks, strict=True):
-        if y and y + _fact_height(block) / 2 > each and column + 1 < columns:
+        if y and y + _fact_height(block) / 2 > average and column + 1 < columns:
             x, y, column = x + width + _GAP, 0.0, column + 1
         body.append(text_element(x, y + 11, block[0], 10, "soft"))
         tone = "ink" if fact.tone == "plain" else fact.tone

@@ -70,8 +70,8 @@ def box_lines(
             return [*lines, f"  ⋮ and {len(rows) - number} more rows of boxes"]
         for first in range(0, len(row), across):
             drawn = [
-                _draw_box(each, candidate, scales, paint, clean, names, cell, inside, box)
-                for each in row[first : first + across]
+                _draw_box(panel_box, candidate, scales, paint, clean, names, cell, inside, box)
+                for panel_box in row[first : first + across]
             ]
             if not grid.box_titles and lines:
                 lines.append("")
@@ -96,12 +96,12 @@ def _draw_box(
     marked = {mark.row * box.columns + mark.column for mark in box.outlines if mark.kind == "mark"}
     rules = {part.row for part in box.outlines if part.kind == "face" and part.row}
     indent, rest = " " * names, " " * (width - names - inside - 2)
-    found = [f"{indent}┌{'─' * inside}┐{rest}"]
+    lines = [f"{indent}┌{'─' * inside}┐{rest}"]
     if box.title:
-        found.insert(0, indent + clean(box.title).ljust(width - names))
+        lines.insert(0, indent + clean(box.title).ljust(width - names))
     for row in range(box.rows):
         if row in rules:
-            found.append(f"{indent}├{'─' * inside}┤{rest}")
+            lines.append(f"{indent}├{'─' * inside}┤{rest}")
         words = " "
         for column in range(box.columns):
             at = row * box.columns + column
@@ -110,9 +110,9 @@ def _draw_box(
                 words = words[:-1] + "["
             words += (paint(word, colors[at]) if colors else word) + ("]" if at in marked else " ")
         name = f"{clean(box.row_names[row]):>{names - 1}} " if box.row_names else ""
-        found.append(f"{name or indent}│{words}│{rest}")
-    found.append(f"{indent}└{'─' * inside}┘{rest}")
-    return found
+        lines.append(f"{name or indent}│{words}│{rest}")
+    lines.append(f"{indent}└{'─' * inside}┘{rest}")
+    return lines
 
 
 _MAX_NAMES = 32
@@ -283,13 +283,13 @@ def _span_text(word: str, mark: str, columns: int, framed: bool) -> str:
 
 def _kind_letters(scale: Scale) -> dict[str, str]:
     """Return a distinct letter for each kind of span, from its name if possible."""
-    found: dict[str, str] = {}
+    letters: dict[str, str] = {}
     for k, kind in enumerate(scale.values):
         own = "".join(re.findall("[a-z]{2,}", str(kind).lower()))  # of its words, not of "512x512"
         spare = [chr(ord("a") + j) for j in range(26)]
-        free = [letter for letter in (*own, *spare) if letter not in found.values()]
-        found[kind] = free[0] if free else kind_symbol(k)
-    return found
+        free = [letter for letter in (*own, *spare) if letter not in letters.values()]
+        letters[kind] = free[0] if free else kind_symbol(k)
+    return letters
 
 
 def _paint_runs(row: list[tuple[str, str]], ink: TerminalStyle) -> str:
@@ -345,20 +345,20 @@ def grid_lines(
     names = [replace_control_characters(grid.row_name(row)) for row in range(grid.rows)]
     gutter = max([len(name) for name in names], default=0) + 3
     page, labels = _fit_labels(grid, gutter, width, height) or (_fit_symbols(grid, gutter, width, height), [])
-    written = bool(labels)
+    labelled = bool(labels)
     colors = cell_colors(grid, scales)
-    marks = labels if written else _cell_symbols(grid, scales)
+    marks = labels if labelled else _cell_symbols(grid, scales)
 
     marked = _marked_cells(grid)
 
     def cell(at: int) -> str:
-        if not written and at in marked:
+        if not labelled and at in marked:
             return ink.paint("X" * page.cell, colors[at]) if colors else "X" * page.cell
         if grid.valid and not grid.valid[at]:
             return "/" * page.cell
-        word = "" if not written and ink.on else marks[at] if marks else ""
-        shown = f"{word:>{page.cell}}" if written else (word or " ") * page.cell
-        return ink.paint(shown, colors[at]) if colors else shown
+        word = "" if not labelled and ink.on else marks[at] if marks else ""
+        text = f"{word:>{page.cell}}" if labelled else (word or " ") * page.cell
+        return ink.paint(text, colors[at]) if colors else text
 
     lines = [f"  {replace_control_characters(grid.title)}"] if grid.title else []
     lines += _header_lines(grid, page, width)
@@ -368,7 +368,7 @@ def grid_lines(
             continue
         if row in page.rules:
             lines.append(_rule_line(page, page.rules[row]))
-        lines.append(_row_line(grid, page, row, names[row], cell, marked if written else frozenset()))
+        lines.append(_row_line(grid, page, row, names[row], cell, marked if labelled else frozenset()))
     return lines
 
 
@@ -492,11 +492,11 @@ def _cell_symbols(grid: Grid, scales: dict[str, Scale]) -> list[str]:
         symbols = {value: _SYMBOLS[k] for k, value in enumerate(scale.values)}
         return [symbols.get(value, " ") for value in values]
     if scale.kind == "category":
-        place = {value: k / max(1, len(scale.values) - 1) for k, value in enumerate(scale.values)}
+        share = {value: k / max(1, len(scale.values) - 1) for k, value in enumerate(scale.values)}
     else:
-        place = {value: scale.share(value) for value in set(values) if value is not None and value == value}
+        share = {value: scale.share(value) for value in set(values) if value is not None and value == value}
     shades = _SHADES if scale.kind != "heat" else _SHADES[::-1]
-    return [shades[int(place[value] * (len(shades) - 1))] if value in place else " " for value in values]
+    return [shades[int(share[value] * (len(shades) - 1))] if value in share else " " for value in values]
 
 
 def _header_lines(grid: Grid, page: _TextGeometry, width: int) -> list[str]:

@@ -11,16 +11,16 @@ export class Engine {
     this.about = "The file is read here, by this page, in your browser. It is not sent anywhere.";
     this.waiting = []; // questions that the worker has not got yet
     this.current = null;
-    this.said = () => {};
+    this.onStatus = () => {};
     this.start();
   }
 
   remember() {} // there is no key: nobody else can ask
 
-  /** Call `said(text, slow)` with what the engine is doing: "" for nothing, slow if it can be stopped. */
-  report(said) {
-    this.said = said;
-    said(this.loading ?? "", false);
+  /** Call `onStatus(text, slow)` with what the engine is doing: "" for nothing, slow if it can be stopped. */
+  report(onStatus) {
+    this.onStatus = onStatus;
+    onStatus(this.loading ?? "", false);
   }
 
   start() {
@@ -33,7 +33,7 @@ export class Engine {
 
   say(text) {
     this.loading = text;
-    this.said(text, false);
+    this.onStatus(text, false);
   }
 
   receive(data) {
@@ -65,7 +65,7 @@ export class Engine {
   next() {
     if (!this.ready || this.current || !this.waiting.length) return;
     const question = (this.current = this.waiting.shift());
-    this.timer = setTimeout(() => this.said("Python is still working on the last question.", true), SLOW);
+    this.timer = setTimeout(() => this.onStatus("Python is still working on the last question.", true), SLOW);
     this.worker.postMessage(question.message);
   }
 

@@ -26,22 +26,22 @@ export class Chain {
   }
 
   /** Show an element; picked(coordinate) is called when another one is chosen in its page. */
-  show(found, picked, core) {
+  show(result, picked, core) {
     this.problem("");
-    this.note.textContent = found.note ?? "";
-    if (found.at === null) { this.steps.replaceChildren(); this.page.replaceChildren(); return; }
-    if (document.activeElement !== this.at.control) this.at.control.value = found.at.join(",");
+    this.note.textContent = result.note ?? "";
+    if (result.at === null) { this.steps.replaceChildren(); this.page.replaceChildren(); return; }
+    if (document.activeElement !== this.at.control) this.at.control.value = result.at.join(",");
     if (![this.bank.control, this.address.control].includes(document.activeElement)) {
-      this.bank.control.value = found.bank;
-      this.address.control.value = found.address;
+      this.bank.control.value = result.bank;
+      this.address.control.value = result.address;
     }
-    this.steps.replaceChildren(...found.steps.map((step) => make("li", { "data-step": step.name },
+    this.steps.replaceChildren(...result.steps.map((step) => make("li", { "data-step": step.name },
       make("span", { class: "name" }, step.name),
       ["core", "bank"].includes(step.name)
-        ? make("button", { type: "button", class: "value", title: "What does it hold?", onclick: () => core(found) }, step.value)
+        ? make("button", { type: "button", class: "value", title: "What does it hold?", onclick: () => core(result) }, step.value)
         : make("span", { class: "value" }, step.value),
       make("span", { class: "detail" }, step.detail))));
-    this.page.replaceChildren(scene(found.scene, (cell) => { if (cell.element) picked(cell.element); }, { facts: false }));
+    this.page.replaceChildren(scene(result.scene, (cell) => { if (cell.element) picked(cell.element); }, { facts: false }));
   }
 
   /** Show a problem beside the fields, or none. */

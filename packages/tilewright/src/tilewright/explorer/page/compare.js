@@ -30,11 +30,11 @@ export function comparison(left, right) {
   ];
 }
 
-function facts({ found, way }) {
-  const spec = { fits: !found ? "cannot be placed" : found.fit.fits ? "yes" : "no", ...(found?.spec?.facts ?? {}) };
-  if (found && found.fit.address !== null) spec["buffer address"] = spaced(found.fit.address);
+function facts({ result, way }) {
+  const spec = { fits: !result ? "cannot be placed" : result.fit.fits ? "yes" : "no", ...(result?.spec?.facts ?? {}) };
+  if (result && result.fit.address !== null) spec["buffer address"] = spaced(result.fit.address);
   const element = {};
-  for (const { name, value, detail } of (found?.spec && way?.steps) || []) {
+  for (const { name, value, detail } of (result?.spec && way?.steps) || []) {
     const line = name in element ? `${name} address` : name;
     element[line] = detail && !/^= /.test(detail) ? `${value}, ${detail}` : value;
   }

@@ -20,7 +20,7 @@ export function card(title, ...children) {
 
 /** Tell what has changed to those who do not see it. */
 export function announce(text) {
-  document.getElementById("said").textContent = text;
+  document.getElementById("status").textContent = text;
 }
 
 /** Return 1536 as "1 536", the way it stays readable. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures as files: SVG, one HTML file, or the scene as JSON.
 
-import { exported } from "./asking.js";
+import { exported } from "./requests.js";
 import { make } from "./dom.js";
 
 /** Return a row of buttons that save a picture; words() tells what it shows. */

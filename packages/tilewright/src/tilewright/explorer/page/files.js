@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of this computer: its tensors, by its header, and how each would be placed on a chip.
 
-import { askFile, engine, picture } from "./asking.js";
+import { askFile, engine, picture } from "./requests.js";
 import { announce, card, make, sized, spaced } from "./dom.js";
 import { factsOf, scene } from "./pictures.js";
 
@@ -51,11 +51,11 @@ export class ChosenFile {
 
   async take(file) {
     if (!file) return;
-    this.asking?.abort();
-    const asking = (this.asking = new AbortController());
+    this.request?.abort();
+    const request = (this.request = new AbortController());
     this.element.setAttribute("aria-busy", "true");
     try {
-      this.show(await askFile(file, asking.signal), file);
+      this.show(await askFile(file, request.signal), file);
       this.problem("");
       announce(`${file.name}: ${this.shown.querySelectorAll("tbody tr").length} tensors are listed`);
     } catch (problem) {
@@ -63,25 +63,25 @@ export class ChosenFile {
       this.shown.replaceChildren();
       this.problem(problem.message);
     }
-    if (this.asking === asking) this.element.removeAttribute("aria-busy");
+    if (this.request === request) this.element.removeAttribute("aria-busy");
     this.input.value = ""; // so that the same file can be chosen again
   }
 
-  show(found, file) {
+  show(result, file) {
     this.tensor = make("div", { class: "plan" });
     const facts = [
-      ["kind", found.kind], ["tensors", spaced(found.count)], ["size of the file", sized(file.size)], ["bytes of tensors", sized(found.bytes)],
-      ...(found.padding ? [["padding", sized(found.padding)]] : []),
+      ["kind", result.kind], ["tensors", spaced(result.count)], ["size of the file", sized(file.size)], ["bytes of tensors", sized(result.bytes)],
+      ...(result.padding ? [["padding", sized(result.padding)]] : []),
     ].map(([name, value]) => ({ name, value, tone: "plain" }));
-    const entries = found.metadata.map(([name, value]) => ({ name, value, tone: "plain" }));
+    const entries = result.metadata.map(([name, value]) => ({ name, value, tone: "plain" }));
     this.shown.replaceChildren(
-      card(file.name, factsOf(facts), this.table(found)),
+      card(file.name, factsOf(facts), this.table(result)),
       this.tensor,
-      ...(found.scene ? [card("Bytes of the file", scene({ ...found.scene, facts: [] }))] : []),
+      ...(result.scene ? [card("Bytes of the file", scene({ ...result.scene, facts: [] }))] : []),
       ...(entries.length ? [card("Metadata", factsOf(entries))] : []));
   }
 
-  table(found) {
+  table(result) {
     const head = ["tensor", "shape", "format", "stored as", "bytes", "padding"];
     const row = (tensor) => make("tr", {},
       make("td", {}, make("button", { type: "button", class: "link", onclick: () => this.draw(tensor) }, tensor.name)),
@@ -89,8 +89,8 @@ export class ChosenFile {
       make("td", { class: "number" }, spaced(tensor.bytes)), make("td", { class: "number" }, tensor.padding ? spaced(tensor.padding) : "–"));
     return make("div", {}, make("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Tensors of the file" }, make("table", {},
       make("thead", {}, make("tr", {}, ...head.map((each) => make("th", { scope: "col", class: ["bytes", "padding"].includes(each) ? "number" : "" }, each)))),
-      make("tbody", {}, ...found.tensors.map(row)))),
-    found.count > found.tensors.length ? make("p", { class: "soft" }, `and ${spaced(found.count - found.tensors.length)} more`) : null);
+      make("tbody", {}, ...result.tensors.map(row)))),
+    result.count > result.tensors.length ? make("p", { class: "soft" }, `and ${spaced(result.count - result.tensors.length)} more`) : null);
   }
 
   /** Show one tensor: where its pages go. */

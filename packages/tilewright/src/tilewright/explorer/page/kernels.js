@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels: a program in Mojo or Python, run thread by thread when somebody asks for it, and what is wrong with it.
 
-import { ask, engine } from "./asking.js";
+import { ask, engine } from "./requests.js";
 import { announce, card, make } from "./dom.js";
 import { field, showProblem } from "./fields.js";
 import { isNarrow } from "./folding.js";
@@ -43,7 +43,7 @@ class Kernel {
     source.value = usual.source ?? "";
     this.source = { control: source, row: make("div", { class: "field" }, make("label", { for: id }, "Program"), source) };
     this.button = make("button", { type: "submit", class: "primary" }, "Run");
-    this.stop = make("button", { type: "button", hidden: true, onclick: () => { this.asking?.abort(); if (engine.stops) engine.stop(); } }, "Stop");
+    this.stop = make("button", { type: "button", hidden: true, onclick: () => { this.request?.abort(); if (engine.stops) engine.stop(); } }, "Stop");
     const examples = choices.kernels.map((example) => make("button", { type: "button", class: "example", onclick: () => this.fill(example) },
       `${example.title} (${NAMES[example.language]})`));
     this.shown = make("div", { class: "plan", tabindex: "-1" });
@@ -81,26 +81,26 @@ class Kernel {
 
   remove() {
     clearTimeout(this.timer);
-    this.asking?.abort();
+    this.request?.abort();
     this.element.remove();
   }
 
-  problems(found) {
-    showProblem(this.language, found.language);
-    showProblem(this.source, found.source);
+  problems(result) {
+    showProblem(this.language, result.language);
+    showProblem(this.source, result.source);
   }
 
   async run() {
-    this.asking?.abort();
-    const asking = (this.asking = new AbortController());
+    this.request?.abort();
+    const request = (this.request = new AbortController());
     this.element.setAttribute("aria-busy", "true");
     this.button.disabled = true;
     this.stop.hidden = false;
     this.shown.replaceChildren(card("Report", make("p", { class: "soft" }, "Running …"))); // not what the last program did
     try {
-      const found = await ask("kernel", { language: this.language.control.value, source: this.source.control.value }, asking.signal);
+      const result = await ask("kernel", { language: this.language.control.value, source: this.source.control.value }, request.signal);
       this.problems({});
-      this.shown.replaceChildren(...cards(found));
+      this.shown.replaceChildren(...cards(result));
       announce([...this.shown.querySelectorAll("h3, .pill")].map((each) => each.textContent).join(": "));
       if (isNarrow()) this.shown.scrollIntoView(); // it is below the program
     } catch (problem) {
@@ -115,24 +115,24 @@ class Kernel {
   }
 }
 
-function cards(found) {
+function cards(result) {
   const shown = [];
-  if (found.error) shown.push(card("What stopped it", make("pre", { class: "problem plain", tabindex: "0", "aria-label": "What stopped it" }, found.error)));
-  shown.push(...found.reports.map(report));
-  if (found.launches > found.reports.length) shown.push(make("p", { class: "soft" }, `${found.launches - found.reports.length} more launches are not shown.`));
-  if (!found.reports.length && !found.error) shown.push(card("Report", make("p", {}, "The program ran, and launched no kernel.")));
-  if (found.unfenced && found.unfenced.length) shown.push(make("p", { class: "soft" }, `This system could not fence off ${found.unfenced.join("; ")}: here only the Mojo front end confines a program.`));
-  if (found.output) shown.push(card("What it printed", make("pre", { class: "plain", tabindex: "0", "aria-label": "What it printed" }, found.output)));
+  if (result.error) shown.push(card("What stopped it", make("pre", { class: "problem plain", tabindex: "0", "aria-label": "What stopped it" }, result.error)));
+  shown.push(...result.reports.map(report));
+  if (result.launches > result.reports.length) shown.push(make("p", { class: "soft" }, `${result.launches - result.reports.length} more launches are not shown.`));
+  if (!result.reports.length && !result.error) shown.push(card("Report", make("p", {}, "The program ran, and launched no kernel.")));
+  if (result.unfenced && result.unfenced.length) shown.push(make("p", { class: "soft" }, `This system could not fence off ${result.unfenced.join("; ")}: here only the Mojo front end confines a program.`));
+  if (result.output) shown.push(card("What it printed", make("pre", { class: "plain", tabindex: "0", "aria-label": "What it printed" }, result.output)));
   return shown;
 }
 
-function report(found) {
-  const [name, launched = "its blocks", verdict = found.clean ? "no errors" : "errors"] = found.title.split(": "); // as in "reverse: 2 blocks of 16 threads: 1 error"
+function report(result) {
+  const [name, launched = "its blocks", verdict = result.clean ? "no errors" : "errors"] = result.title.split(": "); // as in "reverse: 2 blocks of 16 threads: 1 error"
   return card(`Kernel ${name}`,
-    make("p", { class: found.clean ? "pill good" : "pill bad" }, `${verdict[0].toUpperCase()}${verdict.slice(1)}`, make("span", {}, ` in ${launched}`)),
-    ...found.defects.map(defect),
-    found.scene ? scene({ ...found.scene, facts: [] }) : null,
-    found.lines.length ? lines(found.lines) : null);
+    make("p", { class: result.clean ? "pill good" : "pill bad" }, `${verdict[0].toUpperCase()}${verdict.slice(1)}`, make("span", {}, ` in ${launched}`)),
+    ...result.defects.map(defect),
+    result.scene ? scene({ ...result.scene, facts: [] }) : null,
+    result.lines.length ? lines(result.lines) : null);
 }
 
 function defect({ severity, kind, message, remedy, witnesses }) {
@@ -142,10 +142,10 @@ function defect({ severity, kind, message, remedy, witnesses }) {
     remedy ? make("p", { class: "soft" }, "Remedy: ", remedy) : null);
 }
 
-function lines(found) {
+function lines(result) {
   const head = ["line", "source", "access", "how often", "cost"];
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What each line costs" }, make("table", {},
     make("thead", {}, make("tr", {}, ...head.map((each) => make("th", { scope: "col", class: ["line", "how often"].includes(each) ? "number" : "" }, each)))),
-    make("tbody", {}, ...found.map((row) => make("tr", {}, make("td", { class: "number" }, String(row.line)), make("td", {}, make("code", {}, row.source)),
+    make("tbody", {}, ...result.map((row) => make("tr", {}, make("td", { class: "number" }, String(row.line)), make("td", {}, make("code", {}, row.source)),
       make("td", {}, row.action), make("td", { class: "number" }, String(row.accesses)), make("td", { class: row.ideal ? "" : "warn" }, row.cost))))));
 }

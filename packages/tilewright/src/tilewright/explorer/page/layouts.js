@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts as they are written: what an operation makes of them and how, which thread holds what, and bank conflicts.
 
-import { ask } from "./asking.js";
+import { ask } from "./requests.js";
 import { announce, card, make } from "./dom.js";
 import { exports } from "./exporting.js";
 import { field, showProblem } from "./fields.js";
@@ -78,7 +78,7 @@ export class LayoutTab {
 
   remove() {
     clearTimeout(this.timer);
-    this.asking?.abort();
+    this.request?.abort();
     this.element.remove();
   }
 
@@ -90,63 +90,63 @@ export class LayoutTab {
     this.timer = setTimeout(() => this.update(), PAUSE);
   }
 
-  problems(found) {
-    for (const [name, made] of Object.entries(this.rows)) showProblem(made, found[name]);
-    if (MORE.some((name) => found[name])) this.more.open = true;
+  problems(result) {
+    for (const [name, made] of Object.entries(this.rows)) showProblem(made, result[name]);
+    if (MORE.some((name) => result[name])) this.more.open = true;
   }
 
   async update() {
     clearTimeout(this.timer);
     this.asked = true;
-    this.asking?.abort();
-    const asking = (this.asking = new AbortController());
+    this.request?.abort();
+    const request = (this.request = new AbortController());
     this.element.setAttribute("aria-busy", "true");
     try {
-      const found = await ask("layout", this.words(), asking.signal);
-      this.problems(found.problems);
-      this.shown.replaceChildren(...this.cards(found));
+      const result = await ask("layout", this.words(), request.signal);
+      this.problems(result.problems);
+      this.shown.replaceChildren(...this.cards(result));
       this.shown.classList.remove("faded");
-      announce(`Drawn: ${found.text}`);
+      announce(`Drawn: ${result.text}`);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       this.problems({ [problem.field in this.rows ? problem.field : "notation"]: problem.message });
       this.shown.classList.add("faded");
     }
-    if (this.asking === asking) this.element.removeAttribute("aria-busy");
+    if (this.request === request) this.element.removeAttribute("aria-busy");
     this.changed();
   }
 
-  cards(found) {
+  cards(result) {
     const failed = (message) => this.problems({ notation: message });
-    const operands = found.operands.map(({ name, text, note, scene: drawn }) => card(`${name} = ${text}`,
+    const operands = result.operands.map(({ name, text, note, scene: drawn }) => card(`${name} = ${text}`,
       drawn ? scene(drawn, null, { facts: false }) : make("p", { class: "soft" }, note)));
-    const title = found.operands.length ? `${this.texts[this.rows.op.control.value]} = ${found.text}` : found.text;
+    const title = result.operands.length ? `${this.texts[this.rows.op.control.value]} = ${result.text}` : result.text;
     return [
       operands.length ? make("div", { class: "operands" }, ...operands) : null,
-      found.threads ? card("Which thread holds which element", scene(found.threads)) : null,
-      found.banks ? card("Bank conflicts, as shared memory", scene(found.banks), this.remedy(found.remedy)) : null,
-      card(title, scene(found.scene), exports("layout", () => this.words(), failed)),
-      found.steps.length ? card("Step by step", steps(found.steps)) : null,
-      found.notations.length ? card("In other notations", notations(found.notations)) : null,
+      result.threads ? card("Which thread holds which element", scene(result.threads)) : null,
+      result.banks ? card("Bank conflicts, as shared memory", scene(result.banks), this.remedy(result.remedy)) : null,
+      card(title, scene(result.scene), exports("layout", () => this.words(), failed)),
+      result.steps.length ? card("Step by step", steps(result.steps)) : null,
+      result.notations.length ? card("In other notations", notations(result.notations)) : null,
     ].filter(Boolean);
   }
 
   /** Offer the swizzle that prevents conflicts. */
-  remedy(found) {
-    if (!found) return null;
-    if (!found.text) return make("p", { class: "soft" }, found.note);
+  remedy(result) {
+    if (!result) return null;
+    if (!result.text) return make("p", { class: "soft" }, result.note);
     return make("p", { class: "remedy" }, "Instead: ",
-      make("button", { type: "button", onclick: () => { const { threads, itemsize } = this.words(); this.fill({ notation: found.text, threads, itemsize }); } }, found.text),
-      make("span", { class: "soft" }, ` ${found.note}`));
+      make("button", { type: "button", onclick: () => { const { threads, itemsize } = this.words(); this.fill({ notation: result.text, threads, itemsize }); } }, result.text),
+      make("span", { class: "soft" }, ` ${result.note}`));
   }
 }
 
-function steps(found) {
-  return make("ol", { class: "steps" }, ...found.map(({ name, operands, result, why }) =>
+function steps(list) {
+  return make("ol", { class: "steps" }, ...list.map(({ name, operands, result, why }) =>
     make("li", {}, make("code", {}, `${name}(${operands}) = `, make("b", {}, result)), make("p", { class: "soft" }, why))));
 }
 
-function notations(found) {
-  return factsOf(found.map(({ name, text, assumed }) =>
+function notations(result) {
+  return factsOf(result.map(({ name, text, assumed }) =>
     ({ name: assumed ? `${name}, assuming elements of ${assumed}` : name, value: text, tone: "notation" })));
 }

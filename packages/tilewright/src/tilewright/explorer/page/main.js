@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The explorer: what the address says is shown, and what is shown goes back into the address.
 
-import { ask, engine } from "./asking.js";
+import { ask, engine } from "./requests.js";
 import { comparison } from "./compare.js";
 import { announce, make } from "./dom.js";
 import { ChosenFile } from "./files.js";
@@ -16,7 +16,7 @@ const PLAYGROUND = "https://tilewright.github.io/tilewright/playground/";
 const TYPING = 800; // milliseconds between changes that are steps of one, and not worth a place in the history
 const NAME = document.title;
 const at = (id) => document.getElementById(id);
-const state = { view: "tensor", sides: [], reshard: null, layout: null, kernel: null, file: null, choices: null, quiet: true, leap: false, moved: 0 };
+const state = { view: "tensor", sides: [], reshard: null, layout: null, kernel: null, file: null, choices: null, quiet: true, jump: false, moved: 0 };
 
 /** Put what is shown into the address, and compare if there are two, which look at the same element if both have it. */
 function changed(side) {
@@ -44,15 +44,15 @@ function shown() {
 }
 
 /** The next change is a step in the history, however quickly it follows. */
-const leap = () => { state.leap = true; };
+const jump = () => { state.jump = true; };
 
 /** Put what is shown into the address; the back button goes from change to change, not out of the page. */
 function remembered() {
   const fragment = `#${shown()}`;
   if (fragment === location.hash) return;
   const now = Date.now();
-  const step = state.quiet || (!state.leap && now - state.moved < TYPING);
-  state.leap = false;
+  const step = state.quiet || (!state.jump && now - state.moved < TYPING);
+  state.jump = false;
   if (!state.quiet) state.moved = now;
   history[step ? "replaceState" : "pushState"](null, "", fragment);
 }
@@ -87,7 +87,7 @@ function show(view) {
 
 /** Somebody chose another tab: that is a step in the history. */
 function choose(view) {
-  leap();
+  jump();
   show(view);
 }
 
@@ -208,7 +208,7 @@ async function build(asked) {
   state.sides = [];
   state.reshard = new Reshard(asked.to, state.choices, changed);
   at("reshard").append(state.reshard.element);
-  state.layout = new LayoutTab(asked.layout, state.choices, () => changed(), leap);
+  state.layout = new LayoutTab(asked.layout, state.choices, () => changed(), jump);
   at("layout").append(state.layout.element);
   state.kernel = kernelTab(asked.kernel, state.choices, () => changed());
   at("kernel").append(state.kernel.element);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipeline: the tiles of the tensor, and when each is imported, computed and exported.
 
-import { picture } from "./asking.js";
+import { picture } from "./requests.js";
 import { card, make } from "./dom.js";
 import { exports } from "./exporting.js";
 import { field } from "./fields.js";

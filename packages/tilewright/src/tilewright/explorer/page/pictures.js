@@ -6,11 +6,11 @@ import { follow } from "./marks.js";
 import { drawing } from "./svg.js";
 
 /** Return a scene as an element; picked(fields of the cell, number of the panel) is called on a click or Enter. */
-export function scene(found, picked, { facts = true } = {}) {
-  const svgs = found.panels.map((panel) => drawing(panel.svg));
+export function scene(content, picked, { facts = true } = {}) {
+  const svgs = content.panels.map((panel) => drawing(panel.svg));
   const told = make("output", { class: "told", "aria-live": "polite" },
     picked ? "Point, or move with the arrow keys; click or press Enter to choose." : "Point, or move with the arrow keys.");
-  const data = found.panels.map((panel) => panel.data);
+  const data = content.panels.map((panel) => panel.data);
   const links = data.map((panel) => panel.link);
   follow(svgs, data, told, (number, at) => {
     if (!picked) return;
@@ -20,10 +20,10 @@ export function scene(found, picked, { facts = true } = {}) {
     picked(cell, number, link);
   }, " · ");
   return make("div", { class: "scene" },
-    found.note ? make("p", { class: "soft" }, found.note) : null,
+    content.note ? make("p", { class: "soft" }, content.note) : null,
     make("div", { class: "panels" }, ...svgs.map((svg) => make("figure", {}, svg))),
     told,
-    facts && found.facts.length ? factsOf(found.facts) : null);
+    facts && content.facts.length ? factsOf(content.facts) : null);
 }
 
 /** Return facts as a list of names and values. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reshard: the tensor of spec A moves to another memory. Who sends what to whom, over which links, and how long.
 
-import { ask, picture } from "./asking.js";
+import { ask, picture } from "./requests.js";
 import { announce, card, make, sized, spaced } from "./dom.js";
 import { exports } from "./exporting.js";
 import { SAID, field, isSharded } from "./fields.js";
@@ -76,7 +76,7 @@ export class Reshard {
   /** Take it off the page, and forget what was asked. */
   remove() {
     clearTimeout(this.timer);
-    this.asking?.abort();
+    this.request?.abort();
     this.element.remove();
   }
 
@@ -102,18 +102,18 @@ export class Reshard {
 
   async update() {
     clearTimeout(this.timer);
-    this.asking?.abort();
-    const asking = (this.asking = new AbortController());
+    this.request?.abort();
+    const request = (this.request = new AbortController());
     this.element.setAttribute("aria-busy", "true");
     try {
       const words = this.asked();
-      const found = await ask("reshard", words, asking.signal);
+      const result = await ask("reshard", words, request.signal);
       this.problem("");
-      this.cost.replaceChildren(cost(found));
-      this.plan.replaceChildren(...(found.empty ? [] : [facts(found)]));
-      announce(found.empty ? "Nothing to do" : this.cost.querySelector(".numbers").textContent);
-      this.python.replaceChildren(...(found.python ? [card("In Python", code(found.python))] : []));
-      await Promise.all(Object.entries(this.cards).map(([name, place]) => this.draw(name, place, found, words, asking.signal)));
+      this.cost.replaceChildren(cost(result));
+      this.plan.replaceChildren(...(result.empty ? [] : [facts(result)]));
+      announce(result.empty ? "Nothing to do" : this.cost.querySelector(".numbers").textContent);
+      this.python.replaceChildren(...(result.python ? [card("In Python", code(result.python))] : []));
+      await Promise.all(Object.entries(this.cards).map(([name, place]) => this.draw(name, place, result, words, request.signal)));
       this.element.classList.remove("stale");
     } catch (problem) {
       if (problem.name === "AbortError") return;
@@ -121,7 +121,7 @@ export class Reshard {
       this.element.classList.add("stale");
       this.cost.replaceChildren(unanswered("Cost", "No plan", { message: problem.message, field: marked }));
     }
-    if (this.asking === asking) this.element.removeAttribute("aria-busy");
+    if (this.request === request) this.element.removeAttribute("aria-busy");
     this.changed();
   }
 
@@ -171,20 +171,20 @@ function played({ panels, frames }) {
 const ABOVE = ["estimate", "bound by"]; // facts that the time says already, where it is known
 
 /** Return the card that says what a reshard takes. */
-function cost(found) {
-  if (found.empty) return card("Cost", make("p", { class: "pill good" }, "Nothing to do"), make("p", {}, "Source and target are the same memory."));
-  const { time } = found;
+function cost(result) {
+  if (result.empty) return card("Cost", make("p", { class: "pill good" }, "Nothing to do"), make("p", {}, "Source and target are the same memory."));
+  const { time } = result;
   return card("Cost",
-    make("p", { class: found.fits ? "pill good" : "pill bad" }, found.fits ? "Fits" : "Does not fit", make("span", {}, ` ${found.chip}, with both tensors`)),
+    make("p", { class: result.fits ? "pill good" : "pill bad" }, result.fits ? "Fits" : "Does not fit", make("span", {}, ` ${result.chip}, with both tensors`)),
     make("p", { class: "numbers" },
       ...(time ? ["about ", make("b", {}, spaced(time.cycles)), ` cycles, ${time.microseconds.toPrecision(3)} us`, make("span", { class: "soft" }, ` · bound by ${time.bound}`)] : ["The time is not known for this chip."])),
     time ? make("p", { class: "soft" }, time.calibrated ? `An estimate, checked against ${time.worth}.` : `${time.worth[0].toUpperCase()}${time.worth.slice(1)}.`) : null,
-    make("p", { class: "numbers" }, make("b", {}, sized(found.noc_bytes)), ` of ${sized(found.bytes)} cross the network`),
-    ...found.warnings.map((warning) => make("p", { class: "problem" }, warning)));
+    make("p", { class: "numbers" }, make("b", {}, sized(result.noc_bytes)), ` of ${sized(result.bytes)} cross the network`),
+    ...result.warnings.map((warning) => make("p", { class: "problem" }, warning)));
 }
 
 /** Return the card that says what is done; the cost is told above. */
-function facts(found) {
-  const told = Object.entries(found.facts).filter(([name]) => !found.time || !ABOVE.includes(name));
+function facts(result) {
+  const told = Object.entries(result.facts).filter(([name]) => !result.time || !ABOVE.includes(name));
   return card("Plan", factsOf(told.map(([name, value]) => ({ name, value, tone: "plain" }))));
 }

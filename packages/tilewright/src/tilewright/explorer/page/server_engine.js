@@ -2,8 +2,8 @@
 // The engine on this machine: `tilewright explore`. The key came in the fragment of the address, and goes out as a header.
 
 const STORED = "tilewright-key";
-const LONGEST = 6000; // characters of a query that still goes into the path
-const MOST_BYTES = 64 * 2 ** 20; // of the start of a file
+const MAX_QUERY = 6000; // characters of a query that still goes into the path
+const MAX_BYTES = 64 * 2 ** 20; // of the start of a file
 const HEADER = 8; // bytes that say how long the header of a safetensors file is
 
 export class Engine {
@@ -27,7 +27,7 @@ export class Engine {
 
   async fetch(path, options) {
     try {
-      const answer = await fetch(`ask/${path}`, { ...options, headers: { "X-Tilewright-Key": this.key }, cache: "no-store", credentials: "omit" });
+      const answer = await fetch(`api/${path}`, { ...options, headers: { "X-Tilewright-Key": this.key }, cache: "no-store", credentials: "omit" });
       return { status: answer.status, body: await answer.text() };
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
@@ -37,12 +37,12 @@ export class Engine {
 
   ask(path, words, signal) {
     const query = new URLSearchParams(words).toString();
-    return query.length > LONGEST ? this.fetch(path, { signal, method: "POST", body: query }) : this.fetch(`${path}?${query}`, { signal });
+    return query.length > MAX_QUERY ? this.fetch(path, { signal, method: "POST", body: query }) : this.fetch(`${path}?${query}`, { signal });
   }
 
   /** Send the start of a file, as far as its header may go. */
   async askFile(file, signal) {
-    let length = Math.min(file.size, MOST_BYTES);
+    let length = Math.min(file.size, MAX_BYTES);
     if (file.name.endsWith(".safetensors") && file.size > HEADER) {
       const start = new DataView(await file.slice(0, HEADER).arrayBuffer());
       length = Math.min(length, HEADER + Number(start.getBigUint64(0, true)));

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is shown, in the fragment of the address: a link says everything, and sends nothing to anyone.
 
-const LONGEST = 60000;
+const MAX_FRAGMENT = 60000;
 export const VIEWS = ["tensor", "layout", "reshard", "kernel", "file"];
 const PARTS = ["b", "to", "layout", "kernel"]; // names with one of these and a dot before them are of that part
 
 /** Return what an address shows: the key if it has one, the view, and the words of every part; `a` is the first spec. */
 export function read(fragment) {
-  const found = { key: "", view: "tensor", a: {}, b: null, to: {}, layout: {}, kernel: {} };
-  for (const [name, value] of new URLSearchParams(fragment.replace(/^#/, "").slice(0, LONGEST))) {
+  const state = { key: "", view: "tensor", a: {}, b: null, to: {}, layout: {}, kernel: {} };
+  for (const [name, value] of new URLSearchParams(fragment.replace(/^#/, "").slice(0, MAX_FRAGMENT))) {
     const [part, ...rest] = name.split(".");
-    if (name === "key") found.key = value;
-    else if (name === "view") found.view = VIEWS.includes(value) ? value : "tensor";
-    else if (name === "notation") found.layout.notation = value;
-    else if (rest.length && PARTS.includes(part)) (found[part] ??= {})[rest.join(".")] = value;
-    else found.a[name] = value;
+    if (name === "key") state.key = value;
+    else if (name === "view") state.view = VIEWS.includes(value) ? value : "tensor";
+    else if (name === "notation") state.layout.notation = value;
+    else if (rest.length && PARTS.includes(part)) (state[part] ??= {})[rest.join(".")] = value;
+    else state.a[name] = value;
   }
-  return found;
+  return state;
 }
 
 /** Return the fragment that shows the same again. */

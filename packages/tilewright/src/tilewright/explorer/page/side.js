@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One spec with everything there is to see about it.
 
-import { ask, picture } from "./asking.js";
+import { ask, picture } from "./requests.js";
 import { Chain } from "./chain.js";
 import { announce, card, make } from "./dom.js";
 import { exports } from "./exporting.js";
 import { SpecForm } from "./fields.js";
-import { holding } from "./holding.js";
+import { bankContents } from "./bank_contents.js";
 import { Motion } from "./motion.js";
 import { scene } from "./pictures.js";
 import { about, unanswered, verdict } from "./verdict.js";
@@ -19,7 +19,7 @@ export class Side {
     this.changed = changed;
     this.where = words.at ? { at: words.at } : {};
     this.holder = words.core ? { core: words.core } : words.bank ? { bank: words.bank } : null;
-    this.found = null;
+    this.result = null;
     this.chosen = null;
     this.asked = null; // the last question, once there is one
     this.instead = null; // what is asked in place of all this, while another view shows the form
@@ -28,12 +28,12 @@ export class Side {
     this.motion = new Motion(name, words, choices, () => this.form.words(), () => this.later("motion"));
     this.fit = make("div");
     this.about = make("div");
-    this.holding = make("div");
+    this.bankContents = make("div");
     this.mesh = card("Devices");
     this.placement = card("Placement");
     this.memory = card("Memory map");
     this.results = make("div", { class: "results empty", tabindex: "-1" },
-      this.fit, this.mesh, this.placement, this.holding, this.chain.element, this.memory, this.motion.element, this.about);
+      this.fit, this.mesh, this.placement, this.bankContents, this.chain.element, this.memory, this.motion.element, this.about);
     this.element = make("section", { class: "side", "aria-label": `Spec ${name}` }, this.form.element, this.results);
   }
 
@@ -47,13 +47,13 @@ export class Side {
   /** Take it off the page, and forget what was asked. */
   remove() {
     clearTimeout(this.timer);
-    this.asking?.abort();
+    this.request?.abort();
     this.element.remove();
   }
 
   /** Return the shape, however it is spelled. */
   shape() {
-    return this.found?.spec?.facts.shape;
+    return this.result?.spec?.facts.shape;
   }
 
   /** Ask again, once nobody types any more; `part` is what changed, if not the spec. */
@@ -76,26 +76,26 @@ export class Side {
     // Whatever is still to be asked, or was not answered yet, is asked together with this.
     if ([this.part, this.running].some((other) => other !== undefined && other !== part)) part = "all";
     [this.part, this.running] = [undefined, part];
-    this.asking?.abort();
-    const asking = (this.asking = new AbortController());
-    const { signal } = asking;
+    this.request?.abort();
+    const request = (this.request = new AbortController());
+    const { signal } = request;
     this.element.setAttribute("aria-busy", "true");
     try {
       const words = this.form.words();
       if (part === "all") await this.everything(words, signal);
       else if (part === "element") await this.element_(words, signal);
       else await this.motion.update(words, signal);
-      this.element.classList.toggle("stale", Boolean(this.found && !this.found.spec));
+      this.element.classList.toggle("stale", Boolean(this.result && !this.result.spec));
       if (this.way) this.results.classList.remove("empty");
     } catch (problem) {
       if (problem.name === "AbortError") return;
       const marked = this.form.problem(problem.message, problem.field);
       this.element.classList.add("stale");
-      this.found = null;
+      this.result = null;
       this.fit.replaceChildren(unanswered("Fit", "No verdict", { message: problem.message, field: marked })); // an old verdict would be about another spec
       this.about.replaceChildren();
     }
-    if (this.asking === asking) {
+    if (this.request === request) {
       this.running = undefined;
       this.element.removeAttribute("aria-busy");
     }
@@ -103,12 +103,12 @@ export class Side {
   }
 
   async everything(words, signal) {
-    this.found = await ask("placement", words, signal);
-    const { fit, spec } = this.found;
+    this.result = await ask("placement", words, signal);
+    const { fit, spec } = this.result;
     this.form.problem("");
     announce(`${fit.fits ? "Fits" : "Does not fit"} ${fit.chip}`);
-    this.fit.replaceChildren(verdict(this.found, (chosen) => { this.form.fill(chosen); this.update(); }));
-    this.about.replaceChildren(...[about(this.found)].filter(Boolean));
+    this.fit.replaceChildren(verdict(this.result, (chosen) => { this.form.fill(chosen); this.update(); }));
+    this.about.replaceChildren(...[about(this.result)].filter(Boolean));
     if (!spec || !fit.banks) return;
     if (this.drawn && this.drawn !== this.shape()) this.within(this.shape().split("x").map(Number));
     this.drawn = this.shape();
@@ -145,10 +145,10 @@ export class Side {
 
   async element_(words, signal) {
     try {
-      const found = await ask("element", { ...words, ...this.where }, signal);
-      this.chosen = found.at ? found.at.join(",") : null;
-      this.way = found;
-      this.chain.show(found, (at) => this.look({ at }), (where) => this.choose(where.core !== null ? { core: where.core } : { bank: String(where.bank) }));
+      const result = await ask("element", { ...words, ...this.where }, signal);
+      this.chosen = result.at ? result.at.join(",") : null;
+      this.way = result;
+      this.chain.show(result, (at) => this.look({ at }), (where) => this.choose(where.core !== null ? { core: where.core } : { bank: String(where.bank) }));
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
       this.way = null;
@@ -158,12 +158,12 @@ export class Side {
 
   /** Show what the chosen core or bank holds. */
   async hold(words, signal) {
-    if (!this.holder) { this.holding.replaceChildren(); return; }
+    if (!this.holder) { this.bankContents.replaceChildren(); return; }
     try {
-      this.holding.replaceChildren(holding(await ask("core", { ...words, ...this.holder }, signal), (page) => this.look({ page: String(page) })));
+      this.bankContents.replaceChildren(bankContents(await ask("core", { ...words, ...this.holder }, signal), (page) => this.look({ page: String(page) })));
     } catch (problem) {
       if (problem.name === "AbortError") throw problem;
-      this.holding.replaceChildren(card("Contents of a core", make("p", { class: "soft" }, problem.message)));
+      this.bankContents.replaceChildren(card("Contents of a core", make("p", { class: "soft" }, problem.message)));
     }
   }
 
@@ -181,9 +181,9 @@ export class Side {
 
   choose(holder) {
     this.holder = holder;
-    this.holding.setAttribute("aria-busy", "true");
+    this.bankContents.setAttribute("aria-busy", "true");
     this.hold(this.form.words(), new AbortController().signal).then(() => {
-      this.holding.removeAttribute("aria-busy");
+      this.bankContents.removeAttribute("aria-busy");
       this.changed(this);
     });
   }

@@ -4,8 +4,8 @@
 import { announce, card, make, sized, spaced } from "./dom.js";
 
 /** Return the verdict on a spec; choose(words) takes one of the alternatives. */
-export function verdict(found, choose) {
-  const { fit } = found;
+export function verdict(result, choose) {
+  const { fit } = result;
   const used = fit.bytes_per_bank;
   const parts = [
     make("p", { class: fit.fits ? "pill good" : "pill bad" }, fit.fits ? "Fits" : "Does not fit", make("span", {}, ` ${fit.chip}`)),
@@ -37,19 +37,19 @@ export function unanswered(title, pill, { message, field }) {
 function bar(used, circular, whole) {
   const share = (bytes) => Math.max(bytes ? 0.5 : 0, Math.min(100, (100 * bytes) / Math.max(1, whole)));
   const piece = (kind, bytes, title) => {
-    const found = make("span", { class: kind, title });
-    found.style.width = `${share(bytes)}%`;
-    return found;
+    const result = make("span", { class: kind, title });
+    result.style.width = `${share(bytes)}%`;
+    return result;
   };
   return make("div", { class: "bar", role: "img", "aria-label": `${share(used).toFixed(1)} % of a bank used` },
     piece("used", used, `tensor: ${used} bytes`), piece("circular", circular, `circular buffers: ${circular} bytes`));
 }
 
 /** Return the spec in Python, with what is known about it. */
-export function about(found) {
-  if (!found.spec) return null;
-  return card("Spec", make("dl", { class: "facts" }, ...Object.entries(found.spec.facts).map(([name, value]) =>
-    make("div", {}, make("dt", {}, name), make("dd", {}, value)))), code(found.spec.python));
+export function about(result) {
+  if (!result.spec) return null;
+  return card("Spec", make("dl", { class: "facts" }, ...Object.entries(result.spec.facts).map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, value)))), code(result.spec.python));
 }
 
 /** Return Python that can be copied. */

@@ -76,8 +76,8 @@ def scene_of(subject: object, **options: Any) -> Scene:
         return function(subject, **options)
     own = unwrap(subject)
     if own is subject:
-        known = ", ".join(sorted({name.rpartition(".")[2] for name in SCENES} | {k.__name__ for k in _registered}))
-        raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {known}")
+        classes = ", ".join(sorted({name.rpartition(".")[2] for name in SCENES} | {k.__name__ for k in _registered}))
+        raise TypeError(f"cannot draw an object of type {type(subject).__name__!r}; expected one of {classes}")
     title = getattr(subject, "picture_title", None)  # in the words of the dialect
     scene = scene_of(own, **({"title": title} if title else {}) | options)
     window = getattr(subject, "picture_window", None)  # of a part: the space around it, and its box
@@ -136,12 +136,12 @@ def side_by_side(*subjects: Any, title: str = "", **options: Any) -> Scene:
         raise LayoutError("nothing to draw: side_by_side needs at least one object")
     scenes = [scene_of(subject, **options) for subject in subjects]
     letters = [chr(ord("A") + k) if k < _ALPHABET else str(k) for k in range(len(scenes))]
-    named = list(zip(letters, scenes, strict=True))
-    notes = [f"{letter}: {scene.title}. {scene.note}".strip() for letter, scene in named]
+    lettered = list(zip(letters, scenes, strict=True))
+    notes = [f"{letter}: {scene.title}. {scene.note}".strip() for letter, scene in lettered]
     return Scene(
         title or "side by side",
-        tuple(replace(panel, title=f"{letter}: {panel.title}") for letter, scene in named for panel in scene.panels),
-        tuple(replace(fact, name=f"{letter}: {fact.name}") for letter, scene in named for fact in scene.facts),
+        tuple(replace(panel, title=f"{letter}: {panel.title}") for letter, scene in lettered for panel in scene.panels),
+        tuple(replace(fact, name=f"{letter}: {fact.name}") for letter, scene in lettered for fact in scene.facts),
         " ".join(notes),
         tuple(accumulate(len(scene.panels) for scene in scenes[:-1])),
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _MAX_FROM_ZERO = 1024  # offsets up to which memory is drawn from its start
 _MAX_BOXES = 256  # tiles that memory is drawn in
-_MOST = MAX_SIDE * MAX_SIDE
+_MAX_CELLS = MAX_SIDE * MAX_SIDE
 
 
 def tiled_memory_grid(
@@ -44,7 +44,7 @@ def tiled_memory_grid(
     """Return memory tile by tile, with the offset of every row; None unless each tile is one block of memory.
 
     Tiles that consist of faces are drawn face by face. `grid` has the coordinates with their tiles outlined, `elements`
-    names them, `offsets` are their places, and `requested` the attributes that memory is to have as well.
+    names them, `offsets` are their offsets, and `requested` the attributes that memory is to have as well.
 
     >>> from tilewright import row_major, blocked_product
     >>> from tilewright.views import scene_of
@@ -83,7 +83,7 @@ def tiled_memory_grid(
 def memory_grid(
     grid: Grid,
     elements: list[str],
-    places: dict[str, Any],
+    place_tables: dict[str, Any],
     link: NDArray[Any],
     valid: NDArray[Any],
     scalars: tuple[int, ...] = (0,),
@@ -94,7 +94,7 @@ def memory_grid(
 
     `elements` names each coordinate. Offsets are folded into rows; of named axes the first goes across, the others
     down. `scalars` are the offsets of the scalars of an element from its first one; `padding` tells whether padding
-    has places, and `requested` names attributes of the coordinates that memory is to have as well.
+    has offsets, and `requested` names attributes of the coordinates that memory is to have as well.
 
     >>> logical = Grid(1, 2, (Field("offset", (0, 2), "ramp"),), color="offset")
     >>> offsets, valid = np.array([[0, 2]]), np.array([True, True])
@@ -107,12 +107,12 @@ def memory_grid(
         return None
     which = np.repeat(here, len(scalars))  # the cell of each scalar
     tables = {
-        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in places.items()
+        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in place_tables.items()
     }
     (first, across), *others = tables.items()
     if not others:
         low, high = int(across.min()), int(across.max())
-        width = _memory_columns(grid.columns, _row_step(places[first]), high + 1 - min(low, 0))
+        width = _memory_columns(grid.columns, _row_step(place_tables[first]), high + 1 - min(low, 0))
         low = 0 if 0 < low <= high < _MAX_FROM_ZERO else low - low % width
         rows = -(-(high + 1 - low) // width)
         at = across - low
@@ -128,7 +128,7 @@ def memory_grid(
         row_names = tuple(",".join(map(str, entry)) for entry in down.tolist())
         names = tuple(map(str, columns.tolist()))
         axes = (",".join(name for name, _ in others), first)
-    if shape[0] * shape[1] > _MOST:
+    if shape[0] * shape[1] > _MAX_CELLS:
         return None
     shared_fields = tuple(field for field in grid.fields if field.name in (grid.color, *requested))
     return _build_memory_grid(
@@ -163,20 +163,20 @@ def _build_memory_grid(
     axes: tuple[str, str],
 ) -> Grid:
     count = shape[0] * shape[1]
-    held: list[Any] = [None] * count
-    shown: list[list[Any]] = [[None] * count for _ in shared_fields]
+    contents: list[Any] = [None] * count
+    shared_values: list[list[Any]] = [[None] * count for _ in shared_fields]
     links: list[Any] = [None] * count
     data = [False] * count
     shared = [0] * count
     alive, same = valid.tolist(), link.tolist()
-    for place, k in zip(at.tolist(), which.tolist(), strict=True):
-        shared[place] += 1
-        if held[place] is None or (alive[k] and not data[place]):
-            held[place], links[place], data[place] = elements[k], same[k], alive[k]
-            for values, field in zip(shown, shared_fields, strict=True):
-                values[place] = field.values[k]
-    fields = [Field("element", tuple(held))]
-    fields += [replace(field, values=tuple(values)) for values, field in zip(shown, shared_fields, strict=True)]
+    for address, k in zip(at.tolist(), which.tolist(), strict=True):
+        shared[address] += 1
+        if contents[address] is None or (alive[k] and not data[address]):
+            contents[address], links[address], data[address] = elements[k], same[k], alive[k]
+            for values, field in zip(shared_values, shared_fields, strict=True):
+                values[address] = field.values[k]
+    fields = [Field("element", tuple(contents))]
+    fields += [replace(field, values=tuple(values)) for values, field in zip(shared_values, shared_fields, strict=True)]
     if max(shared) > 1:
         fields.append(Field("elements here", tuple(shared), "ramp"))
     return Grid(
@@ -197,7 +197,7 @@ def _build_memory_grid(
 
 
 def _origin_outline(at: NDArray[Any], which: NDArray[Any], columns: int, grid: Grid) -> tuple[Outline, ...]:
-    """Return a mark on the place of the first element, if it is not where memory begins."""
+    """Return a mark on the first element, unless it is at the beginning of memory."""
     (first,) = np.flatnonzero(which == 0)[:1].tolist() or [None]
     if first is None or grid.color != "offset" or not grid.field("offset").values[0]:
         return ()
@@ -276,7 +276,7 @@ def layout_panels(
 
     `extra` are further attributes, of which the last is the label; `requested` names attributes that are to be there,
     also in memory. `scalars` are the offsets of the scalars of an element from its first one, `padding` tells whether
-    padding has places, and `folded` draws memory in rows even where it could be drawn tile by tile.
+    padding has offsets, and `folded` draws memory in rows even where it could be drawn tile by tile.
 
     >>> from tilewright import row_major
     >>> (
@@ -286,9 +286,9 @@ def layout_panels(
     (2, 1)
     """
     _require_elements(sheet)
-    places = sheet.places()
-    valid, link = sheet.valid(), link_numbers(list(places.values()))
-    fields = [place_field(name, table, valid if sheet.has_holes else None) for name, table in places.items()]
+    tables = sheet.positions()
+    valid, link = sheet.valid(), link_numbers(list(tables.values()))
+    fields = [position_field(name, table, valid if sheet.has_holes else None) for name, table in tables.items()]
     first = fields[0].name
     if sheet.layout.depth > 1 or requested:
         fields.append(Field("coordinate", tuple(sheet.names())))
@@ -311,16 +311,17 @@ def layout_panels(
         block=sheet.block,
     )
     for name in requested:
-        if all(field.name != name for field in grid.fields) and (found := derived_field(grid, name)):
-            grid = replace(grid, fields=(*grid.fields, found))
+        if all(field.name != name for field in grid.fields) and (derived := derived_field(grid, name)):
+            grid = replace(grid, fields=(*grid.fields, derived))
     if not memory or not sheet.is_complete:
         return (grid,)
-    if list(places) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
-        tiles = tiled_memory_grid(grid, sheet.elements(), places["offset"], requested)
+    if list(tables) == ["offset"] and scalars == (0,) and sheet.layout.depth > 1 and not (folded or sheet.has_holes):
+        tiles = tiled_memory_grid(grid, sheet.elements(), tables["offset"], requested)
         if tiles is not None:
             return (grid, tiles)
-    held = memory_grid(grid, sheet.elements(), places, link, valid, scalars, padding and not sheet.has_holes, requested)
-    return (grid,) if held is None else (grid, held)
+    has_padding = padding and not sheet.has_holes
+    below = memory_grid(grid, sheet.elements(), tables, link, valid, scalars, has_padding, requested)
+    return (grid,) if below is None else (grid, below)
 
 
 def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
@@ -333,12 +334,12 @@ def requested_attributes(options: SceneOptions) -> tuple[str, ...]:
     return (*((label,) if isinstance(label, str) else label), *filter(None, (options.get("color"),)))
 
 
-def place_field(name: str, table: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> Field:
-    """Return an axis of places as an attribute of cells: a few values are categories, many are a ramp.
+def position_field(name: str, table: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> Field:
+    """Return an axis of positions as an attribute of cells: a few values are categories, many are a ramp.
 
     Cells that are not `valid` have no value.
 
-    >>> place_field("bank", np.array([[0, 1]])).scale, place_field("offset", np.array([[0, 1]])).scale
+    >>> position_field("bank", np.array([[0, 1]])).scale, position_field("offset", np.array([[0, 1]])).scale
     ('category', 'ramp')
     """
     values = tuple(table.reshape(-1).tolist())
@@ -388,7 +389,7 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
     """Return the facts shown beside the picture of a layout.
 
     `scalars` are the offsets of the scalars of an element from its first one, () if they are not known, and `padding`
-    tells whether padding has places. Memory is counted from the first scalar to the last.
+    tells whether padding has offsets. Memory is counted from the first scalar to the last.
 
     >>> from tilewright import row_major
     >>> [(fact.name, fact.value) for fact in layout_facts(row_major(4, 8))][1:4]
@@ -406,10 +407,11 @@ def layout_facts(layout: LayoutLike, scalars: tuple[int, ...] = (0,), padding: b
         facts.append(_memory_fact(layout.cosize))
         if small and not replicas:
             table = sample_layout(layout, 1 << 62)
-            facts.append(Fact("contiguous, row-major", str(contiguous_runs(table.places()["offset"], table.valid()))))
+            runs = contiguous_runs(table.positions()["offset"], table.valid())
+            facts.append(Fact("contiguous, row-major", str(runs)))
     elif small and scalars:
         table = sample_layout(layout, 1 << 62)
-        offsets = (table.places()["offset"].reshape(-1, 1) + np.array(scalars)).reshape(-1)
+        offsets = (table.positions()["offset"].reshape(-1, 1) + np.array(scalars)).reshape(-1)
         valid = np.repeat(table.valid().reshape(-1), len(scalars))
         used = offsets[valid]
         count = int(used.max() - used.min() + 1) if used.size else 0
@@ -493,7 +495,7 @@ def _require_elements(sheet: LayoutGrid) -> None:
 
 
 def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: int) -> Grid:
-    offsets = sheet.places()["offset"]
+    offsets = sheet.positions()["offset"]
     bank = offsets * itemsize // width % banks
     return Grid(
         sheet.rows,
@@ -511,7 +513,7 @@ def _bank_grid(sheet: LayoutGrid, title: str, itemsize: int, banks: int, width: 
 
 def _worst_access(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width: int) -> BankReport:
     """Return the access with the most conflicts among all rows, or all columns, by at most 32 threads."""
-    offsets: Any = sheet.places()["offset"]
+    offsets: Any = sheet.positions()["offset"]
     lines = offsets.T if axis == 0 else offsets
     reports = [
         bank_conflicts(line[start : start + _WARP], itemsize=itemsize, machine=BankModel(banks, width))
@@ -538,7 +540,7 @@ def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptio
     target = sample_layout(plan.target.layout, side)
     block = None if target.is_complete else target.block  # the same for both, to compare them cell by cell
     source = sample_layout(plan.source.layout, side, block)
-    titles = [f"{role}: {place.format}" for role, place in (("source", plan.source), ("target", plan.target))]
+    titles = [f"{role}: {placement.format}" for role, placement in (("source", plan.source), ("target", plan.target))]
     before, after = layout_panels(source, folded=True), layout_panels(target, folded=True)
     if len(before) == len(after) == 2:
         panels = _color_by_source(before[1], after[1], titles)
@@ -557,16 +559,16 @@ def _color_by_source(before: Grid, after: Grid, titles: list[str]) -> tuple[Grid
     """Return both memories painted by the place in the source, and linked by element."""
     elements = before.field("element").values
     place_of = {name: k for k, name in enumerate(elements) if name is not None}
-    found = []
+    grids = []
     for grid, title in zip((before, after), titles, strict=True):
         names = grid.field("element").values
         source = tuple(place_of.get(name) for name in names)
         fields = (grid.field("element"), Field("source", source, "ramp"))
         link = tuple(
-            name if name is None or place is not None else None for name, place in zip(names, source, strict=True)
+            name if name is None or origin is not None else None for name, origin in zip(names, source, strict=True)
         )
-        found.append(replace(grid, fields=fields, color="source", title=title, link=link))
-    return tuple(found)
+        grids.append(replace(grid, fields=fields, color="source", title=title, link=link))
+    return tuple(grids)
 
 
 def _plan_facts(plan: Plan) -> list[Fact]:
@@ -586,7 +588,7 @@ def _plan_facts(plan: Plan) -> list[Fact]:
 
 
 def refuse_swizzle(subject: Swizzle, **options: Any) -> Scene:
-    """Raise: a swizzle alone has no shape to draw."""
+    """Raise an error: a swizzle alone has no shape to draw."""
     raise LayoutError(
         f"cannot draw {subject} alone: it has no shape; compose it with a layout, as in {subject} o (8,8):(8,1)"
     )

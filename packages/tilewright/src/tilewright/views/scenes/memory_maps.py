@@ -84,19 +84,19 @@ class _MemoryMap:
 
     @classmethod
     def of(
-        cls, allocator: Allocator, view: MemoryView, each: bool, names: Mapping[int, str], whole: bool, side: int
+        cls, allocator: Allocator, view: MemoryView, every_bank: bool, names: Mapping[int, str], whole: bool, side: int
     ) -> _MemoryMap:
         start = allocator.start_address(view.buffer_type)
         end = start + view.bank_bytes
         labels = {block.number: _allocation_label(block, names) for block in view.allocations}
-        groups = _group_banks(view.num_banks, view.allocations, each)
+        groups = _group_banks(view.num_banks, view.allocations, every_bank)
         free = _free_blocks(view.allocations, start, end)
         low, high = (start, end) if whole else _shown_range(view.allocations, start, end)
         spans: list[Span] = []
         for track, (_, used) in enumerate(groups):
             for block in view.allocations:
                 if block.number in used:
-                    spans += _block_spans(track, block, labels[block.number], each)
+                    spans += _block_spans(track, block, labels[block.number], every_bank)
                 else:
                     note = f"{_describe_block(block, labels[block.number])}; allocated in this bank, but unused"
                     spans.append(Span(track, block.address, block.end, "", UNUSED, True, note, block.number))
@@ -117,17 +117,17 @@ def _describe_block(block: Allocation, label: str) -> str:
     return f"{label}: {block.address} to {block.end}, {block.size} bytes"
 
 
-def _block_spans(track: int, block: Allocation, label: str, each: bool) -> list[Span]:
+def _block_spans(track: int, block: Allocation, label: str, every_bank: bool) -> list[Span]:
     """Return a tensor in one bank as a span; if every bank is drawn and its pages are few, one span for every page."""
     note = _describe_block(block, label)
     whole = [Span(track, block.address, block.end, label, label, note=note, link=block.number)]
     spec = block.spec
-    if not each or spec is None or spec.num_pages > _MAX_PAGES:
+    if not every_bank or spec is None or spec.num_pages > _MAX_PAGES:
         return whole
     table = spec.pages(base=block.address)
     size = spec.aligned_page_bytes
     pages = [(page, int(table.address[page])) for page in np.flatnonzero(table.bank == track).tolist()]
-    found = [
+    spans = [
         Span(track, at, at + size, f"P{page}", label, False, f"P{page}: {at} to {at + size}, of {label}", block.number)
         for page, at in pages
     ]
@@ -136,7 +136,7 @@ def _block_spans(track: int, block: Allocation, label: str, each: bool) -> list[
         Span(track, first, last, "", UNUSED, True, f"{first} to {last} of {label}: allocated, but unused", block.number)
         for first, last in gaps
     ]
-    return [*found, *unused]
+    return [*spans, *unused]
 
 
 def _allocation_label(block: Allocation, names: Mapping[int, str]) -> str:
@@ -147,18 +147,18 @@ def _allocation_label(block: Allocation, names: Mapping[int, str]) -> str:
     return f"#{block.number} {'x'.join(map(str, block.spec.shape.logical))} {block.spec.dtype}"
 
 
-def _group_banks(banks: int, allocations: tuple[Allocation, ...], each: bool) -> list[tuple[str, frozenset[int]]]:
+def _group_banks(banks: int, allocations: tuple[Allocation, ...], every_bank: bool) -> list[tuple[str, frozenset[int]]]:
     """Return (name, numbers of the tensors that use it) of every bank, or of every set of banks that are alike."""
     users: list[set[int]] = [set() for _ in range(banks)]
     for block in allocations:
         for bank in range(banks) if block.spec is None else block.spec.used_banks:
             users[bank].add(block.number)
-    if each:
-        return [(f"bank {bank}", frozenset(found)) for bank, found in enumerate(users)]
+    if every_bank:
+        return [(f"bank {bank}", frozenset(blocks)) for bank, blocks in enumerate(users)]
     alike: dict[frozenset[int], list[int]] = {}
-    for bank, found in enumerate(users):
-        alike.setdefault(frozenset(found), []).append(bank)
-    return [(_describe_banks(found), used) for used, found in alike.items()]
+    for bank, blocks in enumerate(users):
+        alike.setdefault(frozenset(blocks), []).append(bank)
+    return [(_describe_banks(banks), used) for used, banks in alike.items()]
 
 
 def _describe_banks(banks: list[int]) -> str:
@@ -173,14 +173,14 @@ def _free_blocks(allocations: tuple[Allocation, ...], start: int, end: int) -> l
     return _free_ranges([(block.address, block.end) for block in allocations], start, end)
 
 
-def _free_ranges(taken: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+def _free_ranges(allocated: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
     """Return the rest between `start` and `end`."""
-    found = []
-    for first, last in sorted(taken):
+    ranges = []
+    for first, last in sorted(allocated):
         if start < first:
-            found.append((start, first))
+            ranges.append((start, first))
         start = last
-    return [*found, (start, end)] if start < end else found
+    return [*ranges, (start, end)] if start < end else ranges
 
 
 def _shown_range(allocations: tuple[Allocation, ...], start: int, end: int) -> tuple[int, int]:
@@ -193,10 +193,10 @@ def _shown_range(allocations: tuple[Allocation, ...], start: int, end: int) -> t
     return max(start, low - margin), min(end, high + margin)
 
 
-def _memory_facts(view: MemoryView, free: list[tuple[int, int]], kinds: set[frozenset[int]]) -> list[Fact]:
+def _memory_facts(view: MemoryView, free: list[tuple[int, int]], contents: set[frozenset[int]]) -> list[Fact]:
     used = view.allocated / view.bank_bytes if view.bank_bytes else 0.0
     whole = len(free) <= 1
-    alike = "all of them hold the same tensors" if len(kinds) == 1 else f"which hold {len(kinds)} sets of tensors"
+    alike = "all of them hold the same tensors" if len(contents) == 1 else f"which hold {len(contents)} sets of tensors"
     return [
         Fact("banks", f"{view.num_banks} of {view.bank_bytes} bytes, {alike}"),
         Fact("tensors", str(len(view.allocations))),
@@ -224,21 +224,21 @@ def inspection_scene(
     """
     if not inspection.tensors:
         raise LayoutError(f"cannot draw {inspection.path}: it holds no tensors")
-    files = list(dict.fromkeys(each.path for each in inspection.tensors))[:side]
+    files = list(dict.fromkeys(tensor.path for tensor in inspection.tensors))[:side]
     spans = tuple(
         Span(
-            files.index(each.path),
-            *each.byte_range,
-            each.name,
-            each.format or each.kind,
-            note=f"{list(each.shape)} {each.format or each.kind}, {each.placed}, {each.nbytes} bytes",
+            files.index(tensor.path),
+            *tensor.byte_range,
+            tensor.name,
+            tensor.format or tensor.kind,
+            note=f"{list(tensor.shape)} {tensor.format or tensor.kind}, {tensor.placed}, {tensor.nbytes} bytes",
         )
-        for each in inspection.tensors
-        if each.path in files and each.nbytes
+        for tensor in inspection.tensors
+        if tensor.path in files and tensor.nbytes
     )
-    end = max([1, *(each.byte_range[1] for each in inspection.tensors)])
-    panels = (Tracks(tuple(Path(each).name for each in files), spans, 0, end, "bytes", "bytes of each file"),)
-    padding = sum(each.padding_bytes for each in inspection.tensors)
+    end = max([1, *(tensor.byte_range[1] for tensor in inspection.tensors)])
+    panels = (Tracks(tuple(Path(tensor).name for tensor in files), spans, 0, end, "bytes", "bytes of each file"),)
+    padding = sum(tensor.padding_bytes for tensor in inspection.tensors)
     facts = (
         Fact("kind", inspection.kind),
         Fact("tensors", str(len(inspection.tensors))),

@@ -51,9 +51,9 @@ def mesh_scene(
     boxes = list(windows)
     holders, inside = ((), None) if at is None else mesh.locate(tuple(at))
     panels = [_device_grid(mesh, windows, holders), _tensor_grid(windows, holders)]
-    whole, held = (format_extents(shape, "scalar") for shape in (mesh.global_shape, mesh.part_shape))
+    whole, part_text = (format_extents(shape, "scalar") for shape in (mesh.global_shape, mesh.part_shape))
     facts = [
-        Fact("tensor", f"{whole}, {held} on each device"),
+        Fact("tensor", f"{whole}, {part_text} on each device"),
         *[
             Fact(f"part {k}", f"{_format_box(box)} on {format_devices(windows[box])}")
             for k, box in enumerate(boxes[:_MAX_FACTS])
@@ -65,10 +65,10 @@ def mesh_scene(
     if spec is None:
         return Scene(title or str(mesh), tuple(panels), tuple(facts), note)
     part = spec_scene(spec, at=inside, side=side)
-    each = [replace(panel, title=f"each part: {panel.title}") for panel in part.panels]
+    part_panels = [replace(panel, title=f"each part: {panel.title}") for panel in part.panels]
     return Scene(
         title or str(mesh),
-        (*panels, *each),
+        (*panels, *part_panels),
         (*facts, *part.facts),
         f"{note} {part.note}".strip(),
         breaks=(len(panels),),
@@ -80,17 +80,17 @@ def _device_grid(mesh: Mesh, windows: dict[Box, list[Coordinate]], marked: tuple
     parts = {device: (k, devices[0]) for k, devices in enumerate(windows.values()) for device in devices}
     devices = list(product(*[range(n) for n in mesh.shape]))
     columns = mesh.shape[-1]
-    held = []
+    labels = []
     for device in devices:
         part, first = parts.get(device, (None, device))
-        held.append(None if part is None else f"part {part}" if first == device else f"= {_format_device(first)}")
+        labels.append(None if part is None else f"part {part}" if first == device else f"= {_format_device(first)}")
     numbers = tuple([parts[device][0] if device in parts else None for device in devices])
     boxes = list(windows)
     return Grid(
         prod(mesh.shape[:-1]),
         columns,
         (
-            Field("held", tuple(held)),
+            Field("held", tuple(labels)),
             Field("part", numbers),
             Field("device", tuple([_format_device(device) for device in devices])),
             Field("holds", tuple([None if k is None else _format_box(boxes[k]) for k in numbers])),
@@ -121,7 +121,7 @@ def _tensor_grid(windows: dict[Box, list[Coordinate]], marked: tuple[Coordinate,
         len(rows),
         len(columns),
         (
-            Field("device", tuple([_format_holders(each) for each in holders])),
+            Field("device", tuple([_format_holders(devices) for devices in holders])),
             Field("part", tuple(cells)),
             Field("holds", tuple([None if k is None else _format_box(boxes[k]) for k in cells])),
         ),
@@ -129,7 +129,7 @@ def _tensor_grid(windows: dict[Box, list[Coordinate]], marked: tuple[Coordinate,
         color="part",
         label="device",
         link=tuple([None if k is None else f"part {k}" for k in cells]),
-        outlines=_mark([at for at, each in enumerate(holders) if marked and each == marked], len(columns)),
+        outlines=_mark([at for at, devices in enumerate(holders) if marked and devices == marked], len(columns)),
         row_names=tuple([",".join(map(str, row)) for row in rows]),
         column_names=tuple([",".join(map(str, column)) or "0" for column in columns]),
         row_axis="starts at",
@@ -146,8 +146,8 @@ def _format_device(device: Coordinate) -> str:
 
 def _format_holders(devices: tuple[Coordinate, ...]) -> str:
     more = len(devices) - _MAX_IN_CELL
-    named = " ".join([_format_device(device) for device in devices[:_MAX_IN_CELL]])
-    return f"{named} +{more}" if more > 0 else named
+    names = " ".join([_format_device(device) for device in devices[:_MAX_IN_CELL]])
+    return f"{names} +{more}" if more > 0 else names
 
 
 def _format_box(box: Box) -> str:
@@ -209,9 +209,9 @@ def _piece_grid(
     boxes = [*[piece.box for piece in pieces], *windows]
     flat = [_fold(box, shape) for box in boxes]
     extents = _fold(Box((0,) * len(shape), shape), shape).shape
-    edges = [sorted({0, *[each.offset[d] for each in flat], *[each.end[d] for each in flat]}) for d in (0, 1)]
+    edges = [sorted({0, *[box.offset[d] for box in flat], *[box.end[d] for box in flat]}) for d in (0, 1)]
     starts = [[at for at in own if at < extent] for own, extent in zip(edges, extents, strict=True)]
-    rows, columns = (each[:side] for each in starts)
+    rows, columns = (values[:side] for values in starts)
     folded = flat[: len(pieces)]
     owners: list[int | None] = []
     for row in rows:
@@ -261,9 +261,9 @@ def _fold(box: Box, shape: tuple[int, ...]) -> Box:
     """Return a box of a tensor as one of the matrix of its rows; of a box in several rows of planes, the hull."""
     offset, extents = (0,) * (2 - len(shape)) + box.offset, (1,) * (2 - len(shape)) + box.shape
     whole = (1,) * (2 - len(shape)) + shape
-    steps = [prod(whole[d + 1 : -1]) for d in range(len(whole) - 1)]
-    first = sum([a * step for a, step in zip(offset, steps, strict=False)])
-    last = sum([(a + n - 1) * step for a, n, step in zip(offset, extents, steps, strict=False)])
+    strides = [prod(whole[d + 1 : -1]) for d in range(len(whole) - 1)]
+    first = sum([a * stride for a, stride in zip(offset, strides, strict=False)])
+    last = sum([(a + n - 1) * stride for a, n, stride in zip(offset, extents, strides, strict=False)])
     return Box((first, offset[-1]), (last - first + 1, extents[-1]))
 
 

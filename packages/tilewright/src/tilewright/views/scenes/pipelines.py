@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _UNITS = ("import", "compute", "export")
-_MOST = 12  # tiles of a schedule that are drawn without being asked
+_MAX_DRAWN = 12  # tiles of a schedule that are drawn without being asked
 
 _MAX_TILES = 400  # that are outlined
 
@@ -31,7 +31,7 @@ def schedule_scene(
     schedule: Schedule | Pipeline,
     *,
     times: tuple[float, float, float] = (1, 1, 1),
-    tiles: int = _MOST,
+    tiles: int = _MAX_DRAWN,
     side: int = MAX_SIDE,
     **options: Unpack[SceneOptions],
 ) -> Scene:
@@ -47,15 +47,15 @@ def schedule_scene(
     plan = schedule.schedule() if isinstance(schedule, Pipeline) else schedule
     if not plan.tiles:
         raise LayoutError(f"cannot draw {plan}: it has no tiles; give it at least one")
-    shown = Schedule(plan.scheme, min(plan.tiles, tiles), plan.inputs, plan.outputs, plan.depth)
-    run = _ScheduleRun(shown, dict(zip(_UNITS, times, strict=True)))
+    drawn = Schedule(plan.scheme, min(plan.tiles, tiles), plan.inputs, plan.outputs, plan.depth)
+    run = _ScheduleRun(drawn, dict(zip(_UNITS, times, strict=True)))
     units = Tracks(_UNITS, tuple(run.units), 0, run.now, "time", "timeline")
-    buffers = Tracks(shown.buffers, tuple(run.buffers), 0, run.now, "time", "use of buffers").first(side)
+    buffers = Tracks(drawn.buffers, tuple(run.buffers), 0, run.now, "time", "use of buffers").first(side)
     busy = sum(span.end - span.start for span in run.units if span.kind == "compute")
     facts = [
         Fact("scheme", f"{plan.scheme}, {len(plan.buffers)} buffers per operand"),
-        Fact("tiles", f"{plan.tiles}" + (f", the first {shown.tiles} drawn" if shown.tiles < plan.tiles else "")),
-        Fact("time", f"{run.now:g}, against {shown.tiles * sum(times):g} without overlap"),
+        Fact("tiles", f"{plan.tiles}" + (f", the first {drawn.tiles} drawn" if drawn.tiles < plan.tiles else "")),
+        Fact("time", f"{run.now:g}, against {drawn.tiles * sum(times):g} without overlap"),
         Fact("compute utilization", f"{busy / run.now:.0%}"),
     ]
     return Scene(f"{plan.scheme} buffering", (units, buffers), tuple(facts))
@@ -83,12 +83,12 @@ class _ScheduleRun:
                 self.now = max([self.now, *(self.ends[key] for key in action.retires)])
         self.now = max([self.now, *self.ends.values()])
 
-    def _run_transfer(self, kind: str, action: Import | Export) -> None:
-        begin = max([self.now, self.free[kind], *(self.ends[key] for key in action.after)])
-        end = begin + self.times[kind]
-        self.free[kind] = end
-        self.ends[TransferKey("import" if kind == "import" else "export", action.tile, action.operand)] = end
-        self._add_spans(kind, action.tile, begin, end, action.buffer, f"{kind} {action.tile}, operand {action.operand}")
+    def _run_transfer(self, unit: str, action: Import | Export) -> None:
+        begin = max([self.now, self.free[unit], *(self.ends[key] for key in action.after)])
+        end = begin + self.times[unit]
+        self.free[unit] = end
+        self.ends[TransferKey("import" if unit == "import" else "export", action.tile, action.operand)] = end
+        self._add_spans(unit, action.tile, begin, end, action.buffer, f"{unit} {action.tile}, operand {action.operand}")
 
     def _run_compute(self, action: Compute) -> None:
         begin, self.now = self.now, self.now + self.times["compute"]
@@ -98,10 +98,10 @@ class _ScheduleRun:
             track = self.track[action.write_buffer]
             self.buffers.append(Span(track, begin, self.now, str(action.tile), "compute", note=note, link=action.tile))
 
-    def _add_spans(self, kind: str, tile: int, begin: float, end: float, buffer: str, note: str) -> None:
+    def _add_spans(self, unit: str, tile: int, begin: float, end: float, buffer: str, note: str) -> None:
         note = f"{note}: {begin:g} to {end:g}"
-        self.units.append(Span(_UNITS.index(kind), begin, end, str(tile), kind, note=note, link=tile))
-        self.buffers.append(Span(self.track[buffer], begin, end, str(tile), kind, note=note, link=tile))
+        self.units.append(Span(_UNITS.index(unit), begin, end, str(tile), unit, note=note, link=tile))
+        self.buffers.append(Span(self.track[buffer], begin, end, str(tile), unit, note=note, link=tile))
 
 
 @scene_function
@@ -118,7 +118,7 @@ def trace_scene(trace: Trace, *, side: int = MAX_SIDE, title: str = "", **option
     if not trace.spans:
         raise LayoutError("cannot draw an empty trace; record one with run(..., trace=trace)")
     start = min(span.began for span in trace.spans)
-    names = tuple(kind for kind in (*_UNITS, "wait") if any(span.kind == kind for span in trace.spans))
+    names = tuple(unit for unit in (*_UNITS, "wait") if any(span.kind == unit for span in trace.spans))
     spans = []
     for span in trace.spans:
         begin, end = (span.began - start) / 1e3, (span.ended - start) / 1e3
@@ -126,7 +126,7 @@ def trace_scene(trace: Trace, *, side: int = MAX_SIDE, title: str = "", **option
         spans.append(Span(names.index(span.kind), begin, end, str(span.tile), span.kind, note=note, link=span.tile))
     end = max([span.end for span in spans]) or 1
     summary = trace.summary()
-    facts = [Fact(kind, f"{summary[kind] * 1e6:.6g} us") for kind in (*names, "wall")]
+    facts = [Fact(unit, f"{summary[unit] * 1e6:.6g} us") for unit in (*names, "wall")]
     facts.append(Fact("transfer time hidden", f"{summary['hidden']:.0%}"))
     timeline = Tracks(names, tuple(spans), 0, end, "us", "timeline").first(side)
     return Scene(title or "pipeline run", (timeline,), tuple(facts))
@@ -183,14 +183,14 @@ class _Axis:
         self.axis, self.low, high = axis, -before, tiler.space[axis] + after
         self.block = -(-(high - self.low) // side)
         self.at = list(range(self.low, high, self.block))
-        step = tiler.tile[axis] - tiler.overlap[axis]
+        stride = tiler.tile[axis] - tiler.overlap[axis]
         at = np.array(self.at)
         count = tiler.grid[axis]
         self.inside: NDArray[np.bool_] = (at >= 0) & (at < tiler.space[axis])
         # An overlap is split in half between the two tiles that share it.
-        self.owner = np.clip((at + before - tiler.overlap[axis] // 2) // step, 0, count - 1)
-        first = np.maximum(0, -(-(at + before - tiler.tile[axis] + 1) // step))
-        last = np.minimum(count - 1, (at + before) // step)
+        self.owner = np.clip((at + before - tiler.overlap[axis] // 2) // stride, 0, count - 1)
+        first = np.maximum(0, -(-(at + before - tiler.tile[axis] + 1) // stride))
+        last = np.minimum(count - 1, (at + before) // stride)
         self.reads: NDArray[np.int64] = last - first + 1
 
     def cell_span(self, start: int, extent: int) -> tuple[int, int]:
@@ -238,8 +238,8 @@ def _format_halo(augmentation: tuple[tuple[int, int], ...]) -> str:
 
 def _tiler_facts(tiler: Tiler) -> list[Fact]:
     last = tiler._tile_at(tuple(n - 1 for n in tiler.grid)).shape  # along each axis, all others are whole
-    read = prod((n - 1) * whole + end for n, whole, end in zip(tiler.grid, tiler.tile, last, strict=True))
-    share = read / max(1, prod(tiler.space))
+    elements_read = prod((n - 1) * whole + end for n, whole, end in zip(tiler.grid, tiler.tile, last, strict=True))
+    share = elements_read / max(1, prod(tiler.space))
     partial = [n for n, full in zip(last, tiler.tile, strict=True) if n < full]
     return [
         Fact("tiles", f"{tiler.count} = {format_extents(tiler.grid)}, {tiler.order}"),

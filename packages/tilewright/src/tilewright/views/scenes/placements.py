@@ -74,9 +74,9 @@ class PageSheet:
             rows = ceil_div(rows, columns)
         # Every fourth page of twelve banks would show three banks: pages dealt in turn are cut off instead.
         dealt = not spec.memory.is_sharded
-        shown = (min(rows, side), min(columns, side)) if dealt else (rows, columns)
-        step = (-(-shown[0] // side), -(-shown[1] // side))
-        down, across = (np.arange(0, n, by, dtype=np.int64) for n, by in zip(shown, step, strict=True))
+        drawn = (min(rows, side), min(columns, side)) if dealt else (rows, columns)
+        step = (-(-drawn[0] // side), -(-drawn[1] // side))
+        down, across = (np.arange(0, n, by, dtype=np.int64) for n, by in zip(drawn, step, strict=True))
         number = down[:, None] * columns + across
         slot = np.asarray(spec.paging.slots(np.minimum(number, spec.num_pages - 1)))
         position, address = (
@@ -86,7 +86,7 @@ class PageSheet:
         return cls(
             spec,
             (rows, columns),
-            shown,
+            drawn,
             step,
             folded,
             number,
@@ -108,16 +108,16 @@ class PageSheet:
         paging = self.spec.paging
         count = len(paging.cores)
         if not self.spec.memory.is_sharded:
-            each, rest = divmod(paging.num_pages, count)
-            return each + (np.arange(count) < rest).astype(np.int64)
+            quotient, rest = divmod(paging.num_pages, count)
+            return quotient + (np.arange(count) < rest).astype(np.int64)
         pages = np.ones((), dtype=np.int64)  # of each shard, which at an edge may be partial
         for n, shard, shards in zip(paging.grid, paging.shard, paging.shards, strict=True):
             sizes = np.minimum(shard, n - shard * np.arange(shards, dtype=np.int64))
             pages = pages[..., None] * sizes
         number = np.arange(paging.num_shards, dtype=np.int64)
         home = number // max(1, paging.shards_per_core) if paging.in_runs else number % count
-        found: NDArray[np.int64] = np.bincount(home, pages.reshape(-1), minlength=count).astype(np.int64)
-        return found
+        counts: NDArray[np.int64] = np.bincount(home, pages.reshape(-1), minlength=count).astype(np.int64)
+        return counts
 
     def shards_of(self, position: int) -> range:
         """Return the shards of a core, by its position in the list of cores.
@@ -148,8 +148,8 @@ class PageSheet:
         number = np.arange(paging.num_pages, dtype=np.int64)
         page_of_slot[np.asarray(paging.slots(number))] = number  # a partial shard leaves slots without a page
         shards = page_of_slot.reshape(paging.num_shards, paging.shard_pages)
-        held = [np.sort(shards[list(self.shards_of(k))].reshape(-1)) for k in range(len(paging.cores))]
-        return [format_runs(pages[pages < paging.num_pages].tolist()) for pages in held]
+        sorted_pages = [np.sort(shards[list(self.shards_of(k))].reshape(-1)) for k in range(len(paging.cores))]
+        return [format_runs(pages[pages < paging.num_pages].tolist()) for pages in sorted_pages]
 
     @property
     def note(self) -> str:
@@ -205,7 +205,7 @@ class PageSheet:
             Field("local page", local, "ramp", PAGE_FORM),
             Field("host page", number, "ramp", HOST_FORM),
         ]
-        names = tuple([None if each is None else core_name(each) for each in core])
+        names = tuple([None if owner is None else core_name(owner) for owner in core])
         if sharded or self.spec.memory.buffer_type.is_l1:
             fields.append(Field("core", names, form=CORE_FORM))
         if sharded:
@@ -239,14 +239,14 @@ class PageSheet:
         ['shard 0', 'shard 1']
         """
         shard = np.where(self.number < self.spec.num_pages, self.shard, -1)
-        found = []
+        outlines = []
         for number in np.unique(shard[shard >= 0]).tolist()[:1024]:
             rows, columns = np.nonzero(shard == number)
             top, left = int(rows.min()), int(columns.min())
             high, wide = int(rows.max()) + 1 - top, int(columns.max()) + 1 - left
             if high * wide == len(rows):
-                found.append(Outline(top, left, high, wide, "tile", f"shard {number}"))
-        return tuple(found)
+                outlines.append(Outline(top, left, high, wide, "tile", f"shard {number}"))
+        return tuple(outlines)
 
 
 def _fold_width(pages: int, together: int) -> int:
@@ -318,14 +318,14 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*cores, strict=True))
     across, down = right + 1 - left, bottom + 1 - top
     cell_width = 7 + 5 * len(f"P{spec.num_pages - 1}")
-    most_across = (_BOX_WIDTH // across - _BOX_GAP) // cell_width
+    max_across = (_BOX_WIDTH // across - _BOX_GAP) // cell_width
     wide = paging.shard[-1]
     if wide == 1 and paging.shard_pages * paging.shards_per_core > MAX_LINES:  # a column of pages: fold it
-        folds = [n for n in _BOX_FOLDS if n <= most_across]
+        folds = [n for n in _BOX_FOLDS if n <= max_across]
         wide = next((n for n in folds if paging.shard_pages % n == 0), max(folds, default=1))
-    each = ceil_div(paging.shard_pages, wide)
-    high = each * paging.shards_per_core
-    if spec.num_pages > _BOXED_PAGES or across * down > _BOXED_CORES or down * high > _BOXED_ROWS or wide > most_across:
+    rows_per_shard = ceil_div(paging.shard_pages, wide)
+    high = rows_per_shard * paging.shards_per_core
+    if spec.num_pages > _BOXED_PAGES or across * down > _BOXED_CORES or down * high > _BOXED_ROWS or wide > max_across:
         return None
     number = np.arange(spec.num_pages, dtype=np.int64)
     slot = np.asarray(paging.slots(number))
@@ -335,7 +335,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     local = address // spec.aligned_page_bytes
     where = np.array(paging.cores, dtype=np.int64)[position]
     shard, inside = np.divmod(local, paging.shard_pages)
-    row = (where[:, 1] - top) * high + shard * each + inside // wide
+    row = (where[:, 1] - top) * high + shard * rows_per_shard + inside // wide
     cell = row * across * wide + (where[:, 0] - left) * wide + inside % wide
     tables: dict[str, tuple[NDArray[Any], ScaleKind, str]] = {
         "page": (number, "ramp", PAGE_FORM),
@@ -350,7 +350,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     l1 = spec.memory.buffer_type.is_l1
     grid = [(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1)]
     outlines = [
-        Outline(y * high + k * each, x * wide, each, wide, "face")
+        Outline(y * high + k * rows_per_shard, x * wide, rows_per_shard, wide, "face")
         for y in range(down)
         for x in range(across)
         for k in range(paging.shards_per_core if paging.shards_per_core > 1 else 0)
@@ -398,26 +398,26 @@ def core_grid(pages: PageSheet) -> Grid:
     cores = spec.paging.cores
     width = max(max(core.x for core in cores) + 1, grid.x if grid else 0)
     height = max(max(core.y for core in cores) + 1, grid.y if grid else 0)
-    held = [0] * (width * height)
-    first: list[int | None] = [None] * len(held)
-    shards: list[str | None] = [None] * len(held)
-    runs: list[str | None] = [None] * len(held)
+    shards_on = [0] * (width * height)
+    first: list[int | None] = [None] * len(shards_on)
+    shards: list[str | None] = [None] * len(shards_on)
+    runs: list[str | None] = [None] * len(shards_on)
     for position, (core, count, listed) in enumerate(
         zip(cores, pages.page_counts().tolist(), pages.page_runs(), strict=True)
     ):
         own = pages.shards_of(position)
         if len(own):
             at = core.y * width + core.x
-            held[at], first[at], shards[at] = count, own[0], _format_shards(own)
+            shards_on[at], first[at], shards[at] = count, own[0], _format_shards(own)
             runs[at] = listed
-    names = [f"{at % width},{at // width}" for at in range(len(held))]
+    names = [f"{at % width},{at // width}" for at in range(len(shards_on))]
     fields = (
         Field("shard", tuple(first)),
         Field("shards", tuple(shards)),
-        Field("pages", tuple(held), "ramp"),
+        Field("pages", tuple(shards_on), "ramp"),
         Field("held", tuple(runs)),
-        Field("core", tuple(name if count else None for name, count in zip(names, held, strict=True)), form=CORE_FORM),
-        Field("bytes", tuple(n * spec.aligned_page_bytes for n in held), "ramp"),
+        Field("core", tuple(name if n else None for name, n in zip(names, shards_on, strict=True)), form=CORE_FORM),
+        Field("bytes", tuple(n * spec.aligned_page_bytes for n in shards_on), "ramp"),
     )
     return Grid(
         height,
@@ -426,7 +426,7 @@ def core_grid(pages: PageSheet) -> Grid:
         title="cores and their shards" if grid else "banks and their shards",
         color="shard",
         label="shards",
-        valid=() if all(held) else tuple(map(bool, held)),
+        valid=() if all(shards_on) else tuple(map(bool, shards_on)),
         link=tuple(names),
         row_axis="y",
         column_axis="x",
@@ -491,7 +491,7 @@ def bank_page_grid(pages: PageSheet, side: int) -> Grid:
 # The scene of one page: its elements, where data ends and padding begins, and the address of every one of them.
 
 _FOLD = 32  # elements of a page that is a row, side by side
-_MOST = 1024  # elements of such a page that are drawn
+_MAX_DRAWN = 1024  # elements of such a page that are drawn
 
 
 @scene_function
@@ -516,15 +516,15 @@ def page_scene(
     grid = page_grid(spec, page, at=at)
     page = spec.where(*at, base=0).page if at is not None else page
     start, base = _page_address(spec, page)
-    shown = [name is not None for name in grid.field("element").values]
-    hidden = sum(there and not alive for there, alive in zip(shown, grid.valid, strict=False))
+    drawn = [name is not None for name in grid.field("element").values]
+    hidden = sum(there and not alive for there, alive in zip(drawn, grid.valid, strict=False))
     facts = [
         Fact("page", f"{page} of {spec.num_pages}"),
         Fact("bytes", f"{spec.page_bytes}, {spec.aligned_page_bytes} with alignment"),
         Fact("address" if base else "address in the buffer", str(start)),
-        Fact("padding", f"{hidden} of {sum(shown)} elements"),
+        Fact("padding", f"{hidden} of {sum(drawn)} elements"),
     ]
-    part = "" if sum(shown) == spec.page_elements else f"{sum(shown)} of the {spec.page_elements} elements of the page."
+    part = "" if sum(drawn) == spec.page_elements else f"{sum(drawn)} of the {spec.page_elements} elements of the page."
     shape = format_extents(spec.shape.logical)
     return Scene(title or f"a page of {shape} {spec.dtype}", (grid,), tuple(facts), part)
 
@@ -543,11 +543,11 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Sequence[int] | None = Non
         where = spec.where(*at, base=0)
         page, mark = where.page, where.in_tile or (0, where.element)
     high, wide = spec.page_shape
-    first = max(0, min((mark[1] if mark else 0) // _FOLD * _FOLD - _MOST // 2, wide - _MOST)) // _FOLD * _FOLD
+    first = max(0, min((mark[1] if mark else 0) // _FOLD * _FOLD - _MAX_DRAWN // 2, wide - _MAX_DRAWN)) // _FOLD * _FOLD
     tiled = spec.page_layout is PageLayout.TILE
-    shown = wide if tiled else min(wide - first, _MOST)
-    columns = shown if tiled else min(shown, _FOLD)
-    rows = high if tiled else -(-shown // columns)
+    visible = wide if tiled else min(wide - first, _MAX_DRAWN)
+    columns = visible if tiled else min(visible, _FOLD)
+    rows = high if tiled else -(-visible // columns)
     inside = np.arange(rows * columns)
     row, column = (inside // columns, inside % columns) if tiled else (np.zeros_like(inside), first + inside)
     exists = column < wide
@@ -696,15 +696,15 @@ def spec_scene(
 def _unplaced_scene(spec: TensorSpec, at: Sequence[int] | None, side: int, title: str, options: SceneOptions) -> Scene:
     """Return the scene of a spec without a chip: the order in which elements are stored."""
     itemsize = None if spec.dtype.has_blocks else spec.dtype.itemsize
-    found = layout_scene(spec.stored, itemsize=itemsize, side=side, title=title or str(spec), **options)
-    steps: list[Fact] = []
+    scene = layout_scene(spec.stored, itemsize=itemsize, side=side, title=title or str(spec), **options)
+    derivation: list[Fact] = []
     if at is not None:
         explained = explain(spec, at)
-        steps = [Fact(name, value) for name, value in explained.steps() if name != "bank"]
-        panels = [_mark_cell(panel, _cell_at(panel, at, spec)) for panel in found.panels if isinstance(panel, Grid)]
-        found = replace(found, panels=tuple(panels))
+        derivation = [Fact(name, value) for name, value in explained.steps() if name != "bank"]
+        panels = [_mark_cell(panel, _cell_at(panel, at, spec)) for panel in scene.panels if isinstance(panel, Grid)]
+        scene = replace(scene, panels=tuple(panels))
     facts = [
-        *steps,
+        *derivation,
         Fact("padded shape", format_extents(spec.padded_shape)),
         Fact("pages", f"{spec.num_pages} of {spec.page_bytes} bytes"),
         bytes_fact(spec),
@@ -715,7 +715,7 @@ def _unplaced_scene(spec: TensorSpec, at: Sequence[int] | None, side: int, title
             else f"no chip has tiles of {spec.tile}",
         ),
     ]
-    return replace(found, facts=tuple(facts))
+    return replace(scene, facts=tuple(facts))
 
 
 def _cell_at(grid: Grid, at: Sequence[int], spec: TensorSpec) -> tuple[int, int] | None:
@@ -735,10 +735,10 @@ def _mark_cell(grid: Grid, cell: tuple[int, int] | None) -> Grid:
 
 def _holder_of(grid: Grid, where: Where, pages: PageSheet) -> tuple[int, int] | None:
     by_core = pages.spec.memory.is_sharded and grid.boxes is None
-    wanted = core_name(where.core.y * 65536 + where.core.x) if by_core else where.page
-    if wanted not in grid.link:
+    owner = core_name(where.core.y * 65536 + where.core.x) if by_core else where.page
+    if owner not in grid.link:
         return None
-    at = grid.link.index(wanted)
+    at = grid.link.index(owner)
     return at // grid.columns, at % grid.columns
 
 

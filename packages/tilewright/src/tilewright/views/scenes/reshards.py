@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-# The chip as a map: cores and DRAM banks at their places on the network, with the bytes that go between them.
+# The chip as a map: cores and DRAM banks at their positions on the network, with the bytes that go between them.
 
 _NAMED = 6  # cores in a list of those with the same number of bytes
 
 
-def place_name(endpoint: Endpoint) -> str:
+def name_of(endpoint: Endpoint) -> str:
     """Return the name of a core or DRAM bank in words.
 
-    >>> place_name(3)
+    >>> name_of(3)
     'DRAM 3'
     """
     return f"DRAM {endpoint}" if isinstance(endpoint, int) else f"({endpoint.x}, {endpoint.y})"
@@ -68,9 +68,7 @@ def chip_cells(noc_map: NocMap) -> tuple[dict[Endpoint, int], tuple[int, int], b
             return dict(zip(noc_map.endpoints, numbers, strict=True)), (height, width), True
     except MemoryConfigError:
         pass
-    cores = [
-        each for each in noc_map.endpoints if not isinstance(each, int)
-    ]  # some only store, beyond the compute grid
+    cores = [xy for xy in noc_map.endpoints if not isinstance(xy, int)]  # some only store, beyond the compute grid
     across, down = max(core.x for core in cores) + 1, max(core.y for core in cores) + 1
     cells: dict[Endpoint, int] = {}
     for endpoint in noc_map.endpoints:
@@ -80,7 +78,7 @@ def chip_cells(noc_map: NocMap) -> tuple[dict[Endpoint, int], tuple[int, int], b
 
 @dataclass(frozen=True, slots=True)
 class ChipMap:
-    """The places of a chip and the bytes of each pair (to, from) of endpoints.
+    """The endpoints of a chip and the bytes of each pair (to, from) of endpoints.
 
     >>> from tilewright import TensorSpec, height_sharded, reshard
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -112,14 +110,12 @@ class ChipMap:
         return cls(plan.noc_map, traffic, *chip_cells(plan.noc_map))
 
     def largest_flows(self) -> list[tuple[str, str, int]]:
-        """Return the flows between different places as (from, to, bytes), the largest first.
+        """Return the flows between different endpoints as (from, to, bytes), the largest first.
 
         >>> ChipMap(NocMap.of("n150"), {(0, 1): 8}, *chip_cells(NocMap.of("n150"))).largest_flows()
         [('DRAM 1', 'DRAM 0', 8)]
         """
-        flows = [
-            (place_name(origin), place_name(to), size) for (to, origin), size in self.traffic.items() if to != origin
-        ]
+        flows = [(name_of(origin), name_of(to), size) for (to, origin), size in self.traffic.items() if to != origin]
         return sorted(flows, key=lambda flow: -flow[2])
 
     def panels(self) -> tuple[Grid, Grid, Grid]:
@@ -131,10 +127,10 @@ class ChipMap:
         """
         rows, columns = self.size
         count = rows * columns
-        place: list[Any] = [None] * count
+        labels: list[Any] = [None] * count
         for endpoint, cell in self.cells.items():
             name = f"D{endpoint}" if isinstance(endpoint, int) else f"{endpoint.x},{endpoint.y}"
-            place[cell] = name if place[cell] is None else f"{place[cell]} {name}"
+            labels[cell] = name if labels[cell] is None else f"{labels[cell]} {name}"
         arriving, leaving, staying = ([0] * count for _ in range(3))
         gets: dict[int, list[tuple[int, str]]] = {}
         gives: dict[int, list[tuple[int, str]]] = {}
@@ -146,24 +142,24 @@ class ChipMap:
                 continue
             arriving[target] += size
             leaving[source] += size
-            gets.setdefault(target, []).append((size, place_name(origin)))
-            gives.setdefault(source, []).append((size, place_name(to)))
+            gets.setdefault(target, []).append((size, name_of(origin)))
+            gives.setdefault(source, []).append((size, name_of(to)))
             flows[source, target] = flows.get((source, target), 0) + size
         roles = [_role(*numbers) for numbers in zip(arriving, leaving, staying, strict=True)]
         fields = (
-            Field("place", tuple(place)),
+            Field("place", tuple(labels)),
             Field("role", tuple(roles)),
             *[
                 Field(name, tuple(size or None for size in sizes), "heat", BYTES)
                 for name, sizes in (("in", arriving), ("out", leaving), ("stays", staying))
             ],
-            Field("gets", tuple(_list_places(gets.get(cell, ()), "from") for cell in range(count))),
-            Field("gives", tuple(_list_places(gives.get(cell, ()), "to") for cell in range(count))),
+            Field("gets", tuple(_list_endpoints(gets.get(cell, ()), "from") for cell in range(count))),
+            Field("gives", tuple(_list_endpoints(gives.get(cell, ()), "to") for cell in range(count))),
         )
         common: dict[str, Any] = {
             "row_axis": "y",
             "column_axis": "x",
-            "link": tuple(None if name is None else cell for cell, name in enumerate(place)),
+            "link": tuple(None if name is None else cell for cell, name in enumerate(labels)),
         }
         arrows = tuple(Flow(*pair, size) for pair, size in flows.items())
         return (
@@ -180,15 +176,15 @@ def _role(arriving: int, leaving: int, staying: int) -> str | None:
     return "receives" if arriving else "sends" if leaving else "keeps its own" if staying else None
 
 
-def _list_places(parts: Iterable[tuple[int, str]], word: str) -> str | None:
-    """Return how many bytes go from or to which places, the most first; None if there are none."""
-    found = []
+def _list_endpoints(parts: Iterable[tuple[int, str]], word: str) -> str | None:
+    """Return how many bytes go from or to which endpoints, the most first; None if there are none."""
+    phrases = []
     for size, group in groupby(sorted(parts, key=lambda part: -part[0]), key=lambda part: part[0]):
         names = [name for _, name in group]
         more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
-        each = " each" if len(names) > 1 else ""
-        found.append(f"{format_bytes(size)}{each} {word} {', '.join(names[:_NAMED])}{more}")
-    return "; ".join([*found[:_NAMED], *(["..."] if len(found) > _NAMED else [])]) or None
+        suffix = " each" if len(names) > 1 else ""
+        phrases.append(f"{format_bytes(size)}{suffix} {word} {', '.join(names[:_NAMED])}{more}")
+    return "; ".join([*phrases[:_NAMED], *(["..."] if len(phrases) > _NAMED else [])]) or None
 
 
 # The load of the links of both networks, as maps of the nodes that they leave.
@@ -307,7 +303,7 @@ def reshard_timeline(plan: ReshardPlan, steps: Sequence[ReshardStep], side: int)
         start = until
     total = len({(core, risc) for step in steps for core, risc in _risc_keys(step.requests)})
     some = f", the {len(risc_names)} with most to do of {total}" if len(risc_names) < total else ""
-    names = tuple(f"{place_name(plan.noc_map.endpoints[core])} {RISC_NAMES[risc]}" for core, risc in risc_names)
+    names = tuple(f"{name_of(plan.noc_map.endpoints[core])} {RISC_NAMES[risc]}" for core, risc in risc_names)
     panels: list[Panel] = [
         Tracks(names, tuple(risc_spans), 0, last, "cycles", f"RISCs (estimate{some})"),
         Tracks(tuple(resource_names), tuple(resource_spans), 0, last, "cycles", "busiest resources (estimate)"),
@@ -393,11 +389,11 @@ def _resource_spans(
     """Return the busiest resources of each kind in a step; those that are new get a track."""
     spans = []
     for load in resource_loads(requests, rates):
-        kind = _KINDS[load.resource]
+        resource = _KINDS[load.resource]
         cycles = load.nbytes / load.rate
         for k in np.argsort(-(issue * load.first + cycles), kind="stable")[:_MAX_RESOURCES].tolist():
-            place, noc = resource_name(requests.noc_map, load.resource, int(load.number[k]))
-            where = str(place) if load.resource == "link" else place_name(place)  # type: ignore[arg-type]
+            endpoint, noc = resource_name(requests.noc_map, load.resource, int(load.number[k]))
+            where = str(endpoint) if load.resource == "link" else name_of(endpoint)  # type: ignore[arg-type]
             name = (
                 where
                 if load.resource in ("link", "dram")
@@ -409,8 +405,8 @@ def _resource_spans(
             at = start + issue * int(load.first[k])
             until = at + float(cycles[k])
             size = format_bytes(int(load.nbytes[k]))
-            note = f"{which}{kind} {name}: {size} at {load.rate:g} bytes per cycle, cycles {at:.0f} to {until:.0f}"
-            spans.append(Span(tracks.setdefault(name, len(tracks)), at, until, size, kind, note=note, link=name))
+            note = f"{which}{resource} {name}: {size} at {load.rate:g} bytes per cycle, cycles {at:.0f} to {until:.0f}"
+            spans.append(Span(tracks.setdefault(name, len(tracks)), at, until, size, resource, note=note, link=name))
     return spans
 
 
@@ -430,7 +426,7 @@ def reshard_scene(
 ) -> Scene:
     """Draw a reshard `plan` on the chip, with its facts.
 
-    `view` is "map" (cores and DRAM banks at their places on the network, with the flows between them, the bytes that
+    `view` is "map" (cores and DRAM banks at their positions on the network, with the flows between them, the bytes that
     arrive and those that leave), "links" (the load of each link of both networks) or "timeline" (what the estimate
     assumes: when requests are issued, and how long each resource is busy), or several of them. `step` draws one
     operation of the plan, counted from 1, rather than all. `side` is the most tracks of the timeline, and

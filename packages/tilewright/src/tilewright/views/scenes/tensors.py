@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-_MOST = 1 << 20  # elements whose values are decoded for a picture
+_MAX_VALUES = 1 << 20  # elements whose values are decoded for a picture
 
 
 @scene_function
@@ -68,11 +68,11 @@ def _value_field(tensor: TileTensor, sheet: LayoutGrid) -> Field:
     if sheet.is_complete:
         table: Any = np.asarray(tensor.to_numpy(fill=0))
         cells = table.reshape(len(valid), -1) if tensor.element_size > 1 else table.reshape(-1)
-        found = [_to_python(value) for value in cells]
+        cell_values = [_to_python(value) for value in cells]
     else:
         index = zip(*[part.reshape(-1).tolist() for part in at], strict=True)
-        found = [_to_python(tensor[where]) if alive else None for where, alive in zip(index, valid, strict=True)]
-    values = tuple(value if alive else None for value, alive in zip(found, valid, strict=True))
+        cell_values = [_to_python(tensor[where]) if alive else None for where, alive in zip(index, valid, strict=True)]
+    values = tuple(value if alive else None for value, alive in zip(cell_values, valid, strict=True))
     return Field("value", values, "ramp" if tensor.element_size == 1 else "category")
 
 
@@ -117,26 +117,26 @@ def values_scene(tensor: Tensor, *, side: int = MAX_SIDE, title: str = "", **opt
     """
     spec = tensor.spec
     count = spec.shape.logical_volume()
-    shown = 0 < count <= _MOST
-    if not shown and spec.num_pages:
+    fits = 0 < count <= _MAX_VALUES
+    if not fits and spec.num_pages:
         return spec_scene(spec, side=side, title=title)
-    placed = spec.chip is not None and shown
-    place = spec_scene(spec, side=side) if placed else None
+    placed = spec.chip is not None and fits
+    placement = spec_scene(spec, side=side) if placed else None
     values = np.asarray(tensor.numpy(), dtype=np.float64).reshape(-1, spec.shape.logical[-1] if spec.shape.rank else 1)
-    panels = [_value_grid(values, tensor, side)] if shown else []
+    panels = [_value_grid(values, tensor, side)] if fits else []
     facts = [
         Fact("tensor", str(spec)),
         Fact("storage", tensor.storage_type.name.lower().replace("_", " ")),
         *_value_facts(values),
     ]
-    if place is None:
+    if placement is None:
         facts.append(bytes_fact(spec))
     shape = format_extents(spec.shape.logical, "one")
     return Scene(
         title or f"{shape} {spec.dtype}",
-        (*panels, *(place.panels if place else ())),
-        (*facts, *(place.facts if place else ())),
-        place.note if place else "",
+        (*panels, *(placement.panels if placement else ())),
+        (*facts, *(placement.facts if placement else ())),
+        placement.note if placement else "",
     )
 
 
@@ -195,11 +195,11 @@ def tile_scene(
     (1.0,)
     """
     whole = decoded.values.shape
-    shown = (slice(side), slice(side))
-    cells = decoded.values[shown]
+    window = (slice(side), slice(side))
+    cells = decoded.values[window]
     rows, columns = cells.shape
     high, wide = decoded.face or whole
-    valid = tuple(decoded.valid[shown].reshape(-1).tolist())
+    valid = tuple(decoded.valid[window].reshape(-1).tolist())
     outlines = tuple(
         Outline(top, left, min(high, rows - top), min(wide, columns - left), "face")
         for top in range(0, rows, high)
@@ -210,18 +210,18 @@ def tile_scene(
     link = tuple(range(rows * columns))
     panels = [Grid(rows, columns, (Field("value", values, "ramp"),), "values", "value", "value", valid, link, outlines)]
     if decoded.exponents is not None:
-        field = Field.of_table("exponent", decoded.exponents[shown], "ramp")
+        field = Field.of_table("exponent", decoded.exponents[window], "ramp")
         panels.append(Grid(rows, columns, (field,), "shared exponents", "exponent", "exponent", valid, link, outlines))
-    known = decoded.values[decoded.valid]
+    data = decoded.values[decoded.valid]
     facts = [
         Fact("format", decoded.format),
         Fact(
             "elements",
-            str(known.size) if decoded.valid.all() else f"{known.size} of {decoded.values.size}, the rest is padding",
+            str(data.size) if decoded.valid.all() else f"{data.size} of {decoded.values.size}, the rest is padding",
         ),
     ]
-    if known.size:
-        facts.append(Fact("values", f"{np.nanmin(known):.6g} to {np.nanmax(known):.6g}"))
+    if data.size:
+        facts.append(Fact("values", f"{np.nanmin(data):.6g} to {np.nanmax(data):.6g}"))
     at = ", ".join(map(str, decoded.start))
     note = "" if (rows, columns) == whole else f"The first {rows} x {columns} of {whole[0]} x {whole[1]} elements."
     what = "window" if decoded.face is None else "tile"
@@ -399,10 +399,10 @@ def comparisons_scene(
     """
     if len(comparison.tensors) == 1:
         return comparison_scene(comparison.tensors[0], side=side, title=title)
-    ranked = sorted(comparison.tensors, key=lambda each: (-bool(each.problem), -each.relative_rms))[:side]
+    ranked = sorted(comparison.tensors, key=lambda tensor: (-bool(tensor.problem), -tensor.relative_rms))[:side]
     if not ranked:
         raise LayoutError(f"{comparison.a} and {comparison.b} have no tensor in common; nothing to draw")
-    values = [None if each.problem else each.relative_rms for each in ranked]
+    values = [None if tensor.problem else tensor.relative_rms for tensor in ranked]
     grid = Grid(
         len(ranked),
         1,
@@ -410,10 +410,10 @@ def comparisons_scene(
         title="error of each tensor, as a share of its rms",
         color="relative error",
         label="relative error",
-        row_names=tuple([each.name for each in ranked]),
+        row_names=tuple([tensor.name for tensor in ranked]),
         column_names=("rms error",),
     )
-    same = sum(each.same for each in comparison.tensors)
+    same = sum(tensor.same for tensor in comparison.tensors)
     facts = [
         Fact(
             "the same",

@@ -53,7 +53,7 @@ def thread_value_scene(layout: LayoutLike, shape: object, **options: Unpack[Scen
         )
     cell_numbers = (table % rows) * columns + table // rows  # as row-major numbers of cells
     owners = _owner_grid(cell_numbers, rows, columns)
-    held = Grid(
+    value_grid = Grid(
         threads,
         values,
         (
@@ -72,7 +72,7 @@ def thread_value_scene(layout: LayoutLike, shape: object, **options: Unpack[Scen
         Fact("threads", f"{threads} with {values} values each"),
         *_coverage_facts(cell_numbers, rows * columns),
     ]
-    return Scene(f"threads and values on a {rows} x {columns} tile", (owners, held), tuple(facts))
+    return Scene(f"threads and values on a {rows} x {columns} tile", (owners, value_grid), tuple(facts))
 
 
 @scene_function
@@ -177,7 +177,7 @@ def _access_facts(
 
 # Scenes for kernels: words that each bank serves, operands of matrix instructions, distributions over threads.
 
-_MAX_PLACES = 1 << 16  # of a linear map that are drawn
+_MAX_POINTS = 1 << 16  # of a linear map that are drawn
 _MAX_COLLISIONS = 4  # that are listed
 
 
@@ -255,19 +255,19 @@ def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
             f"expected a map to one or two axes, got {list(linear.outputs)}; compose it with another first"
         )
     count = prod(linear.inputs.values())
-    if count > _MAX_PLACES:
-        raise LayoutError(f"a map of {count} places is more than can be drawn; at most {_MAX_PLACES}")
+    if count > _MAX_POINTS:
+        raise LayoutError(f"a map of {count} points is too large to draw; use at most {_MAX_POINTS}")
     rows, columns = extents if len(extents) == 2 else (1, *extents)
-    held: list[list[tuple[int, ...]]] = [[] for _ in range(rows * columns)]
-    for place in itertools.product(*[range(extent) for extent in linear.inputs.values()]):
-        image = tuple(linear(**dict(zip(names, place, strict=True))).values())
+    coordinates: list[list[tuple[int, ...]]] = [[] for _ in range(rows * columns)]
+    for point in itertools.product(*[range(extent) for extent in linear.inputs.values()]):
+        image = tuple(linear(**dict(zip(names, point, strict=True))).values())
         row, column = image if len(image) == 2 else (0, *image)
-        held[row * columns + column].append(place)
+        coordinates[row * columns + column].append(point)
     shown = [name for name in names if linear.inputs[name] > 1] or list(names[:1])
     fields = [
-        Field(name, tuple([places[0][names.index(name)] if places else None for places in held])) for name in shown
+        Field(name, tuple([cell[0][names.index(name)] if cell else None for cell in coordinates])) for name in shown
     ]
-    texts = tuple(["; ".join([_format_place(place, names, shown) for place in places]) or None for places in held])
+    texts = tuple(["; ".join([_format_point(point, names, shown) for point in cell]) or None for cell in coordinates])
     color = next((name for name in ("lane", "offset", "warp") if name in shown), shown[0])
     axes = list(linear.outputs) if len(extents) == 2 else ["", *linear.outputs]
     grid = Grid(
@@ -290,5 +290,5 @@ def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
     return Scene("a linear map", (grid,), tuple(facts))
 
 
-def _format_place(place: tuple[int, ...], names: tuple[str, ...], shown: list[str]) -> str:
-    return ", ".join([str(place[names.index(name)]) for name in shown])
+def _format_point(coordinate: tuple[int, ...], names: tuple[str, ...], shown: list[str]) -> str:
+    return ", ".join([str(coordinate[names.index(name)]) for name in shown])

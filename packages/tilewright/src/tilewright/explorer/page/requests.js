@@ -27,7 +27,7 @@ async function answered(reply) {
 const filled = (words) => Object.fromEntries(Object.entries(words).filter(([, value]) => value !== "" && value !== null && value !== undefined));
 
 /** Return the answer to a question in words, such as "placement" or "element". */
-export const ask = async (name, words, signal) => JSON.parse(await answered(engine.ask(`words/${name}`, filled(words), signal)));
+export const ask = async (name, words, signal) => JSON.parse(await answered(engine.ask(`answer/${name}`, filled(words), signal)));
 
 /** Return a picture: its panels as SVG, with their data. */
 export const picture = async (name, words, signal) => JSON.parse(await answered(engine.ask(`picture/${name}`, filled(words), signal)));
