@@ -20,7 +20,7 @@ BUDGET = {
         "analysis": (1550, 6),
         "cli": (3250, 20),
         "conversion": (6850, 16),
-        "copying": (4470, 17),
+        "copying": (4460, 17),
         "cute": (1480, 6),
         "explorer": (1290, 9),
         "files": (5580, 19),
