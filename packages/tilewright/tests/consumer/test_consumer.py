@@ -4,8 +4,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+import tilewright as tw
+from tilewright.formats import BLOCK_FORMATS, SCALAR_FORMATS
+from tilewright.formats.scalars import FormatName
+from tilewright.memory.chip import ChipName
 
 pytestmark = pytest.mark.slow
 
@@ -24,3 +30,10 @@ def test_a_consumer_is_checked_strictly(tmp_path):
 def test_the_consumer_runs():
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
     assert done.stdout == "typed\n", done.stderr
+
+
+def test_editors_know_every_name():
+    assert set(get_args(FormatName)) == {*SCALAR_FORMATS, *BLOCK_FORMATS}
+    names = set(get_args(ChipName))
+    assert {path.stem for path in (Path(tw.__file__).parent / "memory" / "chips").glob("*.toml")} <= names
+    assert all(tw.Chip.named(name) for name in names)

@@ -261,7 +261,15 @@ ALIASES = {
 }
 
 # a format, its name, or a NumPy dtype or scalar type
-FormatLike: TypeAlias = "NumberFormat | str | np.dtype[Any] | type[Any]"
+FormatName: TypeAlias = Literal[
+    "float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2", "bool",
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "bfloat8_b", "bfloat4_b", "bfloat2_b", "bfloat8_a", "bfloat4_a", "bfloat2_a",
+    "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4",
+]  # fmt: skip
+"""The names of our formats, which an editor completes; plug-ins add others."""
+
+FormatLike: TypeAlias = "NumberFormat | FormatName | str | np.dtype[Any] | type[Any]"
 
 _BY_DTYPE = {entry.dtype: entry for entry in SCALAR_FORMATS.values()}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .._files import as_path
 from .._text import suggest_key
@@ -467,4 +467,10 @@ def shuffled_banks(count: int) -> tuple[int, ...]:
     return tuple(banks)
 
 
-ChipLike: TypeAlias = Chip | str
+ChipName: TypeAlias = Literal[
+    "wormhole_n150", "wormhole_n300", "blackhole_p100", "blackhole_p150", "grayskull_e150", "quasar_q1",
+    "n150", "n300", "p100", "p150",
+]  # fmt: skip
+"""The names of our chips, which an editor completes; files and plug-ins add others."""
+
+ChipLike: TypeAlias = Chip | ChipName | str

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum, EnumMeta
 from math import lcm, prod
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from .._integers import ceil_div, round_up
 from .._text import canonical_word, format_extents
@@ -204,7 +204,8 @@ class ShardDistribution(NamedEnum):
     CONTIGUOUS_1D = 2
 
 
-BufferTypeLike: TypeAlias = BufferType | str
+PageLayoutLike: TypeAlias = PageLayout | Literal["row_major", "tile"] | str
+BufferTypeLike: TypeAlias = BufferType | Literal["dram", "l1"] | str
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -500,7 +501,7 @@ class Sharding:
 
 ShardedMemory: TypeAlias = MemoryConfig | Sharding
 MemoryLike: TypeAlias = MemoryConfig | Sharding | BufferType | str | None
-OrientationLike: TypeAlias = ShardOrientation | str
+OrientationLike: TypeAlias = ShardOrientation | Literal["row_major", "col_major"] | str
 
 
 def as_memory(memory: MemoryLike) -> ShardedMemory:

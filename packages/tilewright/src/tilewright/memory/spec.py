@@ -17,7 +17,7 @@ from ..formats import Format, FormatLike, format_of
 from ..layout import as_integer, leaves
 from .allocator import CircularBuffers, Fit, FitRequest, check_fit
 from .chip import Chip, ChipLike
-from .config import MemoryConfig, MemoryLike, NamedEnum, PageLayout, as_memory
+from .config import MemoryConfig, MemoryLike, NamedEnum, PageLayout, PageLayoutLike, as_memory
 from .cores import CoreLike
 from .page_geometry import PageGeometry
 from .paging import PageTable
@@ -59,7 +59,7 @@ class TensorSpec(PageGeometry, Drawable):
         self,
         shape: Iterable[int],
         dtype: FormatLike = "bfloat16",
-        page_layout: PageLayout | str | None = None,
+        page_layout: PageLayoutLike | None = None,
         tile: TileLike = None,
         memory: MemoryLike = None,
         chip: ChipLike | None = None,
@@ -391,7 +391,7 @@ def slice_spec(spec: TensorSpec, *box: slice) -> SpecChange:
     return _classify_change(spec, result, pairs, offset)
 
 
-def retile_spec(spec: TensorSpec, page_layout: PageLayout | str | None = None, tile: TileLike = None) -> SpecChange:
+def retile_spec(spec: TensorSpec, page_layout: PageLayoutLike | None = None, tile: TileLike = None) -> SpecChange:
     """Return the change of `spec` to another `page_layout` or `tile`.
 
     >>> tiled = TensorSpec((64, 64), page_layout="tile")
