@@ -24,7 +24,7 @@ BUDGET = {
         "cute": (1480, 6),
         "explorer": (1290, 9),
         "files": (5580, 19),
-        "formats": (1520, 5),
+        "formats": (1530, 5),
         "layout": (3650, 14),
         "memory": (3320, 14),
         "mojo": (3410, 15),
