@@ -20,8 +20,6 @@ PACKAGES = {
     "simt": ("tilewright_mojo.simt",),
     "testing": ("testing",),
     "conversion": ("conversion",),
-    "weights": ("weights",),
-    "compare": ("compare",),
     "views": ("views",),
     "ttnn": ("ttnn",),
     "ttl": ("ttl",),
@@ -80,8 +78,8 @@ def is_written_down(module: Any, name: str) -> bool:
     return home is not None and value.__name__ == name and getattr(home, name, None) is value
 
 
-def told(path: str, value: Any) -> list[str]:
-    """Return the lines of a value, or of a function that a rule made: what it says of itself, or what it is."""
+def value_lines(path: str, value: Any) -> list[str]:
+    """Return the lines of a value, or of a function that a rule made: its docstring, or its repr."""
     name, words = path.rpartition(".")[2], inspect.getdoc(value)
     own = words if words and words != inspect.getdoc(type(value)) else None
     text = fenced(own) if own else f"```python\n{value!r}\n```"
@@ -91,15 +89,15 @@ def told(path: str, value: Any) -> list[str]:
 def reference_page(title: str, modules: tuple[str, ...]) -> str:
     """Return the Markdown of one page of the reference."""
     parts = [f"# {full_name(modules[0])}", ""]
-    for each in map(full_name, modules):
-        module = import_module(each)
+    for module_name in map(full_name, modules):
+        module = import_module(module_name)
         if len(modules) > 1:
-            parts += [f"## {each}", ""]
+            parts += [f"## {module_name}", ""]
         parts += [fenced(inspect.getdoc(module) or ""), ""]
         for name in public_names(module):
-            path = f"{each}.{name}"
+            path = f"{module_name}.{name}"
             value = getattr(module, name)
             is_file = getattr(module, "__file__", None) is not None  # else one of Mojo's modules, made from a table
             source = path if is_file or kind_of(value) == 2 else f"{value.__module__}.{name}"
-            parts += [f"::: {source}", ""] if is_written_down(module, name) else told(path, value)
+            parts += [f"::: {source}", ""] if is_written_down(module, name) else value_lines(path, value)
     return "\n".join(parts)
