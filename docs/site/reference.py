@@ -14,6 +14,7 @@ PACKAGES = {
     "memory": ("memory",),
     "tensor": ("tensor",),
     "tiling": ("tiling",),
+    "analysis": ("analysis",),
     "traffic": ("traffic",),
     "files": ("files",),
     "notation": ("notation",),
@@ -23,6 +24,7 @@ PACKAGES = {
     "views": ("views",),
     "ttnn": ("ttnn",),
     "ttl": ("ttl",),
+    "cute": ("cute",),
     "mojo": (
         "mojo",
         "mojo.layout",
