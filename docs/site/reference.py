@@ -80,6 +80,11 @@ def is_written_down(module: Any, name: str) -> bool:
     return home is not None and value.__name__ == name and getattr(home, name, None) is value
 
 
+def is_of_companion(module: Any, value: Any) -> bool:
+    """Return whether a value of a module of the library is defined in a companion."""
+    return str(getattr(value, "__module__", "")).partition(".")[0] not in ("builtins", module.__name__.partition(".")[0])
+
+
 def value_lines(path: str, value: Any) -> list[str]:
     """Return the lines of a value, or of a function that a rule made: its docstring, or its repr."""
     name, words = path.rpartition(".")[2], inspect.getdoc(value)
@@ -99,7 +104,8 @@ def reference_page(title: str, modules: tuple[str, ...]) -> str:
         for name in public_names(module):
             path = f"{module_name}.{name}"
             value = getattr(module, name)
-            is_file = getattr(module, "__file__", None) is not None  # else one of Mojo's modules, made from a table
-            source = path if is_file or kind_of(value) == 2 else f"{value.__module__}.{name}"
+            # one of Mojo's modules, made from a table, or a name that a companion adds
+            is_elsewhere = getattr(module, "__file__", None) is None or is_of_companion(module, value)
+            source = f"{value.__module__}.{name}" if is_elsewhere and kind_of(value) < 2 else path
             parts += [f"::: {source}", ""] if is_written_down(module, name) else value_lines(path, value)
     return "\n".join(parts)
