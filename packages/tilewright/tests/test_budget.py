@@ -43,7 +43,7 @@ BUDGET = {
         "(modules)": (1490, 12),
         "explorer": (210, 4),
         "language": (4540, 14),
-        "library": (1280, 10),
+        "library": (1280, 11),
         "older": (1840, 11),
         "simt": (2230, 7),
     },
