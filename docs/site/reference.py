@@ -82,7 +82,21 @@ def is_written_down(module: Any, name: str) -> bool:
 
 def is_of_companion(module: Any, value: Any) -> bool:
     """Return whether a value of a module of the library is defined in a companion."""
-    return str(getattr(value, "__module__", "")).partition(".")[0] not in ("builtins", module.__name__.partition(".")[0])
+    return str(getattr(value, "__module__", "")).partition(".")[0] not in (
+        "builtins",
+        module.__name__.partition(".")[0],
+    )
+
+
+def source_name(module: Any, name: str) -> str:
+    """Return the full name under which the reference lists a public name of a module.
+
+    A name of one of Mojo's modules, which are made from a table, and one that a companion adds, is listed where it is
+    defined.
+    """
+    value = getattr(module, name)
+    is_elsewhere = getattr(module, "__file__", None) is None or is_of_companion(module, value)
+    return f"{value.__module__}.{name}" if is_elsewhere and kind_of(value) < 2 else f"{module.__name__}.{name}"
 
 
 def value_lines(path: str, value: Any) -> list[str]:
@@ -102,10 +116,6 @@ def reference_page(title: str, modules: tuple[str, ...]) -> str:
             parts += [f"## {module_name}", ""]
         parts += [fenced(inspect.getdoc(module) or ""), ""]
         for name in public_names(module):
-            path = f"{module_name}.{name}"
-            value = getattr(module, name)
-            # one of Mojo's modules, made from a table, or a name that a companion adds
-            is_elsewhere = getattr(module, "__file__", None) is None or is_of_companion(module, value)
-            source = f"{value.__module__}.{name}" if is_elsewhere and kind_of(value) < 2 else path
-            parts += [f"::: {source}", ""] if is_written_down(module, name) else value_lines(path, value)
+            path = source_name(module, name)
+            parts += [f"::: {path}", ""] if is_written_down(module, name) else value_lines(path, getattr(module, name))
     return "\n".join(parts)

@@ -89,10 +89,11 @@ def test_every_public_name_is_in_the_reference():
     missing = []
     for title, modules in reference["PACKAGES"].items():
         ids = seen(SITE / "api" / f"{title}.html").ids
-        for module in map(reference["full_name"], modules):
-            public = reference["public_names"](import_module(module))
+        for module in map(import_module, map(reference["full_name"], modules)):
+            public = reference["public_names"](module)
             assert public
-            missing += [name for name in (f"{module}.{each}" for each in public) if name not in ids]
+            names = [reference["source_name"](module, name) for name in public]
+            missing += [name for name in names if name not in ids]
     assert not missing
 
 
