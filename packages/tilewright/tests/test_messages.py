@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every message that a user can see, in one file that a reviewer can read in one go: messages.txt.
 
-python -m tests.test_messages     # writes the file anew, for whoever changed a message
+python -m tests.test_messages     # writes the file anew, after a message changed
 """
 
 import ast

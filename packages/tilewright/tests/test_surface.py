@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public surface, name by name: a name comes or goes only together with its line in surface.txt.
 
-python -m tests.test_surface     # writes the file anew, for whoever meant the change
+python -m tests.test_surface     # writes the file anew, where the change is meant
 """
 
 import importlib
